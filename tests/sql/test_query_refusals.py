@@ -287,8 +287,8 @@ TYPES_HERE = [
     ("SELECT sum(w) FILTER (WHERE ^src) FROM H", "the condition src of SUM has the type INT"),
     ("SELECT count_if(^src) FROM H", "the argument src of COUNT_IF has the type INT"),
     ("SELECT src FROM H GROUP BY src ^HAVING sum(w)", "the condition SUM(w) has the type double"),
-    ("SELECT ^foo(sum(w)) FROM H", "refuses FOO(SUM(w)): it has no function foo"),
-    ("SELECT src, 1 + ^foo(w) FROM H GROUP BY src", "refuses FOO(w): it has no function foo"),
+    ("SELECT ^foo(sum(w)) FROM H", "FOO is not supported: livejoin has no such function"),
+    ("SELECT src, 1 + ^foo(w) FROM H GROUP BY src", "FOO is not supported: livejoin has no such function"),
     ("SELECT src FROM G ^UNION SELECT s FROM H", "column 1 is BIGINT (src) on the left and STRING (s) on the right"),
     ("SELECT src, dst FROM G ^EXCEPT SELECT src FROM H", "2 columns on the left and 1 on the right"),
     ("SELECT d FROM H UNION SELECT d FROM H ^INTERSECT SELECT b FROM H", "INTERSECT: column 1 is DATE (d)"),
@@ -303,12 +303,12 @@ TYPES_HERE = [
 SYNTAX_HERE = [
     ("SELECT src FROM G GROUP BY src^, HAVING src > 1", "comma without an item"),
     ("SELECT src FROM G GROUP BY src^, ORDER BY src LIMIT 1", "comma without an item"),
-    ("SELECT src FROM G ORDER BY src, LIMIT ^1", "not expected here"),
-    ("SELECT src FROM G ^UNION", "UNION lacks an operand"),
-    ("SELECT src FROM G UNION ^, SELECT dst FROM G", "UNION lacks an operand"),
+    ("SELECT src FROM G ORDER BY src, LIMIT ^1", "found '1', which is not expected behind 'LIMIT'"),
+    ("SELECT src FROM G UNION^", "UNION lacks a query"),
+    ("SELECT src FROM G UNION ^, SELECT dst FROM G", "stands in parentheses"),
     ("SELECT src FROM G ^GROUP BY", "GROUP BY lacks columns"),
-    ("SELECT src FROM G GROUP BY src ^HAVING", "HAVING lacks an operand"),
-    ("SELECT sum(src) FILTER (WHERE ^) FROM G", "WHERE lacks an operand"),
+    ("SELECT src FROM G GROUP BY src HAVING^", "HAVING lacks a condition"),
+    ("SELECT sum(src) FILTER (WHERE ^) FROM G", "WHERE lacks a condition"),
 ]
 
 

@@ -114,7 +114,7 @@ TYPES = [
     ("SELECT src FROM G WHERE ^src", "has the type int64; a condition is BOOLEAN"),
     ("SELECT src FROM G WHERE dst > 1 AND ^src + 1", "has the type int64"),
     ("SELECT src FROM H WHERE ^b + 1 > 3", "a number is wanted, and BOOLEAN is found"),
-    ("SELECT src, ^foo(src) FROM G", "FOO is not supported: the evaluator does not have it"),
+    ("SELECT src, ^foo(src) FROM G", "FOO is not supported: livejoin has no such function"),
     ("SELECT src, ^array(1) AS l FROM G", "output column 'l' has the type list"),
 ]
 
@@ -123,12 +123,12 @@ SYNTAX = [
     ("SELECT ^abs((src), (dst), 1) FROM G", "ABS takes at most 1 argument, and 3 are given"),
     ("SELECT ^concat_ws() FROM G", "CONCAT_WS lacks an argument"),
     ("SELECT ^date_add(src) FROM G", "DATE_ADD lacks an argument"),
-    ("SELECT src FROM G WHERE src IN (1 + ^)", "+ lacks an operand"),
-    ("SELECT src FROM G WHERE src IN (TRUE AND ^)", "AND lacks an operand"),
-    ("SELECT src FROM G x ^y", "this is not expected here"),
-    ("SELECT src ^FROM", "Expected table name"),
-    ("SELECT src FROM G ^WHERE", "WHERE lacks an operand"),
-    ("SELECT (src ^FROM G", "Expecting )"),
+    ("SELECT src FROM G WHERE src IN (1 + ^)", "found ')' where a value is expected, behind '+'"),
+    ("SELECT src FROM G WHERE src IN (TRUE ^AND )", "AND lacks what stands behind it"),
+    ("SELECT src FROM G x ^y", "found 'y', which is not expected behind 'x'"),
+    ("SELECT src FROM^", "the text ends where the name of a table"),
+    ("SELECT src FROM G WHERE^", "WHERE lacks a condition"),
+    ("SELECT (src ^FROM G", "where ')' is expected, which closes the '(' at line 1, column 8"),
     ('SELECT ^"G"."src" FROM G', '"G"."src": double quotes are strings in Spark SQL; names are quoted with backticks'),
     ('SELECT src FROM G WHERE dst = ^"G".src', "write `G`.src\n"),
     ('SELECT ^"G".* FROM G', "write `G`.*\n"),
@@ -138,7 +138,7 @@ SYNTAX = [
     ("SELECT 'abc FROM G^", "ends within a string"),
     ("SELECT src^, FROM G", "found a comma without an item behind it"),
     ("SELECT G.src FROM G^, WHERE src = 1", "found a comma without an item behind it"),
-    ("^SELECT , src FROM G", "empty item"),
+    ("^SELECT , src FROM G", "found a comma without an item before it"),
     ("SELECT G.src FROM G JOIN H ^ON", "ON lacks a condition; write"),
     ("SELECT G.src FROM G JOIN H ^ON WHERE w = 1", "ON lacks a condition"),
     ("SELECT G.src FROM (G JOIN H ^ON) JOIN K ON G.src = z", "ON lacks a condition"),
@@ -148,8 +148,8 @@ SYNTAX = [
     ("SELECT G.src FROM G WHERE src ^IN ()", "IN lacks values"),
     ("^SELECT FROM G", "the SELECT list is empty"),
     ("^SELEC src FROM G", "no statement begins with 'SELEC'; allowed are SELECT, CREATE TABLE"),
-    ("SELECT src FROM G WHERE src = ^= 3", "= lacks an operand"),
-    ("SELECT src FROM G WHERE src BETWEEN ^3", "BETWEEN lacks an operand"),
+    ("SELECT src FROM G WHERE src = ^= 3", "found '=' where a value is expected, behind '='"),
+    ("SELECT src FROM G WHERE src BETWEEN 3^", "BETWEEN lacks two values"),
 ]
 
 

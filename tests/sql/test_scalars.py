@@ -130,7 +130,7 @@ def test_trees_say_every_conversion(sql: str, tree: str) -> None:
         ("d + INTERVAL 1 MONTH 1 DAY", 8, "an interval is of years and months, or of days and below"),
         ("d + INTERVAL 1 FORTNIGHT", 8, "FORTNIGHT is no unit of intervals"),
         ("d + INTERVAL 200000000 YEARS", 8, "the interval is too long"),
-        ("IF(b, 1)", 11, "IF takes a condition and two values, and one value is given"),
+        ("IF(b, 1)", 8, "IF takes a condition and two values, and one value is given"),
         ("CAST(s AS DECIMAL(39, 2))", 13, "allowed are 1 to 38 digits"),
         ("300Y", 8, "300 is out of the range of TINYINT"),
         ("EXTRACT(CENTURIES FROM d)", 31, "CENTURIES is no part of a time"),

@@ -33,7 +33,7 @@ def test_statements_comments_and_semicolons() -> None:
             UnsupportedQueryError,
             "list of column",
         ),
-        ("CREATE TABLE G (src BIGINT);\nCREATE TABLE H ^)", SqlSyntaxError, "does not parse"),
+        ("CREATE TABLE G (src BIGINT);\nCREATE TABLE H ^)", SqlSyntaxError, "which is not expected behind 'H'"),
         ("CREATE TABLE G (src BIGINT);\nCREATE TABLE H ('^", SqlSyntaxError, "ends within a string"),
     ],
 )

@@ -1,7 +1,8 @@
 """Refuse gaps in a text that sqlglot's parser would fill by itself.
 
-It reads a comma without an item as none, ON or USING without anything as ON TRUE, and GROUP BY without anything as
-GROUP BY ALL, so that what was left unfinished would become a Cartesian product or other groups.
+It reads a comma without an item as none, ON or USING without anything as ON TRUE, FROM FROM as a query of its own, and
+GROUP BY without anything as GROUP BY ALL, so that what was left unfinished would become a Cartesian product or other
+groups. It takes some texts whose parentheses do not close, too.
 """
 
 from __future__ import annotations
@@ -14,20 +15,55 @@ from livejoin.sql.parse.source import Source
 _CLAUSES = frozenset({TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY})
 _SETS = frozenset({TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT})
 _ENDS = _CLAUSES | _SETS | {TokenType.COMMA, TokenType.R_PAREN, TokenType.SEMICOLON}
+_FRAMES = frozenset({TokenType.ROWS, TokenType.RANGE})
 _JOINS = frozenset({TokenType.JOIN, TokenType.INNER, TokenType.CROSS, TokenType.NATURAL, TokenType.ON})
 
 
 def refuse_gaps(source: Source) -> None:
-    """Refuse commas without an item behind them, and empty ON, USING, IN and GROUP BY.
+    """Refuse commas without an item on both sides, and empty FROM, ON, USING, IN and GROUP BY.
 
     Raises:
         SqlSyntaxError: There is a gap; the position is that of the token before it.
     """
     kinds = [token.token_type for token in source.tokens] + [TokenType.SEMICOLON] * 2
     for position, token in enumerate(source.tokens):
-        found = _gap(token, kinds[position + 1], kinds[position + 2])
+        behind, next_but_one = kinds[position + 1 : position + 3]
+        found = _gap(token, behind, next_but_one)
+        if position and token.token_type == TokenType.FILTER and kinds[position - 1] == TokenType.R_PAREN:
+            found = None if next_but_one == TokenType.WHERE else "FILTER lacks WHERE; write FILTER (WHERE condition)"
+        if position and token.token_type == TokenType.ALL and kinds[position - 1] == TokenType.L_PAREN:
+            found = "found ALL before a query; leave it out" if behind == TokenType.SELECT else found
+        if token.token_type == TokenType.ALIAS and not _begins_name(source.tokens[position + 1 : position + 2]):
+            found = "AS lacks a name or a type; a name that is not a word stands in backticks: AS `2`"
         if found:
             raise source.error(SqlSyntaxError, found, token.start)
+
+
+def refuse_open_parentheses(source: Source) -> None:
+    """Refuse parentheses that close nothing, or that nothing closes.
+
+    Raises:
+        SqlSyntaxError: There is one; the position is its own.
+    """
+    opened: list[Token] = []
+    for token in source.tokens:
+        if token.token_type == TokenType.L_PAREN:
+            opened.append(token)
+        elif token.token_type == TokenType.R_PAREN and not opened:
+            raise source.error(SqlSyntaxError, "this ')' closes nothing; leave it out", token.start)
+        elif token.token_type == TokenType.R_PAREN:
+            opened.pop()
+    if opened:
+        raise source.error(SqlSyntaxError, "nothing closes this '('; write ')' behind what it holds", opened[-1].start)
+
+
+def _begins_name(tokens: tuple[Token, ...]) -> bool:
+    """Whether a name, a type, a query or names in parentheses may begin with a token; there may be none."""
+    return any(
+        token.token_type in (TokenType.L_PAREN, TokenType.IDENTIFIER, TokenType.SELECT, TokenType.WITH)
+        or (token.text[:1].isidentifier() and token.token_type not in (TokenType.STRING, TokenType.ALIAS))
+        for token in tokens
+    )
 
 
 def _gap(token: Token, behind: TokenType, next_but_one: TokenType) -> str | None:
@@ -36,6 +72,14 @@ def _gap(token: Token, behind: TokenType, next_but_one: TokenType) -> str | None
     match token.token_type:
         case TokenType.COMMA if behind in _ENDS:
             return "found a comma without an item behind it; leave it out"
+        case TokenType.COMMA if behind == TokenType.SELECT:
+            return "a query within an expression or a list stands in parentheses; write (SELECT ...)"
+        case TokenType.L_PAREN | TokenType.SELECT | TokenType.DISTINCT if behind == TokenType.COMMA:
+            return "found a comma without an item before it; leave it out"
+        case TokenType.FROM if behind in _CLAUSES:
+            return "FROM lacks a table; write FROM table"
+        case TokenType.AND | TokenType.OR if behind in _ENDS:
+            return f"{token.text.upper()} lacks what stands behind it"
         case TokenType.ON if nothing:
             return "ON lacks a condition; write ON a.column = b.column, or CROSS JOIN for all pairs of rows"
         case TokenType.USING if empty:
@@ -44,5 +88,9 @@ def _gap(token: Token, behind: TokenType, next_but_one: TokenType) -> str | None
             return "IN lacks values; write IN (value, ...)"
         case TokenType.GROUP_BY if nothing:
             return "GROUP BY lacks columns; leave it out for one group of all rows"
+        case TokenType.ORDER_BY | TokenType.PARTITION_BY if nothing or behind in _FRAMES:
+            return f"{token.text.upper()} lacks columns; leave it out, or write {token.text.upper()} column, ..."
+        case TokenType.ALL if behind == TokenType.ALL:
+            return "ALL stands twice; leave one out"
         case _:
             return None

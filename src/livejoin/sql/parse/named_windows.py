@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from sqlglot import TokenType, exp
 
-from livejoin.errors import UnknownNameError
+from livejoin.errors import SqlSyntaxError, UnknownNameError
 from livejoin.sql.parse.source import Source, offset_of
 
 
@@ -20,15 +20,20 @@ def named_windows(select: exp.Select, source: Source) -> None:
     """Put the windows that a SELECT names where they are read, and take its WINDOW clause away.
 
     Raises:
+        SqlSyntaxError: There is no AS behind a name.
         UnknownNameError: A name that is not there, or there twice, or that is defined by itself.
         UnsupportedQueryError: A window says anew what the one that it names has said.
     """
     clause = source.find_outermost({TokenType.WINDOW}, default=source.tokens[0].start)
     named: dict[str, exp.Window] = {}
     for one in select.args.get("windows") or ():
+        at = offset_of(one.this, clause)
+        if next((token.token_type for token in source.tokens if token.start > at), None) != TokenType.ALIAS:
+            msg = f"AS is missing behind {one.name!r}; write WINDOW {one.name} AS (PARTITION BY ... ORDER BY ...)"
+            raise source.error(SqlSyntaxError, msg, at)
         if one.name.lower() in named:
             msg = f"WINDOW defines {one.name!r} twice; give each window its own name"
-            raise source.error(UnknownNameError, msg, offset_of(one.this, clause))
+            raise source.error(UnknownNameError, msg, at)
         named[one.name.lower()] = one
     for node in list(select.walk(prune=lambda part: isinstance(part, exp.Query) and part is not select)):
         if isinstance(node, exp.Window) and node.args.get("over") and node.args.get("alias"):

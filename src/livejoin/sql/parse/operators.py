@@ -121,7 +121,9 @@ class OperatorParser(SparkParser):
     def _parse_is_rhs(self, distinct: bool = False) -> exp.Expr | None:
         if distinct:
             return _apart(self._parse_comparison(), *_COMPARING)
-        return self._parse_null() or self._parse_unary()
+        if (found := self._parse_null() or self._parse_boolean()) is None:
+            self.raise_error("Expected NULL")
+        return found
 
     def _parse_comparison(self, this: exp.Expr | None = None) -> exp.Expr | None:
         """A value with comparisons."""

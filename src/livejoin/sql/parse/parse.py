@@ -16,45 +16,20 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.spark import SparkParser
 
 from livejoin.errors import SqlSyntaxError
+from livejoin.sql.parse.argument_counts import WrongCount, counted
 from livejoin.sql.parse.arguments import Build, with_all_arguments
-from livejoin.sql.parse.column_types import unknown_type
-from livejoin.sql.parse.gaps import refuse_gaps
+from livejoin.sql.parse.gaps import refuse_gaps, refuse_open_parentheses
+from livejoin.sql.parse.keywords import names_from_keywords
 from livejoin.sql.parse.nesting import refuse_nested_queries, too_deep
 from livejoin.sql.parse.operators import OperatorParser
 from livejoin.sql.parse.quotes import refuse_quoted_qualifiers
 from livejoin.sql.parse.source import Source
 from livejoin.sql.parse.spans import mark_end, mark_inside, mark_keyword, mark_select
-
-_STATEMENTS = "allowed are SELECT, CREATE TABLE, CREATE VIEW, DROP TABLE and DROP VIEW"
-
-# sqlglot names the operators that lack an operand by their classes.
-_OPERATORS = {
-    "EQ": "=",
-    "NEQ": "<>",
-    "NullSafeEQ": "<=>",
-    "LT": "<",
-    "LTE": "<=",
-    "GT": ">",
-    "GTE": ">=",
-    "Add": "+",
-    "Sub": "-",
-    "Mul": "*",
-    "Div": "/",
-    "Mod": "%",
-    "DPipe": "||",
-    "BitwiseAnd": "&",
-    "BitwiseOr": "|",
-    "BitwiseXor": "^",
-    "BitwiseLeftShift": "<<",
-    "BitwiseRightShift": ">>",
-}
-
+from livejoin.sql.parse.syntax_errors import STATEMENTS, NotParsed, malformed, syntax_error, wrong_count
 
 NAME = "spark_name"
 UNIT = "spark_unit"
 PLUS = "plus"
-_MISSING = re.compile(r"Required \w+: '\w+' missing for <class '[\w.]+\.(\w+)'>")
-_TOO_MANY = re.compile(r"number of provided arguments \((\d+)\) is greater .* supported arguments \((\d+)\)")
 _AS_WRITTEN = (
     "SHIFTLEFT",
     "SHIFTRIGHT",
@@ -68,6 +43,7 @@ _AS_WRITTEN = (
     "TO_UTC_TIMESTAMP",
 )
 """Functions of which sqlglot would leave out arguments, write patterns anew, or put a cast around what they take."""
+_WITHIN_STATEMENTS = frozenset({TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.ALIAS})
 _INTERVAL = re.compile(r"\s*[+-]?[0-9]*\.?[0-9]*\s*[a-z]+\s*", re.IGNORECASE)
 
 
@@ -78,7 +54,7 @@ def _with_unit(name: str, at: int) -> Build:
     patterns of times anew.
     """
 
-    build = with_all_arguments(name, SparkParser.FUNCTIONS[name])
+    build = counted(name, with_all_arguments(name, SparkParser.FUNCTIONS[name]))
 
     def built(args: list[exp.Expr], dialect: Dialect) -> exp.Expr:
         unit = args[at] if at < len(args) else None
@@ -131,6 +107,7 @@ class SparkAnsi(Spark):
     """
 
     ORIGINAL_NAME_META_KEY = NAME
+    STRICT_JSON_PATH_SYNTAX = False  # or sqlglot writes to stderr
 
     class Tokenizer(Spark.Tokenizer):
         """Spark's tokens."""
@@ -146,10 +123,9 @@ class SparkAnsi(Spark):
             TokenType.PLUS: lambda self: _with_plus(self._parse_unary()),
         }
         FUNCTIONS: ClassVar = {
-            **{name: with_all_arguments(name, build) for name, build in SparkParser.FUNCTIONS.items()},
+            **{name: counted(name, with_all_arguments(name, build)) for name, build in SparkParser.FUNCTIONS.items()},
             **{name: _of_one(name) for name in ("FIRST", "FIRST_VALUE", "LAST", "LAST_VALUE")},
             **{name: _as_written(name) for name in _AS_WRITTEN},
-            "INITCAP": lambda args: exp.Initcap(this=args[0]) if len(args) == 1 else _unknown("initcap", args),
             "TRUNC": _with_unit("TRUNC", 1),
             "DATE_TRUNC": _with_unit("DATE_TRUNC", 0),
             "DATE_FORMAT": _with_unit("DATE_FORMAT", 1),
@@ -160,6 +136,41 @@ class SparkAnsi(Spark):
             for name, parser in SparkParser.FUNCTION_PARSERS.items()
             if name not in ("CEIL", "FLOOR", "INITCAP")
         }
+
+        NO_PAREN_FUNCTION_PARSERS: ClassVar = {
+            name: parser for name, parser in SparkParser.NO_PAREN_FUNCTION_PARSERS.items() if name != "IF"
+        }
+        SCHEMA_UNNAMED_CONSTRAINTS: ClassVar = {"CHECK", "FOREIGN KEY", "PRIMARY KEY", "UNIQUE"}
+
+        def raise_error(self, message: str, token: Token | None = None) -> None:
+            """Raise what sqlglot would gather, with the place in the text."""
+            raise NotParsed(message, token.start if token else self.offset())
+
+        def offset(self) -> int:
+            """Where the token stands that comes next; behind the text at its end."""
+            return self._curr.start if self._curr else len(self.sql)
+
+        def _parse_case(self) -> exp.Expr | None:
+            """CASE with a THEN behind each WHEN, which sqlglot does not ask for."""
+            if self._match(TokenType.DOT, advance=False):  # the columns of a table that is called so
+                self._retreat(self._index - 1)
+                return None
+            comments, value, branches = self._prev_comments, self._parse_disjunction(), []
+            while self._match(TokenType.WHEN):
+                condition = self._parse_disjunction()
+                if not self._match(TokenType.THEN):
+                    self.raise_error("Expected THEN")
+                branches.append(self.expression(exp.If(this=condition, true=self._parse_disjunction())))
+            default = self._parse_disjunction() if self._match(TokenType.ELSE) else None
+            if not self._match(TokenType.END):
+                self.raise_error("Expected END after CASE")
+            return self.expression(exp.Case(this=value, ifs=branches, default=default), comments=comments)
+
+        def _parse_type_size(self) -> exp.DataTypeParam | None:
+            size = super()._parse_type_size()
+            if size is not None and size.expression:
+                self.raise_error("Expecting )", self._prev)
+            return size
 
         def _warn_unsupported(self) -> None:
             """Say nothing: a statement that sqlglot does not know is refused by us, by its name."""
@@ -236,19 +247,37 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
     except TokenError as error:
         msg = "the SQL text ends within a string, a quoted name or a comment; close it"
         raise Source(sql, ()).error(SqlSyntaxError, msg, len(sql)) from error
+    names_from_keywords(tokens)
     source = Source(sql, tuple(tokens))
     if tokens and tokens[0].token_type in dialect.tokenizer_class.COMMANDS:
         clause = tokens[0].text.upper()
-        msg = f"{clause} is not supported; {_STATEMENTS}"
+        msg = f"{clause} is not supported; {STATEMENTS}"
         raise source.unsupported(clause, msg, tokens[0].start)
+    if tokens and not _begins_statement(tokens[0]):
+        msg = f"no statement begins with {tokens[0].text!r}; {STATEMENTS}"
+        raise source.error(SqlSyntaxError, msg, tokens[0].start)
     refuse_gaps(source)
     refuse_quoted_qualifiers(source)
+    parser = SparkAnsi.Parser(dialect=dialect)
     try:
-        statements = [tree for tree in dialect.parser().parse(tokens, sql) if isinstance(tree, exp.Expr)]
-    except ParseError as error:
-        raise _syntax_error(error, source) from error
+        statements = [tree for tree in parser.parse(tokens, sql) if isinstance(tree, exp.Expr)]
+    except NotParsed as error:
+        raise syntax_error(error, source) from error
+    except WrongCount as error:
+        raise wrong_count(error, parser.offset(), source) from error
+    except ParseError as error:  # of the paths within variants, which sqlglot parses as JSON's
+        msg = "a path within a value is not understood; write the index or the key in brackets"
+        raise source.error(SqlSyntaxError, msg, source.find({TokenType.L_BRACKET})) from error
     except RecursionError:
         raise too_deep(source) from None
+    except (
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+    ) as error:  # sqlglot trusts calls to have their arguments
+        raise malformed(parser.offset(), source) from error
+    refuse_open_parentheses(source)
     statements = [tree for tree in statements if not isinstance(tree, exp.Semicolon)]
     if not statements:
         msg = "the SQL text is empty; allowed is one statement"
@@ -260,52 +289,8 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
     return statements[0], source
 
 
-def _syntax_error(error: ParseError, source: Source) -> SqlSyntaxError:
-    """sqlglot gives the line and the last column of the token that it stumbled over."""
-    start = source.tokens[0]
-    if start.token_type == TokenType.VAR:
-        msg = f"no statement begins with {start.text!r}; {_STATEMENTS}"
-        return source.error(SqlSyntaxError, msg, start.start)
-    first = error.errors[0]
-    at = (first["line"], first["col"])
-    offset = next((t.start for t in source.tokens if (t.line, t.col) == at), len(source.sql))
-    if unknown := unknown_type(offset, source):
-        return source.error(SqlSyntaxError, unknown, offset)
-    description = str(first["description"]).partition(" but got <Token")[0].rstrip(".")
-    missing, most = _MISSING.search(description), _TOO_MANY.search(description)
-    if call := _call_that_ends(offset, source) if most or (missing and _is_function(missing[1])) else None:
-        return source.error(SqlSyntaxError, _wrong_number(call, most, source), call.start)
-    if missing:
-        description = f"{_OPERATORS.get(missing[1], missing[1].upper())} lacks an operand"
-    description = description.replace("Invalid expression / Unexpected token", "this is not expected here")
-    found = f" at {first['highlight']!r}" if first["highlight"] else ""
-    msg = f"the SQL text does not parse{found}: {description}; the dialect is Spark SQL"
-    return source.error(SqlSyntaxError, msg, offset)
-
-
-def _is_function(node: str) -> bool:
-    """Whether sqlglot's class of a name is that of calls, and not of operators, as AND, nor of clauses."""
-    found = getattr(exp, node, exp.Expr)
-    return issubclass(found, exp.Func) and not issubclass(found, exp.Binary)
-
-
-def _call_that_ends(offset: int, source: Source) -> Token | None:
-    """The name of the function whose call has its closing parenthesis at an offset; None if it is no call."""
-    depth = 0
-    before = [token for token in source.tokens if token.start <= offset]
-    for place in range(len(before) - 1, 0, -1):
-        kind = before[place].token_type
-        depth += (kind == TokenType.R_PAREN) - (kind == TokenType.L_PAREN)
-        if depth == 0:
-            name = before[place - 1]
-            return name if kind == TokenType.L_PAREN and name.text.isidentifier() else None
-    return None
-
-
-def _wrong_number(name: Token, most: re.Match[str] | None, source: Source) -> str:
-    """That a call has too few or too many arguments."""
-    function = source.text_at(name.start).upper()
-    if most is None:
-        return f"{function} lacks an argument; write all that it takes in Spark SQL"
-    given, allowed = int(most[1]), int(most[2])
-    return f"{function} takes at most {allowed} argument{'s' * (allowed != 1)}, and {given} are given"
+def _begins_statement(token: Token) -> bool:
+    """Whether a token may begin a statement of SQL, one that livejoin has or one that it refuses by its name."""
+    if token.token_type in (TokenType.L_PAREN, TokenType.SEMICOLON):
+        return True
+    return token.text.isidentifier() and token.token_type not in _WITHIN_STATEMENTS

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from sqlglot import TokenType, exp
 
-from livejoin.errors import UnsupportedQueryError
+from livejoin.errors import SqlSyntaxError, UnsupportedQueryError
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.parse.spans import sub_queries
 from livejoin.sql.parse.sub_queries import in_expressions, query_of
@@ -211,9 +211,14 @@ def check_join(join: exp.Join, source: Source, default: int) -> None:
     """An inner, cross, outer, semi or anti join, natural or not.
 
     Raises:
+        SqlSyntaxError: It is natural and has a condition.
         UnsupportedQueryError: It is another one.
     """
     offset = offset_of(join.this, default)
+    if str(join.args.get("method") or "").upper() == "NATURAL" and (join.args.get("using") or join.args.get("on")):
+        given = "USING" if join.args.get("using") else "ON"
+        msg = f"NATURAL JOIN with {given} says twice what is joined; leave one out"
+        raise source.error(SqlSyntaxError, msg, source.find({TokenType.USING, TokenType.ON}, offset, offset))
     parts = [str(join.args.get(name) or "").upper() for name in ("method", "side", "kind")]
     odd = next((name for name, value in join.args.items() if value and name not in _ALLOWED_JOIN), None)
     if parts[0] in ("", "NATURAL") and tuple(parts[1:]) in _JOINS and odd is None:

@@ -65,7 +65,8 @@ class Source:
 
     def clause(self, clause: str, start: int) -> int:
         """Offset of the first word of a clause at or behind ``start``; ``start`` if it is not there."""
-        return self.word(clause.partition("(")[0].split()[0], start, default=start)
+        words = clause.partition("(")[0].split()
+        return self.word(words[0], start, default=start) if words else start
 
     def behind(self, kinds: Collection[TokenType], offset: int) -> int:
         """Offset of the token behind the last one of these kinds before ``offset``; ``offset`` if there is none."""

@@ -290,7 +290,7 @@ class _Binder:
     def _call(self, node: exp.Expr) -> Operand:
         found = called(node)
         if found is None:
-            raise Unsayable(name_of(node), "the evaluator does not have it")
+            raise Unsayable(name_of(node), "livejoin does not have it in expressions like this one")
         return function_of(found.name, self.operands(found.arguments))
 
     def _chain(self, node: exp.Expr) -> Operand:
@@ -445,6 +445,8 @@ def _type_of(node: exp.DataType) -> SqlType:
         Unsayable: No column has it.
     """
     if node.this == exp.DType.DECIMAL:
+        if not all(part.name.isdecimal() for part in node.expressions):
+            raise Mismatch(f"{shown(node)} has no numbers of digits; write DECIMAL(precision, scale)")
         digits = [int(part.name) for part in node.expressions]
         precision, scale = (*digits, 0)[:2] if digits else (10, 0)
         try:

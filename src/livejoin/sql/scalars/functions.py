@@ -177,7 +177,7 @@ def function_of(name: str, arguments: Sequence[Operand]) -> Operand:
         handler = _HANDLERS[name]
         _check_count(name, len(arguments), handler.least, handler.most)
         return handler.function(*arguments)
-    raise Unsayable(name.upper(), "the evaluator does not have it")
+    raise Unsayable(name.upper(), "livejoin has no such function")
 
 
 def converted(function: Function, operand: Operand, to: SqlType) -> Scalar:

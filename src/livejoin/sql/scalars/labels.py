@@ -22,6 +22,14 @@ _SIGNS: dict[type[exp.Expr], str] = {
     exp.BitwiseRightShift: ">>",
     exp.Bracket: "[...]",
     exp.ConcatWs: "CONCAT_WS",
+    exp.Tuple: "(..., ...)",
+    exp.Dot: "a dot behind a value",
+    exp.Alias: "AS within an expression",
+    exp.Aliases: "AS within an expression",
+    exp.JSONExtract: "->",
+    exp.JSONExtractScalar: "->>",
+    exp.JSONBContainsTopKey: "?",
+    exp.Lambda: "->",
 }
 
 
@@ -35,7 +43,9 @@ def text_of(node: exp.Expr) -> str:
 
 def name_of(node: exp.Expr) -> str:
     """What a node is called in SQL."""
-    written = node.meta.get(NAME) or _SIGNS.get(type(node))
+    written = node.meta.get(NAME)
+    if written is None and type(node) in _SIGNS:
+        return _SIGNS[type(node)]
     return str(written or (node.sql_name() if isinstance(node, exp.Func) else node.key)).upper()
 
 

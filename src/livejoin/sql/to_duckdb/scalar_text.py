@@ -5,6 +5,7 @@ The scope has left the `ColumnRef` of every column in its node's ``meta`` (see `
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -67,6 +68,10 @@ def refs_of(node: exp.Expr) -> tuple[ColumnRef, ...]:
     return tuple(dict.fromkeys(column.meta[REF] for column in node.find_all(exp.Column)))
 
 
+_ABSENT = re.compile(r"Function with name \"?(\w+)\"? does not exist", re.IGNORECASE)
+_NO_VALUE = re.compile(r"Could not convert string '([^']*)'")
+
+
 def bound_column(ref: ColumnRef, name: str) -> exp.Column:
     """A column that stands for ``ref``, shown under a name."""
     column = exp.column(name)
@@ -85,7 +90,7 @@ def expression_text(node: exp.Expr, names: Callable[[ColumnRef], str], source: S
         return rewritten.sql("duckdb", comments=False, unsupported_level=ErrorLevel.RAISE, copy=False)
     except UnsupportedError as error:
         clause = source.text_at(offset).upper()
-        msg = f"{clause} cannot be written for DuckDB, which evaluates expressions: {str(error).splitlines()[0]}"
+        msg = f"{clause} is not supported with these arguments; store what it gives in a column, or leave it out"
         raise source.unsupported(clause, msg, offset) from error
 
 
@@ -136,6 +141,17 @@ def _named(part: exp.Expr, names: Callable[[ColumnRef], str]) -> exp.Expr:
     return part
 
 
+def _why(error: str) -> str:
+    """Why DuckDB does not bind an expression, or evaluate its constants, in words of ours."""
+    if name := _ABSENT.search(error):
+        return f"livejoin has no function {name[1].upper()}"
+    if value := _NO_VALUE.search(error):
+        return f"{value[1]!r} does not convert to the type that is wanted"
+    if "No function matches" in error:
+        return "a function does not take arguments of these types; CAST them"
+    return "its parts do not fit together; check the number and the types of the arguments"
+
+
 def check_scalar(node: exp.Expr, text: str, schema: pa.Schema, source: Source, offset: int) -> pa.DataType:
     """The type of an expression whose DuckDB text is ``text``.
 
@@ -149,8 +165,7 @@ def check_scalar(node: exp.Expr, text: str, schema: pa.Schema, source: Source, o
     try:
         found = _type_of(text, schema)
     except ExpressionError as error:
-        _, _, why = str(error).removeprefix(f"DuckDB cannot evaluate {text!r}").partition(": ")
-        msg = f"DuckDB, which evaluates expressions, refuses {shown(node)}: {why or error}"
+        msg = f"{shown(node)} has no value: {_why(str(error))}"
         raise source.error(SqlTypeError, msg, offset) from error
     if isinstance(found, pa.DataType):
         return found

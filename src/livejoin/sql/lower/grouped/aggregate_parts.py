@@ -165,6 +165,9 @@ def _form(call: exp.Expr, written: str, source: Source, offset: int) -> Form:
             if _commas(source, offset) > (2 if isinstance(call, exp.ApproxQuantile) else 1):
                 msg = f"{written} with a frequency is not supported: it has one value and one percentage"
                 raise source.unsupported(written, msg, offset)
+            if call.args.get("quantile") is None:
+                msg = f"{written} lacks a percentage; write {written}(value, 0.5)"
+                raise source.unsupported(written, msg, offset)
             return _fractions(call.args["quantile"], written, source, offset)
         case exp.PercentileCont() | exp.PercentileDisc():
             return _fractions(call.this, written, source, offset)

@@ -133,7 +133,7 @@ class Grouping:
         if call is not None:
             return self._result(call)
         if isinstance(part, exp.Anonymous) and not is_known(part.name):
-            msg = f"DuckDB, which evaluates expressions, refuses {shown(part)}: it has no function {part.name}"
+            msg = f"{part.name.upper()} is not supported: livejoin has no such function"
             raise self._source.error(SqlTypeError, msg, offset_of(part, offset))
         if isinstance(part, exp.Column):
             raise self._not_grouped(part, offset_of(part, offset))

@@ -1,0 +1,242 @@
+"""What is wrong with a text that does not parse, in words of ours: what was found where, and what is expected there.
+
+    SELECT a FROM R WHERE (a = 1      ->  the text ends where ')' is expected, which closes the '(' at line 1, column 23
+    SELECT a + FROM R                 ->  found 'FROM' where a value is expected, behind '+'
+
+sqlglot stumbles over a word with a text of its own, which names classes of Python; only what it stands for is used.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from sqlglot import Token, TokenType, exp
+from sqlglot.errors import ParseError
+
+from livejoin.errors import SqlSyntaxError
+from livejoin.sql.parse.argument_counts import WrongCount
+from livejoin.sql.parse.column_types import unknown_type
+from livejoin.sql.parse.source import Source
+
+STATEMENTS = "allowed are SELECT, CREATE TABLE, CREATE VIEW, DROP TABLE and DROP VIEW"
+
+
+class NotParsed(ParseError):
+    """What sqlglot's parser stumbled over.
+
+    Args:
+        description: Its own words.
+        offset: Where in the text; behind it where the text has ended.
+    """
+
+    def __init__(self, description: str, offset: int) -> None:
+        self.description = description
+        self.offset = offset
+        super().__init__(description)
+
+
+class _Lacking(NamedTuple):
+    """What a clause lacks, and how it is written."""
+
+    clause: str
+    lacks: str
+
+
+_CLAUSES = {
+    "Where": _Lacking("WHERE", "a condition"),
+    "Having": _Lacking("HAVING", "a condition"),
+    "Qualify": _Lacking("QUALIFY", "a condition"),
+    "Limit": _Lacking("LIMIT", "a number of rows"),
+    "Offset": _Lacking("OFFSET", "a number of rows"),
+    "Order": _Lacking("ORDER BY", "a column"),
+    "Ordered": _Lacking("ORDER BY", "a column"),
+    "If": _Lacking("WHEN", "a condition, THEN and a value"),
+    "Union": _Lacking("UNION", "a query: SELECT ..."),
+    "Except": _Lacking("EXCEPT", "a query: SELECT ..."),
+    "Intersect": _Lacking("INTERSECT", "a query: SELECT ..."),
+    "Values": _Lacking("VALUES", "a row: VALUES (1, 'a'), (2, 'b')"),
+    "Lateral": _Lacking("LATERAL", "a query in parentheses"),
+    "Alias": _Lacking("AS", "a name"),
+    "Aliases": _Lacking("AS", "a name"),
+    "PivotAlias": _Lacking("AS", "a name"),
+    "Bracket": _Lacking("[]", "an index or a key between the brackets"),
+    "Filter": _Lacking("FILTER", "WHERE and a condition: FILTER (WHERE a > 1)"),
+    "WithinGroup": _Lacking("WITHIN GROUP", "ORDER BY and a column"),
+    "Interval": _Lacking("INTERVAL", "an amount and a unit: INTERVAL 3 DAYS"),
+    "Neg": _Lacking("-", "a value behind it"),
+    "Not": _Lacking("NOT", "a condition behind it"),
+    "BitwiseNot": _Lacking("~", "a value behind it"),
+    "Between": _Lacking("BETWEEN", "two values: a BETWEEN 1 AND 9"),
+    "Any": _Lacking("ANY", "values in parentheses"),
+    "All": _Lacking("ALL", "values in parentheses"),
+    "Exists": _Lacking("EXISTS", "a query in parentheses"),
+    "Property": _Lacking("TBLPROPERTIES", "pairs: ('name' = 'value')"),
+}
+
+_PIVOT = "PIVOT (SUM(a) FOR b IN (1, 2))"
+
+# sqlglot's words, what is expected there in ours, and how it is written.
+_EXPECTED = (
+    (r"Expected table name", "the name of a table or a query in parentheses", ""),
+    (r"Expected database name", "a name", ""),
+    (r"Expected END after CASE", "END", "CASE WHEN condition THEN value ELSE value END"),
+    (r"Expected NULL", "NULL, TRUE, FALSE or DISTINCT FROM", "a IS NOT NULL"),
+    (r"Expected THEN", "THEN", "CASE WHEN condition THEN value ELSE value END"),
+    (r"Expected AS after CAST", "AS", "CAST(value AS INT)"),
+    (r"Expected TYPE after CAST|Expected type", "a type", "INT, STRING"),
+    (r"Expected FROM or comma after EXTRACT", "FROM", "EXTRACT(YEAR FROM value)"),
+    (r"Expected CTE to have alias", "the name of a query", "WITH name AS (SELECT ...)"),
+    (r"Failed to parse any statement following CTE|does not support CTE", "SELECT", "WITH name AS (...) SELECT ..."),
+    (r"Expected DISTINCT or ALL for", "ALL or DISTINCT", ""),
+    (r"Expecting an aggregation function in PIVOT|PIVOT's aggregation", "an aggregate", _PIVOT),
+    (r"Expecting FOR", "FOR", _PIVOT),
+    (r"Expecting IN", "IN", _PIVOT),
+    (r"Expected at least one argument", "an argument", ""),
+)
+_OPENING = {")": TokenType.L_PAREN, "]": TokenType.L_BRACKET, "}": TokenType.L_BRACE, ">": TokenType.LT}
+_CLOSING = {
+    TokenType.R_PAREN: TokenType.L_PAREN,
+    TokenType.R_BRACKET: TokenType.L_BRACKET,
+    TokenType.R_BRACE: TokenType.L_BRACE,
+}
+_NO_NAMES = frozenset(
+    {
+        *(TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.NUMBER, TokenType.SELECT, TokenType.FROM),
+        *(TokenType.WHERE, TokenType.ALIAS, TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.ON),
+    }
+)
+_BRACKET = re.compile(r"Expect(?:ing|ed) ([()\[\]{}<>])$")
+_MISSING = re.compile(r"Required \w+: '\w+' missing for <class '[\w.]+\.(\w+)'>")
+_TOO_MANY = re.compile(r"number of provided arguments \((\d+)\) is greater .* supported arguments \((\d+)\)")
+_TWICE = re.compile(r"Found multiple '([A-Z ]+)' clauses")
+_PROPERTY = re.compile(r"(?:Cannot|Failed to) parse property '([^']*)'")
+
+
+def syntax_error(error: NotParsed, source: Source) -> SqlSyntaxError:
+    """What is wrong with a text that has tokens, at the word where that shows."""
+    at = error.offset
+    if unknown := unknown_type(at, source):
+        return source.error(SqlSyntaxError, unknown, at)
+    missing, most = _MISSING.search(error.description), _TOO_MANY.search(error.description)
+    if call := _call_that_ends(at, source) if most or (missing and _is_function(missing[1])) else None:
+        return source.error(SqlSyntaxError, _wrong_number(call, most, source), call.start)
+    found = _found(at, source)
+    said = _lacking(missing[1], found, at, source) if missing else _unexpected(error.description, found, at, source)
+    return source.error(SqlSyntaxError, said, at)
+
+
+def malformed(at: int, source: Source) -> SqlSyntaxError:
+    """That what ends before an offset lacks a part, of which the parser does not say more."""
+    before = source.before(at)
+    msg = "a part is missing here; write all arguments that the call takes in Spark SQL"
+    return source.error(SqlSyntaxError, msg, before.start if before else at)
+
+
+def _found(at: int, source: Source) -> str:
+    """What stands at an offset, as the subject of a sentence."""
+    token = _token(at, source)
+    return "the text ends" if token is None else f"found {source.sql[token.start : token.end + 1]!r:.80}"
+
+
+def _token(at: int, source: Source) -> Token | None:
+    return next((token for token in source.tokens if token.start == at), None)
+
+
+def _unexpected(description: str, found: str, at: int, source: Source) -> str:
+    """That something else is expected, or nothing of this kind."""
+    if bracket := _BRACKET.search(description):
+        return f"{found} where {bracket[1]!r} is expected{_which_closes(bracket[1], at, source)}"
+    if twice := _TWICE.search(description):
+        return f"{twice[1]} stands here a second time; a SELECT has one"
+    if wrong := _PROPERTY.search(description):
+        return f"{wrong[1]!r} is not understood; write TBLPROPERTIES ('name' = 'value')"
+    for pattern, expected, example in _EXPECTED:
+        if re.search(pattern, description):
+            return f"{found} where {expected} is expected" + (f", as in {example}" if example else "")
+    before = source.before(at)
+    behind = f" behind {source.sql[before.start : before.end + 1]!r:.80}" if before else ""
+    if _token(at, source) is None:
+        return f"the text ends{behind}, where more is expected"
+    return f"{found}, which is not expected{behind}{_as_a_name(at, source)}"
+
+
+def _which_closes(bracket: str, at: int, source: Source) -> str:
+    """Where the bracket stands that another one would close."""
+    kind = _OPENING.get(bracket)
+    opened: list[Token] = []
+    for token in (token for token in source.tokens if token.start < at):
+        if token.token_type == kind:
+            opened.append(token)
+        elif _CLOSING.get(token.token_type, TokenType.LT if token.token_type == TokenType.GT else None) == kind:
+            del opened[-1:]
+    if not opened or kind is None:
+        return ""
+    line, column = source.position(opened[-1].start)
+    return f", which closes the {opened[-1].text!r} at line {line}, column {column}"
+
+
+def _lacking(node: str, found: str, at: int, source: Source) -> str:
+    """That a part of a clause or of an operator is not there; ``node`` is sqlglot's class of it."""
+    if clause := _CLAUSES.get(node):
+        return f"{clause.clause} lacks {clause.lacks}; {found}{_as_a_name(at, source)}"
+    before = source.before(at)
+    if before is None:
+        return f"{found} where a value is expected"
+    behind = f"behind {source.sql[before.start : before.end + 1]!r:.80}"
+    return f"{found} where a value is expected, {behind}{_as_a_name(at, source)}"
+
+
+def _as_a_name(at: int, source: Source) -> str:
+    """That a keyword in the place of a name stands in backticks."""
+    token = _token(at, source)
+    if token is None or token.token_type in _NO_NAMES or not token.text.isidentifier():
+        return ""
+    word = source.sql[token.start : token.end + 1]
+    return f"; if {word} is a name, write `{word}`"
+
+
+def _is_function(node: str) -> bool:
+    """Whether sqlglot's class of a name is that of calls, and not of operators, as AND, nor of clauses."""
+    found = getattr(exp, node, exp.Expr)
+    return issubclass(found, exp.Func) and not issubclass(found, exp.Binary)
+
+
+def _call_that_ends(offset: int, source: Source) -> Token | None:
+    """The name of the function whose call has its closing parenthesis at an offset; None if it is no call."""
+    depth = 0
+    before = [token for token in source.tokens if token.start <= offset]
+    for place in range(len(before) - 1, 0, -1):
+        kind = before[place].token_type
+        depth += (kind == TokenType.R_PAREN) - (kind == TokenType.L_PAREN)
+        if depth == 0:
+            name = before[place - 1]
+            return name if kind == TokenType.L_PAREN and name.text.isidentifier() else None
+    return None
+
+
+def _wrong_number(name: Token, most: re.Match[str] | None, source: Source) -> str:
+    """That a call has too few or too many arguments."""
+    function = source.text_at(name.start).upper()
+    if most is None:
+        return f"{function} lacks an argument; write all that it takes in Spark SQL"
+    given, allowed = int(most[1]), int(most[2])
+    return f"{function} takes at most {_arguments(allowed)}, and {given} are given"
+
+
+def _arguments(count: int) -> str:
+    return f"{count} argument{'s' * (count != 1)}"
+
+
+def wrong_count(error: WrongCount, at: int, source: Source) -> SqlSyntaxError:
+    """That the call that ends at an offset has another number of arguments than its function takes."""
+    call = _call_that_ends(at, source)
+    if call is None:
+        return malformed(at, source)
+    function = source.text_at(call.start).upper()
+    if error.given < error.least:
+        takes = f"lacks an argument; it takes {'at least ' * (error.least < error.most)}{_arguments(error.least)}"
+    else:
+        takes = f"takes {'at most ' * (error.least < error.most)}{_arguments(error.most)}"
+    is_given = "is" if error.given == 1 else "are"
+    return source.error(SqlSyntaxError, f"{function} {takes}, and {error.given} {is_given} given", call.start)
