@@ -86,8 +86,8 @@ def test_mode_takes_the_greatest_of_several_by_a_descending_order() -> None:
         ("SELECT ROUND(d, 0, 0) AS b FROM t", "ROUND is not supported"),
         ("SELECT array(a)[0] AS b FROM t", "[...] is not supported"),
         ("SELECT ts + interval '中文 interval 1 day' AS b FROM t", "is not understood; write an interval as"),
-        ("SELECT CEIL(2.5, 0, 0) AS b FROM t", "ceil takes 1 to 2 arguments, and 3 are given"),
-        ("SELECT FLOOR(d, 0, 0) AS b FROM t", "floor takes 1 to 2 arguments, and 3 are given"),
+        ("SELECT CEIL(2.5, 0, 0) AS b FROM t", "CEIL takes at most 2 arguments, and 3 are given"),
+        ("SELECT FLOOR(d, 0, 0) AS b FROM t", "FLOOR takes at most 2 arguments, and 3 are given"),
         ("SELECT MODE(a, 'true') AS m FROM t", "the second argument of MODE is 'true'; allowed are TRUE and FALSE"),
     ],
 )

@@ -421,6 +421,8 @@ class Query:
         order: What the rows are sorted by as they are read; nothing keeps them in this order.
         order_below: Whether the order is over the columns of the relation that ``root`` is a projection of, as it is by
             a column that the result does not show.
+        numbered: The columns that got a number behind their names, because the SELECT list gives a name to several:
+            what they are called there, and here.
     """
 
     sql: str
@@ -428,6 +430,7 @@ class Query:
     reads: tuple[str, ...] = ()
     order: tuple[SortKey, ...] = ()
     order_below: bool = False
+    numbered: tuple[tuple[str, str], ...] = ()
 
     @property
     def schema(self) -> pa.Schema:

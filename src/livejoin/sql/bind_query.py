@@ -86,6 +86,8 @@ def bind_query(
     bound = bind_tree(query_tree(tree, source), names)
     found = read_order(bound, lambda block: bind_tree(block, names).relation, _over_items)
     query = Query(sql, found.relation, tuple(names.reads), found.keys, found.below)
+    named = zip(bound.columns, query.schema.names, strict=True)
+    query = replace(query, numbered=tuple((written, name) for written, name in named if written != name))
     refuse_payload(query, source)
     return query
 

@@ -104,7 +104,8 @@ def describe_query(
         names = (query.read.schema.names[key.column] + (" DESC" if key.descending else "") for key in query.order)
         lines += (f"sorted by {', '.join(names)} when it is read, which costs a change nothing: no state",)
     whole, beside = " ".join(_whole(plan.operator)), _beside(plan.operator)
-    return replace(told[0], sql=query.sql, operators=lines, others=tuple(told[1:]), whole=whole, beside=beside)
+    said = replace(told[0], sql=query.sql, operators=lines, others=tuple(told[1:]), whole=whole, beside=beside)
+    return replace(said, names=_names(query))
 
 
 def _beside(plan: Operator) -> str:
@@ -241,6 +242,14 @@ def _upwards(plan: Operator) -> Iterator[Operator]:
 
     collect(plan)
     yield from found
+
+
+def _names(query: Query) -> str:
+    """Which columns got a number behind their names."""
+    if not query.numbered:
+        return ""
+    changed = ", ".join(f"{name} (written {written})" for written, name in query.numbered)
+    return f"several columns have one name, and the later ones get a number: {changed}; name them with AS"
 
 
 def _whole(plan: Operator) -> Iterator[str]:

@@ -206,6 +206,7 @@ class Explanation:
         operators: What stands above the join, from the join upwards.
         others: Explanations of the query's other joins.
         cells: How the join is split, None with one thread.
+        names: That columns got numbers behind their names, because several have one; empty if none did.
         whole: What a change costs that goes through several blocks; empty for a single one.
         beside: What it costs beside the bound, since it is its delta, in plain words; empty for most queries.
         spread: How the query runs in cells of processes, None if that was not asked.
@@ -230,6 +231,7 @@ class Explanation:
     operators: tuple[str, ...] = ()
     others: tuple[Explanation, ...] = ()
     cells: CellsOutline | None = None
+    names: str = ""
     whole: str = ""
     beside: str = ""
     spread: SpreadOutline | None = None

@@ -98,6 +98,7 @@ def record(explanation: Explanation) -> Record:
         "operators": list(explanation.operators),
         "others": [record(other) for other in explanation.others],
         "cells": None if explanation.cells is None else _cells(explanation.cells),
+        "names": explanation.names,
         "whole": explanation.whole,
         "spread": None if explanation.spread is None else _spread(explanation.spread),
         "digest": explanation.digest or None,

@@ -70,6 +70,8 @@ def _summary(explanation: Explanation, width: int) -> Iterator[str]:
     yield from _field("space", promise.space, width)
     if explanation.cells is not None:
         yield from _field("threads", explanation.cells.note, width)
+    if explanation.names:
+        yield from _field("names", explanation.names, width)
     if explanation.whole:
         yield from _field("whole", explanation.whole, width)
     yield from _field("loading", promise.preprocessing, width)
