@@ -23,6 +23,10 @@ from livejoin.schema import Column, SqlType, Table, is_made_list
 from livejoin.shown import shown, shown_row
 from livejoin.state.codec import Codec
 
+_READ_ARROW = (
+    "its dates and times are of the years 1 to 9999; read the result as Arrow, with to_arrow() or sample(), or as "
+    "NumPy's, with to_arrow()[column].to_numpy()"
+)
 _LARGEST_SAMPLE = 1 << 32
 _LARGEST_SEED = (1 << 64) - 1
 
@@ -71,7 +75,7 @@ def at(access: Access, position: int, schema: pa.Schema) -> tuple[Any, ...]:
         return tuple(column[0].as_py() for column in table.columns)
     except (ValueError, OverflowError) as error:
         row = shown_row(table, table.num_columns)
-        msg = f"Python has no objects for the row ({row}): {error}; read it as Arrow, with sample() or to_arrow()"
+        msg = f"Python has no objects for {_without_objects(table)} of the row ({row}): {_READ_ARROW}"
         raise ReadError(msg) from error
 
 
@@ -84,11 +88,22 @@ def to_pandas(table: pa.Table) -> Any:
     try:
         return table.to_pandas()
     except (ValueError, OverflowError, pa.ArrowException) as error:
-        msg = (
-            f"pandas has no object for a value of the result: {error}; read it as Arrow, with to_arrow() "
-            "(a DATE of Python's is of the years 1 to 9999)"
-        )
+        msg = f"pandas has no objects for {_without_objects(table)}: {_READ_ARROW}"
         raise ReadError(msg) from error
+
+
+def _without_objects(table: pa.Table) -> str:
+    """The columns with a value for which Python has no object."""
+    found = [name for name, column in zip(table.column_names, table.columns, strict=True) if not _has_objects(column)]
+    return f"column{'s' * (len(found) > 1)} {', '.join(map(repr, found))}" if found else "a value"
+
+
+def _has_objects(column: pa.ChunkedArray) -> bool:
+    try:
+        column.to_pylist()
+    except (ValueError, OverflowError):
+        return False
+    return True
 
 
 def sample(access: Access, rows: int, seed: int | None, schema: pa.Schema) -> pa.Table:

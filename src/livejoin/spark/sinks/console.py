@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from livejoin.checkpoint.batch_delta import TIMESTAMP, BatchDelta
 from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
+from livejoin.shown import shown_scalar
 from livejoin.spark.sinks.sink import SinkView
 
 _SIGNS = {"insert": "+", "update_postimage": "+", "delete": "-", "update_preimage": "-"}
@@ -36,9 +37,10 @@ class ConsoleSink:
                 continue
             lines = [f"batch {batch_id}, {view}: {delta.num_rows:,} rows"]
             first = next(iter(delta.to_batches(self.rows)))
-            for row in first.slice(0, self.rows).to_pylist():
-                kind = row.pop(CHANGE_TYPE)
-                shown = ", ".join(f"{n} = {v!r}" for n, v in row.items() if n not in (COMMIT_VERSION, TIMESTAMP))
+            kinds = first[CHANGE_TYPE].to_pylist()
+            names = [name for name in first.schema.names if name not in (CHANGE_TYPE, COMMIT_VERSION, TIMESTAMP)]
+            for row, kind in enumerate(kinds[: self.rows]):
+                shown = ", ".join(f"{name} = {shown_scalar(first[name][row])}" for name in names)
                 lines.append(f"  {_SIGNS[kind]} {shown}")
             if delta.num_rows > first.num_rows:
                 lines.append(f"  ... and {delta.num_rows - first.num_rows:,} more")
