@@ -83,6 +83,9 @@ Function = Literal[
     # Also of BINARY, in bytes: `byte_length`, `substring`, `left`, `concatenate`. `hexadecimal`: of a BINARY or a
     # BIGINT; `from_hexadecimal`: of a STRING, NULL where it is none.
     "hexadecimal", "from_hexadecimal",
+    # Of a BINARY: digests as STRINGs of hexadecimal digits (`sha_2` takes the number of bits too, and is NULL for one
+    # that there is not), `crc_32` as BIGINT, and `base_64`.
+    "md_5", "sha_1", "sha_2", "crc_32", "base_64",
 ]  # fmt: skip
 """What a `Call` calls."""
 

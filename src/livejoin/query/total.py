@@ -24,7 +24,7 @@ _TOTAL: frozenset[Function] = frozenset(
         "cosine", "tangent", "arc_sine", "arc_cosine", "arc_tangent", "arc_tangent_2", "hyperbolic_sine",
         "hyperbolic_cosine", "hyperbolic_tangent", "degrees", "radians", "power",
         "bit_and", "bit_or", "bit_xor", "bit_not", "shift_left", "shift_right", "shift_right_unsigned", "bit_count",
-        "murmur_hash", "xx_hash",
+        "murmur_hash", "xx_hash", "md_5", "sha_1", "sha_2", "crc_32", "base_64",
     )
 )  # fmt: skip
 _ARITHMETIC: frozenset[Function] = frozenset(("add", "subtract", "multiply"))

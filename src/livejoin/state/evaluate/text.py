@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeVar
+from zlib import crc32
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from livejoin.query.growth import MOST_COPIES
 from livejoin.query.number_format import NumberFormat
 from livejoin.query.scalar import Call, Constant
 from livejoin.state.evaluate import time_parse
+from livejoin.state.evaluate.digests import base_64, md_5, sha_1, sha_2
 from livejoin.state.evaluate.failures import LONGEST, MOST_PAIRS, FailedCall
 from livejoin.state.evaluate.patterns import like, matches
 from livejoin.state.evaluate.regular import extracted, replaced, split_item
@@ -201,6 +203,11 @@ _PLAIN: dict[str, Callable[..., Any]] = {
     "translate": translate,
     "initial_capitals": initial_capitals,
     "edit_distance": edit_distance,
+    "md_5": md_5,
+    "sha_1": sha_1,
+    "sha_2": sha_2,
+    "crc_32": crc32,
+    "base_64": base_64,
     "ascii": lambda text: ord(text[0]) if text else 0,
 }
 _PATTERNS: dict[str, Callable[..., Callable[..., Any]]] = {
