@@ -44,10 +44,10 @@ def test_no_argument_is_left_out(count: int) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        ("string(i, 1)", "string takes 1 arguments, and 2 are given"),
+        ("string(i, 1)", "STRING takes 1 argument, and 2 are given"),
         ("mod(i, 2, 3)", "mod takes 2 arguments, and 3 are given"),
         ("lpad(s, 2, 'x', 'y')", "lpad takes 2 to 3 arguments, and 4 are given"),
-        ("initcap(s, 'x')", "initcap takes 1 arguments, and 2 are given"),
+        ("initcap(s, 'x')", "INITCAP takes 1 argument, and 2 are given"),
         ("position(s, 'x', 1, 1)", "POSITION takes at most 3 arguments"),
         ("collect_list(i, 1)", "COLLECT_LIST"),
         ("map(s)", "MAP is not supported"),

@@ -119,7 +119,7 @@ TYPES = [
 ]
 
 SYNTAX = [
-    ("SELECT ^upper('a', 'b') FROM G", "UPPER takes at most 1 argument, and 2 are given"),
+    ("SELECT ^upper('a', 'b') FROM G", "UPPER takes 1 argument, and 2 are given"),
     ("SELECT ^abs((src), (dst), 1) FROM G", "ABS takes at most 1 argument, and 3 are given"),
     ("SELECT ^concat_ws() FROM G", "CONCAT_WS lacks an argument"),
     ("SELECT ^date_add(src) FROM G", "DATE_ADD lacks an argument"),

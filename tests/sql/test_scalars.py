@@ -126,7 +126,7 @@ def test_trees_say_every_conversion(sql: str, tree: str) -> None:
         ("CAST(d AS INT)", 13, "DATE cannot be cast to INT"),
         ("coalesce(d, i32)", 8, "DATE and INT have no type in common to be chosen from in"),
         ("d + 1.5", 8, "days are INT, SMALLINT or TINYINT, and DECIMAL(2, 1) is found; cast it to INT"),
-        ("octet_length(s, 1)", 8, "octet_length takes 1 arguments, and 2 are given"),
+        ("octet_length(s, 1)", 8, "octet_length takes 1 argument, and 2 are given"),
         ("d + INTERVAL 1 MONTH 1 DAY", 8, "an interval is of years and months, or of days and below"),
         ("d + INTERVAL 1 FORTNIGHT", 8, "FORTNIGHT is no unit of intervals"),
         ("d + INTERVAL 200000000 YEARS", 8, "the interval is too long"),

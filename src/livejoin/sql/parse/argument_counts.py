@@ -16,7 +16,7 @@ Build = Callable[..., exp.Expr]
 _COUNTS = {
     **dict.fromkeys(("BOOLEAN", "DATE", "DOUBLE", "FLOAT", "INT", "STRING", "TIMESTAMP"), (1, 1)),
     **dict.fromkeys(("ARRAY_AGG", "COLLECT_LIST", "COLLECT_SET"), (1, 1)),
-    **dict.fromkeys(("HEX", "INITCAP", "LOG10", "LOG2"), (1, 1)),
+    **dict.fromkeys(("HEX", "INITCAP", "LOG10", "LOG2", "LOWER", "UPPER"), (1, 1)),
     **dict.fromkeys(("LTRIM", "RTRIM", "CEIL", "CEILING", "FLOOR"), (1, 2)),
     **dict.fromkeys(("IFNULL", "NVL", "DATE_FORMAT", "DATE_TRUNC", "DATE_SUB", "TRUNC"), (2, 2)),
     **dict.fromkeys(("DATEDIFF", "DATE_DIFF"), (2, 3)),

@@ -145,7 +145,7 @@ class OperatorParser(SparkParser):
                 self._advance()
                 by = self._parse_sum()
                 if by is None:
-                    self.raise_error(">>> lacks an operand")
+                    self.raise_error("Expected a value")
                 this = self.expression(exp.Anonymous(this=UNSIGNED_SHIFT, expressions=[this, by]))
             else:
                 this = self.expression(_SHIFTS[kind](this=this, expression=_apart(self._parse_sum(), exp.DPipe)))

@@ -192,7 +192,7 @@ class SparkAnsi(Spark):
                 depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
                 commas += depth == 0 and token.token_type == TokenType.COMMA
             if commas > 2:
-                self.raise_error("POSITION takes at most 3 arguments")
+                raise WrongCount(commas + 1, 2, 3)
             return node
 
         def _parse_pivot_aggregation(self) -> exp.Expr | None:

@@ -81,6 +81,7 @@ _EXPECTED = (
     (r"Expected table name", "the name of a table or a query in parentheses", ""),
     (r"Expected database name", "a name", ""),
     (r"Expected END after CASE", "END", "CASE WHEN condition THEN value ELSE value END"),
+    (r"Expected a value", "a value", ""),
     (r"Expected NULL", "NULL, TRUE, FALSE or DISTINCT FROM", "a IS NOT NULL"),
     (r"Expected THEN", "THEN", "CASE WHEN condition THEN value ELSE value END"),
     (r"Expected AS after CAST", "AS", "CAST(value AS INT)"),

@@ -23,8 +23,6 @@ from livejoin.sql.scalars.operands import INT, Unsayable
 from livejoin.sql.to_duckdb.same_meaning import other_meaning
 from livejoin.sql.to_duckdb.scalar_text import REF, check_scalar, expression_text
 
-_OF_COLUMNS = ("MD5",)  # which DuckDB evaluates (`livejoin.sql.to_duckdb.same_meaning`)
-
 
 @dataclass(frozen=True)
 class RowType:
@@ -130,11 +128,6 @@ def bind_expression(
 def _refusal(found: Unsaid, other: str) -> str:
     """What cannot be said, or what it stands beside where it can be by itself."""
     what = found.what if found.what != "ARRAY" else other
-    if what in _OF_COLUMNS and what != other:
-        return (
-            f"{what} over {other} is not supported: {what} takes columns and constants alone; store what {other} gives "
-            "in a column, or leave it out"
-        )
     return f"{what} is not supported: {found.why}; store what it gives in a column, or leave it out"
 
 

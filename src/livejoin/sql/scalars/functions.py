@@ -215,7 +215,8 @@ def _fixed(name: str, signature: Signature, arguments: Sequence[Operand]) -> Sca
 def _check_count(name: str, count: int, least: int, most: int) -> None:
     if not least <= count <= most:
         allowed = str(least) if least == most else f"{least} to {most}"
-        msg = f"{name} takes {allowed} arguments, and {count} are given"
+        one = "s" * (most != 1)
+        msg = f"{name} takes {allowed} argument{one}, and {count} {'is' if count == 1 else 'are'} given"
         raise Mismatch(msg)
 
 
