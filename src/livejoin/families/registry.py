@@ -27,7 +27,8 @@ FAMILIES: tuple[Family, ...] = (
     Bags(Dyn(), "; across the bags a T-representation (DYN)"),
     ChangePropagation(),
     ForeignKeys(),
-    ViewTrees(Crown()),
+    ViewTrees(Crown(), "auto"),
+    ViewTrees(Crown(), "view-tree"),
 )
 
 

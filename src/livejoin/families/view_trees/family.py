@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
 from livejoin.families.derived import DerivedTable
 from livejoin.families.family import INNER_ONLY, NO_CANDIDATES, Candidate, Candidates, Family
@@ -99,18 +100,21 @@ class ViewTrees:
 
     Args:
         inner: The family of the join trees across the bags.
+        algorithm: The value of ``algorithm=`` under which it is considered: by ``auto`` no bags are made of which many
+            more rows are expected than the tables have.
     """
 
-    algorithms = ("auto", "view-tree")
     edges = INNER_ONLY
 
-    def __init__(self, inner: Family) -> None:
+    def __init__(self, inner: Family, algorithm: Literal["auto", "view-tree"]) -> None:
         self._inner = inner
+        self._is_careful = algorithm == "auto"
+        self.algorithms = (algorithm,)
         self.aggregates = inner.aggregates
 
     def output(self, query: ConjunctiveQuery, asked: frozenset[str], known: Statistics) -> frozenset[str] | None:
         cut = cut_static(replace(query, free=asked, head=(), outputs=(), sums=()), _SHORT_BUDGET)
-        return None if cut is None or _is_large(cut, expected_rows(cut.derived, known), known) else asked
+        return None if cut is None or self._is_large(cut, expected_rows(cut.derived, known), known) else asked
 
     def candidates(self, query: ConjunctiveQuery, known: Statistics) -> Candidates:
         cut = cut_static(query, _BUDGET)
@@ -118,7 +122,7 @@ class ViewTrees:
             reason = "no table is static, or a path between what changes, or from it to the output, is not safe"
             return Candidates((), reason, NO_CANDIDATES.search)
         rows = expected_rows(cut.derived, known)
-        if _is_large(cut, rows, known):
+        if self._is_large(cut, rows, known):
             return Candidates((), _too_large(rows), NO_CANDIDATES.search)
         found = self._inner.candidates(cut.outer, known)
         best = (plan for plan in found.plans if plan.guarantee.bound is UpdateBound.ALWAYS)
@@ -126,21 +130,21 @@ class ViewTrees:
 
     def better(self, query: ConjunctiveQuery, known: Statistics, than: UpdateBound) -> ViewTreeCandidate | None:
         cut = None if than == UpdateBound.ALWAYS else cut_static(query, _SHORT_BUDGET)
-        if cut is None or _is_large(cut, rows := expected_rows(cut.derived, known), known):
+        if cut is None or self._is_large(cut, rows := expected_rows(cut.derived, known), known):
             return None
         outer = self._inner.better(cut.outer, known, UpdateBound.FIFO)
         return None if outer is None else ViewTreeCandidate(cut, outer, rows)
 
-
-def _is_large(cut: StaticCut, rows: tuple[float, ...] | None, known: Statistics) -> bool:
-    """Whether so many rows would be made that plans which make none are better, whatever a change costs there."""
-    tables = {atom.table.name: known.of(atom.table.name).rows.value or 0 for atom in cut.query.atoms}
-    return rows is not None and sum(rows) > max(_FEW_ROWS, _TIMES_TABLES * sum(tables.values()))
+    def _is_large(self, cut: StaticCut, rows: tuple[float, ...] | None, known: Statistics) -> bool:
+        """Whether so many rows would be made that plans which make none are better, whatever a change costs there."""
+        tables = {atom.table.name: known.of(atom.table.name).rows.value or 0 for atom in cut.query.atoms}
+        most = max(_FEW_ROWS, _TIMES_TABLES * sum(tables.values()))
+        return self._is_careful and rows is not None and sum(rows) > most
 
 
 def _too_large(rows: tuple[float, ...] | None) -> str:
     assert rows is not None
     return (
         f"the static tables would be joined to about {sum(rows):,.0f} rows, more than {_TIMES_TABLES} times those of "
-        "the tables"
+        "the tables; algorithm='view-tree' makes them"
     )
