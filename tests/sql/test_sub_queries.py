@@ -327,16 +327,6 @@ REFUSED = [
         "not right around",
     ),
     ("SELECT a FROM R WHERE EXISTS (SELECT 1 FROM (SELECT MAX(k) FROM S WHERE v = ^x) q)", "sub-query", "aggregates"),
-    (
-        "SELECT a FROM R WHERE a IN (SELECT k FROM S ^UNION SELECT y FROM T WHERE id = b)",
-        "sub-query",
-        "is correlated by none, the right one by R.b",
-    ),
-    (
-        "SELECT a FROM R WHERE a IN (SELECT k FROM S WHERE c < ^b UNION SELECT y FROM T WHERE id < b)",
-        "sub-query",
-        "in equalities alone",
-    ),
     ("SELECT (SELECT ^SUM(R.x) FROM S) AS m FROM R", "SUM", "where it belongs"),
     ("SELECT EXISTS (SELECT k + ^MIN(R.x) FROM S) AS m FROM R", "MIN", "where it belongs"),
     ("SELECT a FROM R GROUP BY a HAVING EXISTS (SELECT 1 FROM S WHERE k = ^b)", "GROUP BY", "not in GROUP BY"),

@@ -12,7 +12,8 @@ from sqlglot import ErrorLevel, exp
 
 _CHAINS = (exp.Add, exp.Mul, exp.And, exp.Or, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)
 _PAIRS = (exp.EQ, exp.NullSafeEQ)
-_TURNED: dict[type[exp.Expr], type[exp.Binary]] = {exp.GT: exp.LT, exp.GTE: exp.LTE}
+TURNED: dict[type[exp.Expr], type[exp.Binary]] = {exp.GT: exp.LT, exp.GTE: exp.LTE}
+"""Which comparisons become which others."""
 
 
 def in_order(node: exp.Expr) -> exp.Expr:
@@ -50,8 +51,8 @@ def _ordered(part: exp.Expr) -> exp.Expr:
     if isinstance(part, (exp.Greatest, exp.Least)):
         first, *others = _sorted([part.this, *part.expressions])
         return type(part)(**{**part.args, "this": first, "expressions": others})
-    if type(part) in _TURNED:
-        return _TURNED[type(part)](this=part.args["expression"], expression=part.this)
+    if type(part) in TURNED:
+        return TURNED[type(part)](this=part.args["expression"], expression=part.this)
     return part
 
 

@@ -22,7 +22,7 @@ _VERBS = frozenset(
 _ELSEWHERE = frozenset({TokenType.SERDE_PROPERTIES})
 """What belongs to statements that livejoin does not have."""
 _CALLS = frozenset({TokenType.VALUES, TokenType.CUBE, TokenType.ROLLUP})
-"""What is a keyword only before a parenthesis or a value."""
+"""What is a keyword only before a parenthesis or a value, or behind the WITH of a GROUP BY."""
 _BEHIND_VALUES = frozenset(
     {
         *(TokenType.BETWEEN, TokenType.ILIKE, TokenType.LIKE, TokenType.LIMIT, TokenType.LOCK, TokenType.QUALIFY),
@@ -74,7 +74,8 @@ def _is_name(tokens: Sequence[Token], place: int) -> bool:
         return True
     is_declared = before in (TokenType.TABLE, TokenType.VIEW)
     if kind in _CALLS:
-        return is_declared or behind not in _OPENS
+        is_clause = before == TokenType.WITH and behind != TokenType.ALIAS  # GROUP BY a WITH ROLLUP
+        return is_declared or not (is_clause or behind in _OPENS)
     if kind == TokenType.FUNCTION:
         return is_declared
     if kind in _BEHIND_VALUES or token.text.upper() == _MINUS:

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from livejoin.query.keys import closure
 from livejoin.sql.lower.grouped.aggregates import is_within_aggregate
+from livejoin.sql.lower.operand_order import TURNED
 from livejoin.sql.lower.select_block import key_of, place_of
 from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.names.outputs import Item, distinct_names
@@ -32,7 +33,9 @@ def with_determined(
         start: The offset of the SELECT.
     """
     places = {key_of(value): place for place, value in enumerate(groups)}
-    read = {key_of(column): column for value in values for column in _ungrouped(value, places)}
+    kinds = {type(value.unnest()) for value in groups}
+    kinds |= {other for pair in TURNED.items() if kinds.intersection(pair) for other in pair}
+    read = {key_of(column): column for value in values for column in _ungrouped(value, places, kinds)}
     if not groups or not read:
         return groups
     both = (*groups, *read.values())
@@ -42,14 +45,20 @@ def with_determined(
     return (*groups, *(column for place, column in enumerate(read.values(), len(groups)) if place in known))
 
 
-def _ungrouped(value: exp.Expr, places: dict[str, int]) -> list[exp.Column]:
-    """The columns in an expression that are neither grouped, nor within what is, nor within an aggregate."""
-    nodes = value.walk(prune=lambda node: place_of(node, places) is not None)
+def _ungrouped(value: exp.Expr, places: dict[str, int], kinds: set[type[exp.Expr]]) -> list[exp.Column]:
+    """The columns in an expression that are neither grouped, nor within what is, nor within an aggregate.
+
+    Args:
+        value: The expression.
+        places: The places of what is grouped, by their keys.
+        kinds: The kinds of what is grouped; other nodes are not worth the text of their key.
+    """
+
+    def is_grouped(node: exp.Expr) -> bool:
+        return type(node) in kinds and place_of(node, places) is not None
+
     return [
         node
-        for node in nodes
-        if isinstance(node, exp.Column)
-        and REF in node.meta
-        and place_of(node, places) is None
-        and not is_within_aggregate(node)
+        for node in value.walk(prune=is_grouped)
+        if isinstance(node, exp.Column) and REF in node.meta and not is_grouped(node) and not is_within_aggregate(node)
     ]
