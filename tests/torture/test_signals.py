@@ -33,7 +33,7 @@ def lives(interrupts: int, seed: int, milliseconds: int, folder: Path | None = N
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_interrupts_from_the_first_import_on(seed: int) -> None:
-    lives(500 if CASES else 200, seed, 20)
+    lives(500 if CASES else 100, seed, 20)
 
 
 @pytest.mark.skipif(not CASES, reason="compiles all kernels; make torture")
