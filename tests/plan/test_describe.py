@@ -158,7 +158,7 @@ def test_static_tables_in_a_circle_are_joined_once() -> None:
     columns = {"S": "ab", "T": "bc", "V": "ac"}
     small = {n: {"rows": 1000.0, "distinct": dict.fromkeys(columns[n], 500)} for n in columns}
     few = describe(query, given(catalog, small))
-    assert few.guarantee.preprocessing == "O(N^(3/2)) for N base rows, here about 8"
+    assert few.guarantee.preprocessing == "O(N^(3/2)) for N base rows, here about 8 rows"
     large = {n: {"rows": 100_000.0, "distinct": dict.fromkeys(columns[n], 300)} for n in columns}
     many = describe(query, given(catalog, large))
     assert many.plan.kind == "bags"

@@ -187,7 +187,10 @@ def _reason(best: Measured, others: tuple[Measured, ...], problem: Problem) -> s
             f"{same} has the least sum of depth times {told}: {best.cost:.4g}, and {second.cost:.4g} for the next best."
         )
     if best.height != second.height:
-        return f"{same} and the least sum of depth times changes ({best.cost:.4g}) has the least height."
+        return (
+            f"Of the trees with this bound on the cost of a change ({best.bound.formula}) and the least sum of depth "
+            f"times changes ({best.cost:.4g}), it has the least height."
+        )
     if best.rank[3] != second.rank[3]:
         return (
             f"{same} is the one that is expected to visit the fewest rows a change: {best.propagation:.3g}, and "

@@ -77,6 +77,8 @@ class BagQuery:
     @property
     def update(self) -> str:
         """A change is joined with the other atoms: O(N^x), x the number of those that cover what it leaves open."""
+        if self.table.static:
+            return "none, as its tables are static; a refresh of one joins them anew"
         edges = self.query.edges
         powers = [
             fractional_edge_cover([edge & left for edge in edges], left).number if (left := self._open(i)) else 0

@@ -19,6 +19,7 @@ from livejoin.families.view_trees.cut import StaticCut, cut_static
 from livejoin.families.view_trees.outline import static_outline
 from livejoin.families.view_trees.sizes import expected_rows
 from livejoin.query import ConjunctiveQuery
+from livejoin.query.keys import determined
 from livejoin.search.guarantee import CONSTANT_DELAY, Guarantee, UpdateBound
 from livejoin.search.statistics import Statistics
 from livejoin.theory.static.static_dynamic import Tractability
@@ -49,7 +50,7 @@ class ViewTreeCandidate:
         """ICDT 2025, Theorems 1 and 3."""
         loading = f"{self.cut.found.preprocessing} for N base rows"
         if self.derived and self.rows is not None:
-            loading = f"{loading}, here about {sum(self.rows):,.0f}"
+            loading = f"{loading}, here about {sum(self.rows):,.0f} rows"
         linear = self.cut.found.tractability is Tractability.LINEAR
         return Guarantee(
             UpdateBound.ALWAYS,
@@ -113,8 +114,17 @@ class ViewTrees:
         self.aggregates = inner.aggregates
 
     def output(self, query: ConjunctiveQuery, asked: frozenset[str], known: Statistics) -> frozenset[str] | None:
-        cut = cut_static(replace(query, free=asked, head=(), outputs=(), sums=()), _SHORT_BUDGET)
-        return None if cut is None or self._is_large(cut, expected_rows(cut.derived, known), known) else asked
+        """What is asked for, or with it what keys say that it determines of the tables that change.
+
+        A row of ``orders(id PRIMARY KEY, product)`` is known by its id, so that a path from its product is as safe as
+        one from its id.
+        """
+        changing = frozenset[str]().union(*(a.variables for a in query.atoms if not a.table.static))
+        for output in dict.fromkeys((asked, asked | determined(query, asked) & changing)):
+            cut = cut_static(replace(query, free=output, head=(), outputs=(), sums=()), _SHORT_BUDGET)
+            if cut is not None and not self._is_large(cut, expected_rows(cut.derived, known), known):
+                return output
+        return None
 
     def candidates(self, query: ConjunctiveQuery, known: Statistics) -> Candidates:
         cut = cut_static(query, _BUDGET)
