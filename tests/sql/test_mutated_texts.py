@@ -92,6 +92,10 @@ WORDS = [
     ("SELECT CAST(m AS DECIMAL(9 2)) AS x FROM R", "found '2' where ')' is expected", 28),
     ("SELECT CAST(m AS DECIMAL(9, s)) AS x FROM R", "DECIMAL(9, S) has no numbers of digits", 13),
     ("SELECT PERCENTILE(a) AS p FROM R", "PERCENTILE lacks a percentage", 8),
+    ("SELECT R.k FROM R LEFT JOIN S ON R.k = nosuch(1)", "NOSUCH is not supported: livejoin has no such function", 40),
+    ("SELECT k, (SELECT MAX(a) FROM S WHERE soundex('x') = R.k) AS top FROM R", "SOUNDEX is not supported", 39),
+    ("SELECT a FROM R WHERE (2).k = 1", "a dot behind a value is not supported", 24),
+    ("SELECT a FROM R WHERE 2 . k = 1", "found a dot behind a number", 23),
     ("+ SELECT a FROM R", "no statement begins with '+'", 1),
 ]
 

@@ -12,14 +12,27 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from livejoin.errors import UnsupportedQueryError
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.schema import Column
 from livejoin.sql.names.outputs import distinct_names
 from livejoin.sql.names.scope import Computed, Scope
 from livejoin.sql.parse.source import Source, shown
 from livejoin.sql.scalars.bind import Unsaid
-from livejoin.sql.scalars.expression import RowType, bind_tree
-from livejoin.sql.to_duckdb.scalar_text import REF
+from livejoin.sql.scalars.expression import RowType, bind_tree, refusal
+from livejoin.sql.to_duckdb.scalar_text import REF, refs_of
+
+
+def refuse_unsaid(condition: exp.Expr, scope: Scope, source: Source, offset: int) -> UnsupportedQueryError:
+    """The refusal of an equality with a side that the tree of scalars has no way to say."""
+    for side in (condition.this, condition.expression):
+        for atom in {ref.atom for ref in refs_of(side)}:
+            relation = scope.relations[atom]
+            found = bind_tree(side.unnest(), RowType.of_table(relation.base.columns, relation.rows), source, offset)
+            if isinstance(found, Unsaid):
+                return source.unsupported(found.what, refusal(found), found.offset)
+    msg = "livejoin cannot compute what this condition compares; store it in columns"
+    return source.unsupported("=", msg, offset)
 
 
 def with_column(

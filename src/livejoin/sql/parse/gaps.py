@@ -76,6 +76,8 @@ def _gap(token: Token, behind: TokenType, next_but_one: TokenType) -> str | None
             return "a query within an expression or a list stands in parentheses; write (SELECT ...)"
         case TokenType.L_PAREN | TokenType.SELECT | TokenType.DISTINCT if behind == TokenType.COMMA:
             return "found a comma without an item before it; leave it out"
+        case TokenType.NUMBER if behind == TokenType.DOT:
+            return "found a dot behind a number; a name stands before it"
         case TokenType.FROM if behind in _CLAUSES:
             return "FROM lacks a table; write FROM table"
         case TokenType.AND | TokenType.OR if behind in _ENDS:

@@ -119,13 +119,13 @@ def bind_expression(
     except SqlTypeError as error:
         if other is None:
             raise
-        raise source.error(SqlTypeError, _refusal(found, other), found.offset) from error
+        raise source.error(SqlTypeError, refusal(found, other), found.offset) from error
     if other is not None:
-        raise source.unsupported(found.what if found.what != "ARRAY" else other, _refusal(found, other), found.offset)
+        raise source.unsupported(found.what if found.what != "ARRAY" else other, refusal(found, other), found.offset)
     return Expression(text, None), given
 
 
-def _refusal(found: Unsaid, other: str) -> str:
+def refusal(found: Unsaid, other: str = "ARRAY") -> str:
     """What cannot be said, or what it stands beside where it can be by itself."""
     what = found.what if found.what != "ARRAY" else other
     return f"{what} is not supported: {found.why}; store what it gives in a column, or leave it out"

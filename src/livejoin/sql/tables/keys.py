@@ -137,6 +137,9 @@ def _foreign_key(columns: tuple[int, ...], constraint: exp.Expr, source: Source,
     begin = source.find({TokenType.REFERENCES}, offset, offset)
     named = reference.this
     table = named.this if isinstance(named, exp.Schema) else named
+    if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
+        msg = "REFERENCES lacks the name of a table; write REFERENCES table (column, ...)"
+        raise source.unsupported("REFERENCES", msg, begin)
     if len(table.parts) != 1:
         msg = f"{shown(table)}: a name with a database is not known here; allowed is a plain name"
         raise source.error(UnknownNameError, msg, offset_of(table, begin))

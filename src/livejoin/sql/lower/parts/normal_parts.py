@@ -28,7 +28,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from livejoin.sql.lower.computed import with_column
+from livejoin.sql.lower.computed import refuse_unsaid, with_column
 from livejoin.sql.lower.conditions import AT, join_conditions
 from livejoin.sql.lower.parts.apart import Bind
 from livejoin.sql.lower.parts.null_rejection import reject
@@ -195,7 +195,8 @@ def _computed(block: SelectBlock, position: int) -> SelectBlock | None:
     for condition in Sides.of(block, position).both:
         if pair_of(condition, block, position) is None:
             found = keyed(condition, block, position)
-            assert found is not None, "what no columns say was set apart"
+            if found is None:  # what columns cannot say was set apart; this is a constant
+                raise refuse_unsaid(condition, block.scope, block.source, offset_of(condition, block.start))
             scope, pairs = found
             rest = without(block.parts[position].conditions, [condition])
             block = replace(block, scope=scope)
