@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import livejoin
 from guarded import Guarded
 from livejoin import errors
 
@@ -111,3 +112,16 @@ def test_text_that_utf8_cannot_encode(guarded: Guarded, half: str) -> None:
         lambda db: db.explain(f"SELECT src FROM G WHERE '{half}' = 'x'"),
     ):
         guarded.refuses(call, errors.SqlSyntaxError, repr(half), "position")
+
+
+def test_of_a_long_line_the_error_shows_what_is_around_its_place() -> None:
+    database = livejoin.Database()
+    database.create_table("o", "k INT")
+    terms = " OR ".join(["k = 1"] * 3000 + ["kk = 1"] + ["k = 2"] * 60)
+    with pytest.raises(errors.SqlError) as caught:
+        database.create_view("v", f"SELECT k FROM o WHERE {terms}")
+    *_, source, caret = str(caught.value).splitlines()
+    assert len(source) < 420
+    assert source.startswith("    ... ")
+    assert source.endswith(" ...")
+    assert source[caret.index("^") :].startswith("kk = 1")

@@ -29,6 +29,8 @@ Every message names what was found, where it was found, what is allowed there an
 
 from __future__ import annotations
 
+_LONGEST_LINE = 400  # characters of a line of SQL that an error shows, around its place
+
 
 class LivejoinError(Exception):
     """Root of every error that livejoin raises on purpose."""
@@ -56,7 +58,13 @@ class SqlError(LivejoinError):
             return self.message
         lines = self.sql.splitlines()
         source = lines[self.line - 1] if self.line <= len(lines) else ""
-        caret = " " * (self.column - 1) + "^"
+        place = self.column - 1
+        if len(source) > _LONGEST_LINE:
+            begin = max(0, place - _LONGEST_LINE // 2)
+            before, behind = "... " if begin else "", " ..." if begin + _LONGEST_LINE < len(source) else ""
+            source = f"{before}{source[begin : begin + _LONGEST_LINE]}{behind}"
+            place += len(before) - begin
+        caret = " " * place + "^"
         return f"{self.message}\n  at line {self.line}, column {self.column}:\n    {source}\n    {caret}"
 
 

@@ -6,7 +6,7 @@ import re
 
 from pyspark.errors import PySparkException, StreamingQueryException
 
-from livejoin.errors import LivejoinError
+from livejoin.errors import AbsentRowError, DuplicateKeyError, LivejoinError
 
 _LONGEST = 900  # characters
 _CAUSE = "Caused by: "
@@ -17,13 +17,20 @@ _UNREADABLE = (
     "on_bad_rows is for rows that Spark can read. Repair the file, or let the reader leave such rows out "
     "(option mode = DROPMALFORMED), and start again"
 )
+_CONFLICT = (
+    "Here on_conflict of maintain, or of the pipeline file, is 'fail'; 'skip' leaves such changes out, 'dead_letter' "
+    "keeps them elsewhere, and the same checkpoint goes on with either"
+)
 
 
 class QueryFailedError(LivejoinError, StreamingQueryException):
     """The end of a query by an error. Its text is that of the error, its cause (``__cause__``) the error itself."""
 
     def __init__(self, failure: LivejoinError) -> None:
-        text = "\n".join([f"{type(failure).__name__}: {failure}", *getattr(failure, "__notes__", ())])
+        said = [f"{type(failure).__name__}: {failure}", *getattr(failure, "__notes__", ())]
+        if isinstance(failure, (AbsentRowError, DuplicateKeyError)):
+            said.append(_CONFLICT)
+        text = "\n".join(said)
         StreamingQueryException.__init__(self, message=text)
         self.__cause__ = failure
 
