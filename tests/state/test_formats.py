@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import livejoin
-from livejoin.errors import ExpressionError, SqlTypeError
+from livejoin.errors import ExpressionError, SqlError
 from livejoin.state.evaluate.failures import FailedCall
 from livejoin.state.evaluate.time_format import formatted
 from livejoin.state.evaluate.time_parse import parsed, tried
@@ -125,5 +125,5 @@ def test_views_with_formats_and_zones() -> None:
 def test_formats_that_are_refused_when_a_view_is_made(call: str, message: str) -> None:
     db = livejoin.Database()
     db.create_table("T", "s STRING, z STRING, i INT")
-    with pytest.raises(SqlTypeError, match=message):
+    with pytest.raises(SqlError, match=message):
         db.create_view("v", f"SELECT {call} AS x FROM T")

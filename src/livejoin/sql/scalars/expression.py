@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from sqlglot import exp
 
-from livejoin.errors import SqlTypeError
+from livejoin.errors import SqlTypeError, UnsupportedQueryError
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.scalar import Expression, Field
 from livejoin.schema import Column, SqlType, is_made_list
@@ -112,7 +112,12 @@ def bind_expression(
     if not isinstance(found, Unsaid):
         tree, kind = found
         return tree, kind.arrow
-    text = expression_text(node, row.name, source, offset)
+    try:
+        text = expression_text(node, row.name, source, offset)
+    except UnsupportedQueryError as error:
+        if found.what == "ARRAY":
+            raise
+        raise source.unsupported(found.what, refusal(found), found.offset) from error
     other = other_meaning(node, row.arrow_type)
     try:
         given = check_scalar(written or node, text, row.schema, source, offset)
