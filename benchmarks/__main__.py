@@ -1,4 +1,4 @@
-"""``python -m benchmarks graph|queries|batches|crown|paired|peers|spark|tpch|tpcds|hypercube|cells``: measure."""
+"""``python -m benchmarks graph|queries|batches|crown|paired|peers|spark|tpch|tpcds|hypercube|cells|static``."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from benchmarks.crown import command as crown
 from benchmarks.figures import Figure, WrongAnswerError, as_json, show
 from benchmarks.paired import command as paired
 from benchmarks.peers import command as peers
+from benchmarks.static import command as static
 from benchmarks.stream import EdgeStream, load_edges
 from benchmarks.tpcds import command as tpcds
 from benchmarks.tpch import command as tpch
@@ -48,6 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tpcds.add_parser(commands)
     hypercube.add_parser(commands)
     cells.add_parser(commands)
+    static.add_parser(commands)
     options = parser.parse_args(arguments)
     if options.benchmark == "batches":
         return batches.run(options)
@@ -57,6 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return hypercube.run(options)
     if options.benchmark == "cells":
         return cells.run(options)
+    if options.benchmark == "static":
+        return static.run(options)
     if options.benchmark in ("crown", "paired", "tpch", "tpcds"):
         screen = Console()
         runs = {"crown": crown.run, "paired": paired.run, "tpch": tpch.run, "tpcds": tpcds.run}

@@ -1,0 +1,144 @@
+"""``python -m benchmarks static``: what it is worth to say which tables never change, and what it costs.
+
+Changes: a commit of one change, by the rows that are there, with static tables and with all tables dynamic, each family
+on changes that meet many rows. The theory says of C_lin and C_poly that the cost does not depend on the rows; it is
+shown as a multiple of that at the smallest size in the same run, beside the rows that a change visits, which do not
+depend on the machine. Preparation: rows and seconds of static bags by the rows of the static tables, and their
+exponents against the preprocessing width. Refresh: three rows of a static table beside a commit of them and beside
+making all anew. A figure stands only if the result is DuckDB's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.figures import Figure, WrongAnswerError, as_json, short
+from benchmarks.static import changes, preparing
+from benchmarks.static.cases import CASES, LINEAR, POLYNOMIAL, SHOPS, Case
+
+_REFRESHED = ((LINEAR, "S"), (SHOPS, "Products"), (POLYNOMIAL, "T"))
+
+
+def _sizes(options: argparse.Namespace) -> tuple[list[int], list[int], int]:
+    """Rows of the changes and of the preparation, and the rows that are refreshed."""
+    if options.small:
+        return [64, 256], [32, 64, 128], 100
+    most = 7 if options.large else 6
+    return [10**power for power in range(3, most + 1)], [500, 1_000, 2_000, 4_000], 100_000
+
+
+def _changes(case: Case, sizes: Sequence[int], options: argparse.Namespace, screen: Console) -> list[Figure]:
+    found = list(changes.measure(case, [n for n in sizes if n <= case.most], options.dynamic))
+    lines: dict[tuple[str, str], list[changes.Cost]] = defaultdict(list)
+    for cost in found:
+        lines[cost.way, cost.toggle].append(cost)
+    table = Table(title=f"{case.name} ({case.of_class})", title_justify="left")
+    for heading in ("tables", "change", "promised"):
+        table.add_column(heading)
+    for rows in sizes:
+        table.add_column(f"{rows:,}", justify="right")
+    for (way, toggle), costs in lines.items():
+        first = costs[0].seconds
+        cells = {c.rows: f"{c.seconds / first:.3g} ({short(c.visits)})" for c in costs}
+        at = f"{costs[0].bound}, {first * 1e6:.0f} us"
+        table.add_row(way, toggle, at, *(cells.get(rows, "") for rows in sizes))
+    screen.print(table)
+    return [
+        Figure(
+            f"{case.name}: {c.way}, {c.toggle}, {c.rows:,} rows",
+            1e6 * c.seconds,
+            "us",
+            f"{c.check}; promised {c.bound}; {c.visits:g} rows visited, {c.probes:g} look-ups a change",
+            1e6 * lines[c.way, c.toggle][0].seconds,
+            f"the same over {lines[c.way, c.toggle][0].rows:,} rows",
+        )
+        for c in found
+    ]
+
+
+def _preparation(sizes: Sequence[int], screen: Console) -> list[Figure]:
+    table = Table(title="preparation by the rows of the static tables, N", title_justify="left", show_lines=True)
+    for heading in ("query", "width", "N", "rows of bags", "expected", "seconds", "exponent of rows, seconds"):
+        table.add_column(heading, justify="left" if heading == "query" else "right")
+    figures = []
+    for worst in preparing.WORST:
+        times = 1 if worst.width > 1 else 100  # what is linear takes no time at these sizes
+        made = list(preparing.prepare(worst, [times * size for size in sizes]))
+        tables = [one.tables for one in made]
+        seconds = preparing.slope(tables, [max(one.seconds, 1e-6) for one in made])
+        rows = preparing.slope(tables, [one.rows for one in made]) if made[0].rows else None
+        exponents = f"{'-' if rows is None else f'{rows:.2f}'}, {seconds:.2f}"
+        columns = (
+            [f"{one.tables:,}" for one in made],
+            [f"{one.rows:,}" for one in made],
+            ["-" if one.expected is None else f"{one.expected:,.0f}" for one in made],
+            [f"{one.seconds:.3f}" for one in made],
+        )
+        table.add_row(worst.case.name, str(worst.width), *("\n".join(column) for column in columns), exponents)
+        check = f"{made[-1].check}; predicted {worst.width}"
+        figures.append(Figure(f"{worst.case.name}: exponent of seconds", seconds, "", check))
+        if rows is not None:
+            figures.append(Figure(f"{worst.case.name}: exponent of rows", rows, "", check))
+    screen.print(table)
+    return figures
+
+
+def _refreshes(rows: int, screen: Console) -> list[Figure]:
+    table = Table(title="three rows of a static table are others", title_justify="left")
+    for heading in ("query", "table", "rows", "refresh, ms", "a commit of them, not static, ms", "all anew, ms"):
+        table.add_column(heading, justify="left" if heading in ("query", "table") else "right")
+    figures = []
+    for case, name in _REFRESHED:
+        preparing.refresh(case, name, 100)  # loads the kernels
+        found = preparing.refresh(case, name, rows)
+        times = (f"{1e3 * seconds:.2f}" for seconds in (found.refreshed, found.committed, found.anew))
+        table.add_row(case.name, name, f"{found.rows:,}", *times)
+        anew = "declaring, filling and making the view anew"
+        figure = Figure(
+            f"{case.name}: refresh of {name}", 1e3 * found.refreshed, "ms", found.check, 1e3 * found.anew, anew
+        )
+        figures.append(figure)
+    screen.print(table)
+    return figures
+
+
+def add_parser(commands: Any) -> None:
+    """Add the benchmark's arguments to those of the module."""
+    parser = commands.add_parser("static", help="what a change costs beside static tables, and what these cost")
+    sizes = parser.add_mutually_exclusive_group()
+    sizes.add_argument("--small", action="store_true", help="a few hundred rows, to try it")
+    sizes.add_argument("--large", action="store_true", help="to 10^7 rows instead of 10^6")
+    parser.add_argument("--dynamic", type=int, default=100_000, help="most rows where all tables change (100000)")
+    parser.add_argument("--only", choices=("changes", "preparation", "refresh"), help="one part alone")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to FILE")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the benchmark; the exit code is 1 if an answer was wrong."""
+    notes, screen = Console(stderr=True), Console()
+    screen = screen if screen.is_terminal else Console(width=180)
+    sizes, bags, refreshed = _sizes(options)
+    parts: list[tuple[str, Callable[[], list[Figure]]]] = []
+    for case in CASES:
+        parts.append(("changes", lambda case=case: _changes(case, sizes, options, screen)))
+    parts.append(("preparation", lambda: _preparation(bags, screen)))
+    parts.append(("refresh", lambda: _refreshes(refreshed, screen)))
+    figures: list[Figure] = []
+    try:
+        for name, measure in parts:
+            if options.only in (None, name):
+                figures += measure()
+    except WrongAnswerError as error:
+        notes.print(f"[red]wrong answer:[/] {error}")
+        return 1
+    if options.json:
+        options.json.write_text(json.dumps(as_json(figures, benchmark="static"), indent=2) + "\n")
+    return 0
