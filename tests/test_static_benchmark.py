@@ -30,7 +30,7 @@ def test_a_change_visits_as_many_rows_whatever_is_there(case: Case) -> None:
     if case.of_class in ("C_lin", "C_poly"):
         assert max(most["static"]) <= _FEW
     if case.static:
-        assert max(max(most["static"]), max(most["all dynamic"])) > 10 * _FEW
+        assert max(*most["static"], *most["all dynamic"]) > 10 * _FEW
 
 
 @pytest.mark.parametrize("worst", preparing.WORST, ids=lambda worst: worst.case.name)

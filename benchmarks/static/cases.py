@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from livejoin.search.algorithm import Algorithm
+
 Columns = Mapping[str, np.ndarray]
 Row = tuple[int, ...]
 
@@ -58,11 +60,11 @@ class Case:
     rows: Callable[[int], Mapping[str, pa.Table]]
     toggles: tuple[Toggle, ...]
     adverse: tuple[Toggle, ...]
-    families: Mapping[str, int]
+    families: Mapping[Algorithm, int]
     most: int = 10_000_000
 
 
-_CAPS = {"auto": 10_000_000, "crown": 1_000_000, "dyn": 1_000_000, "change-propagation": 10_000}
+_CAPS: dict[Algorithm, int] = {"auto": 10_000_000, "crown": 1_000_000, "dyn": 1_000_000, "change-propagation": 10_000}
 
 
 def _table(*columns: tuple[str, np.ndarray]) -> pa.Table:

@@ -69,7 +69,7 @@ def _costs(
     given = case.rows(rows)
     made = database(case, given, static)
     view = made.create_view("v", case.sql, deltas=False, algorithm=algorithm)
-    bound = view.explain().guarantee.bound.value
+    bound = str(view.explain().guarantee.bound)
     found = []
     for toggle in toggles:
         changes = _changes(given[toggle.table].column_names, toggle, rows)

@@ -14,6 +14,7 @@ import argparse
 import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +129,7 @@ def run(options: argparse.Namespace) -> int:
     sizes, bags, refreshed = _sizes(options)
     parts: list[tuple[str, Callable[[], list[Figure]]]] = []
     for case in CASES:
-        parts.append(("changes", lambda case=case: _changes(case, sizes, options, screen)))
+        parts.append(("changes", partial(_changes, case, sizes, options, screen)))
     parts.append(("preparation", lambda: _preparation(bags, screen)))
     parts.append(("refresh", lambda: _refreshes(refreshed, screen)))
     figures: list[Figure] = []
