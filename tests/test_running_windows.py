@@ -18,7 +18,7 @@ from reader import check_reading
 from strategies import EXAMPLES
 from window_views import SCHEMA, VALUES, VIEWS, Row, changed
 
-COMMITS = 40 if EXAMPLES > 100 else 10
+COMMITS = 40 if EXAMPLES > 100 else 8
 
 
 def apply(databases: Sequence[Database], changes: dict[str, list[tuple[Row, str]]]) -> list[Commit]:

@@ -15,6 +15,6 @@ while [ "$(date +%s)" -lt "$end" ]; do
         "$round" "$cases" "$seed" "$checked" $(((end - $(date +%s)) / 60))
     LIVEJOIN_TORTURE=$cases LIVEJOIN_SEED=$seed NUMBA_BOUNDSCHECK=$checked "$python" -m pytest \
         --quiet -rP --exitfirst --timeout 0 tests/torture tests/test_concurrent_calls.py tests/spark/test_cluster.py \
-        tests/spark/test_spark_benchmark.py
+        tests/spark/test_spark_benchmark.py tests/spark/test_postgres_source.py
 done
 printf 'livejoin: %d rounds of %s cases each, no failure\n' "$round" "$cases"
