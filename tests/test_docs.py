@@ -144,19 +144,21 @@ def test_layers_in_the_picture_are_those_that_are_checked() -> None:
     assert list(re.findall(r'font-weight="600">(\w+)<', picture)) == wanted
 
 
-def snippets(language: str) -> list[str]:
-    """The code of README in a language, in order."""
-    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+def snippets(language: str, document: str = "README.md") -> list[str]:
+    """The code of a document in a language, in order."""
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", (ROOT / document).read_text(), re.MULTILINE | re.DOTALL)
     return [code for written, code in fenced if written == language]
 
 
 @pytest.mark.parametrize(
-    "code", [code for code in snippets("python") if "spark" not in code], ids=["first", "over", "by key"]
+    "code",
+    [*(code for code in snippets("python") if "spark" not in code), *snippets("python", "docs/static-tables.md")],
+    ids=["first", "over", "by key", "static tables"],
 )
-def test_the_code_in_the_readme_prints_what_it_says(code: str, capsys: pytest.CaptureFixture[str]) -> None:
-    exec(compile(code, "README.md", "exec"), {})
+def test_the_code_in_the_documents_prints_what_it_says(code: str, capsys: pytest.CaptureFixture[str]) -> None:
+    exec(compile(code, "a document", "exec"), {})
     printed = capsys.readouterr().out
-    promised = re.findall(r"# (?=[\[(])(.+?)(?:, \.\.\.|:|$)", code, re.MULTILINE)
+    promised = re.findall(r"# (?=[\[(]|O\()(.+?)(?:, \.\.\.|:|$)", code, re.MULTILINE)
     assert promised, "some line says what it prints"
     for text in promised:
         assert text.removesuffix("}]") in printed
@@ -180,3 +182,11 @@ def test_the_sample_of_explain_is_what_is_printed(tmp_path: Path, capsys: pytest
         wanted = line.removesuffix("...").rstrip()
         if wanted:
             assert any(printed.startswith(wanted) for printed in rest), wanted
+
+
+@pytest.mark.parametrize("name", ["linear", "polynomial", "exponential"])
+def test_the_pictures_of_static_tables_are_what_explain_draws(name: str, tmp_path: Path) -> None:
+    folder, made = DOCS / "static", tmp_path / "made.svg"
+    schema = ["--schema", str(folder / "schema.sql"), "--format", "svg", "--out", str(made)]
+    assert main(["explain", str(folder / f"{name}.sql"), *schema]) == 0
+    assert made.read_text() == (folder / f"{name}.svg").read_text()

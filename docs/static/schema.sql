@@ -1,0 +1,10 @@
+CREATE TABLE regions (region INT, country STRING) TBLPROPERTIES ('livejoin.static' = 'true');
+CREATE TABLE products (product INT, region INT) TBLPROPERTIES ('livejoin.static' = 'true');
+CREATE TABLE tags (product INT, tag STRING) TBLPROPERTIES ('livejoin.static' = 'true');
+CREATE TABLE interests (tag STRING, customer INT) TBLPROPERTIES ('livejoin.static' = 'true');
+CREATE TABLE entitled (feature INT, user_id INT) TBLPROPERTIES ('livejoin.static' = 'true');
+CREATE TABLE shops (shop INT);
+CREATE TABLE orders (id INT, shop INT, product INT);
+CREATE TABLE offers (product INT, shop INT);
+CREATE TABLE features (feature INT);
+CREATE TABLE users (user_id INT);
