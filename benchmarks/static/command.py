@@ -14,8 +14,8 @@ import argparse
 import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from functools import partial
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
