@@ -45,4 +45,4 @@ def test_what_is_declared_makes_the_bound_that_was_said(sql: str) -> None:
 def test_only_declarations_are_suggested() -> None:
     for sql in QUERIES:
         kinds = {suggestion.kind for suggestion in _database().explain(sql).suggestions}
-        assert kinds <= {"primary key", "foreign key", "static table"}
+        assert kinds <= {"primary key", "foreign key", "static table", "append-only table"}

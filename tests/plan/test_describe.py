@@ -70,7 +70,7 @@ def test_a_query_that_is_not_free_connex_keeps_what_it_needs() -> None:
     found = told(PATH, "a d")
     assert found.executable
     assert found.guarantee.delay.startswith("constant delay a row over the output and b, c,")
-    assert {s.kind for s in found.suggestions} == {"primary key", "static table"}
+    assert {s.kind for s in found.suggestions} == {"primary key", "static table", "append-only table"}
 
 
 def test_an_output_column_to_add() -> None:

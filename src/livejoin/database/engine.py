@@ -175,6 +175,7 @@ class Database:
         sequence_by: str | None = None,
         tombstones: int | None = None,
         retain: Retain | None = None,
+        append_only: bool = False,
     ) -> None:
         """Declare a table.
 
@@ -201,6 +202,8 @@ class Database:
                 its keys, ``sequence_by`` and its window. Which ones is decided when a row comes into the empty table:
                 a view that reads another column is refused as long as the table has rows. Rows that differ in other
                 columns alone are equal, also to a deletion. By default, ``all`` are kept.
+            append_only: Rows only come: deletions and changes by key are refused, and plans may rest on that. A row
+                with a key that is there is refused as in any table, or skipped with ``on_conflict="ignore"``.
 
         Raises:
             SqlError: The columns do not parse.
@@ -209,7 +212,9 @@ class Database:
         """
         check_name(name, "table")
         check_text(columns, "columns", "src BIGINT, dst BIGINT")
-        table = parse_columns(name, columns, window_rows, static, window_range, sequence_by, tombstones, retain)
+        table = parse_columns(
+            name, columns, window_rows, static, window_range, sequence_by, tombstones, retain, append_only
+        )
         self._contents.add_table(table)
 
     @alone

@@ -10,10 +10,12 @@ def fifo_update(query: ConjunctiveQuery) -> str:
     """What a change costs where first-in-first-out sequences are cheap, with what the tables' windows mean for it.
 
     A sequence is first-in-first-out if no row of any table stays while one that came later, of whatever table, leaves
-    (CROWN, section 6). One window over one table is such a sequence, and so are equal ranges of time over several.
+    (CROWN, section 6); tables that no row ever leaves do not count, as the bounds that are told so do not rest on them.
+    One window over one table is such a sequence, and so are equal ranges of time over several.
     Windows that hold different numbers of rows are not, nor a window beside a table without one.
     """
-    tables = list({atom.table.name: atom.table for atom in query.atoms if not atom.table.static}.values())
+    changing = (atom.table for atom in query.atoms if not (atom.table.static or atom.table.append_only))
+    tables = list({table.name: table for table in changing}.values())
     windowed = [table for table in tables if table.has_window]
     if not windowed or _alike(tables):
         return "O(1) a change while rows leave in the order in which they came, as in a window, or never leave"

@@ -22,6 +22,7 @@ class AtomOutline:
         variables: Its variables.
         predicate: What its rows must satisfy, None for all rows.
         static: Whether its table never changes.
+        append_only: Whether rows come to it and never leave.
     """
 
     alias: str
@@ -29,6 +30,7 @@ class AtomOutline:
     variables: tuple[str, ...]
     predicate: str | None
     static: bool = False
+    append_only: bool = False
 
     @property
     def name(self) -> str:
@@ -130,6 +132,7 @@ def atom_outlines(query: ConjunctiveQuery) -> tuple[AtomOutline, ...]:
             atom.variables,
             None if atom.predicate is None else atom.predicate.text,
             atom.table.static,
+            atom.table.append_only,
         )
         for atom in query.atoms
     )

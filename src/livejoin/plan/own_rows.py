@@ -22,7 +22,7 @@ from dataclasses import replace
 from livejoin.plan.restricted_groups import Restricted, restricted, unused
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output
 from livejoin.query.keys import keys
-from livejoin.query.relational import Input, Join, Numbers, Project, Relation, SetOperation, never_changes
+from livejoin.query.relational import Input, Join, Numbers, Project, Relation, SetOperation, never_changes, only_grows
 from livejoin.schema import Column, Table
 
 Worth = Callable[[Restricted], bool]
@@ -121,4 +121,5 @@ def _table(relation: Relation, other: str) -> Table:
     columns = tuple(Column(field.name, type_) for field, type_ in zip(relation.schema, relation.types, strict=True))
     best = min((sorted(key) for key in keys(relation)), key=lambda key: (len(key), key), default=[])
     name = unused("rows", {other.lower()})
-    return Table(name, columns, primary_key=tuple(best), static=never_changes(relation))
+    fixed = never_changes(relation)
+    return Table(name, columns, primary_key=tuple(best), static=fixed, append_only=not fixed and only_grows(relation))

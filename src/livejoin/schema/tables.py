@@ -139,12 +139,14 @@ class Table:
         unique: Positions of the columns of each UNIQUE constraint.
         retain: Which columns of its rows are kept: ``all``, or those that are ``used`` by a view when the first row
             comes, and those that the table itself needs.
+        append_only: Rows come to the table and never leave it, nor does one take the place of another.
 
     Raises:
         SchemaError: A name is empty, doubled or reserved, a UNIQUE constraint has no columns or those of another key, a
             window is not positive, is one of two, is that of a static table or has no column of times, a foreign key
-            does not fit the columns, or ``sequence_by`` stands beside a window or without a primary key, or names a
-            column of it or one that has no order of times or numbers.
+            does not fit the columns, an append-only table would lose rows or is static, or ``sequence_by`` stands
+            beside a window or without a primary key, or names a column of it or one that has no order of times or
+            numbers.
 
     >>> Table("G", (Column("src", SqlType.integer(64)), Column("dst", SqlType.integer(64)))).position("DST")
     1
@@ -161,6 +163,7 @@ class Table:
     tombstones: int = TOMBSTONES
     unique: tuple[tuple[int, ...], ...] = ()
     retain: Retain = "all"
+    append_only: bool = False
     _positions: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -186,6 +189,7 @@ class Table:
         if not isinstance(self.static, bool):
             msg = f"table {self.name!r}: static is {self.static!r}; allowed are True and False"
             raise SchemaError(msg)
+        self._check_append_only()
         if self.static and window is not None:
             msg = (
                 f"table {self.name!r} is static and has window_rows = {window}: a window moves as rows come, and to a "
@@ -202,6 +206,22 @@ class Table:
         self._check_payload()
         self._check_retain()
         object.__setattr__(self, "_positions", positions)
+
+    def _check_append_only(self) -> None:
+        if not isinstance(self.append_only, bool):
+            msg = f"table {self.name!r}: append_only is {self.append_only!r}; allowed are True and False"
+            raise SchemaError(msg)
+        if not self.append_only:
+            return
+        reasons = (
+            (self.static, "static", "to a static table no rows come, which promises more"),
+            (self.has_window, "a window", "a window lets rows leave"),
+            (self.sequence_by is not None, "sequence_by", "it orders changes that replace and delete rows"),
+        )
+        for stands, what, why in reasons:
+            if stands:
+                msg = f"table {self.name!r} has append_only and {what}: {why}; leave one of the two out"
+                raise SchemaError(msg)
 
     def _check_range(self, window: WindowRange) -> None:
         if self.window_rows is not None:

@@ -59,4 +59,5 @@ def _of_atoms(problem: Problem, atoms: tuple[int, ...]) -> Problem:
         weights=tuple(problem.weights[atom] for atom in atoms),
         rows=tuple(problem.rows[atom] for atom in atoms),
         distinct=tuple(problem.distinct[atom] for atom in atoms),
+        growing=frozenset(i for i, atom in enumerate(atoms) if atom in problem.growing),
     )

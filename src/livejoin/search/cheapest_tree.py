@@ -180,9 +180,12 @@ class _Search:
         changing = [a for a in atoms if a in self._problem.dynamic]
         if edges == "any" or not changing:
             return self.traditional(atoms, key, "any")
+        grows = self._problem.leaving.isdisjoint(atoms)
+        if grows and edges != "single":
+            return self.traditional(atoms, key, "any")
         if self._problem.identifies(key, parent):
             return self.traditional(atoms, key, edges)
-        if edges == "narrow" or parent not in self._problem.dynamic:
+        if edges == "narrow" or not (grows or parent in self._problem.leaving):
             return None
         tries = [self.traditional(atoms, key, "single")]
         if edges != "single" and len(changing) == 1 and key <= self._edges[changing[0]]:

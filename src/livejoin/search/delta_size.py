@@ -25,5 +25,7 @@ def delta_bound(query: ConjunctiveQuery) -> UpdateBound | None:
     if not foreign_key_acyclic(graph):
         return None
     (root,) = graph.digraph.roots
-    changes = {i for i, atom in enumerate(query.atoms) if not atom.table.static}
-    return UpdateBound.ALWAYS if changes <= {root} else UpdateBound.FIFO
+    leaving = {i for i, atom in enumerate(query.atoms) if not (atom.table.static or atom.table.append_only)}
+    if leaving <= {root}:
+        return UpdateBound.ALWAYS  # a row of the root makes its result once
+    return UpdateBound.LAMBDA if query.atoms[root].table.append_only else UpdateBound.FIFO

@@ -63,6 +63,7 @@ class Guarantee:
         space: The size of the state.
         preprocessing: The time to load the rows that are there.
         source: Where this is proven.
+        is_amortised: Whether ``UpdateBound.ALWAYS`` holds on average: one change may cost more, and others have paid.
     """
 
     bound: UpdateBound
@@ -71,6 +72,7 @@ class Guarantee:
     space: str
     preprocessing: str
     source: str
+    is_amortised: bool = False
 
 
 LINEAR_TIME = "linear in the base rows"

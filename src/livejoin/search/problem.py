@@ -25,6 +25,7 @@ class Problem:
         weights: Expected changes of each atom's relation, 0 for one that is static.
         rows: Rows of each atom's relation, None where unknown.
         distinct: For each atom, distinct keys of some sets of its variables.
+        growing: Positions of the atoms whose tables are append-only.
     """
 
     edges: tuple[frozenset[str], ...]
@@ -34,6 +35,12 @@ class Problem:
     weights: tuple[float, ...]
     rows: tuple[float | None, ...]
     distinct: tuple[tuple[tuple[frozenset[str], float], ...], ...]
+    growing: frozenset[int] = frozenset()
+
+    @property
+    def leaving(self) -> frozenset[int]:
+        """Positions of the atoms from whose tables rows may leave."""
+        return self.dynamic - self.growing
 
     def identifies(self, variables: frozenset[str], atom: int) -> bool:
         """Whether values of some variables are those of at most one row of an atom."""
@@ -87,6 +94,7 @@ def problem_of(query: ConjunctiveQuery, statistics: Statistics, free: frozenset[
         weights=expected_changes(query, statistics),
         rows=tuple(statistics.of(atom.table.name).rows.value for atom in query.atoms),
         distinct=tuple(distinct),
+        growing=frozenset(i for i, atom in enumerate(query.atoms) if atom.table.append_only),
     )
 
 

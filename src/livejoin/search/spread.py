@@ -6,15 +6,20 @@ node. So only the edges count over which one key reaches many rows. An edge from
 - *quiet* if no relation below it changes: nothing ever comes up this edge;
 - *unique* if p is a generalized relation, whose rows are keys, or if key(c) contains the primary key of p's table:
   what comes up this edge reaches at most one row;
+- *once* if no row ever leaves V_s(c): all that changes below it is append-only, and no `not exists` edge stands
+  between. Then a key comes up this edge once and never goes, so that each row of p is visited at most once;
 - *wide* otherwise.
 
 An edge is *single* if key(c) contains the primary key of c, so that a row of p meets at most one row of c.
 
 Three laws give the bound of a tree, amortised and for a fixed query:
 
-- No wide edge: O(1) for every change sequence, because a change then visits at most one row of each node above it.
-  Without keys and static relations these are the trees of height 1 (CROWN, Lemma 6.8).
-- O(1) for every first-in-first-out sequence over the relations that change, if p changes too for every wide edge, and
+- No wide edge: O(1) for every change sequence, because a change then visits at most one row of each node above it,
+  but for edges that are *once*: there many rows may be visited by one change, and each of them is paid for by its own
+  coming, so that the bound is amortised over the changes and the rows that are loaded (docs/decisions/0046). Without
+  keys, static and append-only relations these are the trees of height 1 (CROWN, Lemma 6.8).
+- O(1) for every sequence that is first-in-first-out over the relations that rows leave, if rows leave p too for every
+  wide edge, and
 
   - c is the one relation that changes in its subtree. A row of p is visited when a key of V_p(c) appears or vanishes.
     Between an appearance and the next vanishing, both inside the lifespan of p's row, lies the whole lifespan of a row
@@ -34,18 +39,20 @@ O(lambda(t)), but a first-in-first-out sequence gives no better bound (docs/deci
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from livejoin.search.guarantee import UpdateBound
 from livejoin.search.problem import Problem
 from livejoin.theory.trees.join_tree import JoinTree
 
-Spread = Literal["quiet", "unique", "wide"]
+Spread = Literal["quiet", "unique", "once", "wide"]
 
 
 def spreads(tree: JoinTree, problem: Problem) -> tuple[Spread | None, ...]:
     """How a change spreads from each node to its parent; None for the root. Cost: O(nodes)."""
     changing = dynamic_below(tree, problem)
+    leaving = _leaving(tree, problem, changing)
     found: list[Spread | None] = []
     for position, node in enumerate(tree.nodes):
         if node.parent is None:
@@ -57,7 +64,7 @@ def spreads(tree: JoinTree, problem: Problem) -> tuple[Spread | None, ...]:
         else:
             above = tree.nodes[node.parent].atom
             one = above is None or problem.identifies(frozenset(node.parent_key), above)
-            found.append("unique" if one else "wide")
+            found.append("unique" if one else "wide" if leaving[position] else "once")
     return tuple(found)
 
 
@@ -69,6 +76,25 @@ def dynamic_below(tree: JoinTree, problem: Problem) -> tuple[int, ...]:
         assert parent is not None
         counts[parent] += counts[position]
     return tuple(counts)
+
+
+def is_paid_before(tree: JoinTree, problem: Problem) -> bool:
+    """Whether one change may visit many rows even if no edge is wide: what came before has paid for these visits."""
+    return "once" in spreads(tree, problem)
+
+
+def _leaving(tree: JoinTree, problem: Problem, changing: Sequence[int]) -> tuple[bool, ...]:
+    """Whether a row may leave ``V_s`` of each node: one of its table, or because of what is below it.
+
+    Over a ``not exists`` edge rows leave where a key comes, over an ``optional`` one nothing comes up.
+    """
+    found = [node.atom in problem.leaving for node in tree.nodes]
+    for position in range(len(tree.nodes) - 1, 0, -1):
+        node = tree.nodes[position]
+        assert node.parent is not None
+        if node.edge != "optional" and changing[position]:
+            found[node.parent] = found[node.parent] or found[position] or node.edge == "not exists"
+    return tuple(found)
 
 
 def tree_bound(tree: JoinTree, problem: Problem) -> UpdateBound:
@@ -92,7 +118,7 @@ def tree_bound(tree: JoinTree, problem: Problem) -> UpdateBound:
         if kind == "wide":
             assert node.parent is not None
             alone = changing[position] == 1 and node.atom in problem.dynamic
-            if tree.nodes[node.parent].atom not in problem.dynamic or not (alone or single[position]):
+            if tree.nodes[node.parent].atom not in problem.leaving or not (alone or single[position]):
                 return UpdateBound.LAMBDA
     return UpdateBound.FIFO
 

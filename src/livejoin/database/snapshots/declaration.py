@@ -57,6 +57,7 @@ def plain_table(table: Table) -> dict[str, Any]:
         "tombstones": table.tombstones,
         "unique": table.unique,
         "retain": table.retain,
+        **({"append_only": True} if table.append_only else {}),
     }
 
 
@@ -118,6 +119,7 @@ def read_table(entry: object) -> Table:
         TOMBSTONES if sequence is None else number(entry, "tombstones"),
         tuple(read_positions(key, columns) for key in unique),
         retain,
+        isinstance(entry, dict) and "append_only" in entry and value(entry, "append_only", bool),
     )
 
 

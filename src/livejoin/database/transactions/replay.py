@@ -139,7 +139,7 @@ class Replay:
         if self._contents.catalog[name] != batch.table:
             msg = f"table {name!r} is not declared as it was when its log was read; begin a new replay"
             raise SchemaError(msg)
-        transaction.refuse_changes_of_static(self._contents, batch)
+        transaction.refuse_unpromised(self._contents, batch)
 
     def _last(self) -> int | None:
         lasts = [last for log in self._logs if (last := log.last(self._applied)) is not None]

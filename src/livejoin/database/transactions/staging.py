@@ -74,6 +74,27 @@ def refuse_static(batch: ChangeBatch, views: Sequence[str]) -> None:
         raise ChangeError(msg, batch.table.name)
 
 
+def refuse_leaving(batch: ChangeBatch) -> None:
+    """Refuse changes of an append-only table that let a row leave, or may do so: plans rest on it that none does.
+
+    Raises:
+        ChangeError: There is a deletion, or the changes go by key.
+    """
+    if batch.by_key and batch.length:
+        msg = (
+            "the table is append-only, so that no row takes the place of another; insert rows (on_conflict='ignore' "
+            "skips those with a key that is there), or declare it without append_only"
+        )
+        raise ChangeError(msg, batch.table.name, 0)
+    leaving = np.flatnonzero(batch.weights < 0)
+    if leaving.size:
+        msg = (
+            "the change takes a row from an append-only table, from which none leaves; "
+            "insert rows alone, or declare it without append_only"
+        )
+        raise ChangeError(msg, batch.table.name, int(leaving[0]))
+
+
 def stage(given: TableInput, granularity: Granularity, on_conflict: OnConflict) -> Staged:
     """Stage a table's changes in the order of ``_seq`` where they have one."""
     batch, base = given.batch, given.base

@@ -17,6 +17,7 @@ from livejoin.database.transactions.staging import (
     Granularity,
     OnConflict,
     TableInput,
+    refuse_leaving,
     refuse_static,
     select_brought,
     stage,
@@ -42,8 +43,7 @@ def read(
             msg = "the table is given twice in one commit; give all of its changes together"
             raise ChangeFormatError(msg, table.name)
         batch = read_changes(table, data, needs_sequence, by_key)
-        if table.static:
-            refuse_changes_of_static(contents, batch)
+        refuse_unpromised(contents, batch)
         batches.append(batch)
     if by_key == "always" and batches and not any(batch.by_key for batch in batches):
         names = ", ".join(repr(batch.table.name) for batch in batches)
@@ -55,8 +55,8 @@ def read(
     return batches
 
 
-def refuse_changes_of_static(contents: Contents, batch: ChangeBatch) -> None:
-    """Refuse changes of a static table that views use.
+def refuse_unpromised(contents: Contents, batch: ChangeBatch) -> None:
+    """Refuse changes of a static table that views use, and those by which a row leaves an append-only one.
 
     Raises:
         ChangeError: They are such changes.
@@ -64,6 +64,8 @@ def refuse_changes_of_static(contents: Contents, batch: ChangeBatch) -> None:
     table = batch.table
     if table.static:
         refuse_static(batch, [view.name for view in contents.views.values() if view._reads_table(table.name)])
+    if table.append_only:
+        refuse_leaving(batch)
 
 
 def refuse_unknown(on_conflict: OnConflict) -> None:

@@ -24,6 +24,8 @@ def tree_guarantee(query: ConjunctiveQuery, measured: Measured, problem: Problem
         measured: The tree.
         problem: The planning problem that it was measured for.
     """
+    if measured.is_paid_before:
+        return _paid_before(query)
     if query.branches:
         return _with_branches(measured)
     bound, height = measured.bound, measured.height
@@ -47,6 +49,17 @@ def tree_guarantee(query: ConjunctiveQuery, measured: Measured, problem: Problem
             update = f"O(1) a change while rows never leave; else O(lambda), {_OF_TREE} (height {height}){branches}"
             source = "CROWN, Lemma 6.10 and Theorem 6.6" + (", as docs/decisions/0007 corrects it" if branching else "")
     return Guarantee(bound, update, CONSTANT_DELAY, LINEAR_SPACE, LINEAR_TIME, source)
+
+
+def _paid_before(query: ConjunctiveQuery) -> Guarantee:
+    """What a tree promises because rows never leave some tables (docs/decisions/0046)."""
+    names = dict.fromkeys(atom.table.name for atom in query.atoms if atom.table.append_only)
+    update = (
+        "amortised O(1) a change, for every change sequence: one change may visit many rows, and each row once only "
+        f"for all changes of what is append-only below it ({', '.join(names)})"
+    )
+    by = "each row is visited once over edges below which no row leaves (livejoin.search.spread, docs/decisions/0046)"
+    return Guarantee(UpdateBound.ALWAYS, update, CONSTANT_DELAY, LINEAR_SPACE, LINEAR_TIME, by, is_amortised=True)
 
 
 def _with_branches(measured: Measured) -> Guarantee:
@@ -113,4 +126,5 @@ def _widens(query: ConjunctiveQuery, nodes: Sequence[PlanNode], problem: Problem
 def _grounds(problem: Problem) -> str:
     """What a bound better than that of the height rests on."""
     static = ["static tables"] if len(problem.dynamic) < len(problem.edges) else []
-    return " and ".join((["primary keys"] if any(problem.keys) else []) + static)
+    growing = ["append-only tables"] if problem.growing else []
+    return " and ".join((["primary keys"] if any(problem.keys) else []) + static + growing)

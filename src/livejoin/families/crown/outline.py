@@ -44,7 +44,7 @@ def tree_outline(tree: JoinTree, problem: Problem, atoms: Sequence[AtomOutline],
         )
     kinds = spreads(tree, problem)
     edges = tuple(
-        EdgeOutline(node.parent, position, _equal(node), kinds[position] != "wide", node.edge)
+        EdgeOutline(node.parent, position, _equal(node), kinds[position] not in ("once", "wide"), node.edge)
         for position, node in enumerate(tree.nodes)
         if node.parent is not None
     )

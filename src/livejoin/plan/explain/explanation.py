@@ -20,7 +20,14 @@ from livejoin.search.statistics import Known
 
 QueryClassName = Literal["q-hierarchical", "free-connex", "acyclic", "cyclic"]
 SuggestionKind = Literal[
-    "output column", "all columns", "primary key", "foreign key", "static table", "not null", "shape"
+    "output column",
+    "all columns",
+    "primary key",
+    "foreign key",
+    "static table",
+    "append-only table",
+    "not null",
+    "shape",
 ]
 
 

@@ -158,12 +158,19 @@ _VERDICTS = {
     UpdateBound.POLYNOMIAL: "A change may take more time than in proportion to the number of rows in the tables.",
 }
 
+_ON_AVERAGE = (
+    "A change takes constant time on average, whatever changes come; one that brings the first row with a key to an "
+    "append-only table may take longer, once for each row that waited for it."
+)
+
 
 def verdict(explanation: Explanation) -> str:
     """What a change of the query's tables costs, in plain words, or that it is not maintained."""
     if not explanation.executable:
         return f"This version does not maintain the query: {explanation.obstacle}."
-    return " ".join(filter(None, (_VERDICTS[explanation.guarantee.bound], explanation.beside)))
+    promise = explanation.guarantee
+    told = _ON_AVERAGE if promise.is_amortised and promise.bound is UpdateBound.ALWAYS else _VERDICTS[promise.bound]
+    return " ".join(filter(None, (told, explanation.beside)))
 
 
 def words(explanation: Explanation) -> Iterator[Entry]:

@@ -42,6 +42,7 @@ def record(explanation: Explanation) -> Record:
                 "variables": list(atom.variables),
                 "predicate": atom.predicate,
                 "static": atom.static,
+                "append_only": atom.append_only,
             }
             for atom in explanation.atoms
         ],

@@ -2,8 +2,8 @@
 
 Each suggestion changes one thing in the query or its tables, or more where one is not enough, and plans the result
 anew. It is made only if the bound on the cost of a change is really better then. The search for its plan is shorter
-than for a query's own plan, which may need less preprocessing than the suggestion says. A key or a static table is a
-suggestion for someone who knows the data: livejoin cannot tell whether it is true.
+than for a query's own plan, which may need less preprocessing than the suggestion says. A key, or a static or
+append-only table, is a suggestion for someone who knows the data: livejoin cannot tell whether it is true.
 """
 
 from __future__ import annotations
@@ -144,9 +144,21 @@ def _static_tables(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_T
         for some in combinations(tables, number):
             names = listed(table.name for table in some)
             what = "a static table, if it never changes" if number == 1 else "static tables, if they never change"
-            changed = {table.name: replace(table, static=True) for table in some}
+            changed = {table.name: replace(table, static=True, append_only=False) for table in some}
             sql = "TBLPROPERTIES ('livejoin.static' = 'true')"
             yield _Trial("static table", f"Declare {names} {what}.", sql, _with_tables(query, changed), free, number)
+
+
+def _append_only_tables(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_Trial]:
+    """Declare one table append-only, or two, or all of them."""
+    tables = [one for one in _tables(query) if not (one.static or one.append_only or one.has_window)]
+    tables = [one for one in tables if one.sequence_by is None]
+    for number in dict.fromkeys(n for n in (1, 2, len(tables)) if 0 < n <= len(tables)):
+        for some in combinations(tables, number):
+            text = f"Declare {listed(table.name for table in some)} append-only, if nothing is ever deleted."
+            changed = {table.name: replace(table, append_only=True) for table in some}
+            sql = "TBLPROPERTIES ('livejoin.append_only' = 'true')"
+            yield _Trial("append-only table", text, sql, _with_tables(query, changed), free, number)
 
 
 def _fewer_atoms(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_Trial]:
@@ -213,5 +225,5 @@ def _names(table: Table, columns: tuple[int, ...]) -> str:
     return ", ".join(table.columns[column].name for column in columns)
 
 
-_OF_BRANCHES = (_primary_keys, _foreign_keys, _static_tables)
+_OF_BRANCHES = (_primary_keys, _foreign_keys, _static_tables, _append_only_tables)
 _OF_JOINS = (_all_columns, _output_columns, *_OF_BRANCHES, _fewer_atoms, _fewer_joins)

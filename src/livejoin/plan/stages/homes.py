@@ -52,7 +52,7 @@ def with_homes(staged: Staged, tables: Iterable[Table]) -> Staged:
             homes[table.name.lower()] = (found[0],)
             continue
         route = owner(table)
-        own = replace(table, foreign_keys=(), static=False)
+        own = replace(table, foreign_keys=(), static=False, append_only=False)
         if route is None:
             name = f"{table.name}#"
             route, own = ByColumns(_comparable(table)), Table(name, table.columns, window_range=table.window_range)

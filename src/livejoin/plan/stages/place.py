@@ -179,7 +179,7 @@ class _Placer:
         key = (name, "owned", route)
         if key not in exchanges:
             called = table.name if isinstance(route, ByColumns) else table.name + self._name()
-            own = replace(table, name=called, foreign_keys=(), static=False)
+            own = replace(table, name=called, foreign_keys=(), static=False, append_only=False)
             exchanges[key] = Exchange(name, route, ((own, -1),))
         return exchanges[key].tables[0][0]
 

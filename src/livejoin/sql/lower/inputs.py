@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from livejoin.query.conjunctive import Atom, ColumnRef, ConjunctiveQuery, Factor, Output, Product
 from livejoin.query.keys import keys
-from livejoin.query.relational import Input, Join, Project, Relation, never_changes
+from livejoin.query.relational import Input, Join, Project, Relation, never_changes, only_grows
 from livejoin.query.scalar import Expression, moved
 from livejoin.schema import Column, Table
 from livejoin.sql.lower.project import list_columns, project_nothing
@@ -114,7 +114,11 @@ def _input(
         name = f"{readable}_{number}"
     columns = tuple(occurrence.table.columns[column] for column in used) or _NOTHING
     best = min((sorted(key) for key in keys(relation)), key=lambda key: (len(key), key), default=[])
-    return Input(Table(name, columns, primary_key=tuple(best), static=never_changes(relation)), relation)
+    fixed = never_changes(relation)
+    return Input(
+        Table(name, columns, primary_key=tuple(best), static=fixed, append_only=not fixed and only_grows(relation)),
+        relation,
+    )
 
 
 def _columns_read(occurrence: Occurrence, used: list[int], atom: Atom, source: Source) -> Relation:

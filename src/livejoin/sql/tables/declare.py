@@ -59,6 +59,7 @@ def parse_columns(
     sequence_by: str | None = None,
     tombstones: int | None = None,
     retain: Retain | None = None,
+    append_only: bool = False,
 ) -> Table:
     """The table with a name and a list of columns, for example ``"src BIGINT, dst BIGINT"``.
 
@@ -69,7 +70,7 @@ def parse_columns(
     """
     try:
         parsed = _create_table(f"CREATE TABLE t (\n{columns}\n)")
-        return declare(*parsed, name, window_rows, static, window_range, sequence_by, tombstones, retain)
+        return declare(*parsed, name, window_rows, static, window_range, sequence_by, tombstones, retain, append_only)
     except UnsupportedQueryError as error:
         raise UnsupportedQueryError(
             error.message, columns, max(error.line - 1, 0), error.column, error.clause
@@ -88,6 +89,7 @@ def declare(
     sequence_by: str | None = None,
     tombstones: int | None = None,
     retain: Retain | None = None,
+    append_only: bool = False,
 ) -> Table:
     """The table that a parsed CREATE TABLE declares, under another name if one is given.
 
@@ -125,6 +127,7 @@ def declare(
         TOMBSTONES if tombstones is None else tombstones,
         keys.unique,
         (properties.retain or "all") if retain is None else retain,
+        properties.append_only or append_only,
     )
 
 

@@ -21,7 +21,8 @@ WINDOW_RANGE = "livejoin.window_range"
 SEQUENCE_BY = "livejoin.sequence_by"
 TOMBSTONES = "livejoin.tombstones"
 RETAIN = "livejoin.retain"
-_KNOWN = (STATIC, WINDOW_ROWS, WINDOW_RANGE, SEQUENCE_BY, TOMBSTONES, RETAIN)
+APPEND_ONLY = "livejoin.append_only"
+_KNOWN = (STATIC, WINDOW_ROWS, WINDOW_RANGE, SEQUENCE_BY, TOMBSTONES, RETAIN, APPEND_ONLY)
 _ALLOWED = f"allowed are {', '.join(map(repr, _KNOWN[:-1]))} and {_KNOWN[-1]!r}"
 
 
@@ -35,6 +36,7 @@ class TableProperties:
     sequence_by: str | None = None
     tombstones: int | None = None
     retain: Retain | None = None
+    append_only: bool = False
 
 
 def table_properties(create: exp.Create, source: Source) -> TableProperties:
@@ -53,7 +55,7 @@ def table_properties(create: exp.Create, source: Source) -> TableProperties:
             found = f"the property '{name}' is given twice" if name in given else f"the property '{name}' is not known"
             raise source.unsupported(name, f"{found}; {_ALLOWED}, each once", _offset(part, source))
         given[name] = part
-    static, window, span, sequence, bound, retain = (given.get(name) for name in _KNOWN)
+    static, window, span, sequence, bound, retain, appended = (given.get(name) for name in _KNOWN)
     return TableProperties(
         static is not None and _switch(static, source),
         None if window is None else _number(window, "a positive whole number of rows", source, least=1),
@@ -61,6 +63,7 @@ def table_properties(create: exp.Create, source: Source) -> TableProperties:
         None if sequence is None else _column(sequence, source),
         None if bound is None else _number(bound, "a whole number of deleted keys", source),
         None if retain is None else _retain(retain, source),
+        appended is not None and _switch(appended, source),
     )
 
 

@@ -1,0 +1,183 @@
+"""Append-only tables: what they refuse, and what a change costs over them, measured by counters.
+
+The six questions are those of docs/decisions/0046, over ``R1(a), R2(a, b), R3(b)``.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import livejoin
+from livejoin.errors import ChangeError, SchemaError
+from livejoin.search.guarantee import UpdateBound
+from oracle import assert_same_rows, connect, multiset
+
+SQL = "SELECT R1.a, R2.b FROM R1 JOIN R2 ON R1.a = R2.a JOIN R3 ON R2.b = R3.b"
+COLUMNS = {"R1": "a BIGINT", "R2": "a BIGINT, b BIGINT", "R3": "b BIGINT"}
+Change = tuple[str, tuple[int, ...], str]
+
+
+def database(*growing: str, threads: int = 1) -> livejoin.Database:
+    made = livejoin.Database(threads=threads)
+    for name, columns in COLUMNS.items():
+        made.create_table(name, columns, append_only=name in growing)
+    return made
+
+
+def bring(made: livejoin.Database, change: Change) -> None:
+    table, row, kind = change
+    names = "ab" if len(row) == 2 else "a" if table == "R1" else "b"
+    made.apply(table, [dict(zip(names, row, strict=True)) | {"_change_type": kind}])
+
+
+def work(growing: tuple[str, ...], changes: Iterator[Change]) -> float:
+    """Rows that a change visited, on average."""
+    made = database(*growing)
+    view = made.create_view("v", SQL)
+    number = 0
+    for change in changes:
+        bring(made, change)
+        number += 1
+    return view.stats()["touched"] / number
+
+
+def growing_late(rows: int) -> Iterator[Change]:
+    """R2 first, then what it waits for, one key for all; the worst for the bound of an append-only R3."""
+    yield from (("R2", (i, 0), "insert") for i in range(rows))
+    yield "R3", (0,), "insert"
+    for i in range(rows):
+        yield "R1", (i,), "insert"
+        yield "R1", (i,), "delete"
+        yield "R2", (i, 0), "delete"
+        yield "R2", (i, 0), "insert"
+        yield "R3", (i,), "insert"
+
+
+def windows(rows: int) -> Iterator[Change]:
+    """All first in, first out, with keys that many rows share."""
+    there: list[tuple[str, tuple[int, ...]]] = []
+    for i in range(rows):
+        for one in (("R2", (i % 3, i % 2)), ("R1", (i % 3,)), ("R3", (i % 2,))):
+            there.append(one)
+            yield *one, "insert"
+        while len(there) > rows // 2:
+            yield *there.pop(0), "delete"
+
+
+def toggled(rows: int) -> Iterator[Change]:
+    """R2 has stars at a = 0 and at b = 0; the ends are toggled, so that every tree visits one star each time."""
+    for i in range(1, rows):
+        yield "R2", (0, i), "insert"
+        yield "R2", (i, 0), "insert"
+    for _ in range(rows):
+        for table in ("R1", "R3"):
+            yield table, (0,), "insert"
+            yield table, (0,), "delete"
+
+
+def only_insertions(rows: int) -> Iterator[Change]:
+    for i in range(rows):
+        yield "R2", (i, 0), "insert"
+        yield "R2", (0, i), "insert"
+    for i in range(rows):
+        yield "R1", (i,), "insert"
+        yield "R3", (i,), "insert"
+
+
+CONSTANT = [
+    ((), windows, UpdateBound.FIFO),
+    (("R1", "R2", "R3"), only_insertions, UpdateBound.ALWAYS),
+    (("R1", "R3"), only_insertions, UpdateBound.ALWAYS),
+    (("R3",), growing_late, UpdateBound.ALWAYS),
+]
+
+
+@pytest.mark.parametrize(("growing", "sequence", "bound"), CONSTANT)
+def test_where_a_change_costs_a_constant(growing: tuple[str, ...], sequence: object, bound: UpdateBound) -> None:
+    assert database(*growing).explain(SQL).guarantee.bound is bound
+    few, many = (work(growing, sequence(rows)) for rows in (100, 1_000))  # type: ignore[operator]
+    assert many <= few + 1 <= 6
+
+
+@pytest.mark.parametrize("growing", [(), ("R2",)])
+def test_where_a_change_costs_more_with_more_rows(growing: tuple[str, ...]) -> None:
+    """With arbitrary R1 and R3, also where R2 only grows."""
+    assert database(*growing).explain(SQL).guarantee.bound > UpdateBound.ALWAYS
+    few, many = (work(growing, toggled(rows)) for rows in (100, 400))
+    assert many > 3 * few > 30
+
+
+def test_what_is_refused() -> None:
+    made = livejoin.Database()
+    made.execute("CREATE TABLE T (a INT PRIMARY KEY, b INT) TBLPROPERTIES ('livejoin.append_only' = 'true')")
+    made.apply("T", [(1, 1)])
+    for kind in ("delete", "update_preimage", "upsert"):
+        with pytest.raises(ChangeError, match="append-only"):
+            made.apply("T", [{"a": 1, "b": 1, "_change_type": kind}])
+    with pytest.raises(ChangeError, match="append-only"):
+        made.apply("T", [(1, 2)], on_conflict="update")
+    with pytest.raises(ChangeError, match="second row with the primary key"):
+        made.apply("T", [(1, 2)])
+    assert made.apply("T", [(1, 2), (2, 2)], on_conflict="ignore").ignored == 1
+    assert made.version == 2
+
+
+@pytest.mark.parametrize("other", [{"static": True}, {"window_rows": 3}, {"sequence_by": "b"}])
+def test_what_cannot_stand_beside_it(other: dict[str, object]) -> None:
+    with pytest.raises(SchemaError, match="has append_only and"):
+        livejoin.Database().create_table("T", "a INT PRIMARY KEY, b INT", append_only=True, **other)  # type: ignore[arg-type]
+
+
+def test_what_is_made_of_append_only_tables() -> None:
+    """DISTINCT and UNION only grow; an aggregate does not."""
+    made = database("R3")
+    for nested, bound in (
+        ("SELECT DISTINCT b FROM R3", UpdateBound.ALWAYS),
+        ("SELECT b FROM R3 UNION SELECT b + 1 FROM R3", UpdateBound.ALWAYS),
+        ("SELECT MAX(b) AS b FROM R3", None),
+    ):
+        found = made.explain(f"SELECT R1.a, R2.b FROM R1 JOIN R2 ON R1.a = R2.a JOIN ({nested}) q ON R2.b = q.b")
+        assert (found.guarantee.bound is UpdateBound.ALWAYS) == (bound is UpdateBound.ALWAYS), nested
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("seed", range(4))
+def test_random_changes(seed: int, threads: int, tmp_path: Path) -> None:
+    """Against DuckDB after every commit, with commits that fail and a snapshot."""
+    chance = random.Random(seed)
+    growing = [name for name in COLUMNS if chance.random() < 0.6]
+    made, oracle = database(*growing, threads=threads), connect()
+    forms = (SQL, "SELECT R2.a, R2.b FROM R2 WHERE NOT EXISTS (SELECT 1 FROM R3 WHERE R3.b = R2.b)")
+    for name, columns in COLUMNS.items():
+        oracle.execute(f"CREATE TABLE {name} ({columns})")
+    for number, sql in enumerate(forms):
+        made.create_view(f"v{number}", sql)
+    held: dict[str, list[tuple[int, ...]]] = {name: [] for name in COLUMNS}
+    for step in range(40):
+        table = chance.choice(list(COLUMNS))
+        row = tuple(chance.randrange(3) for _ in COLUMNS[table].split(","))
+        if held[table] and table not in growing and chance.random() < 0.5:
+            row = held[table].pop(chance.randrange(len(held[table])))
+            kind = "delete"
+        else:
+            held[table].append(row)
+            kind = "insert"
+        if growing and chance.random() < 0.3:
+            with pytest.raises(ChangeError):
+                bring(made, (growing[0], (0, 0) if growing[0] == "R2" else (0,), "delete"))
+        bring(made, (table, row, kind))
+        oracle.execute(f"DELETE FROM {table}")
+        if held[table]:
+            oracle.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", held[table])
+        for number, sql in enumerate(forms):
+            found = multiset(made.views[f"v{number}"].to_arrow())
+            assert_same_rows(found, multiset(oracle.execute(sql).fetchall()), f"{growing} {sql}")
+        if step == 20:
+            made.save(tmp_path / "kept")
+            made = livejoin.Database.load(tmp_path / "kept")
+            assert {name for name in COLUMNS if made.tables[name].append_only} == set(growing)
+    made._check()
