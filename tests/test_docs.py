@@ -25,7 +25,7 @@ SOURCES = sorted((ROOT / "src").rglob("*.py"))
 TO_BE_MADE = {"src/livejoin/dataflow/blocks/frequent.py", "src/livejoin/families/NAME/"}
 NO_MODULES = {
     *("livejoin.window_range", "livejoin.static", "livejoin.window_rows", "livejoin.keys"),
-    *("livejoin.sequence_by", "livejoin.tombstones", "livejoin.retain"),
+    *("livejoin.sequence_by", "livejoin.tombstones", "livejoin.retain", "livejoin.append_only"),
 }
 
 _PATH = re.compile(r"(?<![\w/.-])(?:[\w-]+/)+(?:[\w-]+\.(?:py|md|svg|toml))?(?![\w/*{<])|(?<![\w/.-])[a-z_]+\.py\b")
