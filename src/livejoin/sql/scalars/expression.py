@@ -7,7 +7,7 @@ there what it means in Spark (`livejoin.sql.to_duckdb.same_meaning`); every othe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from sqlglot import exp
@@ -117,7 +117,8 @@ def bind_expression(
     except UnsupportedQueryError as error:
         if found.what == "ARRAY":
             raise
-        raise source.unsupported(found.what, refusal(found), found.offset) from error
+        called = source.text_at(found.offset).upper()  # PRINTF for what the tree knows as FORMAT_STRING
+        raise source.unsupported(called, refusal(replace(found, what=called)), found.offset) from error
     other = other_meaning(node, row.arrow_type)
     try:
         given = check_scalar(written or node, text, row.schema, source, offset)
