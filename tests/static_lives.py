@@ -35,6 +35,11 @@ class StaticQuery:
     free: str
     dynamic: frozenset[int]
 
+    @property
+    def sets(self) -> tuple[frozenset[str], ...]:
+        """The variables of each atom as sets."""
+        return tuple(map(frozenset, self.edges))
+
     def columns(self, atom: int) -> str:
         """The columns of an atom's table."""
         return f"{self.edges[atom]}w"
@@ -63,6 +68,26 @@ class StaticQuery:
                 return f"SELECT DISTINCT {shown or 't0.w AS w'} {body}"
             case _:
                 return f"SELECT {', '.join(filter(None, (shown, calls)))} {body}{group}"
+
+
+def random_query(generator: random.Random) -> StaticQuery:
+    """Dynamic atoms along a path of variables, and static ones over these and over variables of their own.
+
+    About one in six is in C_poly; C_lin and others are drawn too.
+    """
+    path = "abc"[: generator.randint(1, 3)]
+    edges = [path[: generator.randint(1, len(path))] for _ in range(generator.randint(1, 3))]
+    number = len(edges)
+    known = max(edges, key=len) + "defg"[: generator.randint(1, 3)]
+    for _ in range(generator.randint(2, 5)):
+        edges.append("".join(sorted(generator.sample(known, min(len(known), generator.choice((1, 2, 2, 2, 3)))))))
+    variables = sorted({variable for edge in edges for variable in edge})
+    share = generator.choice((0.3, 0.7, 1.0))
+    free = "".join(variable for variable in variables if generator.random() < share)
+    order = generator.sample(range(len(edges)), len(edges))
+    return StaticQuery(
+        tuple(edges[i] for i in order), free, frozenset(place for place, i in enumerate(order) if i < number)
+    )
 
 
 @dataclass

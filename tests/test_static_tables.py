@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 
@@ -11,7 +12,11 @@ import livejoin
 from livejoin.errors import ChangeError, ChangeFormatError, ExpressionError, SchemaError
 from livejoin.plan.operators import Bag
 from livejoin.search.guarantee import UpdateBound
-from static_lives import FORMS, StaticLife, StaticQuery
+from livejoin.theory.static.static_dynamic import Tractability, static_dynamic
+from static_lives import FORMS, StaticLife, StaticQuery, random_query
+from strategies import EXAMPLES
+
+SEED = int(os.environ.get("LIVEJOIN_SEED", "0"))
 
 LINEAR = (
     StaticQuery(("bcd", "bcd", "b", "ad"), "abd", frozenset({0, 1, 2})),
@@ -45,6 +50,26 @@ def test_polynomial_queries_are_constant_and_right(query: StaticQuery, threads: 
     told = {form: life.database.explain(query.sql(form)) for form in FORMS}
     assert {one.guarantee.bound for one in told.values()} == {UpdateBound.ALWAYS}
     assert told["distinct"].plan.kind == "view trees"  # all rows may be those of a join tree
+
+
+@pytest.mark.parametrize("seed", range(max(3, EXAMPLES // 5)))
+def test_random_polynomial_queries(seed: int) -> None:
+    """Commits and refreshes, in all forms, of queries for which static tables have to be joined."""
+    generator = random.Random(SEED + seed)
+    while True:
+        query = random_query(generator)
+        found = static_dynamic(query.sets, frozenset(query.free), query.dynamic, budget=100)
+        if found.tractability is Tractability.POLYNOMIAL:
+            break
+    life = StaticLife(query, generator, rows=8)
+    life.views(*(form for form in FORMS if query.free or form != "distinct"))
+    for _ in range(3):
+        life.commit(life.changes())
+        life.refresh(generator.choice([atom for atom in life.held if atom not in query.dynamic]))
+    life.database._check()
+    for form in life.before:
+        told = life.database.explain(query.sql(form), allow_product=True)
+        assert told.guarantee.bound is UpdateBound.ALWAYS, (query, form)
 
 
 def test_what_static_tables_were_joined_with_is_given_back() -> None:

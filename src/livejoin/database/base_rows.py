@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from livejoin.database.engine import Database
 from livejoin.database.transactions.guard import alone
-from livejoin.database.transactions.refresh import rows_of
 from livejoin.schema import Column
 from livejoin.state.table import BaseTable
 from livejoin.words import NULL_CODE, Words
@@ -19,7 +18,7 @@ def all_rows(database: Database, name: str) -> pa.Table:
     """All rows of a table, each as often as it is there. Cost: O(rows log rows)."""
     base = _base(database, name)
     ids, weights = base.live_rows()
-    return rows_of(database._contents, base, np.repeat(ids, weights))
+    return database._contents.rows_of(base, np.repeat(ids, weights))
 
 
 @alone
@@ -39,7 +38,7 @@ def rows_with(database: Database, name: str, keys: Words) -> tuple[pa.Table, npt
     ids = base.find_key(np.ascontiguousarray(keys))
     is_there = ids >= 0
     places = np.where(is_there, np.cumsum(is_there) - 1, -1)
-    return rows_of(database._contents, base, ids[is_there]), places
+    return database._contents.rows_of(base, ids[is_there]), places
 
 
 @alone

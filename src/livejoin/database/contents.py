@@ -7,6 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+import numpy as np
+import pyarrow as pa
+
 from livejoin.catalog import Catalog
 from livejoin.database.shown_views import ShownViews
 from livejoin.database.tally import Tally
@@ -29,6 +32,7 @@ from livejoin.state.budget import Budget
 from livejoin.state.codec import Codec
 from livejoin.state.scratch import Scratch
 from livejoin.state.table import BaseTable
+from livejoin.words import Words
 
 GivenStatistics: TypeAlias = Statistics | Mapping[str, Mapping[str, Any]]
 """Statistics, or what `livejoin.search.statistics.given` makes them of."""
@@ -167,6 +171,13 @@ class Contents:
             self.seen.note(Passed(values, values))
         finally:
             self._tidy()
+
+    def rows_of(self, base: BaseTable, ids: Words) -> pa.Table:
+        """Rows of a base table by their ids, as Arrow."""
+        words = base.values_of(np.ascontiguousarray(ids))
+        columns = base.table.columns
+        arrays = [self.codec.decode(line, column.type) for line, column in zip(words, columns, strict=True)]
+        return pa.Table.from_arrays(arrays, schema=base.table.arrow)
 
     def refuse_taken(self, name: str) -> None:
         """Refuse a name that a table or a view has.

@@ -21,8 +21,8 @@ from dataclasses import replace
 
 from livejoin.plan.restricted_groups import Restricted, restricted, unused
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output
-from livejoin.query.keys import keys
-from livejoin.query.relational import Input, Join, Numbers, Project, Relation, SetOperation, never_changes, only_grows
+from livejoin.query.promises import as_table
+from livejoin.query.relational import Input, Join, Numbers, Project, Relation, SetOperation
 from livejoin.schema import Column, Table
 
 Worth = Callable[[Restricted], bool]
@@ -119,7 +119,4 @@ def _first_columns(join: Join, width: int) -> Relation:
 def _table(relation: Relation, other: str) -> Table:
     """How a join reads the rows of another one beside a relation of some name."""
     columns = tuple(Column(field.name, type_) for field, type_ in zip(relation.schema, relation.types, strict=True))
-    best = min((sorted(key) for key in keys(relation)), key=lambda key: (len(key), key), default=[])
-    name = unused("rows", {other.lower()})
-    fixed = never_changes(relation)
-    return Table(name, columns, primary_key=tuple(best), static=fixed, append_only=not fixed and only_grows(relation))
+    return as_table(unused("rows", {other.lower()}), columns, relation)

@@ -101,7 +101,9 @@ def plan_join(
         algorithm: What maintains it.
         threads: Cells that it is split into if it can be.
     """
-    program = join_candidates(leaf.physical.query, statistics, algorithm)[0].first.compile(live)
+    plan = join_candidates(leaf.physical.query, statistics, algorithm)[0].first
+    assert not plan.derived, "a program's query is free-connex, for which no plan keeps relations of its own"
+    program = plan.compile(live)
     return replace(leaf, physical=program, partition=_split(program, statistics, threads))
 
 

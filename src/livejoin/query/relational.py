@@ -53,7 +53,7 @@ class Input:
     Args:
         table: How the join's atoms see it: its name there, which no base table and no other input of the join has, its
             columns with the types of the relation's, and as primary key the columns of one of its keys, if it has one.
-            It is static where the relation `never_changes`, append-only where it `only_grows`.
+            What it promises is what the relation does (`livejoin.query.promises`).
         relation: The relation.
     """
 
@@ -498,41 +498,6 @@ def _read(expression: Expression, table: Table) -> set[int]:
 
 def _arrow(call: Call) -> pa.DataType:
     return pa.list_(call.type.arrow) if call.function in LISTS else call.type.arrow
-
-
-def never_changes(relation: Relation) -> bool:
-    """Whether a relation is made of static tables alone, so that it is as static as they are."""
-    match relation:
-        case Join():
-            return all(atom.table.static for atom in relation.query.atoms)
-        case SetOperation():
-            return never_changes(relation.left) and never_changes(relation.right)
-        case Numbers():
-            return True
-        case _:
-            return never_changes(relation.input)
-
-
-def only_grows(relation: Relation) -> bool:
-    """Whether rows come to a relation and never leave it, because it is made so of static and append-only tables.
-
-    Joins, selections, DISTINCT, UNION and INTERSECT are monotone: where no row leaves what they read, none leaves them.
-    Over outer joins, anti-joins, aggregates and orders a row that comes may take the place of another.
-    """
-    match relation:
-        case Join():
-            kept = all(atom.table.static or atom.table.append_only for atom in relation.query.atoms)
-            return (
-                kept and not relation.query.sums and all(branch.kind == "exists" for branch in relation.query.branches)
-            )
-        case SetOperation(kind="except"):
-            return only_grows(relation.left) and never_changes(relation.right)
-        case SetOperation():
-            return only_grows(relation.left) and only_grows(relation.right)
-        case Project() | Distinct():
-            return only_grows(relation.input)
-        case _:
-            return never_changes(relation)
 
 
 def ignores_copies(call: Call) -> bool:

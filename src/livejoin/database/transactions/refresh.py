@@ -13,9 +13,7 @@ from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents
 from livejoin.database.transactions import transaction
 from livejoin.errors import ChangeError, ChangeFormatError
-from livejoin.schema import CHANGE_TYPE, Table
-from livejoin.state.table import BaseTable
-from livejoin.words import Words
+from livejoin.schema import CHANGE_TYPE
 
 
 def refresh(contents: Contents, name: str, data: object) -> Commit:
@@ -48,15 +46,7 @@ def _replacing(contents: Contents, given: ChangeBatch) -> ChangeBatch:
     table = given.table
     base = contents.tables[table.name.lower()]
     ids, weights = base.live_rows()
-    there = rows_of(contents, base, np.repeat(ids, weights))
+    there = contents.rows_of(base, np.repeat(ids, weights))
     kinds = pa.array(["delete"] * there.num_rows + ["insert"] * given.length, pa.string())
     rows = pa.concat_tables([there, given.rows]).append_column(CHANGE_TYPE, kinds)
     return read_changes(table, rows, False, "never")
-
-
-def rows_of(contents: Contents, base: BaseTable, ids: Words) -> pa.Table:
-    """Rows of a base table by their ids, as Arrow."""
-    table: Table = base.table
-    words = base.values_of(np.ascontiguousarray(ids))
-    arrays = [contents.codec.decode(line, column.type) for line, column in zip(words, table.columns, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=table.arrow)

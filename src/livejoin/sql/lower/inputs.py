@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from livejoin.query.conjunctive import Atom, ColumnRef, ConjunctiveQuery, Factor, Output, Product
-from livejoin.query.keys import keys
-from livejoin.query.relational import Input, Join, Project, Relation, never_changes, only_grows
+from livejoin.query.promises import as_table
+from livejoin.query.relational import Input, Join, Project, Relation
 from livejoin.query.scalar import Expression, moved
-from livejoin.schema import Column, Table
+from livejoin.schema import Column
 from livejoin.sql.lower.project import list_columns, project_nothing
 from livejoin.sql.names.scope import Relation as Occurrence
 from livejoin.sql.names.scope import Scope
@@ -113,12 +113,7 @@ def _input(
         number += 1
         name = f"{readable}_{number}"
     columns = tuple(occurrence.table.columns[column] for column in used) or _NOTHING
-    best = min((sorted(key) for key in keys(relation)), key=lambda key: (len(key), key), default=[])
-    fixed = never_changes(relation)
-    return Input(
-        Table(name, columns, primary_key=tuple(best), static=fixed, append_only=not fixed and only_grows(relation)),
-        relation,
-    )
+    return Input(as_table(name, columns, relation), relation)
 
 
 def _columns_read(occurrence: Occurrence, used: list[int], atom: Atom, source: Source) -> Relation:

@@ -16,8 +16,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.spark import SparkParser
 
 from livejoin.errors import SqlSyntaxError
-from livejoin.sql.parse.argument_counts import WrongCount, counted
-from livejoin.sql.parse.arguments import Build, with_all_arguments
+from livejoin.sql.parse.arguments import Build, WrongCount, with_arguments
 from livejoin.sql.parse.gaps import refuse_gaps, refuse_open_parentheses
 from livejoin.sql.parse.keywords import names_from_keywords
 from livejoin.sql.parse.nesting import refuse_nested_queries, too_deep
@@ -54,7 +53,7 @@ def _with_unit(name: str, at: int) -> Build:
     patterns of times anew.
     """
 
-    build = counted(name, with_all_arguments(name, SparkParser.FUNCTIONS[name]))
+    build = with_arguments(name, SparkParser.FUNCTIONS[name])
 
     def built(args: list[exp.Expr], dialect: Dialect) -> exp.Expr:
         unit = args[at] if at < len(args) else None
@@ -102,8 +101,7 @@ class SparkAnsi(Spark):
 
     Nodes of function calls have the function's name as it was written in their ``meta``, under `NAME`, and the units of
     TRUNC and DATE_TRUNC, and the pattern of DATE_FORMAT, under `UNIT`: sqlglot's nodes are the same for functions that
-    differ. What stands behind a plus
-    sign has `PLUS`.
+    differ. What stands behind a plus sign has `PLUS`.
     """
 
     ORIGINAL_NAME_META_KEY = NAME
@@ -123,7 +121,7 @@ class SparkAnsi(Spark):
             TokenType.PLUS: lambda self: _with_plus(self._parse_unary()),
         }
         FUNCTIONS: ClassVar = {
-            **{name: counted(name, with_all_arguments(name, build)) for name, build in SparkParser.FUNCTIONS.items()},
+            **{name: with_arguments(name, build) for name, build in SparkParser.FUNCTIONS.items()},
             **{name: _of_one(name) for name in ("FIRST", "FIRST_VALUE", "LAST", "LAST_VALUE")},
             **{name: _as_written(name) for name in _AS_WRITTEN},
             "TRUNC": _with_unit("TRUNC", 1),

@@ -15,7 +15,7 @@ from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError
 
 from livejoin.errors import SqlSyntaxError
-from livejoin.sql.parse.argument_counts import WrongCount
+from livejoin.sql.parse.arguments import WrongCount
 from livejoin.sql.parse.column_types import unknown_type
 from livejoin.sql.parse.source import Source
 
