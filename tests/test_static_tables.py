@@ -137,6 +137,23 @@ def test_linear_queries_are_constant_and_right(query: StaticQuery) -> None:
         assert life.database.explain(query.sql(form)).guarantee.bound is UpdateBound.ALWAYS
 
 
+def test_a_join_that_is_too_large_is_left_to_other_plans_whatever_is_summed() -> None:
+    """Few pairs (i, a) are kept of a join of 3 million rows, and with what is added up all of them would be."""
+    database, generator = livejoin.Database(), random.Random(1)
+    database.create_table("R", "i INT")
+    for name, columns in (("S", "i INT, x INT"), ("T", "x INT, a INT, v INT"), ("V", "a INT, b INT")):
+        database.create_table(name, columns, static=True)
+    database.apply("S", [(i, generator.randrange(3)) for i in range(3000)])
+    database.apply("T", [(generator.randrange(3), generator.randrange(3), v) for v in range(3000)])
+    database.apply("V", [(a, a) for a in range(3)])
+    joined = "FROM R JOIN S ON R.i = S.i JOIN T ON S.x = T.x JOIN V ON V.a = T.a"
+    for shown in ("R.i, V.b, T.a", "R.i, V.b, T.a, COUNT(*) AS n", "R.i, V.b, T.a, SUM(T.v) AS s"):
+        told = database.explain(f"SELECT {shown} {joined} GROUP BY R.i, V.b, T.a")
+        assert told.plan.kind == "join tree", shown
+    view = database.create_view("sums", f"SELECT R.i, V.b, T.a, SUM(T.v) AS s {joined} GROUP BY R.i, V.b, T.a")
+    assert database.apply("R", [(7,)])["sums"].num_rows == view.count() == 3
+
+
 def test_what_a_key_determines_is_as_good_as_returned() -> None:
     """Of an order its product is known, so that a path from the product to what suppliers are asked for is safe."""
     database = livejoin.Database()

@@ -17,7 +17,7 @@ from livejoin.families.outline import PlanOutline
 from livejoin.families.program import Program
 from livejoin.families.view_trees.cut import StaticCut, cut_static
 from livejoin.families.view_trees.outline import static_outline
-from livejoin.families.view_trees.sizes import expected_rows
+from livejoin.families.view_trees.sizes import BagSizes, expected_sizes
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.keys import determined
 from livejoin.search.guarantee import CONSTANT_DELAY, Guarantee, UpdateBound
@@ -38,19 +38,19 @@ class ViewTreeCandidate:
     Args:
         cut: The bags.
         outer: The plan across them.
-        rows: The rows that each bag is expected to have; None if that is not known.
+        sizes: What is expected of the bags; None if that is not known.
     """
 
     cut: StaticCut
     outer: Candidate
-    rows: tuple[float, ...] | None
+    sizes: BagSizes | None
 
     @cached_property
     def guarantee(self) -> Guarantee:
         """ICDT 2025, Theorems 1 and 3."""
         loading = f"{self.cut.found.preprocessing} for N base rows"
-        if self.derived and self.rows is not None:
-            loading = f"{loading}, here about {sum(self.rows):,.0f} rows"
+        if self.derived and self.sizes is not None:
+            loading = f"{loading}, here about {sum(self.sizes.rows):,.0f} rows"
         linear = self.cut.found.tractability is Tractability.LINEAR
         return Guarantee(
             UpdateBound.ALWAYS,
@@ -86,7 +86,7 @@ class ViewTreeCandidate:
         return ""
 
     def outline(self, live: bool) -> PlanOutline:
-        return static_outline(self.cut, self.outer.outline(live), self.rows)
+        return static_outline(self.cut, self.outer.outline(live), None if self.sizes is None else self.sizes.rows)
 
     @property
     def derived(self) -> tuple[DerivedTable, ...]:
@@ -101,8 +101,8 @@ class ViewTrees:
 
     Args:
         inner: The family of the join trees across the bags.
-        algorithm: The value of ``algorithm=`` under which it is considered: by ``auto`` no bags are made of which many
-            more rows are expected than the tables have.
+        algorithm: The value of ``algorithm=`` under which it is considered: by ``auto`` static tables are not joined to
+            many more rows than they have.
     """
 
     edges = INNER_ONLY
@@ -121,8 +121,8 @@ class ViewTrees:
         """
         changing = frozenset[str]().union(*(a.variables for a in query.atoms if not a.table.static))
         for output in dict.fromkeys((asked, asked | determined(query, asked) & changing)):
-            cut = cut_static(replace(query, free=output, head=(), outputs=(), sums=()), _SHORT_BUDGET)
-            if cut is not None and not self._is_large(cut, expected_rows(cut.derived, known), known):
+            cut = cut_static(replace(query, free=output, head=(), outputs=(), sums=()), _BUDGET)
+            if cut is not None and not self._is_large(cut, expected_sizes(cut.derived, known), known):
                 return output
         return None
 
@@ -131,30 +131,33 @@ class ViewTrees:
         if cut is None:
             reason = "no table is static, or a path between what changes, or from it to the output, is not safe"
             return Candidates((), reason, NO_CANDIDATES.search)
-        rows = expected_rows(cut.derived, known)
-        if self._is_large(cut, rows, known):
-            return Candidates((), _too_large(rows), NO_CANDIDATES.search)
+        sizes = expected_sizes(cut.derived, known)
+        if self._is_large(cut, sizes, known):
+            return Candidates((), _too_large(sizes), NO_CANDIDATES.search)
         found = self._inner.candidates(cut.outer, known)
         best = (plan for plan in found.plans if plan.guarantee.bound is UpdateBound.ALWAYS)
-        return Candidates(tuple(ViewTreeCandidate(cut, plan, rows) for plan in best), found.reason, found.search)
+        return Candidates(tuple(ViewTreeCandidate(cut, plan, sizes) for plan in best), found.reason, found.search)
 
     def better(self, query: ConjunctiveQuery, known: Statistics, than: UpdateBound) -> ViewTreeCandidate | None:
         cut = None if than == UpdateBound.ALWAYS else cut_static(query, _SHORT_BUDGET)
-        if cut is None or self._is_large(cut, rows := expected_rows(cut.derived, known), known):
+        if cut is None or self._is_large(cut, sizes := expected_sizes(cut.derived, known), known):
             return None
         outer = self._inner.better(cut.outer, known, UpdateBound.FIFO)
-        return None if outer is None else ViewTreeCandidate(cut, outer, rows)
+        return None if outer is None else ViewTreeCandidate(cut, outer, sizes)
 
-    def _is_large(self, cut: StaticCut, rows: tuple[float, ...] | None, known: Statistics) -> bool:
-        """Whether so many rows would be made that plans which make none are better, whatever a change costs there."""
+    def _is_large(self, cut: StaticCut, sizes: BagSizes | None, known: Statistics) -> bool:
+        """Whether so many rows would be joined that plans which join none are better, whatever a change costs there.
+
+        It does not depend on factors: an output that is kept for a query is also that of a plan for it.
+        """
         tables = {atom.table.name: known.of(atom.table.name).rows.value or 0 for atom in cut.query.atoms}
         most = max(_FEW_ROWS, _TIMES_TABLES * sum(tables.values()))
-        return self._is_careful and rows is not None and sum(rows) > most
+        return self._is_careful and sizes is not None and sizes.joined > most
 
 
-def _too_large(rows: tuple[float, ...] | None) -> str:
-    assert rows is not None
+def _too_large(sizes: BagSizes | None) -> str:
+    assert sizes is not None
     return (
-        f"the static tables would be joined to about {sum(rows):,.0f} rows, more than {_TIMES_TABLES} times those of "
-        "the tables; algorithm='view-tree' makes them"
+        f"the static tables would be joined to about {sizes.joined:,.0f} rows, more than {_TIMES_TABLES} times those "
+        "of the tables; algorithm='view-tree' makes them"
     )

@@ -2,7 +2,8 @@
 
 A bag is a join, of which at most as many rows are expected as its AGM bound allows, and about as many as there would be
 if values of a column were as frequent and columns did not depend on each other: the product of the rows, over that of
-the distinct values of each variable, once less than relations have it.
+the distinct values of each variable, once less than relations have it. To make it takes as long as this join has rows;
+what is kept of it may be less.
 """
 
 from __future__ import annotations
@@ -18,21 +19,35 @@ from livejoin.theory.cyclic.edge_cover import agm_bound
 
 
 @dataclass(frozen=True)
+class BagSizes:
+    """What is expected of bags.
+
+    Args:
+        rows: The rows that each of them has.
+        joined: The rows of all joins that they are made of. They are the same whatever factors the bags keep.
+    """
+
+    rows: tuple[float, ...]
+    joined: float
+
+
+@dataclass(frozen=True)
 class _Size:
-    """Rows of a relation, and distinct values of some of its columns."""
+    """Rows of a relation, and distinct values of some of its columns; of a bag also the rows of the join inside."""
 
     rows: float
     distinct: Mapping[int, float]
+    joined: float = 0.0
 
     def values(self, column: int) -> float:
         """Distinct values of a column, as many as there are rows where nothing is known of it."""
         return min(self.distinct.get(column, inf), self.rows)
 
 
-def expected_rows(bags: Sequence[BagQuery], known: Statistics) -> tuple[float, ...] | None:
-    """The rows that each bag is expected to have; None if the rows of a table are unknown.
+def expected_sizes(bags: Sequence[BagQuery], known: Statistics) -> BagSizes | None:
+    """What is expected of bags; None if the rows of a table are unknown.
 
-    Cost: a linear program for each bag.
+    Cost: two linear programs for each bag.
 
     Args:
         bags: The bags, those that another one reads before it.
@@ -47,7 +62,8 @@ def expected_rows(bags: Sequence[BagQuery], known: Statistics) -> tuple[float, .
                 return None
             sizes.append(size)
         made[bag.table.name] = _joined(bag, sizes)
-    return tuple(made[bag.table.name].rows for bag in bags)
+    found = [made[bag.table.name] for bag in bags]
+    return BagSizes(tuple(one.rows for one in found), sum(one.joined for one in found))
 
 
 def _known(atom: Atom, known: Statistics) -> _Size | None:
@@ -66,8 +82,9 @@ def _joined(bag: BagQuery, sizes: Sequence[_Size]) -> _Size:
             having.setdefault(variable, []).append(size.values(column))
     matched = prod(max(1.0, count) for counts in having.values() for count in sorted(counts)[1:])
     rows = [size.rows for size in sizes]
-    most = agm_bound(bag.query.edges, rows, frozenset(bag.kept)).rows if bag.kept else 1.0
-    kept = prod(max(1.0, min(having[variable])) for variable in bag.kept)
-    expected = min(prod(rows) / matched, most, kept if not any(bag.factors) else inf)
+    joined = min(prod(rows) / matched, agm_bound(bag.query.edges, rows).rows)
     values = {column: min(having[variable]) for column, variable in enumerate(bag.kept)}
-    return _Size(expected, values)
+    if any(bag.factors):
+        return _Size(prod(rows) / matched, values, joined)
+    most = agm_bound(bag.query.edges, rows, frozenset(bag.kept)).rows if bag.kept else 1.0
+    return _Size(min(joined, most, prod(max(1.0, count) for count in values.values())), values, joined)
