@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 import livejoin
-from livejoin.errors import ChangeError, ChangeFormatError, ExpressionError, SchemaError
+from livejoin.errors import (
+    ChangeError,
+    ChangeFormatError,
+    ExpressionError,
+    PreprocessingLimitError,
+    SchemaError,
+    UnsupportedQueryError,
+)
 from livejoin.plan.operators import Bag
 from livejoin.search.guarantee import UpdateBound
 from livejoin.theory.static.static_dynamic import Tractability, static_dynamic
@@ -193,3 +200,69 @@ def test_what_is_made_of_static_tables_is_static() -> None:
     assert over.guarantee.bound is UpdateBound.ALWAYS
     hard = database.explain("SELECT R.a, P.c FROM R JOIN (SELECT DISTINCT a, b FROM T) q ON R.a = q.a JOIN P USING (b)")
     assert hard.guarantee.bound is UpdateBound.LAMBDA
+
+
+TRIANGLE = (
+    "CREATE TABLE R (a INT, b INT)",
+    "CREATE TABLE S (b INT, c INT) TBLPROPERTIES ('livejoin.static' = 'true')",
+    "CREATE TABLE T (a INT, c INT) TBLPROPERTIES ('livejoin.static' = 'true')",
+)
+OF_TRIANGLE = "SELECT R.a, R.b, S.c FROM R JOIN S ON R.b = S.b JOIN T ON T.a = R.a AND T.c = S.c"
+
+
+def _triangle(even: bool) -> livejoin.Database:
+    """A static bag of 100 rows: as many as are expected, or more because all that is joined has one value."""
+    db = livejoin.Database()
+    for statement in TRIANGLE:
+        db.execute(statement)
+    single, tail = ((10, 0), []) if even else ((10, 1), [(i, i) for i in range(1000, 1200)])
+    db.apply("S", [(i, i if even else 1) for i in range(10)] + tail)
+    db.apply("T", [(10 * i + j, i if even else 1) for i in range(10) for j in range(single[0] if even else 1)] + tail)
+    return db
+
+
+def test_a_limit_on_what_static_tables_are_joined_to() -> None:
+    """It decides what is planned, in both directions, and stays with a view."""
+    db = _triangle(even=True)
+    told = db.explain(OF_TRIANGLE, preprocessing_limit=100)
+    assert told.plan.static is not None
+    (bag,) = told.plan.static.bags
+    assert (told.plan.kind, told.plan.static.order, bag.expected, bag.rows) == (
+        "view trees",
+        "a{b{R, c{S, T}}}",
+        100,
+        None,
+    )
+    assert "refused beyond 100 rows" in told.text()
+    assert db.explain(OF_TRIANGLE, preprocessing_limit=99).plan.static is None  # auto has other plans
+    with pytest.raises(UnsupportedQueryError, match=r"about 100 rows, more than preprocessing_limit=99; .*\(S, T\)"):
+        db.create_view("v", OF_TRIANGLE, algorithm="view-tree", preprocessing_limit=99)
+    view = db.create_view("v", OF_TRIANGLE, preprocessing_limit=100)
+    (made,) = view.explain().to_dict()["plan"]["static"]["bags"]
+    assert made == {"title": "static bag {S, T}", "expected": 100.0, "rows": 100}
+    with pytest.raises(SchemaError, match="preprocessing_limit is -1"):
+        db.explain(OF_TRIANGLE, preprocessing_limit=-1)
+
+
+def test_a_limit_holds_for_what_static_tables_turn_out_to_be_joined_to(tmp_path: Path) -> None:
+    """When a view is made, when another one reads its bag, and at a refresh, also behind a snapshot."""
+    db = _triangle(even=False)
+    with pytest.raises(PreprocessingLimitError, match=r"view 'v': static bag .* more than 250 rows"):
+        db.create_view("v", OF_TRIANGLE, preprocessing_limit=250)
+    assert not db.views
+    db.create_view("v", OF_TRIANGLE, algorithm="view-tree")
+    with pytest.raises(PreprocessingLimitError, match="'w'"):
+        db.create_view(
+            "w", f"SELECT a FROM ({OF_TRIANGLE}) q WHERE a < 5", algorithm="view-tree", preprocessing_limit=260
+        )
+    assert list(db.views) == ["v"]
+    db.create_view("w", OF_TRIANGLE, algorithm="view-tree", preprocessing_limit=320)
+    db.save(tmp_path)
+    for one in (db, livejoin.Database.load(tmp_path), livejoin.Database.load(tmp_path, trusted=True)):
+        with pytest.raises(PreprocessingLimitError, match="more than 320 rows"):
+            one.refresh("T", [(i, 1) for i in range(100)])
+        assert one.apply("R", [(0, 0), (0, 5)])["w"].num_rows == 2
+        one._check()
+        one.drop_view("w")
+        one.refresh("T", [(i, 1) for i in range(100)])
+        assert one.views["v"].to_arrow().num_rows == 2

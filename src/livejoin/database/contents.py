@@ -193,11 +193,16 @@ class Contents:
         """The query of a text over the tables and the views; as `livejoin.sql.bind_query`."""
         return bind_query(sql, self.catalog, self.queries, allow_product)
 
-    def known(self, joins: Sequence[ConjunctiveQuery], statistics: GivenStatistics | None = None) -> Statistics:
+    def known(
+        self,
+        joins: Sequence[ConjunctiveQuery],
+        statistics: GivenStatistics | None = None,
+        limit: int | None = None,
+    ) -> Statistics:
         """What is known of the joins' tables: what is given, and the sizes and distinct keys of the rows there are."""
         known = statistics if isinstance(statistics, Statistics) else given(self.catalog, statistics or {})
         filled = {name: base for name, base in self.tables.items() if base.rows}
-        return known.over(observe_tables(filled, joins))
+        return Statistics(preprocessing_limit=limit).over(known.over(observe_tables(filled, joins)))
 
     @property
     def queries(self) -> dict[str, Query]:
@@ -218,7 +223,7 @@ class Contents:
         try:
             self.budget.begin()
             node = self.graph.add(plan, Choices(options.algorithm, options.adaptive, options.statistics, name))
-            self.graph.show(node, name, options.deltas)
+            self.graph.show(node, name, options.deltas, options.statistics.preprocessing_limit)
             view = View(name, query, options, node, self.graph, self.guard, self.tally)
             if load:
                 _ = node.block

@@ -14,6 +14,7 @@ from livejoin.database.arguments import (
     check_extra,
     check_folder,
     check_granularity,
+    check_limit,
     check_name,
     check_piece,
     check_scratch,
@@ -228,6 +229,7 @@ class Database:
         algorithm: Algorithm = "auto",
         adaptive: bool = False,
         allow_product: bool = False,
+        preprocessing_limit: int | None = None,
     ) -> View:
         """Maintain a query from now on; over filled tables it is loaded first, in O(base rows).
 
@@ -248,22 +250,28 @@ class Database:
             allow_product: Whether a condition may be over tables that no equality connects, as in ``FROM R, S WHERE
                 R.a < S.b``. Then each pair of their rows is looked at when the view is read, and every row on the other
                 side when one comes. A CROSS JOIN without such a condition needs no leave.
+            preprocessing_limit: The most rows that static tables may be joined to, in each static bag that the plan
+                makes before changes come (docs/static-tables.md). A plan that is expected to need more is not made; if
+                a bag turns out larger, now or at a refresh, that call is refused. By default ``auto`` makes bags up to
+                100,000 rows, or ten times those of the tables, and ``view-tree`` makes any.
 
         Raises:
             SqlError: The query is wrong or outside of what is maintained, with the position.
             SchemaError: The name is taken, there is no such algorithm, or a column is not kept (``retain``).
             ExpressionError: A predicate fails on rows that are there.
+            PreprocessingLimitError: A static bag has more rows than ``preprocessing_limit``.
         """
         check_algorithm(algorithm)
         check_name(name, "view")
         check_switch(deltas, "deltas")
         check_switch(adaptive, "adaptive")
         check_switch(allow_product, "allow_product")
+        limit = check_limit(preprocessing_limit)
         self._contents.refuse_taken(name)
         query = self._contents.bind(sql, allow_product)
         refuse_large_joins(query)
         refuse_dropped(self._contents, query)
-        options = ViewOptions(deltas, algorithm, adaptive, self._contents.known(query.joins, statistics))
+        options = ViewOptions(deltas, algorithm, adaptive, self._contents.known(query.joins, statistics, limit))
         return self._contents.add_view(name, query, options)
 
     @alone
@@ -296,6 +304,7 @@ class Database:
         algorithm: Algorithm = "auto",
         allow_product: bool = False,
         cells: int | None = None,
+        preprocessing_limit: int | None = None,
     ) -> Explanation: ...
     @alone
     def explain(
@@ -308,6 +317,7 @@ class Database:
         algorithm: Algorithm = "auto",
         allow_product: bool = False,
         cells: int | None = None,
+        preprocessing_limit: int | None = None,
     ) -> Explanation | GraphExplanation:
         """What maintaining a query would cost, before anything is loaded; also of a query that is not maintained yet.
 
@@ -323,6 +333,7 @@ class Database:
             cells: So many cells of processes, as of ``livejoin.spark.maintain(mode="distributed")``, for which it is
                 also said in which stages the query runs there, where rows go, and what load is expected: chosen from
                 the log as from a first batch, and as if all values were as frequent where there is none.
+            preprocessing_limit: As for `create_view`.
 
         Returns:
             What ``print`` and a notebook show; ``json``, ``svg`` and ``html`` give other forms.
@@ -345,7 +356,7 @@ class Database:
         if log is not None:
             log = check_changes(log, "{'G': changes}")
         query = self._contents.bind(sql, allow_product)
-        known = self._contents.known(query.joins, statistics)
+        known = self._contents.known(query.joins, statistics, check_limit(preprocessing_limit))
         changes = (
             [read_changes(self._contents.catalog[name], data, len(log) > 1, "never") for name, data in log.items()]
             if log

@@ -147,6 +147,7 @@ class Graph:
         self._known: dict[Hashable, Node] = {}
         self._ways: dict[tuple[str, ...], tuple[Node, ...]] = {}  # that `reached` has found
         self._applying: tuple[Node, ...] = ()
+        self._limits: dict[str, int] = {}  # on the rows of static bags, by the names of the views that read them
 
     @property
     def threads(self) -> int:
@@ -184,9 +185,19 @@ class Graph:
         self._ways = {}
         return node
 
-    def show(self, node: Node, view: str, deltas: bool) -> None:
-        """Let a node be a view."""
+    def show(self, node: Node, view: str, deltas: bool, limit: int | None = None) -> None:
+        """Let a node be a view; the static bags below it may have so many rows from now on."""
         node.shown_by[view] = deltas
+        if limit is not None:
+            self._limits[view] = limit
+            for one in self.below(node):
+                if one.is_loaded and isinstance(one.block, BagBlock):
+                    with one.naming:
+                        one.block.check_limit()
+
+    def _limit(self, bag: Node) -> int | None:
+        """The most rows that a static bag may have, if a view says so."""
+        return min((self._limits[view] for view in bag.views() if view in self._limits), default=None)
 
     def keep(self, shown: Iterable[tuple[str, Node, bool]]) -> None:
         """Be what the views make of it: every block that none of them needs goes. May be cut off and called again.
@@ -197,6 +208,8 @@ class Graph:
         views: dict[Node, dict[str, bool]] = {}
         for name, node, deltas in shown:
             views.setdefault(node, {})[name] = deltas
+        names = {name for of_node in views.values() for name in of_node}
+        self._limits = {name: limit for name, limit in self._limits.items() if name in names}
         needed = {one for node in views for one in self.below(node)}
         nodes = [node for node in self.nodes if node in needed]
         for node in self.nodes:
@@ -390,7 +403,8 @@ class Graph:
             case Combine() | Group() | First() | FirstOfEach() | RunningOver() | Threshold() | ThresholdGroup():
                 return StoreBlock(plan, node.inputs, self.codec)
             case Bag():
-                return BagBlock(plan, self._tables, node.inputs, self.codec, self._workers)
+                limit = partial(self._limit, node)
+                return BagBlock(plan, self._tables, node.inputs, self.codec, self._workers, limit)
             case Stored():
                 return StoredBlock(node.inputs[0], plan.name, self.codec)
 

@@ -77,11 +77,17 @@ class TableStatistics:
 class Statistics:
     """What is known of the tables; nothing of those that are not named.
 
+    Args:
+        tables: What is known of each.
+        preprocessing_limit: The most rows that static tables may be joined to before changes come, in one static bag;
+            None leaves it to the planner. A plan depends on it as on the figures.
+
     >>> Statistics().of("G").rows
     Figure(value=None, known='unknown')
     """
 
     tables: tuple[TableStatistics, ...] = ()
+    preprocessing_limit: int | None = None
 
     def of(self, table: str) -> TableStatistics:
         """What is known of a table."""
@@ -89,12 +95,13 @@ class Statistics:
         return next((t for t in self.tables if t.table.lower() == wanted), TableStatistics(table))
 
     def over(self, other: Statistics) -> Statistics:
-        """These figures, and those of ``other`` where these are unknown."""
+        """These figures, and those of ``other`` where these are unknown; so with the limit."""
         names = {t.table.lower(): t.table for t in (*other.tables, *self.tables)}
-        return Statistics(tuple(_over(self.of(name), other.of(name)) for name in names.values()))
+        limit = other.preprocessing_limit if self.preprocessing_limit is None else self.preprocessing_limit
+        return Statistics(tuple(_over(self.of(name), other.of(name)) for name in names.values()), limit)
 
     def plain(self) -> list[dict[str, Any]]:
-        """The same as JSON values; `from_plain` reads them."""
+        """The figures as JSON values; `from_plain` reads them."""
         return [asdict(table) for table in self.tables]
 
     @staticmethod
