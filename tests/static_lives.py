@@ -1,15 +1,15 @@
-"""The life of a query over static and dynamic tables: after every commit incremental equals recomputed, by DuckDB.
+"""The life of a query over static, append-only and dynamic tables: after every commit incremental equals recomputed.
 
 The queries are those of the theory's tests: hypergraphs of which some atoms are dynamic. Each has a table for every
-atom, with a number in each column and one more, ``w``, that results add up.
+atom, with a number in each column and one more, ``w``, that results add up. DuckDB recomputes.
 """
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -19,6 +19,8 @@ from oracle import assert_same_rows, connect, difference, multiset, signed_multi
 
 Row = tuple[int | None, ...]
 FORMS = ("rows", "distinct", "counts", "sums")
+Kind = Literal["inner", "exists", "not exists", "optional"]
+Promise = Literal["static", "append-only", "dynamic"]
 
 
 @dataclass(frozen=True)
@@ -29,11 +31,15 @@ class StaticQuery:
         edges: The variables of each atom, one letter each.
         free: The variables that it returns.
         dynamic: Positions of the dynamic atoms.
+        kinds: How the last atoms hang on those before, with which each shares a variable; the others are joined.
+        growing: Positions of the dynamic atoms whose tables are append-only.
     """
 
     edges: tuple[str, ...]
     free: str
     dynamic: frozenset[int]
+    kinds: tuple[Kind, ...] = ()
+    growing: frozenset[int] = frozenset()
 
     @property
     def sets(self) -> tuple[frozenset[str], ...]:
@@ -48,19 +54,30 @@ class StaticQuery:
         """It as SQL: all rows, distinct ones, or groups with how many there are, or with a sum too."""
         first: dict[str, str] = {}
         conditions = []
-        for atom, edge in enumerate(self.edges):
+        inner = len(self.edges) - len(self.kinds)
+        for atom, edge in enumerate(self.edges[:inner]):
             for variable in edge:
                 column = f"t{atom}.{variable}"
                 if variable in first:
                     conditions.append(f"{first[variable]} = {column}")
                 first.setdefault(variable, column)
-        shown = ", ".join(f"{first[v]} AS {v}" for v in self.free)
+        tables = " CROSS JOIN ".join(f"T{atom} AS t{atom}" for atom in range(inner))
+        core = dict(first)
+        for atom, kind in enumerate(self.kinds, inner):
+            on = " AND ".join(f"{core[v]} = t{atom}.{v}" for v in self.edges[atom] if v in core)
+            if kind == "optional":
+                tables += f" LEFT JOIN T{atom} AS t{atom} ON {on}"
+                first = {**{v: f"t{atom}.{v}" for v in self.edges[atom]}, **first}
+            else:
+                conditions.append(f"{kind.upper()} (SELECT 1 FROM T{atom} AS t{atom} WHERE {on})")
+        output = [v for v in self.free if v in first]
+        shown = ", ".join(f"{first[v]} AS {v}" for v in output)
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        body = f"FROM {', '.join(f'T{atom} AS t{atom}' for atom in range(len(self.edges)))}{where}"
-        group = f" GROUP BY {', '.join(first[v] for v in self.free)}" if self.free else ""
+        body = f"FROM {tables}{where}"
+        group = f" GROUP BY {', '.join(first[v] for v in output)}" if output else ""
         calls = "COUNT(*) AS n"
         if form == "sums":
-            calls += ", SUM(t0.w) AS s, SUM(t0.w * t" + str(len(self.edges) - 1) + ".w) AS p"
+            calls += f", SUM(t0.w) AS s, SUM(t0.w * t{inner - 1}.w) AS p"
         match form:
             case "rows":
                 return f"SELECT {shown or 't0.w AS w'} {body}"
@@ -88,6 +105,16 @@ def random_query(generator: random.Random) -> StaticQuery:
     return StaticQuery(
         tuple(edges[i] for i in order), free, frozenset(place for place, i in enumerate(order) if i < number)
     )
+
+
+def with_branches(query: StaticQuery, generator: random.Random) -> StaticQuery:
+    """A query whose last atoms hang on the others in some way, as far as they share a variable with these."""
+    number = generator.randint(0, len(query.edges) - 1)
+    core = set("".join(query.edges[: len(query.edges) - number]))
+    behind = query.edges[len(query.edges) - number :]
+    if not all(core & set(edge) for edge in behind):
+        return query
+    return replace(query, kinds=tuple(generator.choice(("exists", "not exists", "optional")) for _ in behind))
 
 
 @dataclass
@@ -118,10 +145,12 @@ class StaticLife:
         for atom in range(len(self.query.edges)):
             columns = ", ".join(f"{c} BIGINT" for c in self.query.columns(atom))
             self.oracle.execute(f"CREATE TABLE T{atom} ({columns})")
-            self.database.create_table(f"T{atom}", columns, static=atom not in self.query.dynamic)
+            promises = {"static": atom not in self.query.dynamic, "append_only": atom in self.query.growing}
+            self.database.create_table(f"T{atom}", columns, **promises)
             self.held[atom] = []
-        static = [atom for atom in self.held if atom not in self.query.dynamic]
-        for atom in static:
+        self.promises: dict[int, Promise] = dict.fromkeys(self.held, "static")
+        self.promises |= dict.fromkeys(self.query.dynamic, "dynamic") | dict.fromkeys(self.query.growing, "append-only")
+        for atom in self.of("static"):
             drawn = [self.row(atom) for _ in range(self.generator.randint(0, self.rows))]
             self.commit({atom: (drawn, [])})
 
@@ -130,6 +159,19 @@ class StaticLife:
         for form in forms:
             self.database.create_view(form, self.query.sql(form), algorithm=self.algorithm, allow_product=True)
             self.before[form] = self.expected(form)
+            self.check(form)
+
+    def of(self, *promises: Promise) -> list[int]:
+        """The atoms whose tables promise one of these things."""
+        return [atom for atom, promise in self.promises.items() if promise in promises]
+
+    def alter(self, atom: int, promise: Promise) -> None:
+        """Let a table promise something else; nothing else changes."""
+        version = self.database.version
+        self.database.alter_table(f"T{atom}", static=promise == "static", append_only=promise == "append-only")
+        self.promises[atom] = promise
+        assert self.database.version == version
+        for form in self.before:
             self.check(form)
 
     def row(self, atom: int) -> Row:
@@ -142,11 +184,11 @@ class StaticLife:
     def changes(self) -> dict[int, tuple[list[Row], list[Row]]]:
         """Changes of some dynamic tables: rows that come, and rows that go."""
         found = {}
-        for atom in sorted(self.query.dynamic):
+        for atom in self.of("append-only", "dynamic"):
             if self.generator.random() < 0.7:
                 come = [self.row(atom) for _ in range(self.generator.choice((0, 1, 1, 2, 5)))]
                 held = self.held[atom]
-                share = self.generator.choice((0.0, 0.2, 0.5, 1.0))
+                share = self.generator.choice((0.0, 0.2, 0.5, 1.0)) if self.promises[atom] == "dynamic" else 0.0
                 go = [row for row in held if self.generator.random() < share]
                 found[atom] = (come, go)
         return found

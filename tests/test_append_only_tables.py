@@ -5,8 +5,10 @@ The six questions are those of docs/decisions/0046, over ``R1(a), R2(a, b), R3(b
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,10 @@ import livejoin
 from livejoin.errors import ChangeError, SchemaError
 from livejoin.search.guarantee import UpdateBound
 from oracle import assert_same_rows, connect, multiset
+from static_lives import FORMS, StaticLife, StaticQuery, random_query, with_branches
+from strategies import EXAMPLES
+
+SEED = int(os.environ.get("LIVEJOIN_SEED", "0"))
 
 SQL = "SELECT R1.a, R2.b FROM R1 JOIN R2 ON R1.a = R2.a JOIN R3 ON R2.b = R3.b"
 COLUMNS = {"R1": "a BIGINT", "R2": "a BIGINT, b BIGINT", "R3": "b BIGINT"}
@@ -181,3 +187,41 @@ def test_random_changes(seed: int, threads: int, tmp_path: Path) -> None:
             made = livejoin.Database.load(tmp_path / "kept")
             assert {name for name in COLUMNS if made.tables[name].append_only} == set(growing)
     made._check()
+
+
+def three_labels(generator: random.Random, branched: bool) -> StaticQuery:
+    """A random query of whose dynamic tables some are append-only."""
+    query = random_query(generator)
+    growing = frozenset(atom for atom in query.dynamic if generator.random() < 0.6)
+    query = replace(query, growing=growing)
+    return with_branches(query, generator) if branched else query
+
+
+@pytest.mark.parametrize("seed", range(max(4, EXAMPLES // 4)))
+def test_random_queries_with_three_labels(seed: int) -> None:
+    """Static, append-only and dynamic tables, joined or hanging as `exists`, `not exists` or optional; with NULLs."""
+    generator = random.Random(f"three labels {SEED} {seed}")
+    query = three_labels(generator, branched=seed % 2 == 1)
+    life = StaticLife(query, generator, threads=generator.choice((1, 1, 2)))
+    life.views(*(form for form in FORMS if query.free or form != "distinct"))
+    for _ in range(6):
+        life.commit(life.changes())
+        if (static := life.of("static")) and generator.random() < 0.3:
+            life.refresh(generator.choice(static))
+    life.database._check()
+
+
+@pytest.mark.parametrize("seed", range(max(3, EXAMPLES // 5)))
+def test_tables_promise_something_else_between_commits(seed: int) -> None:
+    """ALTER TABLE moves plans; whatever a table promises now holds for what comes then."""
+    generator = random.Random(f"altered {SEED} {seed}")
+    query = three_labels(generator, branched=seed % 3 == 2)
+    life = StaticLife(query, generator)
+    life.views(*(form for form in FORMS if query.free or form != "distinct"))
+    for _ in range(5):
+        life.alter(generator.randrange(len(query.edges)), generator.choice(("static", "append-only", "dynamic")))
+        life.commit(life.changes())
+    told = {form: life.database.explain(life.query.sql(form), allow_product=True).guarantee for form in life.before}
+    shown = {form: life.database.views[form].explain().guarantee for form in life.before}
+    assert {form: one.bound for form, one in told.items()} == {form: one.bound for form, one in shown.items()}
+    life.database._check()

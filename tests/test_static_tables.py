@@ -292,3 +292,50 @@ def test_a_refresh_changes_the_rows_that_differ_alone() -> None:
         rows = new
     assert db.refresh("T", rows).changes == 0
     db._check()
+
+
+def test_alter_table_and_refresh_table_in_sql() -> None:
+    """The plan moves there and back, what is promised holds, and subscribers go on."""
+    db = _triangle(even=True)
+    view = db.create_view("v", OF_TRIANGLE)
+    above = db.create_view("w", "SELECT v.a, COUNT(*) AS n FROM v JOIN S ON v.c = S.c GROUP BY v.a")
+    deltas: list[int] = []
+    view.subscribe(lambda delta: deltas.append(delta.num_rows))
+    db.apply("R", [(0, 0), (1, 0), (25, 2)])
+    kept = [sorted(map(str, one.to_arrow().to_pylist())) for one in (view, above)]
+    assert view.explain().plan.kind == "view trees"
+    db.execute("ALTER TABLE S SET DYNAMIC")
+    assert (view.explain().plan.kind, view.explain().guarantee.bound) == ("bags", UpdateBound.LINEAR)
+    assert [sorted(map(str, one.to_arrow().to_pylist())) for one in (view, above)] == kept
+    commit = db.apply({"S": [(2, 0)], "R": [(3, 2)]})
+    assert (commit["v"].num_rows, commit.version, deltas) == (1, 4, [3, 1])
+    db.execute("ALTER TABLE S SET TBLPROPERTIES ('livejoin.static' = 'true')")
+    assert view.explain().plan.kind == "view trees"
+    with pytest.raises(ChangeError, match="SET DYNAMIC"):
+        db.apply("S", [(2, 0)])
+    commit = db.execute("REFRESH TABLE S", [(2, 0)])
+    assert commit is not None and commit["v"].num_rows == 3 and deltas == [3, 1, 3]
+    db._check()
+    with pytest.raises(ChangeFormatError, match="needs all rows"):
+        db.execute("REFRESH TABLE S")
+    with pytest.raises(ChangeFormatError, match="REFRESH TABLE alone"):
+        db.execute("ALTER TABLE S SET DYNAMIC", [(1, 2)])
+    with pytest.raises(SchemaError, match="append_only and static"):
+        db.alter_table("S", append_only=True)
+    with pytest.raises(SchemaError, match="no table 'Q'"):
+        db.execute("ALTER TABLE Q SET STATIC")
+    with pytest.raises(SchemaError, match="static is 'yes'"):
+        db.alter_table("S", static="yes")  # type: ignore[arg-type]
+
+
+def test_an_alter_table_that_fails_changes_nothing() -> None:
+    """The bag that the new plan would need is larger than the view allows."""
+    db = _triangle(even=False)
+    db.execute("ALTER TABLE S SET DYNAMIC")
+    view = db.create_view("v", OF_TRIANGLE, preprocessing_limit=250)
+    before = db.tables["S"], view.explain().plan
+    with pytest.raises(PreprocessingLimitError):
+        db.execute("ALTER TABLE S SET STATIC")
+    assert (db.tables["S"], view.explain().plan) == before
+    assert db.apply({"S": [(1, 1)], "R": [(0, 1)]})["v"].num_rows == 2
+    db._check()

@@ -219,7 +219,7 @@ class Contents:
             load: Whether its blocks are loaded; else the caller brings their states.
         """
         plan = plan_query(query, options.statistics, options.deltas, options.algorithm, self.workers.threads)
-        self._is_tidy = False
+        self.start_changing()
         try:
             self.budget.begin()
             node = self.graph.add(plan, Choices(options.algorithm, options.adaptive, options.statistics, name))
@@ -229,8 +229,7 @@ class Contents:
                 _ = node.block
             self.views = {**self.views, name.lower(): view}
         finally:
-            self.budget.end()
-            self._tidy()
+            self.end_changing()
         return view
 
     def drop_views(self, names: Collection[str]) -> None:
@@ -247,6 +246,16 @@ class Contents:
                 view._subscribers.clear()
         finally:
             self._tidy()
+
+    def start_changing(self) -> None:
+        """From here on the graph may be another one than the views make of it; a call that is cut off is tidied up."""
+        self._is_tidy = False
+
+    def end_changing(self) -> None:
+        """Put in its place what is to take one, and let the graph be what the views make of it."""
+        self.budget.end()
+        install(self)
+        self._tidy()
 
     def _tidy(self) -> None:
         """Let the graph be what the views make of it, and the tables those that are declared and have rows."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypeAlias, assert_never, overload
 
 from livejoin.changes import read_changes
 from livejoin.database.arguments import (
@@ -30,6 +30,7 @@ from livejoin.database.snapshots.image import image_of, restored
 from livejoin.database.transactions import transaction
 from livejoin.database.transactions.compaction import compact
 from livejoin.database.transactions.guard import Guard, alone
+from livejoin.database.transactions.redeclare import redeclare
 from livejoin.database.transactions.refresh import refresh
 from livejoin.database.transactions.replay import Manner, Replay, replay_whole
 from livejoin.database.transactions.retention import refuse_dropped
@@ -46,14 +47,19 @@ from livejoin.plan.explain.not_null import with_not_null
 from livejoin.schema import Retain, Table
 from livejoin.search.algorithm import Algorithm
 from livejoin.sql import (
+    AlterTable,
     CreateTable,
     CreateView,
     DropTable,
     DropView,
+    RefreshTable,
     bind_query,
     parse_columns,
     parse_statement,
 )
+
+Declaration: TypeAlias = CreateTable | CreateView | DropTable | DropView | AlterTable
+"""A statement that has no data with it."""
 
 _MAX_THREADS = 1024
 _APPLY = "apply({'G': rows}), or apply('G', rows)"
@@ -139,18 +145,37 @@ class Database:
         return ByName((view.name, view) for view in self._contents.views.values())
 
     @alone
-    def execute(self, sql: str, *, allow_product: bool = False) -> None:
-        """Run ``CREATE TABLE``, ``CREATE VIEW name AS SELECT ...``, ``DROP TABLE`` or ``DROP VIEW``.
+    def execute(self, sql: str, data: object = None, *, allow_product: bool = False) -> Commit | None:
+        """Run a statement: CREATE or DROP of a TABLE or a VIEW, ``ALTER TABLE`` or ``REFRESH TABLE``.
 
         Args:
-            sql: The statement.
+            sql: The statement, as ``CREATE VIEW name AS SELECT ...``, ``ALTER TABLE name SET STATIC`` (as
+                `alter_table`) or ``REFRESH TABLE name``.
+            data: For ``REFRESH TABLE`` all rows that the table is to have, as for `refresh`.
             allow_product: As for `create_view`.
+
+        Returns:
+            The commit of ``REFRESH TABLE``; else None.
 
         Raises:
             SqlError: The statement is not one of these or is wrong, with its position.
             SchemaError: A name is taken, or not there.
+            ChangeError: As for `refresh`; or data is missing for ``REFRESH TABLE``, or given for another statement.
         """
-        match parse_statement(sql):
+        statement = parse_statement(sql)
+        if isinstance(statement, RefreshTable):
+            if data is None:
+                msg = "REFRESH TABLE needs all rows that the table is to have: db.execute('REFRESH TABLE t', rows)"
+                raise ChangeFormatError(msg, statement.name)
+            return self.refresh(statement.name, data)
+        if data is not None:
+            msg = "data goes with REFRESH TABLE alone; changes of rows go through apply('t', rows)"
+            raise ChangeFormatError(msg)
+        self._execute(statement, allow_product)
+        return None
+
+    def _execute(self, statement: Declaration, allow_product: bool) -> None:
+        match statement:
             case CreateTable(table, if_not_exists):
                 if not (if_not_exists and table.name in self._contents.catalog):
                     self._contents.add_table(table)
@@ -163,6 +188,42 @@ class Database:
             case DropView(name, if_exists, cascade):
                 if not (if_exists and name.lower() not in self._contents.views):
                     self.drop_view(name, cascade=cascade)
+            case AlterTable(name, static, append_only):
+                redeclare(self._contents, name, static, append_only)
+            case _:
+                assert_never(statement)
+
+    @alone
+    def alter_table(self, name: str, *, static: bool | None = None, append_only: bool | None = None) -> None:
+        """Let a table promise something else from now on; its views go over to the plans that rest on that.
+
+        The rows of tables and views stay what they are, and there is no commit.
+
+        Args:
+            name: Its name.
+            static: Whether it is static; None if that stays. Of a table that is not static any more changes are
+                applied again.
+            append_only: Whether it is append-only; None if that stays.
+
+        Raises:
+            SchemaError: There is no such table, or it cannot promise that: a static table is not append-only too, one
+                with a window or ``sequence_by`` is neither.
+            CapacityError: The new plans take more memory than they may; nothing has changed.
+
+        Cost: O(base rows) for each plan that is another one then, which is loaded beside the one that is there.
+
+        >>> db = Database()
+        >>> db.execute("CREATE TABLE rates (code STRING, rate INT) TBLPROPERTIES ('livejoin.static' = 'true')")
+        >>> view = db.create_view("cheap", "SELECT code FROM rates WHERE rate < 3")
+        >>> db.execute("ALTER TABLE rates SET DYNAMIC")  # the same as db.alter_table("rates", static=False)
+        >>> db.apply("rates", [("EUR", 1)])["cheap"].num_rows
+        1
+        """
+        check_name(name, "table")
+        for value, argument in ((static, "static"), (append_only, "append_only")):
+            if value is not None:
+                check_switch(value, argument)
+        redeclare(self._contents, name, static, append_only)
 
     @alone
     def create_table(

@@ -100,6 +100,24 @@ class Statistics:
         limit = other.preprocessing_limit if self.preprocessing_limit is None else self.preprocessing_limit
         return Statistics(tuple(_over(self.of(name), other.of(name)) for name in names.values()), limit)
 
+    def given_alone(self) -> Statistics:
+        """The figures that a user gave, and the limit."""
+
+        def of(figure: Figure) -> Figure:
+            return figure if figure.known == "given" else UNKNOWN
+
+        tables = (
+            TableStatistics(
+                one.table,
+                of(one.changes),
+                of(one.rows),
+                tuple((columns, figure) for columns, figure in one.distinct if figure.known == "given"),
+                tuple((predicate, figure) for predicate, figure in one.passing if figure.known == "given"),
+            )
+            for one in self.tables
+        )
+        return Statistics(tuple(tables), self.preprocessing_limit)
+
     def plain(self) -> list[dict[str, Any]]:
         """The figures as JSON values; `from_plain` reads them."""
         return [asdict(table) for table in self.tables]

@@ -19,7 +19,7 @@ from livejoin.sql.parse.arguments import WrongCount
 from livejoin.sql.parse.column_types import unknown_type
 from livejoin.sql.parse.source import Source
 
-STATEMENTS = "allowed are SELECT, CREATE TABLE, CREATE VIEW, DROP TABLE and DROP VIEW"
+STATEMENTS = "allowed are SELECT, CREATE and DROP of TABLE and VIEW, ALTER TABLE and REFRESH TABLE"
 
 
 class NotParsed(ParseError):
