@@ -284,22 +284,33 @@ class Graph:
             self._ways[names] = found
         return found
 
-    def prepare(self, reached: Iterable[Node]) -> None:
+    def prepare(self, reached: Iterable[Node], static_change: bool = False) -> None:
         """Before the tables of a commit are staged: load what has no state, move what moves, to other plans or cells.
 
         For the time of a move both states are there; a join for which there is no room stays as it is.
 
         Args:
             reached: The nodes that the commit may reach.
+            static_change: Whether it changes static tables.
         """
         for node in reached:
             if not node.is_loaded:
                 node.load()
-            node.wake()
             if node.adaptive is not None and self.codec.budget.has_room(2 * node.nbytes):
                 assert isinstance(node.plan, (Scan, Annotated))
                 node.adaptive.reconsider(node.plan)
             reform(node)
+            if static_change:
+                node.wake(static_change)
+
+    def rest(self) -> None:
+        """Behind a commit that changed static tables: let joins forget again what only such a change needs.
+
+        One for which there is no memory twice keeps it, and so does one after which this is cut off; that is no error.
+        """
+        for node in self.nodes:
+            if not node.rests and node.is_loaded and self.codec.budget.has_room(2 * node.nbytes):
+                node.wake(static_change=False)
 
     def select(self, table: str, words: Words, is_whole: bool = False) -> dict[Selector, Selection]:
         """What each join that reads a table has to know of changed rows.

@@ -64,6 +64,13 @@ class Program(Protocol):
     def height(self) -> int:
         """Height of what is maintained, for people to read."""
 
+    def form(self, rests: bool, /) -> Program:
+        """The same program laid out for commits in which no static table changes, or for those in which one does.
+
+        Args:
+            rests: Whether static tables rest, so that nothing is kept that only a change of them needs.
+        """
+
     def open(self, budget: Budget | None = None) -> WholeJoin:
         """An empty join. Cost: O(1).
 

@@ -147,7 +147,8 @@ def run(
     compact_in_turn(contents)
     graph, shown = contents.graph, contents.shown
     names = tuple([batch.table.name.lower() for batch, _ in changes])
-    graph.prepare(graph.reached(names))
+    static_change = any(batch.table.static for batch, _ in changes)
+    graph.prepare(graph.reached(names), static_change)
     contents.budget.begin()
     inputs = [_encode(contents, name, *one) for name, one in zip(names, changes, strict=True)]
     journal = Journal([given.base for given in inputs], contents.version + count, count, {}, {}, then)

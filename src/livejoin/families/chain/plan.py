@@ -84,6 +84,9 @@ class ChainPlan:
         """First word of each component of an annotation."""
         return annotation_starts(self.query)
 
+    def form(self, rests: bool, /) -> ChainPlan:
+        return self
+
     def open(self, budget: Budget | None = None) -> ChainJoin:
         """An empty join."""
         return ChainJoin(self, budget)

@@ -94,6 +94,9 @@ class DynPlan:
         """First word of each component of an annotation."""
         return annotation_starts(self.query)
 
+    def form(self, rests: bool, /) -> DynPlan:
+        return self
+
     def open(self, budget: Budget | None = None) -> DynJoin:
         """An empty join."""
         return DynJoin(self, budget)

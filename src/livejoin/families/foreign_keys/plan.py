@@ -91,6 +91,9 @@ class ForeignKeyPlan:
         """Of no annotation."""
         return annotation_starts(self.query)
 
+    def form(self, rests: bool, /) -> ForeignKeyPlan:
+        return self
+
     def open(self, budget: Budget | None = None) -> ForeignKeyJoin:
         """An empty join."""
         return ForeignKeyJoin(self, budget)
