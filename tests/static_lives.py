@@ -107,6 +107,19 @@ def random_query(generator: random.Random) -> StaticQuery:
     )
 
 
+def random_snowflake(generator: random.Random) -> StaticQuery:
+    """A table that refers to others by their keys, the first columns of these, and they to others."""
+    number = generator.randint(2, 5)
+    edges = [chr(ord("a") + at) for at in range(number)]
+    for at in range(1, number):
+        for above in generator.sample(range(at), 1 + (at > 1 and generator.random() < 0.3)):
+            edges[above] += edges[at][0]
+    variables = sorted({variable for edge in edges for variable in edge})
+    free = "".join(v for v in variables if generator.random() < generator.choice((0.5, 1.0)))
+    dynamic = frozenset(at for at in range(number) if at == 0 or generator.random() < 0.3)
+    return StaticQuery(tuple(edges), free or "a", dynamic)
+
+
 def with_branches(query: StaticQuery, generator: random.Random) -> StaticQuery:
     """A query whose last atoms hang on the others in some way, as far as they share a variable with these."""
     number = generator.randint(0, len(query.edges) - 1)
@@ -128,6 +141,7 @@ class StaticLife:
         rows: Rows that a static table has.
         algorithm: What maintains the joins.
         threads: Threads of the database.
+        keyed: Whether the first column of each table is its key.
     """
 
     query: StaticQuery
@@ -136,6 +150,7 @@ class StaticLife:
     rows: int = 6
     algorithm: Algorithm = "auto"
     threads: int = 1
+    keyed: bool = False
     held: dict[int, list[Row]] = field(default_factory=dict)
     before: dict[str, Counter[Any]] = field(default_factory=dict)
 
@@ -145,6 +160,7 @@ class StaticLife:
         for atom in range(len(self.query.edges)):
             columns = ", ".join(f"{c} BIGINT" for c in self.query.columns(atom))
             self.oracle.execute(f"CREATE TABLE T{atom} ({columns})")
+            columns = columns.replace("BIGINT", "BIGINT PRIMARY KEY", 1) if self.keyed else columns
             promises = {"static": atom not in self.query.dynamic, "append_only": atom in self.query.growing}
             self.database.create_table(f"T{atom}", columns, **promises)
             self.held[atom] = []
@@ -152,7 +168,7 @@ class StaticLife:
         self.promises |= dict.fromkeys(self.query.dynamic, "dynamic") | dict.fromkeys(self.query.growing, "append-only")
         for atom in self.of("static"):
             drawn = [self.row(atom) for _ in range(self.generator.randint(0, self.rows))]
-            self.commit({atom: (drawn, [])})
+            self.commit({atom: (self._with_keys(drawn, []), [])})
 
     def views(self, *forms: str) -> None:
         """Make the query a view in some forms."""
@@ -190,8 +206,16 @@ class StaticLife:
                 held = self.held[atom]
                 share = self.generator.choice((0.0, 0.2, 0.5, 1.0)) if self.promises[atom] == "dynamic" else 0.0
                 go = [row for row in held if self.generator.random() < share]
-                found[atom] = (come, go)
+                left = [row for row in held if row not in go]
+                found[atom] = (self._with_keys(come, left), go)
         return found
+
+    def _with_keys(self, come: list[Row], there: list[Row]) -> list[Row]:
+        """The rows that may come beside others, where the first column is a key."""
+        if not self.keyed:
+            return come
+        keys = {row[0] for row in there} | {None}
+        return [row for row in come if row[0] not in keys and not keys.add(row[0])]  # type: ignore[func-returns-value]
 
     def commit(self, changes: dict[int, tuple[list[Row], list[Row]]]) -> None:
         """Apply changes to both sides, and compare every view and its delta."""
@@ -210,7 +234,7 @@ class StaticLife:
     def refresh(self, atom: int) -> None:
         """Give a static table other rows, most of them those that it had."""
         kept = [row for row in self.held[atom] if self.generator.random() < 0.7]
-        rows = kept + [self.row(atom) for _ in range(self.generator.choice((0, 1, 3)))]
+        rows = kept + self._with_keys([self.row(atom) for _ in range(self.generator.choice((0, 1, 3)))], kept)
         self.generator.shuffle(rows)
         names = self.query.columns(atom)
         columns = {n: pa.array([row[i] for row in rows], pa.int64()) for i, n in enumerate(names)}

@@ -22,7 +22,7 @@ from livejoin.plan.operators import Bag
 from livejoin.search.guarantee import UpdateBound
 from livejoin.theory.static.static_dynamic import Tractability, static_dynamic
 from oracle import multiset, signed_multiset
-from static_lives import FORMS, StaticLife, StaticQuery, random_query
+from static_lives import FORMS, StaticLife, StaticQuery, random_query, random_snowflake, with_branches
 from strategies import EXAMPLES
 
 SEED = int(os.environ.get("LIVEJOIN_SEED", "0"))
@@ -377,3 +377,20 @@ def test_nothing_is_kept_that_only_a_change_of_static_tables_needs() -> None:
     for row in views[1].sample(20, seed=1).to_pylist():
         assert views[1].multiplicity(row) == views[0].multiplicity(row) > 0
     fixed._check()
+
+
+@pytest.mark.parametrize("seed", range(max(6, EXAMPLES // 3)))
+def test_random_snowflakes_with_static_dimensions(seed: int) -> None:
+    """Foreign-key joins and join trees, with and without threads, refreshed in between, altered, saved and loaded."""
+    generator = random.Random(f"snowflake {SEED} {seed}")
+    query = random_snowflake(generator)
+    query = with_branches(query, generator) if seed % 3 == 2 else query
+    life = StaticLife(query, generator, 8, 10, generator.choice(("auto", "crown")), 1 + seed % 2, keyed=True)
+    life.views(*FORMS)
+    for step in range(6):
+        life.commit(life.changes())
+        if (static := life.of("static")) and generator.random() < 0.6:
+            life.refresh(generator.choice(static))
+        if step == 3:
+            life.alter(generator.randrange(len(query.edges)), generator.choice(("static", "dynamic")))
+        life.database._check()

@@ -49,6 +49,10 @@ class Program(Protocol):
         """Whether its joins can give deltas."""
 
     @property
+    def load_order(self) -> Sequence[int]:
+        """Positions of the tables in the order in which rows that are there are loaded."""
+
+    @property
     def digest(self) -> str:
         """A fingerprint of the layout: states of programs with equal digests are interchangeable."""
 

@@ -60,6 +60,10 @@ class ChainPlan:
     atom_offsets: tuple[int, ...]
 
     @property
+    def load_order(self) -> range:
+        return range(len(self.tables))
+
+    @property
     def digest(self) -> str:
         """A fingerprint of the layout: states of plans with equal digests are interchangeable."""
         return hashlib.sha256(b"chain" + self.words.tobytes() + bytes([j.STATE_FORMAT])).hexdigest()[:16]

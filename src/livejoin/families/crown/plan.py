@@ -61,6 +61,10 @@ class PhysicalPlan:
     form: Callable[[bool], PhysicalPlan]
 
     @property
+    def load_order(self) -> range:
+        return range(len(self.tables))
+
+    @property
     def digest(self) -> str:
         """A fingerprint of the layout: states of plans with equal digests are interchangeable."""
         return hashlib.sha256(self.words.tobytes() + bytes([u.STATE_FORMAT])).hexdigest()[:16]

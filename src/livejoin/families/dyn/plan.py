@@ -62,6 +62,10 @@ class DynPlan:
     node_offsets: tuple[int, ...]
 
     @property
+    def load_order(self) -> range:
+        return range(len(self.tables))
+
+    @property
     def digest(self) -> str:
         """A fingerprint of the layout: states of plans with equal digests are interchangeable."""
         return hashlib.sha256(b"dyn" + self.words.tobytes() + bytes([y.STATE_FORMAT])).hexdigest()[:16]
