@@ -8,8 +8,8 @@
 
 and with several columns of values, ``UNPIVOT ((v, w) FOR n IN ((a, b), (c, d)))``, a row has the values of one of the
 lists, and goes only where all of them are NULL. INCLUDE NULLS keeps every row. The other columns of FROM are kept, and
-stand first. The values of a column of the result have a common type, by Spark's rules without strings: an INT beside a
-DOUBLE is a DOUBLE, and an INT beside a STRING is refused.
+stand first. A column of values has a common type of its values by Spark's rules for UNPIVOT: an INT beside a DOUBLE
+is a DOUBLE, and an INT beside a STRING is refused.
 
 What stands before UNPIVOT is computed once: a join is a nested query of its own, which each side of the union reads.
 Cost: a change of a row of that is one change for each name.
@@ -33,6 +33,7 @@ from livejoin.sql.names.outputs import Item, distinct_names
 from livejoin.sql.names.scope import Relation, Scope, resolve
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.scalars.coercion import common_type
+from livejoin.sql.scalars.operands import FLOAT
 from livejoin.sql.to_duckdb.scalar_text import REF, bound_column
 
 _FORM = "write UNPIVOT (value FOR name IN (column [AS name], ...)), or UNPIVOT ((v, w) FOR name IN ((a, b), ...))"
@@ -161,13 +162,21 @@ def _common(rows: Sequence[_Row], place: int, scope: Scope, source: Source) -> S
     found = scope.declared(rows[0].columns[place].meta[REF]).type
     for row in rows[1:]:
         kind = scope.declared(row.columns[place].meta[REF]).type
-        common = common_type(found, kind) if (found.kind == "string") == (kind.kind == "string") else None
-        if not isinstance(common, SqlType):
+        common = _wider(found, kind)
+        if common is None:
             columns = f"{shown(rows[0].columns[place])} is {found}, and {shown(row.columns[place])} is {kind}"
             msg = f"UNPIVOT puts columns of one type into a column, and {columns}; CAST one of them in a query in FROM"
             raise source.error(SqlTypeError, msg, row.offset)
         found = common
     return found
+
+
+def _wider(one: SqlType, other: SqlType) -> SqlType | None:
+    """The type of values of two types: no string is read, and whole numbers beside a FLOAT are FLOATs, as in Spark."""
+    if {one.kind, other.kind} == {"integer", "double"} and FLOAT in (one, other):
+        return FLOAT
+    found = common_type(one, other) if (one.kind == "string") == (other.kind == "string") else None
+    return found if isinstance(found, SqlType) else None
 
 
 def _as_type(column: exp.Column, kind: SqlType, scope: Scope) -> exp.Expr:

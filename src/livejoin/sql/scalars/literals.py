@@ -15,6 +15,8 @@ from sqlglot import exp
 
 from livejoin.query.binary32 import nearest_float
 from livejoin.query.scalar import Constant
+from livejoin.query.texts.failed_call import FailedCall
+from livejoin.query.texts.time_text import to_date, to_timestamp
 from livejoin.schema import SqlType
 from livejoin.sql.scalars.decimals import literal
 from livejoin.sql.scalars.operands import BIGINT, BINARY, DATE, DOUBLE, FLOAT, INT, STRING, Mismatch
@@ -97,6 +99,37 @@ def typed_text(text: str, kind: SqlType) -> Constant | None:
     zone = (int(found["hours"] or 0) * 60 + int(found["minutes"] or 0)) * (-1 if found["sign"] == "-" else 1)
     seconds = ((days * 24 + clock.hour) * 60 + clock.minute - zone) * 60 + clock.second
     return Constant(seconds * 1_000_000 + fraction, kind)
+
+
+_TYPED = re.compile(r"\b(DATE|TIMESTAMP(?:_NTZ|_LTZ)?|TIME)\s*\Z", re.IGNORECASE)
+_BEFORE = 40  # characters before a constant, in which its type stands
+
+
+def type_before(sql: str, start: int) -> str:
+    """The word of the type right before a constant that starts at an offset, as in DATE '2024-02-29'; empty without.
+
+    >>> type_before("SELECT date '2024-02-29'", 12), type_before("CAST('x' AS DATE)", 5)
+    ('DATE', '')
+    """
+    found = _TYPED.search(sql[max(0, start - _BEFORE) : start])
+    return found[1].upper() if found else ""
+
+
+def check_time(text: str, kind: SqlType) -> None:
+    """Check the text of a constant such as DATE'...'.
+
+    Raises:
+        Mismatch: There is no such day or time.
+    """
+    try:
+        (to_date if kind == DATE else to_timestamp)(text)
+    except FailedCall:
+        form, example = "year-month-day", "2024-02-29"
+        if kind != DATE:
+            form, example = f"{form} hour:minute:second", f"{example} 12:30:00"
+        what = "day" if kind == DATE else "time"
+        msg = f"there is no such {what}; it is written as {form}, as in {kind} '{example}'"
+        raise Mismatch(msg) from None
 
 
 def names_zone(text: str) -> bool:
