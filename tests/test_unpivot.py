@@ -59,6 +59,7 @@ SPARKS: list[tuple[str, list[str], list[Row]]] = [
         ["k int32", "s string", "y double", "a int64", "b int64"],
         [(2, "q", 2.5, None, 5), (1, "p", 1.5, 10, 20)],
     ),
+    ("v FROM (SELECT 1L AS a, 1.5F AS b) UNPIVOT (v FOR n IN (a, b))", ["v float"], [(1.0,), (1.5,)]),
     (
         "n, v FROM (SELECT 1.5 AS a, 2L AS b, 3F AS c, DATE'2020-01-01' AS d) UNPIVOT ((v) FOR n IN ((a), (b) AS x))",
         ["n string", "v decimal128(21, 1)"],
