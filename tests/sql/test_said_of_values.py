@@ -40,6 +40,12 @@ SAID = [
     ("SELECT ^1e999F FROM T", "1e999F: 1e999 is out of the range of FLOAT"),
     ("SELECT ^X'1g' FROM T", "X'1g' has 'g', which is no hexadecimal digit; bytes are written as X'1FA0'"),
     ("SELECT INTERVAL ^'x' DAY FROM T", "INTERVAL 'x' DAY has no number; write INTERVAL 3 DAYS"),
+    ("SELECT k FROM T WHERE k = ^1e", "1e is no number; numbers are written as 1, 1.5 and 1.5e3"),
+    ("SELECT -^1.5e AS x FROM T", "-1.5e: 1.5e is no number; numbers are written as 1, 1.5 and 1.5e3"),
+    ("SELECT ^.5.5 AS x FROM T", "0.5.5 is no number; numbers are written as 1, 1.5 and 1.5e3"),
+    ("SELECT ^5.L AS x FROM T", "5.L: 5. is no whole number, behind which the letter of its type would stand"),
+    ("SELECT ^1e5S AS x FROM T", "1e5S: 1e5 is no whole number, behind which the letter of its type would stand"),
+    ("SELECT ^0x1F AS x FROM T", "0x1F is no constant; write the number, or X'1F' for bytes"),
     # Patterns
     (
         "SELECT k FROM T WHERE ^s RLIKE '('",
@@ -79,6 +85,21 @@ SAID = [
     (
         "SELECT ^split(s, ',') AS x FROM T",
         "SPLIT is not supported: it is read by an index alone, as SPLIT(text, pattern)[0]",
+    ),
+    ("SELECT ^to_hex(k) AS x FROM T", "TO_HEX is not supported: livejoin has no such function"),
+    ("SELECT ^safe_add(k, 1) AS x FROM T", "SAFE_ADD is not supported: livejoin has no such function"),
+    ("SELECT ^trunc(d, s) AS x FROM T", "TRUNC is not supported: its unit or pattern is written into the query, as a"),
+    (
+        "SELECT ^lag(k, -1) OVER (ORDER BY k) AS x FROM T",
+        "a whole number of rows from 0 to 10,000, written as one, and -1",
+    ),
+    (
+        "SELECT ^sum(k) OVER (ORDER BY k ROWS BETWEEN CURRENT ROW AND 3 PRECEDING) AS x FROM T",
+        "SUM OVER this frame, ROWS BETWEEN CURRENT ROW AND 3 PRECEDING, is not supported: it may be ROWS or RANGE from",
+    ),
+    (
+        "SELECT ^round(k, 1.5) AS x FROM T",
+        "ROUND is not supported: the number of digits is a whole number, written as one",
     ),
     # Names
     ("SELECT ^o.x FROM T", "o is a column here and no table; it is STRUCT<x: INT>, of which no part is read"),
