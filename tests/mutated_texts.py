@@ -41,6 +41,10 @@ QUERIES = (
     "SELECT * FROM (VALUES (1, 'a'), (2, 'b')) AS t(n, s) JOIN R ON R.a = t.n",
     "SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY a) AS q, LISTAGG(s, ',') AS l FROM R GROUP BY k",
     "SELECT k, b FROM R NATURAL JOIN S FULL OUTER JOIN S q USING (k)",
+    "SELECT n, SUM(v) AS total FROM R UNPIVOT INCLUDE NULLS (v FOR n IN (a, b AS c)) AS u GROUP BY n",
+    "SELECT * FROM R UNPIVOT ((v, w) FOR n IN ((a, x), (b, x) AS c)) WHERE v IS NOT NULL",
+    "SELECT * FROM (SELECT k, s, a FROM R) PIVOT (SUM(a) AS t, COUNT(*) FOR s IN ('x' AS y, 'z'))",
+    "SELECT months_between(t, d, FALSE) AS m, from_unixtime(a, 'yyyy') AS y, dayname(d) AS n FROM R WHERE s RLIKE 'a+'",
 )
 
 OUTSIDE = (

@@ -290,8 +290,7 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
     refuse_open_parentheses(source)
     statements = [tree for tree in statements if not isinstance(tree, exp.Semicolon)]
     if not statements:
-        msg = "the SQL text is empty; allowed is one statement"
-        raise SqlSyntaxError(msg, sql)
+        raise source.error(SqlSyntaxError, "the SQL text is empty; allowed is one statement", 0)
     if len(statements) > 1:
         msg = f"found {len(statements)} statements; allowed is one: pass them one at a time"
         raise source.unsupported(";", msg, source.find({TokenType.SEMICOLON}))
