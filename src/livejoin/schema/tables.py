@@ -52,6 +52,7 @@ class Column:
         length: Characters that a string has at most, as VARCHAR(length) says; 0 if any number.
         is_uuid: Whether it is a string that is the text of a UUID, in lower case with hyphens.
         is_char: Whether it is a string that is filled with blanks up to ``length`` characters, as CHAR(length) says.
+        is_made: Whether no user named it: it is one of a relation that a sub-query or a window function becomes.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Column:
     length: int = 0
     is_uuid: bool = False
     is_char: bool = False
+    is_made: bool = field(default=False, compare=False)
 
     @property
     def declared(self) -> str:
