@@ -67,7 +67,7 @@ def test_a_row_that_spark_cannot_read(spark: SparkSession, tmp_path: Path, more:
     error = str(ended(started(tmp_path, spark, COPY, frame, on_bad_rows="skip", **more)))
     assert "is malformed: " in error.splitlines()[0]
     assert "1.json" in error.splitlines()[0]
-    assert "on_bad_rows is for rows that Spark can read" in error.splitlines()[0]
+    assert "mode = PERMISSIVE and the column _corrupt_record STRING" in error.splitlines()[0]
 
 
 @pytest.mark.spark

@@ -1,4 +1,4 @@
-"""Changes that speak of rows that are there, as changes that say themselves what they bring.
+"""Changes that speak of rows that are there, as changes that say themselves what they bring; others are refused.
 
 A stream may bring ``truncate``, a deletion of all rows, and rows that lack values. The column `WITHOUT` says why, as
 JSON by column: ``unchanged``, it is the value of the row that the change replaces; ``absent``, the column was not there
@@ -19,13 +19,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from livejoin.checkpoint.malformed import TRUNCATE, malformed, of_changes_alone
 from livejoin.database import Database
 from livejoin.database.base_rows import all_rows, keys_of, rows_with
 from livejoin.database.refusals import Refusal
-from livejoin.errors import StateError
+from livejoin.errors import ChangeError, ChangeFormatError, ChangeValueError, StateError
 from livejoin.schema import ABSENT, CHANGE_TYPE, GONE, TEXT, UNCHANGED, WITHOUT, Table
 
-_TRUNCATE = "truncate"
 _BEFORE, _AFTER = "update_preimage", "update_postimage"
 _GOING = ("delete", _BEFORE)
 
@@ -38,7 +38,7 @@ class Settled:
     """Changes, and those that are refused.
 
     Args:
-        changes: The others, without `WITHOUT`.
+        changes: The others, without `WITHOUT` and what else is not of changes.
         refused: Why, with positions among those that came.
     """
 
@@ -70,26 +70,26 @@ def settled(database: Database, table: Table, changes: pa.Table) -> Settled:
     Raises:
         StateError: A column that is kept was not there when a row was changed.
 
-    Cost: little where no row lacks a value and none is a truncation; else linear in the changes, and a look at an
-    index for each row that keeps a value; for a truncation O(rows of the table).
+    Cost: as `malformed` where no row lacks a value and none is a truncation; else linear in the changes, and a look at
+    an index for each row that keeps a value; for a truncation O(rows of the table).
     """
     if WITHOUT not in changes.column_names:
-        return Settled(changes)
+        return to_settle(table, changes)
     first = _behind_truncation(changes)
     rest = changes.slice(first)
     lacking = _lacking(table, rest)
-    reasons = {row: _no_value(table, *what) for row, what in lacking.texts.items()}
-    rest, here = _without(rest.drop_columns([WITHOUT]), reasons)
+    errors = _errors(table, rest, lacking)
+    rest, here = _without(of_changes_alone(rest).drop_columns([WITHOUT]), errors)
     if lacking.unchanged:
         unchanged = {name: flags[here] for name, flags in lacking.unchanged.items()}
         rest, lost = _filled(database, table, rest, unchanged, here, is_empty=first > 0)
-        reasons |= {int(here[row]): _lost(name) for row, name in lost.items()}
+        errors |= {int(here[row]): ChangeValueError(_lost(name)) for row, name in lost.items()}
         rest, _ = _without(rest, lost)
     if first:
         gone = all_rows(database, table.name)
         gone = gone.append_column(CHANGE_TYPE, pa.repeat(pa.scalar("delete"), gone.num_rows))
         rest = pa.concat_tables([gone.select(rest.column_names).cast(rest.schema), rest])
-    return Settled(rest, tuple(Refusal(table.name, first + row, reason, False) for row, reason in reasons.items()))
+    return Settled(rest, _refusals(table, errors, first))
 
 
 def to_settle(table: Table, changes: pa.Table) -> Settled:
@@ -102,26 +102,43 @@ def to_settle(table: Table, changes: pa.Table) -> Settled:
         StateError: As `settled`.
     """
     if WITHOUT not in changes.column_names:
-        return Settled(changes)
+        errors = _errors(table, changes, _Lacking())
+        rest, _ = _without(of_changes_alone(changes), errors)
+        return Settled(rest, _refusals(table, errors, 0))
     first = _behind_truncation(changes)
     rest = changes.slice(first)
     lacking = _lacking(table, rest)
-    reasons = {row: _no_value(table, *what) for row, what in lacking.texts.items()}
-    moves = np.asarray(pc.equal(rest.column(CHANGE_TYPE), _AFTER))
+    errors = _errors(table, rest, lacking)
+    moves = np.asarray(pc.fill_null(pc.equal(rest.column(CHANGE_TYPE), _AFTER), False))
     for name, flags in lacking.unchanged.items():
-        reasons |= {row: _moved(name) for row in np.flatnonzero(flags & moves).tolist() if row not in reasons}
-    refused = [Refusal(table.name, first + row, reason, False) for row, reason in sorted(reasons.items())]
-    changes, _ = _without(changes, [one.row for one in refused])
+        errors |= {row: ChangeValueError(_moved(name)) for row in np.flatnonzero(flags & moves).tolist()} | errors
+    changes, _ = _without(of_changes_alone(changes), [first + row for row in errors])
     if not first and not lacking.unchanged:
         changes = changes.drop_columns([WITHOUT])
-    return Settled(changes, tuple(refused))
+    return Settled(changes, _refusals(table, errors, first))
+
+
+def _errors(table: Table, changes: pa.Table, lacking: _Lacking) -> dict[int, ChangeError]:
+    """The changes that say nothing, by their places, each with the reason."""
+    values: dict[int, ChangeError] = {
+        row: ChangeValueError(_no_value(table, *what)) for row, what in lacking.texts.items()
+    }
+    return values | {row: ChangeFormatError(why) for row, why in malformed(table, changes).items()}
+
+
+def _refusals(table: Table, errors: Mapping[int, ChangeError], first: int) -> tuple[Refusal, ...]:
+    """Refusals of changes that stand behind so many others, in their order, with errors that say where."""
+    return tuple(
+        Refusal(table.name, first + row, type(error)(error.message, table.name, first + row))
+        for row, error in sorted(errors.items(), key=lambda one: one[0])
+    )
 
 
 def truncations(changes: pa.Table) -> _Flags:
     """Which of some changes delete all rows of their table."""
     if WITHOUT not in changes.column_names:
         return np.zeros(changes.num_rows, np.bool_)
-    return np.asarray(pc.fill_null(pc.equal(changes.column(CHANGE_TYPE), _TRUNCATE), False))
+    return np.asarray(pc.fill_null(pc.equal(changes.column(CHANGE_TYPE), TRUNCATE), False))
 
 
 def _behind_truncation(changes: pa.Table) -> int:

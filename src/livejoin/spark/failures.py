@@ -14,8 +14,8 @@ _OURS_SAID = re.compile(r"^livejoin\.errors\.\w+: (.+)$", re.MULTILINE)
 _MALFORMED = "[MALFORMED_RECORD_IN_PARSING"
 _FILE = re.compile(r"\[FAILED_READ_FILE[^\]]*\] Encountered error while reading file ([^\n]+?)\.? *(?:SQLSTATE|\n|$)")
 _UNREADABLE = (
-    "on_bad_rows is for rows that Spark can read. Repair the file, or let the reader leave such rows out "
-    "(option mode = DROPMALFORMED), and start again"
+    "on_bad_rows is for rows that Spark hands out. Repair the file, or read it with the option mode = PERMISSIVE and "
+    "the column _corrupt_record STRING in its schema, which on_bad_rows goes by, and start again"
 )
 _CONFLICT = (
     "Here on_conflict of maintain, or of the pipeline file, is 'fail'; 'skip' leaves such changes out, 'dead_letter' "

@@ -21,7 +21,7 @@ from livejoin.distributed.cell_process import advance_warm
 from livejoin.distributed.driver import Arrived
 from livejoin.distributed.parts import Outbox, Part, columns_of
 from livejoin.errors import LivejoinError, PipelineError
-from livejoin.schema import CHANGE_TYPE, SEQUENCE, WITHOUT, Table
+from livejoin.schema import CHANGE_TYPE, CORRUPT, REFUSED, SEQUENCE, WITHOUT, Table
 from livejoin.spark.frames import unpack
 
 _AT_ONCE = 1 << 16  # rows that are packed together: Spark's batches of Arrow are smaller
@@ -202,7 +202,7 @@ def kept(frame: DataFrame, tables: Sequence[Table], task: Task) -> list[Kept]:
                 if table.name in arrived.changes:
                     found = whole_changes(table, arrived.changes[table.name])
                     changes.setdefault(table.name, []).append(found)
-        whole = {name: pa.concat_tables(pieces) for name, pieces in changes.items()}
+        whole = {name: pa.concat_tables(some, promote_options="default") for name, some in changes.items()}
         try:
             said = _said(keep(task, f"{context.partitionId():08d}", tables, whole, time))
         except LivejoinError as error:
@@ -288,7 +288,7 @@ def whole_changes(table: Table, changes: pa.Table) -> pa.Table:
     if CHANGE_TYPE in changes.column_names:
         kinds = changes.column(CHANGE_TYPE)
     found = found.append_column(CHANGE_TYPE, kinds)
-    for name in (SEQUENCE, WITHOUT):
+    for name in (SEQUENCE, WITHOUT, CORRUPT, REFUSED):
         if name in changes.column_names:
             found = found.append_column(name, changes.column(name))
     return found
