@@ -183,7 +183,7 @@ def maintain(
         StateError: The checkpoint or the output belongs to another job, parts of the output that the checkpoint knows
             to be written are gone, or a query of this or another process that runs has the checkpoint.
         StorageError: The disk refuses to read the checkpoint, or to write there, into ``path``, ``dead_letters`` or
-            ``spill``; or a batch frame cannot be written to where the driver sees it.
+            ``spill``; or a batch frame can neither be written to where the driver sees it, nor be collected.
     """
     _check_names(views, tables)
     options = TableOptions(
