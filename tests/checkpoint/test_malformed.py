@@ -15,7 +15,7 @@ from livejoin.checkpoint.engine import open_engine
 from livejoin.checkpoint.job import job_of
 from livejoin.checkpoint.policy import Policy
 from livejoin.checkpoint.settled import settled, to_settle
-from livejoin.errors import ChangeFormatError
+from livejoin.errors import ChangeFormatError, ExpressionError
 from livejoin.sql import parse_columns
 
 KEYED = parse_columns("T", "id BIGINT, v STRING, PRIMARY KEY (id)")
@@ -109,3 +109,19 @@ def test_what_ends_a_stream_names_the_row(tmp_path: Path, policy: Policy) -> Non
     notes += ["3 changes of this batch are refused, and max_bad_rows is 2"] if policy.most == 2 else []
     assert caught.value.__notes__ == notes
     engine.close()
+
+
+def test_all_that_is_left_out_of_a_batch_counts(tmp_path: Path) -> None:
+    """What says nothing, and then values that columns and views refuse, are together as many as may be."""
+    job = job_of({"T": WHOLE}, {"v": "SELECT 1 / id AS x FROM T"}, frozenset())
+    for most in (3, 4):
+        engine = open_engine(job, tmp_path / str(most), policy=Policy(on_bad_rows="skip", most=most))
+        batch = engine.take(0, lambda: Arrival({"T": BATCH}, None))
+        if most == 3:
+            with pytest.raises(ExpressionError):
+                engine.apply(batch)
+        else:
+            assert engine.apply(batch)["v"].num_rows == 0
+            assert engine.pending is not None
+            assert engine.pending.skipped == 4
+        engine.close()

@@ -136,6 +136,8 @@ def test_a_frame_of_the_user(spark: SparkSession, tmp_path: Path) -> None:
     view = {"v": "SELECT id, n FROM T"}
     told, _ = run(tmp_path, spark, view, reader.json(str(tmp_path / "in")), on_bad_rows="dead_letter")
     assert Counter(row["_corrupt_record"] for row, _ in told) == Counter([BAD[0], *BAD[-2:]])
+    with pytest.raises(SchemaError, match="column name '_Refused' is reserved"):
+        files(spark, tmp_path / "in2", "", "id BIGINT, _Refused STRING")
     rows = spark.read.schema("id BIGINT, _corrupt_record STRING").json(str(tmp_path / "in"))
     tables = {"T": reader.json(str(tmp_path / "in")), "S": rows}
     with pytest.raises(SchemaError, match="'S' is static, and comes as a frame of changes, with _corrupt_record"):

@@ -221,7 +221,7 @@ class Engine:
         Raises:
             LivejoinError: One of them has to end the stream, or they are too many.
         """
-        left = self.policy.most
+        left = self.policy.most - batch.skipped - sum(rows.num_rows for rows in batch.letters.values())
 
         def takes_out(refusal: Refusal) -> bool:
             nonlocal left

@@ -16,7 +16,8 @@ from urllib.parse import quote
 
 from pyspark.sql import DataFrame, SparkSession
 
-from livejoin.schema import CORRUPT, SEQUENCE, Table
+from livejoin.errors import SchemaError
+from livejoin.schema import CORRUPT, REFUSED, SEQUENCE, Table
 from livejoin.spark.feeds import from_envelopes, from_versions, upserts
 from livejoin.spark.local_folder import hadoop_pattern, streamed
 
@@ -90,8 +91,13 @@ def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> Data
 
     Raises:
         PipelineError: Spark reads no stream from a folder of that name.
+        SchemaError: A column has the name `CORRUPT` or `REFUSED`.
     """
     place, pattern = source.place
+    for name, _ in source.columns:
+        if name.lower() in (CORRUPT, REFUSED):
+            msg = f"table {source.table.name!r}: column name {name!r} is reserved for what is no row of the table"
+            raise SchemaError(msg)
     if not source.table.static and (source.by_name or place.is_file()):
         place, pattern = scratch / quote(source.table.name, safe=""), ""
         arrange(source.files(), place)
