@@ -91,7 +91,7 @@ class _Delta:
     def read(self, spark: Any) -> dict[str, Any]:
         frame = self._client.read_delta(spark, self._path)
         names = self._client.table_columns(self._path).names
-        return {self._name: from_versions(frame, self._name, names, bool(self._settings.keys))}
+        return {self._name: from_versions(frame, names, bool(self._settings.keys))}
 
     def clear(self, checkpoint: Path) -> None:
         """A Delta table knows nothing of who reads it."""

@@ -30,8 +30,13 @@ COMMIT_VERSION = "_commit_version"
 SEQUENCE = "_seq"
 WITHOUT = "_without"
 """The columns that a change of a stream has no value of, and why, as JSON; `livejoin.checkpoint.settled` reads it."""
-UNCHANGED, ABSENT, GONE, TEXT = "unchanged", "absent", "gone", "="
-"""Why: it is as it was; the column was not there yet; it is no more; behind the last one, a text that is no value."""
+UNCHANGED, LOST, ABSENT, GONE, TEXT = "unchanged", "lost", "absent", "gone", "="
+"""Why: it is as it was; so it is, and nobody has it; the column was not there yet; it is no more; behind the last one,
+a text that is no value."""
+CORRUPT = "_corrupt_record"
+"""The text of what a stream could not read as a row of its table, by Spark's name for it; NULL beside a row."""
+REFUSED = "_refused"
+"""Why something that came in a stream is no change of its table; NULL beside a change."""
 CHANGE_COLUMNS = (CHANGE_TYPE, COMMIT_VERSION, "_commit_timestamp", SEQUENCE)
 
 TOMBSTONES = 100_000
