@@ -106,11 +106,8 @@ def _shows_times_of_another_zone(tree: exp.Expr, recorded: Recorded, answer: Ans
     places = [place for place, kind in enumerate(answer.types) if kind.kind == "timestamp" and not kind.is_local]
     lines = [line.split("\t") for line in recorded.output.split("\n")]
     rows = [row.split("\t") for row in answer.rows]
-    if (
-        not places
-        or not _SHOWS_TIMES.search(recorded.sql)
-        or any(len(one) != len(answer.types) for one in lines + rows)
-    ):
+    is_short = any(len(one) <= max(places, default=0) for one in lines + rows)
+    if not places or is_short or not _SHOWS_TIMES.search(recorded.sql):
         return False
     theirs = Counter(tuple(line[place] for place in places) for line in lines)
     return theirs == Counter(tuple(_in_zone(row[place]) for place in places) for row in rows)
