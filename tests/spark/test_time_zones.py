@@ -145,6 +145,10 @@ ts > TIMESTAMP '2026-03-08 03:00:00'|ts > TIMESTAMP '2026-03-08 03:00:00Z'|n > T
 ts > DATE '2026-03-08'|ts > '2026-03-08'|d > '2026-03-08'|n > '2026-03-08'|ts > TIMESTAMP '2026-03-08 03:00:00+01:00'
 concat(s, ts)|concat(s, n)|concat(s, d)|if(k > 0, ts, d)|CASE WHEN k > 0 THEN ts ELSE n END
 to_timestamp(s, 'yyyy')|to_date(s, 'yyyy')|to_char(ts, 'HH')|to_char(n, 'HH')|to_utc_timestamp(ts, 'Asia/Tokyo')
+months_between(ts, ts2)|months_between(n, n)|months_between(d, DATE '2026-01-01')|months_between(d, ts)
+from_unixtime(k)|from_unixtime(k, 'yyyy')|dayname(ts)|dayname(n)|dayname(d)|monthname(ts)|monthname(d)
+convert_timezone('UTC', 'Asia/Tokyo', n)|convert_timezone('Asia/Tokyo', n)|convert_timezone('UTC', 'Asia/Tokyo', ts)
+convert_timezone('America/New_York', 'Asia/Tokyo', d)
 max(ts)|listagg(s, '') WITHIN GROUP (ORDER BY ts)
 """
 ROWS = [

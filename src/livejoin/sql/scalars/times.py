@@ -269,8 +269,8 @@ def months_between(end: Operand, start: Operand, rounded: Operand = _TRUE) -> Sc
     Whole where both are the same day of a month, or both the last one, whatever the time of day is; else rounded to
     eight digits, if that is asked for.
     """
-    times = accepted(end, TIMESTAMP), accepted(start, TIMESTAMP)
-    (last, first), is_rounded = (cast(time, DATE) for time in times), accepted(rounded, BOOLEAN)
+    (last, last_second), (first, first_second) = _day_and_second(end), _day_and_second(start)
+    is_rounded = accepted(rounded, BOOLEAN)
 
     def difference(unit: Function) -> Scalar:
         return call("subtract", INT, call(unit, INT, last), call(unit, INT, first))
@@ -280,7 +280,7 @@ def months_between(end: Operand, start: Operand, rounded: Operand = _TRUE) -> Sc
     same_day = call("equal", BOOLEAN, difference("day"), Constant(0, INT))
     is_whole = call("or", BOOLEAN, same_day, call("and", BOOLEAN, *both_last))
     days = call("multiply", INT, difference("day"), Constant(_DAY_SECONDS, INT))
-    of_days = call("subtract", INT, *map(_second_of_day, times))
+    of_days = call("subtract", INT, last_second, first_second)
     seconds = cast(call("add", INT, days, of_days), DOUBLE)
     part_ = call("divide", DOUBLE, seconds, Constant(float(_MONTH_SECONDS), DOUBLE))
     exact = call("add", DOUBLE, cast(months, DOUBLE), part_)
@@ -296,11 +296,15 @@ def months_between(end: Operand, start: Operand, rounded: Operand = _TRUE) -> Sc
     return call("case", DOUBLE, call("is_null", BOOLEAN, is_rounded), Constant(None, DOUBLE), known)
 
 
-def _second_of_day(time: Scalar) -> Scalar:
-    minutes = call(
-        "add", INT, call("multiply", INT, call("hour", INT, time), Constant(60, INT)), call("minute", INT, time)
-    )
-    return call("add", INT, call("multiply", INT, minutes, Constant(60, INT)), call("second", INT, time))
+def _day_and_second(time: Operand) -> tuple[Scalar, Scalar]:
+    """The day of a time, and the second of that day; of a DATE without a zone."""
+    if type_of(time) == DATE:
+        return cast(time, DATE), Constant(0, INT)
+    instant = accepted(time, TIMESTAMP)
+    hours = call("multiply", INT, call("hour", INT, instant), Constant(60, INT))
+    minutes = call("add", INT, hours, call("minute", INT, instant))
+    seconds = call("add", INT, call("multiply", INT, minutes, Constant(60, INT)), call("second", INT, instant))
+    return cast(instant, DATE), seconds
 
 
 def in_other_zone(*arguments: Operand) -> Scalar:
