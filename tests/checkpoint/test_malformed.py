@@ -40,9 +40,7 @@ def test_kinds_that_there_are_not(table: livejoin.schema.Table) -> None:
     assert [one.row for one in found.refused] == wrong
     assert found.changes == given.take([row for row in range(8) if row not in wrong])
     assert not any(one.is_conflict for one in found.refused)
-    assert str(found.refused[1].error).startswith(
-        f"table 'T', row 2 of the given changes: _change_type is 'remove'; allowed are {allowed}"
-    )
+    assert found.refused[1].reason.startswith(f"_change_type is 'remove'; allowed are {allowed}")
     assert [one.reason for one in to_settle(table, given).refused] == [one.reason for one in found.refused]
 
 

@@ -66,8 +66,8 @@ def told(refusal: Refusal, changes: pa.Table) -> ChangeError:
     """
     row = changes.slice(refusal.row, 1)
     there = [name for name in row.column_names if name != REFUSED and row.column(name)[0].is_valid]
-    error = type(refusal.error)(refusal.reason, refusal.table, refusal.row)
-    assert isinstance(error, ChangeError)
+    assert issubclass(refusal.kind, ChangeError), "it stands beside no expression"
+    error = refusal.kind(refusal.reason, refusal.table, refusal.row)
     error.add_note(f"the change is {shown_row(row.select(there), _COLUMNS) or 'of NULLs alone'}")
     return error
 

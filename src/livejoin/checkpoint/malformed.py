@@ -38,14 +38,16 @@ def malformed(table: Table, changes: pa.Table) -> dict[int, str]:
     if CHANGE_TYPE in changes.column_names:
         is_keyed = bool(table.primary_key)
         types = changes.column(CHANGE_TYPE)
-        for row in of_no_kind(types, len(KINDS) - (not is_keyed)).tolist():
-            kind = types[row].as_py()
-            if kind != TRUNCATE or WITHOUT not in changes.column_names:
-                found[row] = no_kind(kind, table, is_keyed)
+        rows = of_no_kind(types, len(KINDS) - (not is_keyed))
+        kinds = types.take(rows).to_pylist()
+        allowed = (TRUNCATE,) if WITHOUT in changes.column_names else ()
+        said = {kind: no_kind(kind, table, is_keyed) for kind in set(kinds) if kind not in allowed}
+        found = {row: said[kind] for row, kind in zip(rows.tolist(), kinds, strict=True) if kind in said}
+    columns = ", ".join(f"{column.name} {column.declared}" for column in table.columns)
+    wanted = f"of its columns these are kept: {shortened(columns, _SHOWN)}"
     for row, text in _texts(changes, CORRUPT):
-        found[row] = _unread(table, text)
-    for row, text in _texts(changes, REFUSED):
-        found[row] = text
+        found[row] = f"what came is no row of the table: {shortened(repr(text), _SHOWN)}; {wanted}"
+    found |= _texts(changes, REFUSED)
     return found
 
 
@@ -60,9 +62,3 @@ def _texts(changes: pa.Table, name: str) -> Iterator[tuple[int, str]]:
     if name in changes.column_names and changes.column(name).null_count < changes.num_rows:
         rows = np.flatnonzero(changes.column(name).is_valid().to_numpy())
         yield from zip(rows.tolist(), changes.column(name).take(rows).to_pylist(), strict=True)
-
-
-def _unread(table: Table, text: str) -> str:
-    columns = ", ".join(f"{column.name} {column.declared}" for column in table.columns)
-    came, wanted = shortened(repr(text), _SHOWN), shortened(columns, _SHOWN)
-    return f"what came is no row of the table: {came}; of its columns these are kept: {wanted}"

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from livejoin.checkpoint.filled import Places, RowsByKey, filled
 from livejoin.checkpoint.lacking import BEFORE, Flags, lacking
-from livejoin.checkpoint.settled import behind_truncation, comes_under_another_key, errors_of, without
+from livejoin.checkpoint.settled import behind_truncation, comes_under_another_key, reasons_of, without
 from livejoin.schema import CHANGE_TYPE, LOST, WITHOUT, Table
 
 _DONE, _LOST = 1, 2
@@ -61,7 +61,7 @@ def moved(table: Table, changes: pa.Table, rows: pa.Table | None) -> Moved:
         wanted |= flags & under_another
     if not wanted.any():
         return Moved(changes)
-    few, here = without(rest, errors_of(table, rest, lacks))
+    few, here = without(rest, reasons_of(table, rest, lacks))
     if rows is None:
         keys = [table.columns[position].name for position in table.primary_key]
         return Moved(changes, few.select(keys).take(_goes_before(few, here, wanted[here])))

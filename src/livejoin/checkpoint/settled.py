@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,9 @@ from livejoin.database.base_rows import all_rows
 from livejoin.database.refusals import Refusal
 from livejoin.errors import ChangeError, ChangeFormatError, ChangeValueError
 from livejoin.schema import CHANGE_TYPE, WITHOUT, Table
+
+Why: TypeAlias = tuple[str, type[ChangeError]]
+"""Why a change is refused, and the class of the error that says so."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,19 +64,19 @@ def settled(database: Database, table: Table, changes: pa.Table) -> Settled:
     first = behind_truncation(changes)
     rest = changes.slice(first)
     lacks = lacking(table, rest)
-    errors = errors_of(table, rest, lacks)
-    rest, here = without(of_changes_alone(rest).drop_columns([WITHOUT]), errors)
+    reasons = reasons_of(table, rest, lacks)
+    rest, here = without(of_changes_alone(rest).drop_columns([WITHOUT]), reasons)
     if lacks.unchanged:
         unchanged = {name: flags[here] for name, flags in lacks.unchanged.items()}
         found = filled(RowsOfDatabase(database, table, rest), rest, unchanged, here, is_empty=first > 0)
         losing = first_of(found.lost)
-        errors |= {int(here[row]): ChangeValueError(not_there(name)) for row, name in losing.items()}
+        reasons |= {int(here[row]): _valueless(name) for row, name in losing.items()}
         rest, _ = without(found.changes, losing)
     if first:
         gone = all_rows(database, table.name)
         gone = gone.append_column(CHANGE_TYPE, pa.repeat(pa.scalar("delete"), gone.num_rows))
         rest = pa.concat_tables([gone.select(rest.column_names).cast(rest.schema), rest])
-    return Settled(rest, _refusals(table, errors, first))
+    return Settled(rest, _refusals(table, reasons, first))
 
 
 def to_settle(table: Table, changes: pa.Table) -> Settled:
@@ -85,36 +89,36 @@ def to_settle(table: Table, changes: pa.Table) -> Settled:
         StateError: As `settled`.
     """
     if WITHOUT not in changes.column_names:
-        errors = errors_of(table, changes, Lacking())
-        rest, _ = without(of_changes_alone(changes), errors)
-        return Settled(rest, _refusals(table, errors, 0))
+        reasons = reasons_of(table, changes, Lacking())
+        rest, _ = without(of_changes_alone(changes), reasons)
+        return Settled(rest, _refusals(table, reasons, 0))
     first = behind_truncation(changes)
     rest = changes.slice(first)
     lacks = lacking(table, rest)
-    errors = errors_of(table, rest, lacks)
+    reasons = reasons_of(table, rest, lacks)
     under_another = comes_under_another_key(rest)
     losing = first_of({name: flags & under_another for name, flags in lacks.unchanged.items()})
-    errors = {row: ChangeValueError(not_there(name)) for row, name in losing.items()} | errors
-    changes, _ = without(of_changes_alone(changes), [first + row for row in errors])
+    reasons = {row: _valueless(name) for row, name in losing.items()} | reasons
+    changes, _ = without(of_changes_alone(changes), [first + row for row in reasons])
     if not first and not lacks.unchanged:
         changes = changes.drop_columns([WITHOUT])
-    return Settled(changes, _refusals(table, errors, first))
+    return Settled(changes, _refusals(table, reasons, first))
 
 
-def errors_of(table: Table, changes: pa.Table, lacks: Lacking) -> dict[int, ChangeError]:
+def reasons_of(table: Table, changes: pa.Table, lacks: Lacking) -> dict[int, Why]:
     """The changes that say nothing, by their places, each with the reason."""
-    found: dict[int, ChangeError] = {}
-    found |= {row: ChangeValueError(not_there(name)) for row, name in first_of(lacks.lost).items()}
-    found |= {row: ChangeValueError(no_value(table, *what)) for row, what in lacks.texts.items()}
-    return found | {row: ChangeFormatError(why) for row, why in malformed(table, changes).items()}
+    found: dict[int, Why] = {row: _valueless(name) for row, name in first_of(lacks.lost).items()}
+    found |= {row: (no_value(table, *what), ChangeValueError) for row, what in lacks.texts.items()}
+    return found | {row: (why, ChangeFormatError) for row, why in malformed(table, changes).items()}
 
 
-def _refusals(table: Table, errors: Mapping[int, ChangeError], first: int) -> tuple[Refusal, ...]:
-    """Refusals of changes that stand behind so many others, in their order, with errors that say where."""
-    return tuple(
-        Refusal(table.name, first + row, type(errors[row])(errors[row].message, table.name, first + row))
-        for row in sorted(errors)
-    )
+def _valueless(name: str) -> Why:
+    return not_there(name), ChangeValueError
+
+
+def _refusals(table: Table, reasons: Mapping[int, Why], first: int) -> tuple[Refusal, ...]:
+    """Refusals of changes that stand behind so many others, in their order."""
+    return tuple(Refusal(table.name, first + row, *reasons[row]) for row in sorted(reasons))
 
 
 def comes_under_another_key(changes: pa.Table) -> Flags:

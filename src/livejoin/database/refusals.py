@@ -33,22 +33,19 @@ class Refusal:
     Args:
         table: Its table.
         row: Its position among the changes that were given for the table.
-        error: What it would end a commit with.
+        reason: Why it cannot be applied.
+        kind: The class of the error that it would end a commit with.
     """
 
     table: str
     row: int
-    error: LivejoinError
-
-    @property
-    def reason(self) -> str:
-        """Why it cannot be applied."""
-        return self.error.message if isinstance(self.error, ChangeError) else str(self.error)
+    reason: str
+    kind: type[LivejoinError]
 
     @property
     def is_conflict(self) -> bool:
         """Whether that is for what else is in the table: an absent row, a second row with a key."""
-        return isinstance(self.error, (AbsentRowError, DuplicateKeyError))
+        return issubclass(self.kind, (AbsentRowError, DuplicateKeyError))
 
 
 def refused_changes(
@@ -86,7 +83,8 @@ def refused_changes(
             name, row = error.table, int(kept[error.table][error.row])
         else:
             raise error
-        refusal = Refusal(name, row, error)
+        reason = error.message if isinstance(error, ChangeError) else str(error)
+        refusal = Refusal(name, row, reason, type(error))
         if not takes_out(refusal):
             raise error
         found.append(refusal)

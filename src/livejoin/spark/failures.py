@@ -6,7 +6,7 @@ import re
 
 from pyspark.errors import PySparkException, StreamingQueryException
 
-from livejoin.errors import AbsentRowError, DuplicateKeyError, LivejoinError
+from livejoin.errors import AbsentRowError, ChangeError, DuplicateKeyError, ExpressionError, LivejoinError
 
 _LONGEST = 900  # characters
 _CAUSE = "Caused by: "
@@ -20,19 +20,22 @@ _UNREADABLE = (
     "the column _corrupt_record STRING in its schema, which on_bad_rows goes by, and start again"
 )
 _NO_ROWS = "Spark hands out none of its rows, so that on_bad_rows has no part in it. Repair the file, and start again"
-_CONFLICT = (
-    "Here on_conflict of maintain, or of the pipeline file, is 'fail'; 'skip' leaves such changes out, 'dead_letter' "
+_OTHERWISE = (
+    "Here {option} of maintain, or of the pipeline file, is 'fail'; 'skip' leaves such changes out, 'dead_letter' "
     "keeps them elsewhere, and the same checkpoint goes on with either"
 )
+_TOO_MANY = "changes of this batch"  # in a note of an error that ended a query although such changes may be left out
 
 
 class QueryFailedError(LivejoinError, StreamingQueryException):
     """The end of a query by an error. Its text is that of the error, its cause (``__cause__``) the error itself."""
 
     def __init__(self, failure: LivejoinError) -> None:
-        said = [f"{type(failure).__name__}: {failure}", *getattr(failure, "__notes__", ())]
-        if isinstance(failure, (AbsentRowError, DuplicateKeyError)):
-            said.append(_CONFLICT)
+        notes = getattr(failure, "__notes__", ())
+        said = [f"{type(failure).__name__}: {failure}", *notes]
+        if not any(_TOO_MANY in note for note in notes) and isinstance(failure, (ChangeError, ExpressionError)):
+            is_conflict = isinstance(failure, (AbsentRowError, DuplicateKeyError))
+            said.append(_OTHERWISE.format(option="on_conflict" if is_conflict else "on_bad_rows"))
         text = "\n".join(said)
         StreamingQueryException.__init__(self, message=text)
         self.__cause__ = failure
