@@ -42,8 +42,8 @@ def cut_hub(query: ConjunctiveQuery) -> StaticHub | str:
         return "it has edges that are not inner; keep the inner join as a view and join the rest to it"
     if query.sums:
         return (
-            "counts and sums depend on how often rows are there, and a state is a set of rows; select the rows, or "
-            "DISTINCT ones, as a view, and aggregate over that"
+            "counts and sums depend on how often rows are there, and a state is a set of rows; select DISTINCT rows as "
+            "a view, and aggregate over that"
         )
     small = without_unneeded(query)
     dynamic = frozenset(i for i, atom in enumerate(small.atoms) if not atom.table.static)

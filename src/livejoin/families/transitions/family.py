@@ -21,6 +21,11 @@ from livejoin.query import ConjunctiveQuery
 from livejoin.search.guarantee import CONSTANT_DELAY, Guarantee, UpdateBound, power
 from livejoin.search.statistics import Statistics
 
+_REASON = (
+    "It is never taken by itself: a change costs more the first time that it is made in a state, and how often it is "
+    "made again is not known before."
+)
+
 
 @dataclass(frozen=True)
 class TransitionCandidate:
@@ -63,7 +68,11 @@ class TransitionCandidate:
 
     @property
     def propagation(self) -> float:
-        return 0.0
+        """Rows of the static join with a changed key, which a change visits the first time."""
+        if self.sizes is None:
+            return 0.0
+        met = [self.sizes.joined / max(1.0, rows) for rows in self.sizes.of_atoms]
+        return sum(met) / len(met)
 
     @property
     def touches(self) -> float:
@@ -103,7 +112,7 @@ class Transitions:
         hub = cut_hub(query)
         if isinstance(hub, str):
             return Candidates((), hub, NO_CANDIDATES.search)
-        return Candidates((TransitionCandidate(hub, rows_that_matter(hub, known)),), "", NO_CANDIDATES.search)
+        return Candidates((TransitionCandidate(hub, rows_that_matter(hub, known)),), _REASON, NO_CANDIDATES.search)
 
     def better(self, query: ConjunctiveQuery, known: Statistics, than: UpdateBound) -> None:
         return None

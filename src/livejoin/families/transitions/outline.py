@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from livejoin.families.outline import EdgeOutline, NodeOutline, PlanOutline, atom_outlines
+from livejoin.families.outline import EdgeOutline, NodeOutline, PlanOutline, StatesOutline, atom_outlines
 from livejoin.families.transitions.cut import StaticHub
 from livejoin.families.transitions.sizes import RowsThatMatter
+from livejoin.families.transitions.system import MOST_BYTES
 
 
 def transition_outline(hub: StaticHub, sizes: RowsThatMatter | None) -> PlanOutline:
@@ -49,4 +50,11 @@ def transition_outline(hub: StaticHub, sizes: RowsThatMatter | None) -> PlanOutl
     edges = tuple(EdgeOutline(0, place, nodes[place].key, False) for place in range(1, len(nodes)))
     each = f" for each ({', '.join(sorted(system.shared))})" if system.shared else ""
     title = f"transition system: a state{each} is the set of dynamic rows that matter (ICDT 2025)"
-    return PlanOutline("transition system", title, tuple(nodes), edges, 1)
+    matter: list[float | None] = [None] * len(atoms) if sizes is None else [*sizes.of_atoms]
+    states = StatesOutline(
+        None if sizes is None else sizes.joined,
+        dict(zip((atom.alias for atom in atoms), matter, strict=True)),
+        tuple(sorted(system.shared)),
+        MOST_BYTES,
+    )
+    return PlanOutline("transition system", title, tuple(nodes), edges, 1, states)

@@ -129,14 +129,14 @@ class TransitionSystem:
 
     def result(self, state: int) -> None:
         """Make the result of a state. Cost: O(rows of the static join)."""
-        known = self.known
-        units = known.seen.shape[0]
-        at = int(known.counts[t.N_RESULTS])
-        room = known.results.shape[0] - at
-        if room < units and at and self._stored + 8 * (at + units) > self.limit:
+        units, at = self.known.seen.shape[0], int(self.known.counts[t.N_RESULTS])
+        more = 4 * (at + units - self.known.results.shape[0])
+        if more > 0 and at and self._stored + more > self.limit:
             self._forget_results()
-            at = 0
-        if known.results.shape[0] - at < units:
+            at, more = 0, 4 * (units - self.known.results.shape[0])
+        if more > 0 and self.transitions and self._stored + more > self.limit:
+            self.forget()
+        if at + units > self.known.results.shape[0]:
             self._grow("results", at + units)
         kernel.fill_result(self.static.joined, self.known, self._atoms, self.stride, state, True, self._goes)
 
