@@ -8,16 +8,17 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import livejoin
 from livejoin.dataflow.blocks.join import JoinBlock
-from livejoin.errors import ExpressionError, UnsupportedQueryError
+from livejoin.errors import CapacityError, ExpressionError, UnsupportedQueryError
 from livejoin.families.transitions import system
 from livejoin.families.transitions.join import TransitionJoin
 from livejoin.theory.static.transition_system import TransitionSystem, transition_system
-from oracle import difference, multiset, signed_multiset
+from oracle import connect, difference, multiset, signed_multiset
 from static_lives import Row, StaticLife, StaticQuery
 from strategies import EXAMPLES
 
@@ -78,16 +79,15 @@ def flips(life: StaticLife, times: int, given: dict[int, list[Row]] | None = Non
 
 @pytest.mark.parametrize("query", QUERIES, ids=str)
 def test_queries_are_right_after_every_commit(query: StaticQuery) -> None:
-    for seed in range(2):
-        life = StaticLife(query, random.Random(SEED + seed), rows=12, algorithm="transitions")
-        life.views(*FORMS)
-        for _ in range(6):
-            life.commit(life.changes())
-            life.database._check()
-        flips(life, 2)
-        life.refresh(life.generator.choice([atom for atom in life.held if atom not in query.dynamic]))
+    life = StaticLife(query, random.Random(SEED), rows=12, algorithm="transitions")
+    life.views(*FORMS)
+    for _ in range(5):
         life.commit(life.changes())
         life.database._check()
+    flips(life, 1)
+    life.refresh(life.generator.choice([atom for atom in life.held if atom not in query.dynamic]))
+    life.commit(life.changes())
+    life.database._check()
 
 
 def test_distinct_results_without_what_is_shared_and_counts_of_them() -> None:
@@ -159,10 +159,10 @@ def test_rows_that_do_not_matter_are_no_change() -> None:
 @pytest.mark.parametrize("limit", [0, 3_000, 60_000])
 def test_what_is_forgotten_is_made_again(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(system, "MOST_BYTES", limit)
-    for query in (ROSTER, QUERIES[1], QUERIES[5]):
+    for query in (ROSTER, QUERIES[5]):
         life = StaticLife(query, random.Random(SEED + 5), values=6, rows=30, algorithm="transitions")
         life.views(*FORMS)
-        for _ in range(12):
+        for _ in range(8):
             life.commit(life.changes())
         flips(life, 2)
         life.database._check()
@@ -176,14 +176,14 @@ def test_the_limit_holds() -> None:
     life = StaticLife(ROSTER, random.Random(6), values=40, rows=600, algorithm="transitions")
     life.views("rows")
     (one,) = joins(life)
-    one.system.limit = 40_000
+    one.system.limit = 12_000
     rows = [(i, 0) for i in range(40)]
-    for _ in range(150):
+    for _ in range(40):
         for atom in (1, 2):
             there = set(life.held[atom])
             chosen = life.generator.sample(rows, 3)
             life.commit({atom: ([r for r in chosen if r not in there], [r for r in chosen if r in there])})
-        assert sum(array.nbytes for array in one.system.known) <= 40_000
+        assert sum(array.nbytes for array in one.system.known) <= 12_000
     assert one.system.evictions > 3
     life.database._check()
 
@@ -229,7 +229,7 @@ def test_rows_are_read_by_position_and_by_value() -> None:
     for query in (ROSTER, QUERIES[1], QUERIES[5], QUERIES[3]):
         life = StaticLife(query, random.Random(SEED + 9), values=4, rows=30, algorithm="transitions")
         life.views(*FORMS)
-        for _ in range(4):
+        for _ in range(2):
             life.commit(life.changes())
             for form in FORMS:
                 view = life.database.views[form]
@@ -331,3 +331,71 @@ def test_explain_says_how_many_rows_matter() -> None:
     by_auto = life.database.explain(ROSTER.sql("rows"))
     assert by_auto.plan.kind == "join tree" and by_auto.to_dict()["plan"]["states"] is None
     assert "algorithm='transitions'" in by_auto.query_class["well-behaved"].because
+
+
+SELF_JOINS = {
+    "both": "SELECT s.a, s.b, s.c FROM S s JOIN R r ON r.x = s.a JOIN R t ON t.x = s.b",
+    "odd": "SELECT DISTINCT s.a, s.c FROM S s JOIN R r ON r.x = s.a AND r.y > 0 JOIN R t ON t.x = s.b AND t.y < 2",
+    "within": "SELECT s.b FROM S s JOIN R r ON r.x = s.a AND r.y = s.b WHERE s.c <> 1",
+    "nested": "SELECT q.a, q.b FROM (SELECT DISTINCT a, b FROM S) q JOIN R r ON r.x = q.a JOIN P p ON p.z = q.b",
+    "grouped": "SELECT s.a, s.b FROM S s JOIN (SELECT x, MAX(y) AS y FROM R GROUP BY x) g ON g.x = s.a AND g.y = s.b",
+}
+
+
+@pytest.mark.parametrize("seed", range(max(2, EXAMPLES // 10)))
+def test_tables_that_stand_twice_and_nested_queries(seed: int) -> None:
+    """One row may turn several keys; a table of the join may be what another query gives."""
+    generator = random.Random(SEED + seed)
+    db, oracle = livejoin.Database(), connect()
+    for name, columns in (("S", "a BIGINT, b BIGINT, c BIGINT"), ("R", "x BIGINT, y BIGINT"), ("P", "z BIGINT")):
+        db.create_table(name, columns, static=name == "S")
+        oracle.execute(f"CREATE TABLE {name} ({columns})")
+    values = (0, 1, 2, 3, None)
+    static = [tuple(generator.choice(values) for _ in range(3)) for _ in range(25)]
+    db.apply("S", static)
+    oracle.executemany("INSERT INTO S VALUES (?, ?, ?)", [list(row) for row in static])
+    for name, sql in SELF_JOINS.items():
+        db.create_view(name, sql, algorithm="transitions")
+    held: dict[str, list[tuple[int | None, ...]]] = {"R": [], "P": []}
+    before = {name: multiset(oracle.execute(sql).fetchall()) for name, sql in SELF_JOINS.items()}
+    for _ in range(15):
+        batch = {}
+        for table, columns in (("R", "xy"), ("P", "z")):
+            go = [row for row in held[table] if generator.random() < 0.3]
+            come = [tuple(generator.choice(values) for _ in columns) for _ in range(generator.randint(0, 3))]
+            for row in go:
+                held[table].remove(row)
+            held[table] += come
+            kinds = [*((row, "delete") for row in go), *((row, "insert") for row in come)]
+            batch[table] = [dict(zip((*columns, "_change_type"), (*row, kind), strict=True)) for row, kind in kinds]
+            oracle.execute(f"DELETE FROM {table}")
+            if held[table]:
+                marks = ", ".join("?" for _ in columns)
+                oracle.executemany(f"INSERT INTO {table} VALUES ({marks})", [list(row) for row in held[table]])
+        commit = db.apply({table: rows for table, rows in batch.items() if rows})
+        for name, sql in SELF_JOINS.items():
+            after = multiset(oracle.execute(sql).fetchall())
+            assert multiset(db.views[name].to_arrow()) == after, name
+            assert signed_multiset(commit[name]) == difference(after, before[name]), name
+            before[name] = after
+        db._check()
+
+
+def test_a_multiplicity_that_does_not_fit_is_refused() -> None:
+    """The product of four multiplicities; without deltas it is told when the result is counted or read."""
+    db = livejoin.Database()
+    db.create_table("S", "a BIGINT, b BIGINT, c BIGINT, d BIGINT", static=True)
+    db.apply("S", [(0, 1, 2, 3)])
+    for table in "ABCD":
+        db.create_table(table, "k BIGINT")
+    joined = "S JOIN A ON A.k = S.a JOIN B ON B.k = S.b JOIN C ON C.k = S.c JOIN D ON D.k = S.d"
+    view = db.create_view("v", f"SELECT S.a FROM {joined}", algorithm="transitions", deltas=False)
+    many = 1 << 16
+    for key, table in enumerate("ABCD"):
+        db.apply(table, pa.table({"k": np.full(many, key)}))
+    with pytest.raises(CapacityError):
+        view.count()
+    with pytest.raises(CapacityError):
+        next(view.batches())
+    db.apply("D", pa.table({"k": np.full(many - 1, 3), "_change_type": ["delete"] * (many - 1)}))
+    assert view.count() == many**3

@@ -55,6 +55,8 @@ class TransitionJoin(ArenaState["TransitionPlan"]):
         super().__init__(plan, budget)
         self._done = {"propagated": 0, "stopped": 0, "touched": 0, "probes": 0}
         self._buffers = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(1, np.int64)
+        self._output = np.empty((plan.columns, 0), np.int64)
+        self._runs = np.empty((q.RUN_FIELDS, 0), np.int64)
         self._most_atoms = max(len(use.atoms) for use in plan.tables)
         self.cells = self._new_cells()
         self.system = self._new_system()
@@ -77,28 +79,36 @@ class TransitionJoin(ArenaState["TransitionPlan"]):
     def _maintain(self, events: Words, emit: bool, capacity: int | None) -> Iterator[DeltaChunk]:
         """Apply events of dynamic tables."""
         rows, segments = chunk_limits(self.plan.columns, emit, capacity)
-        output = np.empty((self.plan.columns, rows), np.int64)
-        runs = np.empty((q.RUN_FIELDS, segments), np.int64)
         buffers = self._room(events.shape[1])
         budget = self.arena.budget
         status = k.MORE
         while status != k.DONE:
-            known = self.system.known
-            given = (*buffers, self.system.static.joined, known, emit, output, runs)
+            output, runs = self._outputs(rows, segments)
+            given = (*buffers, self.system.static.joined, self.system.known, emit, output, runs)
             cells = self.cells.words
             status = int(kernel.maintain(self.arena.words, cells, self.plan.words, events, *given))
             self.refuse_overflow()
             if written := int(cells[q.H_OUT]):
                 if budget.refuses:
                     budget.hold(output[:, :written].nbytes, "deltas")
-                words = output[:, :written].copy() if 2 * written < rows else output[:, :written]
-                if words.base is output:
-                    output = np.empty((self.plan.columns, rows), np.int64)
+                words = output[:, :written]
+                if 2 * written < rows:
+                    words = words.copy()
+                else:
+                    self._output = self._output[:, :0]  # it belongs to the caller now
                 yield DeltaChunk(words, runs[:, : cells[q.H_SEGMENTS]].copy())
             if status == k.NEED_SPACE:
                 self.cells.grow()
             elif status == t.MISS:
                 self._make(buffers, emit)
+
+    def _outputs(self, rows: int, segments: int) -> tuple[Words, Words]:
+        """The buffers of the last delta if they have this size, else new ones."""
+        if self._output.shape[1] != rows:
+            self._output = np.empty((self.plan.columns, rows), np.int64)
+        if self._runs.shape[1] != segments:
+            self._runs = np.empty((q.RUN_FIELDS, segments), np.int64)
+        return self._output, self._runs
 
     def _make(self, buffers: tuple[Words, Words, Words], wanted: bool) -> None:
         """Make the transition that the kernel asks for."""

@@ -104,10 +104,11 @@ def cell_at(m: Arena, p: Plan, instance: int, key: int) -> int:
 
 
 @helper
-def times_of(m: Arena, p: Plan, joined: Words, instance: int, row: int, is_before: bool) -> int:
+def times_of(m: Arena, p: Plan, joined: Words, instance: int, row: int, is_before: bool) -> tuple[int, float]:
     """How often a row of the static join is a result for an instance, now or before the version.
 
-    H_OVERFLOW is set where that does not fit.
+    Returns:
+        The number modulo 2**64, and about as a float.
     """
     times = 1
     if joined.weights.shape[0] > 0:
@@ -117,14 +118,11 @@ def times_of(m: Arena, p: Plan, joined: Words, instance: int, row: int, is_befor
     for i in range(row * atoms, row * atoms + atoms):
         cell = cell_at(m, p, instance, joined.row_keys[i])
         if cell == 0:
-            return 0
+            return 0, 0.0
         factor = m[cell + C_BEFORE] if is_before and m[cell + C_MARK] == 1 else m[cell + C_TIMES]
         times *= factor
         rough *= float(factor)
-    if rough > TOO_MANY:
-        m[H_OVERFLOW] = -1
-        return 1
-    return int(times)
+    return times, rough
 
 
 @helper
@@ -239,7 +237,7 @@ def _write_list(
     capacity: int,
     runs: Segments,
 ) -> bool:
-    """Write the units that a transition lets come or go; False if the output is full."""
+    """Write the units that a transition lets come or go; False if the output is full, or H_OVERFLOW is set."""
     at = place * FOUND
     instance = found[at + F_INSTANCE]
     begin = found[at + (F_GO_AT if sign < 0 else F_COME_AT)]
@@ -257,7 +255,10 @@ def _write_list(
             m[H_OUT] += number
         else:
             unit = known.units[begin + m[H_PLACE]]
-            times = times_of(m, p, joined, instance, unit, sign < 0)
+            times, rough = times_of(m, p, joined, instance, unit, sign < 0)
+            if rough > TOO_MANY:
+                m[H_OVERFLOW] = -1
+                return False
             number = min(room, times - m[H_COPIES])
             write_unit(m, p, instance, unit, number, shown, units, out, capacity, m[H_OUT])
             m[H_OUT] += number
@@ -323,8 +324,12 @@ def _write_more_or_less(
                 if _stays(p, joined, known, state, found[at + F_NEXT], row, stride) and _is_first_of_row(
                     m, p, joined, instance, row, cell
                 ):
-                    more = times_of(m, p, joined, instance, row, False) - times_of(m, p, joined, instance, row, True)
-                    times = sign * more
+                    now, rough = times_of(m, p, joined, instance, row, False)
+                    past, _ = times_of(m, p, joined, instance, row, True)
+                    if rough > TOO_MANY:
+                        m[H_OVERFLOW] = -1
+                        return False
+                    times = sign * (now - past)
                     while m[H_COPIES] < times:
                         room = capacity - m[H_OUT]
                         if room == 0 or not open_segment(m, runs, sign):
@@ -421,7 +426,8 @@ def maintain(
     Returns:
         DONE; NEED_SPACE: grow the live arena and call again; MISS: make the transition of the instance H_INSTANCE by
         the first H_TOGGLED keys and call again; OUTPUT_FULL: take the output's first H_OUT rows and H_SEGMENTS
-        segments and call again; MORE: call again.
+        segments and call again; MORE: call again. Where a multiplicity does not fit H_OVERFLOW is set, and the state is
+        of no use any more.
     """
     r = words(records)
     m = words(arena)

@@ -24,7 +24,7 @@ from livejoin.kernels.transitions.layout import (
     S_STATE,
     STATE,
 )
-from livejoin.kernels.transitions.maintain import times_of, write_unit, write_units
+from livejoin.kernels.transitions.maintain import TOO_MANY, times_of, write_unit, write_units
 from livejoin.kernels.transitions.make import NOTHING, has_alive
 
 
@@ -57,7 +57,7 @@ def scan(
 
     Returns:
         DONE, OUTPUT_FULL, or MISS: make the result of the state S_STATE and call again, in each case after taking the
-        rows that were written; and how many these are.
+        rows that were written; and how many these are. Where a multiplicity does not fit H_OVERFLOW is set.
 
     Cost: O(1) a result, and a look at each slot of the instances.
     """
@@ -99,7 +99,10 @@ def scan(
                     at += count
                 else:
                     unit = known.results[first + cursor[S_PLACE]]
-                    times = times_of(m, p, joined, instance, unit, False)
+                    times, rough = times_of(m, p, joined, instance, unit, False)
+                    if rough > TOO_MANY:
+                        m[H_OVERFLOW] = -1
+                        return OUTPUT_FULL, 0
                     count = 1 if once else min(room, times - cursor[S_COPIES])
                     write_unit(m, p, instance, unit, count, shown, units, out, capacity, at)
                     if once:
@@ -155,9 +158,9 @@ def count(
                 units = size
                 size = 0
                 for i in range(units):
-                    times = times_of(m, p, joined, instance, known.results[first + i], False)
+                    times, about = times_of(m, p, joined, instance, known.results[first + i], False)
                     size += times
-                    rough += float(times)
+                    rough += about
             else:
                 rough += float(size)
             instances[cursor[S_COPIES]] = instance
@@ -227,4 +230,8 @@ def look_up(
         if instances[i] != 0 and units[i] >= 0:
             state = m[instances[i] + I_STATE]
             if has_alive(joined, known, state, units[i], p[P_ATOMS], stride, NOTHING):
-                times[i] = 1 if p[P_MODE] == SET else times_of(m, p, joined, instances[i], units[i], False)
+                times[i] = 1
+                if p[P_MODE] != SET:
+                    times[i], rough = times_of(m, p, joined, instances[i], units[i], False)
+                    if rough > TOO_MANY:
+                        m[H_OVERFLOW] = -1
