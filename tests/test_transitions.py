@@ -399,3 +399,29 @@ def test_a_multiplicity_that_does_not_fit_is_refused() -> None:
         next(view.batches())
     db.apply("D", pa.table({"k": np.full(many - 1, 3), "_change_type": ["delete"] * (many - 1)}))
     assert view.count() == many**3
+
+
+def test_tables_promise_something_else() -> None:
+    """What is not static any more leaves nothing to be a state of: refused, and all is as before."""
+    life = StaticLife(QUERIES[3], random.Random(SEED + 13), values=4, rows=20, algorithm="transitions")
+    life.views(*FORMS)
+    life.commit(life.changes())
+    with pytest.raises(UnsupportedQueryError, match="no static table has"):
+        life.database.alter_table("T0", static=False)
+    for form in FORMS:
+        life.check(form)
+    life.commit(life.changes())
+    life.alter(3, "static")
+    life.commit(life.changes())
+    life.refresh(3)
+    life.alter(3, "dynamic")
+    flips(life, 1)
+    life.database._check()
+
+
+def test_a_limit_on_what_is_joined_is_kept() -> None:
+    life = StaticLife(QUERIES[3], random.Random(SEED + 14), values=3, rows=40, algorithm="transitions")
+    sql = QUERIES[3].sql("rows")
+    with pytest.raises(UnsupportedQueryError, match="preprocessing_limit=1"):
+        life.database.create_view("v", sql, algorithm="transitions", preprocessing_limit=1)
+    assert life.database.create_view("v", sql, algorithm="transitions", preprocessing_limit=10**6).count() >= 0

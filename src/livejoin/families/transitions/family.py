@@ -112,7 +112,20 @@ class Transitions:
         hub = cut_hub(query)
         if isinstance(hub, str):
             return Candidates((), hub, NO_CANDIDATES.search)
-        return Candidates((TransitionCandidate(hub, rows_that_matter(hub, known)),), _REASON, NO_CANDIDATES.search)
+        sizes, limit = rows_that_matter(hub, known), known.preprocessing_limit
+        if hub.derived and limit is not None and sizes is not None and sizes.joined > limit:
+            return Candidates((), _too_large(hub, sizes, limit), NO_CANDIDATES.search)
+        return Candidates((TransitionCandidate(hub, sizes),), _REASON, NO_CANDIDATES.search)
 
     def better(self, query: ConjunctiveQuery, known: Statistics, than: UpdateBound) -> None:
         return None
+
+
+def _too_large(hub: StaticHub, sizes: RowsThatMatter, limit: int) -> str:
+    """Why the static tables are not joined, and what would work."""
+    (bag,) = hub.derived
+    tables = ", ".join(sorted({atom.table.name for atom in bag.query.atoms}))
+    return (
+        f"{bag.title} would have about {sizes.joined:,.0f} rows, more than preprocessing_limit={limit:,}; raise the "
+        f"limit, or declare one of the tables without static that it is made of ({tables})"
+    )

@@ -30,6 +30,7 @@ def transition_outline(hub: StaticHub, sizes: RowsThatMatter | None) -> PlanOutl
             indexes=tuple(f"by ({', '.join(sorted(decided))}), its rows that matter" for decided in system.decided),
             predicate=first.predicate,
             depth=0,
+            promise="static",
         )
     ]
     for place, (atom, decided) in enumerate(zip(atoms, system.decided, strict=True)):
@@ -45,6 +46,7 @@ def transition_outline(hub: StaticHub, sizes: RowsThatMatter | None) -> PlanOutl
                 indexes=(),
                 predicate=atom.predicate,
                 depth=1,
+                promise="append-only" if atom.append_only else "",
             )
         )
     edges = tuple(EdgeOutline(0, place, nodes[place].key, False) for place in range(1, len(nodes)))
@@ -57,4 +59,4 @@ def transition_outline(hub: StaticHub, sizes: RowsThatMatter | None) -> PlanOutl
         tuple(sorted(system.shared)),
         MOST_BYTES,
     )
-    return PlanOutline("transition system", title, tuple(nodes), edges, 1, states)
+    return PlanOutline("transition system", title, tuple(nodes), edges, 1, states=states)

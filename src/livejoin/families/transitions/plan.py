@@ -68,6 +68,10 @@ class TransitionPlan:
         return ()
 
     @property
+    def load_order(self) -> range:
+        return range(len(self.tables))
+
+    @property
     def is_set(self) -> bool:
         """Whether results are distinct."""
         return self.query.free is not None
@@ -96,6 +100,9 @@ class TransitionPlan:
     def components(self) -> np.ndarray:
         """First word of each component of an annotation: there are none."""
         return annotation_starts(self.query)
+
+    def form(self, rests: bool, /) -> TransitionPlan:
+        return self
 
     def open(self, budget: Budget | None = None) -> TransitionJoin:
         """An empty join."""
