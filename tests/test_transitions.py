@@ -6,6 +6,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from livejoin.theory.static.transition_system import TransitionSystem, transitio
 from oracle import connect, difference, multiset, signed_multiset
 from static_lives import Row, StaticLife, StaticQuery
 from strategies import EXAMPLES
+from torture.interrupts import cut_off
 
 SEED = int(os.environ.get("LIVEJOIN_SEED", "0"))
 FORMS = ("rows", "distinct")
@@ -425,3 +427,27 @@ def test_a_limit_on_what_is_joined_is_kept() -> None:
     with pytest.raises(UnsupportedQueryError, match="preprocessing_limit=1"):
         life.database.create_view("v", sql, algorithm="transitions", preprocessing_limit=1)
     assert life.database.create_view("v", sql, algorithm="transitions", preprocessing_limit=10**6).count() >= 0
+
+
+def test_calls_that_are_cut_off_are_made_or_not() -> None:
+    """Anywhere in a commit, or in a reading that makes results and forgets transitions."""
+    life = StaticLife(ROSTER, random.Random(SEED + 15), values=5, rows=25, algorithm="transitions")
+    life.views(*FORMS)
+    for _ in range(3):
+        life.commit(life.changes())
+    for number in range(12):
+        for one in joins(life):
+            one.system.limit = 4_000
+        row = (life.generator.randrange(5), 7 + number)
+        batch = pa.table({"a": [row[0]], "w": [row[1]]})
+        call = partial(life.database.apply, "T1", batch) if number % 3 else life.database.views["rows"].to_arrow
+        version = life.database.version
+        cut_off(call, (KeyboardInterrupt, MemoryError)[number % 2], 1 + life.generator.randrange(40 * (1 + number)))
+        if life.database.version > version:
+            life.held[1].append(row)
+            life.oracle.execute("INSERT INTO T1 VALUES (?, ?)", list(row))
+        for form in FORMS:
+            life.before[form] = life.expected(form)
+            life.check(form)
+        life.database._check()
+        life.commit(life.changes())

@@ -149,82 +149,48 @@ class TransitionSystem:
     def forget(self) -> None:
         """Forget the half of the transitions that were used longest ago, and the states that only these had.
 
-        What was used in the version at work stays. Cost: O(states and transitions).
+        What was used in the version at work stays. What is kept is copied, and takes the place of all in the end, so
+        that who is cut off has forgotten nothing. Cost: O(states and transitions).
         """
-        self.evictions += 1
-        self._forget_results()
-        known, counts = self.known, self.known.counts
-        whole = known.transitions[: int(counts[t.N_TRANSITIONS]) * t.TRANSITION].reshape(-1, t.TRANSITION)
+        known, counts = self.known, self.known.counts.copy()
+        whole = known.transitions[: self.transitions * t.TRANSITION].reshape(-1, t.TRANSITION)
         used = whole[:, t.T_USED]
-        kept = np.argsort(-used, kind="stable")
         is_kept = used == counts[t.N_CLOCK]
-        is_kept[kept[: whole.shape[0] // 2]] = True
+        is_kept[np.argsort(-used, kind="stable")[: whole.shape[0] // 2]] = True
         transitions = whole[is_kept]
-        self._keep_changes(transitions)
-        self._keep_units(transitions)
-        self._keep_states(np.unique(transitions[:, [t.T_FROM, t.T_NEXT]]))
-        counts[t.N_TRANSITIONS] = transitions.shape[0]
+        known = _with_changes(known, counts, transitions)
+        known = _with_units(known, counts, transitions)
+        known = self._with_states(known, counts, np.unique(transitions[:, [t.T_FROM, t.T_NEXT]]))
+        counts[t.N_TRANSITIONS], counts[t.N_RESULTS] = transitions.shape[0], 0
         number = transitions.shape[0] + _LEAST
-        array = np.zeros(number * t.TRANSITION, np.int64)
-        array[: transitions.size] = transitions.ravel()
-        slots = _slots(transitions[:, t.T_HASH], np.arange(transitions.shape[0]), 2 * number)
-        self.known = self.known._replace(transitions=array, transition_slots=slots)
+        self.known = known._replace(
+            counts=counts,
+            transitions=_extended(transitions, number),
+            transition_slots=_slots(transitions[:, t.T_HASH], np.arange(transitions.shape[0]), 2 * number),
+            results=np.zeros(_LEAST, np.int32),
+        )
+        self.evictions += 1
 
-    def _keep_changes(self, transitions: Words) -> None:
-        """Forget the changes that no transition has, and number the others anew."""
-        known, counts = self.known, self.known.counts
-        keys = known.marks.shape[0]
-        places = np.flatnonzero(transitions[:, t.T_CHANGE] >= keys)
-        kept, own = np.unique(transitions[places, t.T_CHANGE] - keys, return_inverse=True)
-        transitions[places, t.T_CHANGE] = keys + own
-        hash_transitions(transitions)
-        changes = known.changes.reshape(-1, t.CHANGE)[kept]
-        begins, change_keys = _packed(known.change_keys, changes[:, t.E_AT], changes[:, t.E_LENGTH])
-        changes[:, t.E_AT] = begins
-        counts[t.N_CHANGES], counts[t.N_CHANGE_KEYS] = kept.shape[0], int(changes[:, t.E_LENGTH].sum())
-        number = kept.shape[0] + _LEAST
-        array = np.zeros(number * t.CHANGE, np.int64)
-        array[: changes.size] = changes.ravel()
-        slots = _slots(changes[:, t.E_HASH], np.arange(kept.shape[0]), 2 * number)
-        self.known = known._replace(changes=array, change_slots=slots, change_keys=change_keys)
-
-    def _keep_units(self, transitions: Words) -> None:
-        """Keep the units that transitions let go and come; a transition and the one back share them."""
-        known = self.known
-        segments = np.concatenate([transitions[:, [at, at + 1]] for at in (t.T_GO_AT, t.T_COME_AT)])
-        told = segments[:, 1] > 0
-        starts, first, own = np.unique(segments[told, 0], return_index=True, return_inverse=True)
-        lengths = segments[told, 1][first]
-        begins, units = _packed(known.units, starts, lengths)
-        segments[told, 0] = begins[own]
-        segments[~told, 0] = 0
-        transitions[:, t.T_GO_AT], transitions[:, t.T_COME_AT] = segments[:, 0].reshape(2, -1)
-        known.counts[t.N_UNITS] = int(lengths.sum())
-        self.known = known._replace(units=units)
-
-    def _keep_states(self, kept: Words) -> None:
-        """Let the numbers of other states be free, but those that instances are in, and the empty one."""
-        known, counts = self.known, self.known.counts
+    def _with_states(self, known: t.Known, counts: Words, kept: Words) -> t.Known:
+        """Without other states, but those that instances are in, and the empty one; without results."""
         number = int(counts[t.N_STATES])
         states = known.states[: number * self.stride].reshape(-1, self.stride)
         stays = (states[:, t.S_SIZE] != t.IS_FREE) & (states[:, t.S_REFS] > 0)
         stays[kept] = stays[0] = True
-        gone = np.flatnonzero(~stays)
-        last = int(np.flatnonzero(stays)[-1]) + 1  # what is free behind the last one is not numbered any more
-        gone = gone[gone < last]
+        there = np.flatnonzero(stays)
+        last = int(there[-1]) + 1  # what is free behind the last one is not numbered any more
+        states = states[:last].copy()
+        gone = np.flatnonzero(~stays[:last])
+        states[1:, t.S_AT] = -1
         states[gone, t.S_SIZE] = t.IS_FREE
         states[gone, t.S_REFS] = np.append(gone, 0)[1:]
         counts[t.N_FREE], counts[t.N_STATES] = (gone[0] if gone.size else 0), last
-        there = np.flatnonzero(stays)
-        shorter = np.zeros((last + 2) * self.stride, np.int64)
-        shorter[: last * self.stride] = known.states[: last * self.stride]
         slots = _slots(states[there, t.S_HASH], there, 2 * (last + _LEAST))
-        self.known = known._replace(states=shorter, state_slots=slots)
+        return known._replace(states=_extended(states, last + 2), state_slots=slots)
 
     def _forget_results(self) -> None:
         known = self.known
-        states = known.states[: int(known.counts[t.N_STATES]) * self.stride].reshape(-1, self.stride)
-        states[1:, t.S_AT] = -1
+        known.states[t.S_AT + self.stride :: self.stride] = -1
         known.counts[t.N_RESULTS] = 0
         self.known = known._replace(results=np.zeros(_LEAST, np.int32))
 
@@ -308,6 +274,42 @@ class UnitIndex:
         """The units with some values, int64 of shape (lines, n); -1 where there is none."""
         rows = self._rows.find(values)
         return np.where(rows >= 0, self._numbers[rows], -1) if self._numbers.shape[0] else rows
+
+
+def _with_changes(known: t.Known, counts: Words, transitions: Words) -> t.Known:
+    """Without the changes that none of some transitions has; the others are numbered anew, in the transitions too."""
+    keys = known.marks.shape[0]
+    places = np.flatnonzero(transitions[:, t.T_CHANGE] >= keys)
+    kept, own = np.unique(transitions[places, t.T_CHANGE] - keys, return_inverse=True)
+    transitions[places, t.T_CHANGE] = keys + own
+    hash_transitions(transitions)
+    changes = known.changes[: int(counts[t.N_CHANGES]) * t.CHANGE].reshape(-1, t.CHANGE)[kept]
+    changes[:, t.E_AT], change_keys = _packed(known.change_keys, changes[:, t.E_AT], changes[:, t.E_LENGTH])
+    counts[t.N_CHANGES], counts[t.N_CHANGE_KEYS] = kept.shape[0], int(changes[:, t.E_LENGTH].sum())
+    number = kept.shape[0] + _LEAST
+    slots = _slots(changes[:, t.E_HASH], np.arange(kept.shape[0]), 2 * number)
+    return known._replace(changes=_extended(changes, number), change_slots=slots, change_keys=change_keys)
+
+
+def _with_units(known: t.Known, counts: Words, transitions: Words) -> t.Known:
+    """With the units of some transitions alone, side by side; a transition and the one back share theirs."""
+    segments = np.concatenate([transitions[:, [at, at + 1]] for at in (t.T_GO_AT, t.T_COME_AT)])
+    told = segments[:, 1] > 0
+    starts, first, own = np.unique(segments[told, 0], return_index=True, return_inverse=True)
+    lengths = segments[told, 1][first]
+    begins, units = _packed(known.units, starts, lengths)
+    segments[told, 0] = begins[own]
+    segments[~told, 0] = 0
+    transitions[:, t.T_GO_AT], transitions[:, t.T_COME_AT] = segments[:, 0].reshape(2, -1)
+    counts[t.N_UNITS] = int(lengths.sum())
+    return known._replace(units=units)
+
+
+def _extended(rows: Words, number: int) -> Words:
+    """Rows one behind the other, with room for so many."""
+    array = np.zeros(number * rows.shape[1], np.int64)
+    array[: rows.size] = rows.ravel()
+    return array
 
 
 def _slots(hashes: Words, numbers: Words, least: int) -> npt.NDArray[np.int32]:
