@@ -44,6 +44,7 @@ from livejoin.plan import Explanation, describe_query
 from livejoin.plan.explain.describe_spread import with_cells
 from livejoin.plan.explain.graph import GraphExplanation
 from livejoin.plan.explain.not_null import with_not_null
+from livejoin.plan.query_plan import refuse_cells
 from livejoin.schema import Retain, Table
 from livejoin.search.algorithm import Algorithm
 from livejoin.sql import (
@@ -417,6 +418,8 @@ class Database:
         check_algorithm(algorithm)
         check_switch(deltas, "deltas")
         check_switch(allow_product, "allow_product")
+        if cells is not None:
+            refuse_cells(algorithm, cells, f"cells={cells} is asked for")
         if log is not None:
             log = check_changes(log, "{'G': changes}")
         query = self._contents.bind(sql, allow_product)

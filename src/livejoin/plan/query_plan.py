@@ -62,7 +62,7 @@ def plan_with_reasons(
         algorithm: What maintains the joins.
         threads: Cells that each join is split into where it can be.
     """
-    _refuse_cells(algorithm, threads)
+    refuse_cells(algorithm, threads, f"the database has threads={threads}")
     found: dict[ConjunctiveQuery, tuple[Ranked, ...]] = {}
 
     def chosen(join: ConjunctiveQuery) -> Candidate:
@@ -109,16 +109,21 @@ def plan_join(
     return replace(leaf, physical=program, partition=_split(program, statistics, threads))
 
 
-def _refuse_cells(algorithm: Algorithm, threads: int) -> None:
+def refuse_cells(algorithm: Algorithm, cells: int, asked: str) -> None:
     """Refuse what is kept in one piece where joins are split into cells.
+
+    Args:
+        algorithm: What maintains the joins.
+        cells: How many cells there are.
+        asked: What asks for them, as a clause.
 
     Raises:
         UnsupportedQueryError: It is.
     """
-    if algorithm == "transitions" and threads > 1:
+    if algorithm == "transitions" and cells > 1:
         msg = (
-            f"algorithm='transitions' is not split into cells, and the database has threads={threads}: a state is a "
-            "set of rows of all cells; keep the view in a database with threads=1, or take algorithm='auto'"
+            f"algorithm='transitions' is not split into cells, and {asked}: a state is a set of rows of all cells; "
+            "keep the view in a database with threads=1, or take algorithm='auto'"
         )
         raise UnsupportedQueryError(msg, clause="FROM")
 
