@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import main
-from benchmarks.static import changes, measured, preparing
+from benchmarks.static import changes, flipping, measured, preparing
 from benchmarks.static.cases import CASES, Case
 
 _FEW = 3  # rows that a change visits where its cost is constant
@@ -25,6 +25,17 @@ def test_it_measures_changes_preparation_and_refreshes(tmp_path: Path, capsys: p
     assert main(["static", "--small", "--only", "refresh", "--json", str(tmp_path / "out.json")]) == 0
     assert len(json.loads((tmp_path / "out.json").read_text())["figures"]) == 3
     assert "three rows of a static table" in capsys.readouterr().out
+
+
+def test_it_measures_flips(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """States that come again are looked up; the check is beside each figure."""
+    assert main(["static", "--small", "--only", "transitions", "--json", str(tmp_path / "out.json")]) == 0
+    figures = json.loads((tmp_path / "out.json").read_text())["figures"]
+    assert len(figures) == 24
+    assert "any of 256 states" in capsys.readouterr().out
+    (one,) = [each for each in flipping.measure((64,), 30) if each.algorithm == "transitions"][:1]
+    assert (one.states, one.transitions) == (4, 4)
+    assert 0 < one.made < 0.1
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

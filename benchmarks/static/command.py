@@ -6,7 +6,8 @@ shown as a multiple of that at the smallest size in the same run, beside the row
 depend on the machine. Preparation: rows and seconds of static bags by the rows of the static tables, and their
 exponents against the preprocessing width. Refresh: three rows of a static table beside a commit of them and beside
 making all anew. State: bytes and the time of a commit of facts, with static dimensions and without, of a star schema
-and, where its data is or can be made, of TPC-H. A figure stands only if the result is DuckDB's.
+and, where its data is or can be made, of TPC-H. Transitions: rows that flip around a static table (C_exp), beside
+``auto``. A figure stands only if the result is DuckDB's.
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from benchmarks.figures import Figure, WrongAnswerError, as_json, short
-from benchmarks.static import changes, preparing, state
+from benchmarks.static import changes, flipping, preparing, state
 from benchmarks.static.cases import CASES, LINEAR, POLYNOMIAL, SHOPS, Case
 from benchmarks.tpch.data import MissingDataError
 
 _TIMES = {Fraction(1): 100, Fraction(3, 2): 10}  # so many times the rows, as small widths take no time at few
+_MOST_FLIPPED = 100_000  # static rows, beside which commits by auto take milliseconds
 _REFRESHED = ((LINEAR, "S"), (SHOPS, "Products"), (POLYNOMIAL, "T"))
 
 
@@ -143,6 +145,26 @@ def _states(options: argparse.Namespace, screen: Console, notes: Console) -> lis
     return figures
 
 
+def _flips(sizes: Sequence[int], commits: int, screen: Console) -> list[Figure]:
+    table = Table(title="commits of one flip, with their deltas: auto and transitions", title_justify="left")
+    for heading in ("query", "what is turned", "static rows", "auto, us", "first, us", "again, us"):
+        table.add_column(heading, justify="left" if heading in ("query", "what is turned") else "right")
+    for heading in ("states", "transitions", "made", "MB, auto", "MB"):
+        table.add_column(heading, justify="right")
+    figures = []
+    found = list(flipping.measure(sizes, commits))
+    for auto, one in zip(found[::2], found[1::2], strict=True):
+        microseconds = (f"{1e6 * seconds:,.0f}" for seconds in (auto.again, one.first, one.again))
+        known = (f"{one.states:,}", f"{one.transitions:,}", f"{one.made:.0%}")
+        sizes_of = (f"{auto.megabytes:,.1f}", f"{one.megabytes:,.1f}")
+        table.add_row(one.query, one.workload, f"{one.rows:,}", *microseconds, *known, *sizes_of)
+        what = f"{one.query}, {one.workload}, {one.rows:,} static rows: a flip by transitions"
+        figures.append(Figure(what, 1e6 * one.again, "us", one.check, 1e6 * auto.again, "the same by auto"))
+        figures.append(Figure(f"{what}, first round", 1e6 * one.first, "us", one.check))
+    screen.print(table)
+    return figures
+
+
 def add_parser(commands: Any) -> None:
     """Add the benchmark's arguments to those of the module."""
     parser = commands.add_parser("static", help="what a change costs beside static tables, and what these cost")
@@ -150,7 +172,8 @@ def add_parser(commands: Any) -> None:
     sizes.add_argument("--small", action="store_true", help="a few hundred rows, to try it")
     sizes.add_argument("--large", action="store_true", help="to 10^7 rows instead of 10^6")
     parser.add_argument("--dynamic", type=int, default=100_000, help="most rows where all tables change (100000)")
-    parser.add_argument("--only", choices=("changes", "preparation", "refresh", "state"), help="one part alone")
+    of_parts = ("changes", "preparation", "refresh", "state", "transitions")
+    parser.add_argument("--only", choices=of_parts, help="one part alone")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to FILE")
 
 
@@ -165,6 +188,8 @@ def run(options: argparse.Namespace) -> int:
     parts.append(("preparation", lambda: _preparation(bags, screen)))
     parts.append(("refresh", lambda: _refreshes(refreshed, screen)))
     parts.append(("state", lambda: _states(options, screen, notes)))
+    flipped = [64, 256] if options.small else [n for n in sizes if n <= _MOST_FLIPPED]
+    parts.append(("transitions", lambda: _flips(flipped, 40 if options.small else 2_000, screen)))
     figures: list[Figure] = []
     try:
         for name, measure in parts:

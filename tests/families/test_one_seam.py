@@ -14,6 +14,7 @@ import pytest
 import livejoin
 from livejoin.database.view import View
 from livejoin.dataflow.node import Node
+from livejoin.errors import UnsupportedQueryError
 from livejoin.families import join_trees
 from livejoin.families.bags import plan as bags
 from livejoin.families.program import Program
@@ -50,6 +51,7 @@ QUERIES = {
     "lollipop": "SELECT A.src, E.dst AS e, sum(H.v) AS s FROM G A, G B, G C, G D, G E, H WHERE A.dst = B.src "
     "AND B.dst = C.src AND C.dst = A.src AND C.src = D.src AND D.dst = E.src AND E.dst = H.id GROUP BY A.src, E.dst",
     "keyed": "SELECT H.v, S.w FROM G JOIN H ON G.src = H.id JOIN S ON G.dst = S.id",
+    "switched": "SELECT S.id, S.w FROM S JOIN G ON G.src = S.id JOIN H ON H.id = S.w",
     "keyed_groups": "SELECT H.v, count(*) AS n, max(S.w) AS m FROM G JOIN H ON G.src = H.id JOIN S ON G.dst = S.id "
     "GROUP BY H.v",
 }
@@ -60,7 +62,7 @@ STATISTICS = {"G": {"changes": 100, "rows": 1000, "distinct": {"src": 30, "dst":
 ALONG_KEYS = {"one", "filtered", "first", "keyed", "keyed_groups"}
 # Joins with static tables, which the family of view trees takes too.
 WITH_STATIC = {"keyed"}
-TAKEN: dict[str, Iterable[str]] = {"aju": ALONG_KEYS, "view-tree": WITH_STATIC}
+TAKEN: dict[str, Iterable[str]] = {"aju": ALONG_KEYS, "view-tree": WITH_STATIC, "transitions": {"switched"}}
 CASES = [(name, algorithm) for name in QUERIES for algorithm in ALGORITHMS if name in TAKEN.get(algorithm, QUERIES)]
 
 CATALOG = parse_schema(
@@ -101,6 +103,10 @@ def programs_of(view: View) -> list[Program | None]:
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(("name", "algorithm"), CASES)
 def test_the_plan_that_is_explained_is_the_one_that_runs(name: str, algorithm: Any, threads: int) -> None:
+    if algorithm == "transitions" and threads > 1:
+        with pytest.raises(UnsupportedQueryError, match="threads=1"):
+            database(threads).explain(QUERIES[name], algorithm=algorithm)
+        return
     for statistics, deltas in ((None, True), (STATISTICS, True), (STATISTICS, False)):
         db = database(threads)
         before = db.explain(QUERIES[name], algorithm=algorithm, statistics=statistics)
@@ -139,7 +145,7 @@ def test_an_explanation_plans_once(monkeypatch: pytest.MonkeyPatch, name: str, a
     monkeypatch.setattr(bags, "decompose", cut)
     plan_query(query, Statistics(), True, algorithm)
     planned = choose.call_count, cut.call_count
-    searches = algorithm not in ("change-propagation", "aju")
+    searches = algorithm not in ("change-propagation", "aju", "transitions")
     assert (sum(planned) > 0) == searches, "what is counted is the planner's search"
     describe_query(query, Statistics(), True, algorithm=algorithm)
     assert (choose.call_count, cut.call_count) == (2 * planned[0], 2 * planned[1])

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from explanations import ALWAYS, EXAMPLE, SNOWFLAKE, STATIC
 
+from livejoin.families.outline import StatesOutline
+
 pytestmark = pytest.mark.nojit
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "explain.md"
@@ -27,7 +29,8 @@ def keys(value: Any, path: str = "") -> set[str]:
 
 def test_every_key_is_documented_and_every_documented_key_is_there() -> None:
     documented = set(re.findall(r"^\| `([\w.\[\]]+)` \|", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE))
-    whole = replace(EXAMPLE, plan=replace(EXAMPLE.plan, static=STATIC))
+    states = StatesOutline(10.0, {"A": 3.0, "B": None}, ("a",), 1 << 20)
+    whole = replace(EXAMPLE, plan=replace(EXAMPLE.plan, static=STATIC, states=states))
     found = {key for key in keys(whole.to_dict()) if "].guarantee" not in key}
     assert found == documented
 

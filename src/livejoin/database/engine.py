@@ -44,6 +44,7 @@ from livejoin.plan import Explanation, describe_query
 from livejoin.plan.explain.describe_spread import with_cells
 from livejoin.plan.explain.graph import GraphExplanation
 from livejoin.plan.explain.not_null import with_not_null
+from livejoin.plan.query_plan import refuse_cells
 from livejoin.schema import Retain, Table
 from livejoin.search.algorithm import Algorithm
 from livejoin.sql import (
@@ -302,8 +303,11 @@ class Database:
                 plain values for `livejoin.search.statistics.given`, as ``{"G": {"changes": 10, "rows": 1000}}``. Sizes
                 and distinct keys that are not given are those of the rows that are there.
             algorithm: What maintains the joins: ``crown``, ``dyn`` (Dynamic Yannakakis), ``change-propagation``
-                (materialised binary joins), ``aju`` (rows linked along primary keys; for foreign-key joins alone), or
-                ``auto`` for the planner's choice. All give the same answers; `View.stats` shows what they cost.
+                (materialised binary joins), ``aju`` (rows linked along primary keys; for foreign-key joins alone),
+                ``view-tree`` (static tables joined once; where a change then costs O(1), alone), ``transitions`` (a
+                state is the set of dynamic rows that matter, and a change a step to another one; where static tables
+                decide which these are, alone; threads=1), or ``auto`` for the planner's choice, which never is
+                ``transitions``. All give the same answers; `View.stats` shows what they cost.
             adaptive: Whether the view may move to another join tree between two commits, when the changes of the tables
                 have come to be others than its tree was chosen for and the move, linear in the base rows, pays. Over
                 empty tables the tree is so chosen from the first changes. Deltas stay as they are; ``stats()["moves"]``
@@ -414,6 +418,8 @@ class Database:
         check_algorithm(algorithm)
         check_switch(deltas, "deltas")
         check_switch(allow_product, "allow_product")
+        if cells is not None:
+            refuse_cells(algorithm, cells, f"cells={cells} is asked for")
         if log is not None:
             log = check_changes(log, "{'G': changes}")
         query = self._contents.bind(sql, allow_product)

@@ -348,11 +348,12 @@ class View:
             ``state_bytes`` (in use) and ``capacity_bytes`` (allocated), ``rows`` of the result (a float beyond 64
             bits), ``atom_rows`` in the state, ``height`` of the tree (number of joins in a chain of them, 0 without a
             join), ``cells`` that the joins are split into; since the view was created: ``commits``, ``changes`` of base
-            rows, ``delta_rows``, ``propagated`` (rows that entered or left a semi-join view), ``stopped`` (those at
-            which propagation stopped), ``touched`` (counters and annotations that P-UPDATE changed), ``probes``
-            (look-ups of keys), ``lambda_observed`` (``touched`` a change, which the enclosureness of the change
-            sequence bounds but for a constant: CROWN, Theorem 6.6; on a tree where an atom below another one has two
-            children it is the enclosureness with crossing lifespans that does, docs/decisions/0007), ``seconds`` in the
+            rows, ``delta_rows``, ``propagated`` (rows that entered or left a semi-join view; of a transition system
+            the steps that were made), ``stopped`` (those at which propagation stopped; the steps that were looked up),
+            ``touched`` (counters and annotations that P-UPDATE changed), ``probes`` (look-ups of keys),
+            ``lambda_observed`` (``touched`` a change, which the enclosureness of the change sequence bounds but for a
+            constant: CROWN, Theorem 6.6; on a tree where an atom below another one has two children it is the
+            enclosureness with crossing lifespans that does, docs/decisions/0007), ``seconds`` in the
             kernels and ``moves`` to another join tree.
         """
         counters = dict.fromkeys(("propagated", "stopped", "touched", "probes"), 0)

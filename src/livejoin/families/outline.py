@@ -128,6 +128,30 @@ class EdgeOutline:
 
 
 @dataclass(frozen=True)
+class StatesOutline:
+    """What the states of a transition system are made of, as far as that is known before it is made.
+
+    Args:
+        joined: Rows that the static tables are joined to; None if that is not known.
+        matter: For each dynamic atom, by its alias, its rows that matter, without the variables that are shared; None
+            if that is not known.
+        shared: The variables that have a state for each of their values.
+        most_bytes: Bytes that states and transitions take at most.
+    """
+
+    joined: float | None
+    matter: Mapping[str, float | None]
+    shared: tuple[str, ...]
+    most_bytes: int
+
+    @property
+    def rows(self) -> float | None:
+        """Rows that matter of all dynamic atoms: there are two to this power states."""
+        known = [rows for rows in self.matter.values() if rows is not None]
+        return sum(known) if len(known) == len(self.matter) else None
+
+
+@dataclass(frozen=True)
 class PlanOutline:
     """A plan to be drawn: a rooted tree, several for view trees, an acyclic graph with one root for foreign keys.
 
@@ -138,6 +162,7 @@ class PlanOutline:
         edges: From parents to children.
         height: Largest number of atoms (or bags, or views) from a leaf to a root.
         static: What is made of static tables before changes come; None if the plan does not rest on that.
+        states: What its states are made of; None if it has none.
     """
 
     kind: str
@@ -146,6 +171,7 @@ class PlanOutline:
     edges: tuple[EdgeOutline, ...]
     height: int
     static: StaticOutline | None = None
+    states: StatesOutline | None = None
 
     def children(self, node: int) -> tuple[int, ...]:
         """Children of a node."""

@@ -16,6 +16,7 @@ from livejoin.families.crown.family import Crown
 from livejoin.families.dyn.family import Dyn
 from livejoin.families.family import Candidate, Candidates, Family
 from livejoin.families.foreign_keys.family import ForeignKeys
+from livejoin.families.transitions.family import Transitions
 from livejoin.families.view_trees.family import ViewTrees
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.statistics import Statistics
@@ -29,6 +30,7 @@ FAMILIES: tuple[Family, ...] = (
     ForeignKeys(),
     ViewTrees(Crown(), "auto"),
     ViewTrees(Crown(), "view-tree"),
+    Transitions(),
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from livejoin.errors import UnsupportedQueryError
 from livejoin.families.cells.partition import Partition, partition, rows_variable
 from livejoin.families.derived import DerivedTable, RowProgram
 from livejoin.families.family import Candidate
@@ -61,6 +62,7 @@ def plan_with_reasons(
         algorithm: What maintains the joins.
         threads: Cells that each join is split into where it can be.
     """
+    refuse_cells(algorithm, threads, f"the database has threads={threads}")
     found: dict[ConjunctiveQuery, tuple[Ranked, ...]] = {}
 
     def chosen(join: ConjunctiveQuery) -> Candidate:
@@ -105,6 +107,25 @@ def plan_join(
     assert not plan.derived, "a program's query is free-connex, for which no plan keeps relations of its own"
     program = plan.compile(live)
     return replace(leaf, physical=program, partition=_split(program, statistics, threads))
+
+
+def refuse_cells(algorithm: Algorithm, cells: int, asked: str) -> None:
+    """Refuse what is kept in one piece where joins are split into cells.
+
+    Args:
+        algorithm: What maintains the joins.
+        cells: How many cells there are.
+        asked: What asks for them, as a clause.
+
+    Raises:
+        UnsupportedQueryError: It is.
+    """
+    if algorithm == "transitions" and cells > 1:
+        msg = (
+            f"algorithm='transitions' is not split into cells, and {asked}: a state is a set of rows of all cells; "
+            "keep the view in a database with threads=1, or take algorithm='auto'"
+        )
+        raise UnsupportedQueryError(msg, clause="FROM")
 
 
 def _split(plan: Program, statistics: Statistics, threads: int) -> Partition | None:

@@ -11,7 +11,7 @@ cyclic queries               `decompose`; `fractional_edge_cover`, `agm_bound`; 
 rows to cells (HyperCube)    `integer_shares`, `divided`, `hot_product`
 foreign keys                 `foreign_key_graph`, `foreign_key_acyclic`, `assertion_keys`, `auxiliary_attributes`
 static and dynamic tables    `static_dynamic`, `well_behaved`, `linear_tree`, `static_bags`, `least_width_order`,
-                             `rewrite`; `order_violations`, `rewriting_violations`
+                             `rewrite`, `transition_system`; `order_violations`, `rewriting_violations`
 change logs                  `lifespans`, `enclosureness`, `tree_enclosureness`, `first_in_first_out`, ...
 change logs made to order    `enclosing_sequence`, `enclosing_sequence_for`
 ===========================  ===================================================================================
@@ -81,6 +81,7 @@ from livejoin.theory.static.safe_rewriting import enumeration_views, rewriting_v
 from livejoin.theory.static.static_bags import StaticBag, StaticBags, static_bags
 from livejoin.theory.static.static_dynamic import StaticDynamic, Tractability, static_dynamic
 from livejoin.theory.static.static_parts import construct_order
+from livejoin.theory.static.transition_system import NoTransitionSystem, TransitionSystem, transition_system
 from livejoin.theory.static.variable_order import (
     OrderNode,
     VariableOrder,
@@ -137,6 +138,7 @@ __all__ = [
     "LeastWidth",
     "Lifespans",
     "MissingPath",
+    "NoTransitionSystem",
     "Node",
     "OrderNode",
     "Reference",
@@ -152,6 +154,7 @@ __all__ = [
     "StaticBags",
     "StaticDynamic",
     "Tractability",
+    "TransitionSystem",
     "TreeIterator",
     "TreeSearch",
     "UnconstrainedPair",
@@ -218,6 +221,7 @@ __all__ = [
     "static_bags",
     "static_dynamic",
     "to_join_tree",
+    "transition_system",
     "tree_enclosureness",
     "unconstrained_pairs",
     "variable_order",

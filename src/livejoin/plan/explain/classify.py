@@ -141,7 +141,10 @@ def _well_behaved(found: StaticDynamic, names: Sequence[str]) -> Property:
     shared = f"share only {listed(sorted(path.shared))}" if path.shared else "share no variable"
     more = ""
     if found.tractability is Tractability.EXPONENTIAL:
-        more = f"; class C_exp, of interest in theory only: loading {found.preprocessing}"
+        more = (
+            f"; class C_exp, {found.preprocessing} states: algorithm='transitions' makes those that are met, and is "
+            "never taken by itself"
+        )
     text = (
         f"{listed(ends)} change or are returned and {shared}, which the path {' - '.join(path.variables)} avoids{more}"
     )

@@ -124,6 +124,12 @@ ENTRIES = (
         "Joins of the static tables that are made once, so that changes of the others look up one row (ICDT 2025).",
     ),
     Entry(
+        "transition system",
+        "transition-system",
+        "The result as a function of a state: the set of those rows of the changing tables that static tables let "
+        "matter. A change is a step to another state, which is looked up when it was made before (ICDT 2025).",
+    ),
+    Entry(
         "selected rows",
         "selected-rows",
         "The rows of one table, or of one nested query, that a condition is true for. There is no join: a row that "

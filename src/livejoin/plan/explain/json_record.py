@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from livejoin.plan.explain.glossary import verdict, words
 
 if TYPE_CHECKING:
-    from livejoin.families.outline import PlanOutline, StaticOutline
+    from livejoin.families.outline import PlanOutline, StatesOutline, StaticOutline
     from livejoin.plan.dispatch import Dispatch
     from livejoin.plan.explain.explanation import CellsOutline, Explanation, LogOutline, TableOutline
     from livejoin.plan.stages import SpreadOutline
@@ -150,6 +150,7 @@ def _plan(plan: PlanOutline) -> Record:
             for edge in plan.edges
         ],
         "static": None if plan.static is None else _static(plan.static),
+        "states": None if plan.states is None else _states(plan.states),
     }
 
 
@@ -160,6 +161,16 @@ def _static(static: StaticOutline) -> Record:
         "width": static.width,
         "bags": [{"title": bag.title, "expected": _number(bag.expected), "rows": bag.rows} for bag in static.bags],
         "limit": static.limit,
+    }
+
+
+def _states(states: StatesOutline) -> Record:
+    return {
+        "joined": _number(states.joined),
+        "matter": [{"alias": alias, "rows": _number(rows)} for alias, rows in states.matter.items()],
+        "rows": _number(states.rows),
+        "shared": list(states.shared),
+        "most_bytes": states.most_bytes,
     }
 
 

@@ -14,7 +14,7 @@ from livejoin.plan.draw.drawing import commas
 from livejoin.plan.explain.glossary import PLACE, verdict, words
 
 if TYPE_CHECKING:
-    from livejoin.families.outline import BagOutline, NodeOutline, PlanOutline, StaticOutline
+    from livejoin.families.outline import BagOutline, NodeOutline, PlanOutline, StatesOutline, StaticOutline
     from livejoin.plan.explain.explanation import (
         Alternative,
         Explanation,
@@ -68,6 +68,8 @@ def _summary(explanation: Explanation, width: int) -> Iterator[str]:
     if explanation.plan.static is not None:
         for position, line in enumerate(static_lines(explanation.plan.static)):
             yield from _field("" if position else "static", line, width)
+    if explanation.plan.states is not None:
+        yield from _field("states", _states(explanation.plan.states), width)
     yield from _field("update", promise.update, width)
     yield from _field("results", promise.delay + ("" if explanation.deltas else "; no deltas (deltas=False)"), width)
     yield from _field("space", promise.space, width)
@@ -100,6 +102,18 @@ def _bag_rows(bag: BagOutline) -> str:
     if bag.rows is None:
         return expected or "how many rows is not known before the tables have some"
     return f"{bag.rows:,} rows" + (f" ({expected})" if expected else "")
+
+
+def _states(states: StatesOutline) -> str:
+    """What the states are made of, how many there are at most, and how many of them are kept."""
+    rows = "a number that is not known" if states.rows is None else f"about {states.rows:,.0f}"
+    of = ", ".join(f"{alias} {rows:,.0f}" for alias, rows in states.matter.items() if rows is not None)
+    most = "" if states.rows is None else f", so that there are at most 2^{states.rows:.0f} states"
+    each = f" for each ({', '.join(states.shared)})" if states.shared else ""
+    return (
+        f"sets of the rows that matter{each}: {rows}{f' ({of})' if of else ''}{most}; those that are met are kept, up "
+        f"to {states.most_bytes >> 20} MB or a quarter of memory_limit"
+    )
 
 
 def _spread(spread: SpreadOutline, width: int) -> Iterator[str]:

@@ -12,7 +12,7 @@ set semantics), for a database of size N:
   query is in C_lin.
 - C_exp: well-behaved, or every variable of a dynamic atom is also in a static atom. Preprocessing 2^O(N^p) for the
   fractional edge cover number p of the static atoms (theorem 5): a transition system with a state for every set of
-  dynamic rows that can matter. Of interest in theory only.
+  dynamic rows that can matter (`livejoin.theory.static.transition_system`).
 
 Outside of C_exp, the *reduced* dynamic sub-query decides some cases: it is the query without the static atoms and
 without all of their variables. If it is not q-hierarchical, then no algorithm makes the query tractable, unless the OMv
