@@ -34,6 +34,7 @@ from livejoin.checkpoint.recovery import Recovery, recovery_of
 from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.database import Database
 from livejoin.database.commit import Commit
+from livejoin.database.refreshing import apply_any
 from livejoin.database.refusals import Refusal, manner_for, refused_changes, without
 from livejoin.database.snapshots.tables import NO_LIMITS, Limits, check_limit, image_of_tables, size_of_tables
 from livejoin.database.transactions.staging import OnConflict
@@ -138,7 +139,7 @@ class Engine:
             return self.pending
         arrival, letters, skipped = settle(self.database, self.job, self.policy, read())
         on_conflict: OnConflict = "ignore" if self.policy.on_conflict == "skip" else "error"
-        if any(self.job.tables[name].primary_key for name in arrival.changes):
+        if any(self.job.tables[name].takes_place for name in arrival.changes):
             on_conflict = "update"
         batch = LoggedBatch(
             batch_id,
@@ -200,14 +201,14 @@ class Engine:
     def _commit(self, batch: LoggedBatch) -> Commit | None:
         try:
             try:
-                return self.database.apply(dict(batch.changes), on_conflict=batch.on_conflict)
+                return apply_any(self.database, batch.changes, batch.on_conflict)
             except (ChangeError, ExpressionError):
                 if self.policy.fails:
                     raise
             rest = self._without_refused(batch)
             self._withdraw(batch.batch_id)
             self._append(rest)
-            return self.database.apply(dict(rest.changes), on_conflict=rest.on_conflict) if rest.rows else None
+            return apply_any(self.database, rest.changes, rest.on_conflict) if rest.rows else None
         except LivejoinError:
             if self.pending is not None:
                 with suppress(LivejoinError):  # the reason is what counts, and the next start can take it back

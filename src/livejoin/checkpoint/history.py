@@ -27,6 +27,7 @@ from livejoin.checkpoint.log import Log
 from livejoin.checkpoint.snapshots import Snapshots
 from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.database import Database
+from livejoin.database.refreshing import apply_any
 from livejoin.database.snapshots import snapshot
 from livejoin.database.snapshots.tables import Limits, empty, image_of_tables, load_tables, of_image
 from livejoin.errors import LivejoinError, MemoryLimitError, StateError, StorageError
@@ -249,7 +250,7 @@ class History:
                 msg = f"batch {batch.batch_id} was brought to version {batch.version}, and here is {database.version}"
                 raise StateError(msg)
             if batch.rows:
-                database.apply(dict(batch.changes), on_conflict=batch.on_conflict)
+                apply_any(database, batch.changes, batch.on_conflict)
         except MemoryLimitError:
             raise
         except LivejoinError as error:

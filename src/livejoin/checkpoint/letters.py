@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 
 from livejoin.checkpoint.batch import REASON, Arrival
 from livejoin.checkpoint.job import Job
+from livejoin.checkpoint.leaving import leaving
 from livejoin.checkpoint.policy import Policy
-from livejoin.checkpoint.settled import settled
+from livejoin.checkpoint.settled import Settled, settled
 from livejoin.database import Database
 from livejoin.database.refusals import Refusal
 from livejoin.errors import ChangeValueError
+from livejoin.schema import Table
 
 
 def settle(database: Database, job: Job, policy: Policy, arrival: Arrival) -> tuple[Arrival, dict[str, pa.Table], int]:
@@ -22,13 +26,24 @@ def settle(database: Database, job: Job, policy: Policy, arrival: Arrival) -> tu
         ChangeValueError: A text is no value of its column, and that ends the stream.
         StateError: A row lacks a value that nobody has.
     """
-    found = {name: settled(database, job.tables[name], rows) for name, rows in arrival.changes.items()}
+    found = {name: _settled(database, job.tables[name], rows) for name, rows in arrival.changes.items()}
     refused = [refusal for one in found.values() for refusal in one.refused]
     if refused and (policy.on_bad_rows == "fail" or len(refused) > policy.most):
         raise ChangeValueError(refused[0].reason, refused[0].table)
     changes = {name: one.changes for name, one in found.items() if one.changes.num_rows}
     posted = [refusal for refusal in refused if policy.of(refusal) == "dead_letter"]
     return Arrival(changes, arrival.time), letters_of(arrival.changes, posted), len(refused) - len(posted)
+
+
+def _settled(database: Database, table: Table, rows: pa.Table) -> Settled:
+    """As `settled`, without the changes that an append-only table does not take."""
+    gone = leaving(table, rows)
+    if not gone:
+        return settled(database, table, rows)
+    here = np.setdiff1d(np.arange(rows.num_rows), [one.row for one in gone])
+    rest = settled(database, table, rows.take(pa.array(here)))
+    moved = (replace(one, row=int(here[one.row])) for one in rest.refused)
+    return Settled(rest.changes, (*gone, *moved))
 
 
 def letters_of(changes: Mapping[str, pa.Table], posted: Iterable[Refusal]) -> dict[str, pa.Table]:

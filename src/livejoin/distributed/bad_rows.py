@@ -26,6 +26,7 @@ import pyarrow as pa
 
 from livejoin.changes import read_changes
 from livejoin.checkpoint.batch import REASON, LoggedBatch, encoded
+from livejoin.checkpoint.leaving import leaving
 from livejoin.checkpoint.settled import to_settle, truncations
 from livejoin.distributed.declaration import Plan
 from livejoin.distributed.files import batches_of, write_delta, write_file
@@ -182,11 +183,14 @@ def to_send(table: Table, changes: pa.Table) -> pa.Table:
     """Changes as they are sent, before rows go where their values say.
 
     Raises:
-        ChangeValueError: A row lacks a value, or has NULL where its table takes none.
+        ChangeValueError: A row lacks a value, or has NULL where its table takes none, or would leave a table that is
+            append-only.
         StateError: As `livejoin.checkpoint.settled.to_settle`.
 
     Cost: O(columns) where nothing is lacking.
     """
+    if gone := leaving(table, changes):
+        raise ChangeValueError(gone[0].reason, table.name)
     found = to_settle(table, changes)
     if found.refused:
         raise ChangeValueError(found.refused[0].reason, table.name)
@@ -295,7 +299,8 @@ def _check_number(refused: Sized, task: Task, error: LivejoinError) -> None:
 
 def _refused_values(table: Table, changes: pa.Table, task: Task) -> list[tuple[int, str]]:
     """The changes with values that columns do not take, each with the reason."""
-    found = [(one.row, one.reason) for one in to_settle(table, changes).refused]
+    known = {one.row: one.reason for one in (*to_settle(table, changes).refused, *leaving(table, changes))}
+    found = sorted(known.items())
     if found:
         _check_number(found, task, ChangeValueError(found[-1][1], table.name))
     left = np.setdiff1d(np.flatnonzero(~truncations(changes)), [row for row, _ in found])
@@ -324,7 +329,7 @@ def _rows(changes: pa.Table) -> pa.Table:
 
 def _read(table: Table, changes: pa.Table) -> None:
     """Read changes as a cell does."""
-    read_changes(table, changes, by_key="always" if table.primary_key else "given")
+    read_changes(table, changes, by_key="always" if table.takes_place else "given")
 
 
 def _changes(task: Task, kept: Kept) -> Mapping[str, pa.Table]:

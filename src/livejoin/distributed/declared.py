@@ -101,11 +101,11 @@ class Declared:
         self.job = merged(old.job, self.job, rows, self._path.parent)
         changes = view_changes(old.job, self.job)
         are_same = changes == ViewChanges() and dict(old.job.tables) == dict(self.job.tables)
-        if are_same and old.cells == self.cells and not anew:
+        if are_same and old.cells == self.cells and old.trusts and not anew:
             self.job = replace(self.job, views=old.job.views)
             self._declaration = Declaration(self.job, self.cells, old.dispatches)
             return
-        bound = bound_of(old.job)
+        bound = old.bound
         self.before = Before(old.job, bound, old.plan(bound, self._limits), changes)
 
     @property

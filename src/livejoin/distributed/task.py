@@ -22,6 +22,7 @@ from livejoin.checkpoint.batch import LoggedBatch, encoded
 from livejoin.checkpoint.policy import FAIL, Policy
 from livejoin.database import Database
 from livejoin.database.of_stage import tables_of
+from livejoin.database.refreshing import apply_any
 from livejoin.database.snapshots import snapshot
 from livejoin.database.snapshots.carried import Marks, bring, mark, occurrences, rows_with_dead
 from livejoin.database.snapshots.tables import NO_LIMITS, Limits, image_of_tables, load_tables, size_of_tables
@@ -362,7 +363,7 @@ def held_tables(folder: Path, stage: Stage, held: Held, limits: Limits) -> Datab
         for batch in batches_of(folder, file, size):
             if batch.changes:
                 by_key = not stage.by_key.isdisjoint(batch.changes)
-                database.apply(dict(batch.changes), on_conflict="update" if by_key else "error")
+                apply_any(database, batch.changes, "update" if by_key else "error")
     return database
 
 

@@ -120,7 +120,7 @@ def table_now(source: FileSource) -> str:
     """
     row = ", ".join(_quoted(column.name) for column in source.table.columns)
     rows = _reader(source)
-    if source.table.primary_key:
+    if source.table.takes_place:
         return _last_of_keys(source, row, rows)
     if source.feed == "debezium":
         images = [("after", "op IN ('c', 'r', 'u')", "1"), ("before", "op IN ('u', 'd')", "-1")]

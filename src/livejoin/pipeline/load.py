@@ -269,6 +269,7 @@ def _source(name: str, table: TableSource, parsed: PipelineFile, folder: Path) -
         sequence_by=table.sequence_by,
         tombstones=table.tombstones,
         retain=table.retain,
+        append_only=table.append_only,
     )
     if declared.static and carried:
         msg = f"a static table has no changes that {', '.join(carried.values())} could order; leave it out"

@@ -81,6 +81,7 @@ class TableSource(_Strict):
         retain: ``used`` lets only the columns be kept that a view or a key uses: rows that differ in others alone are
             equal, also where one is deleted.
         static: The table is read whole at the first start, before the views are made, and does not change.
+        append_only: Rows come to the table and none leaves: deletions and updates are bad rows (``run.on_bad_rows``).
         arrival: ``by-time``: files arrive in the order of their modification times, as always in Spark. ``by-name``: in
             the order of their names; for that they are copied below the checkpoint first.
     """
@@ -97,6 +98,7 @@ class TableSource(_Strict):
     tombstones: NonNegativeInt | None = None
     retain: Literal["all", "used"] = "all"
     static: bool = False
+    append_only: bool = False
     arrival: Literal["by-time", "by-name"] = "by-time"
 
     @model_validator(mode="after")
@@ -109,6 +111,9 @@ class TableSource(_Strict):
             raise ValueError(msg)
         if self.apply_as_deletes is not None and self.feed != "upsert":
             msg = f"apply_as_deletes belongs to feed 'upsert', not to {self.feed!r}"
+            raise ValueError(msg)
+        if self.append_only and self.feed == "upsert":
+            msg = "append_only and feed 'upsert': an upsert takes the place of a row; leave one of the two out"
             raise ValueError(msg)
         if self.static and self.feed != "append":
             msg = f"a static table has rows, which is feed 'append', and no changes, as {self.feed!r} has them"
@@ -126,6 +131,7 @@ class ServerTable(_Strict):
         window_rows: The table keeps this many rows.
         window_range: A column of times and a range, as ``"at 1 HOUR"``.
         retain: As of tables from files.
+        append_only: As of tables from files; of a table without a key, as the changes of others go by it.
     """
 
     server: str
@@ -134,6 +140,7 @@ class ServerTable(_Strict):
     window_rows: PositiveInt | None = None
     window_range: Annotated[str | None, AfterValidator(_range)] = None
     retain: Literal["all", "used"] = "all"
+    append_only: bool = False
 
 
 class DeltaTableSource(_Strict):
@@ -146,6 +153,7 @@ class DeltaTableSource(_Strict):
         window_rows: As of tables from files.
         window_range: As of tables from files.
         retain: As of tables from files.
+        append_only: As of tables from files.
     """
 
     format: Literal["delta"]
@@ -154,6 +162,7 @@ class DeltaTableSource(_Strict):
     window_rows: PositiveInt | None = None
     window_range: Annotated[str | None, AfterValidator(_range)] = None
     retain: Literal["all", "used"] = "all"
+    append_only: bool = False
 
 
 class KafkaTableSource(_Strict):
@@ -173,6 +182,7 @@ class KafkaTableSource(_Strict):
         window_rows: As of tables from files.
         window_range: As of tables from files.
         retain: As of tables from files.
+        append_only: As of tables from files.
     """
 
     format: Literal["kafka"]
@@ -187,6 +197,7 @@ class KafkaTableSource(_Strict):
     window_rows: PositiveInt | None = None
     window_range: Annotated[str | None, AfterValidator(_range)] = None
     retain: Literal["all", "used"] = "all"
+    append_only: bool = False
 
 
 class PostgresServer(_Strict):

@@ -54,6 +54,7 @@ def maintain(
     tombstones: Mapping[str, int] | None = None,
     retain: Mapping[str, Retain] | None = None,
     static: Collection[str] = (),
+    append_only: Collection[str] = (),
     sink: Literal["parquet"] | SinkFunction | Sink = "parquet",
     path: str | Path | None = None,
     checkpoint: str | Path | None = None,
@@ -121,6 +122,9 @@ def maintain(
             ever, or are found by a key, are sent so in any case.
         static: The names of tables that do not change: their frames are no streams, and are read whole at the first
             start, before the views, whose plans may rest on that. They have no deltas and take no part in batches.
+        append_only: The names of tables to which rows come and from which none leaves, as ``["events"]``; plans rest on
+            that. A deletion or an update in the stream is a bad row (``on_bad_rows``), a second row with a key a
+            conflict (``on_conflict``). Upserts, ``sequence_by`` and windows cannot stand beside it.
         sink: ``"parquet"`` writes the delta of each batch to ``<path>/<view>/part-<batch>.parquet``: the view's
             columns, ``_change_type``, ``_commit_version`` and ``_commit_timestamp``. A function gets the view's name,
             the delta as a DataFrame and the batch's number, as in ``foreachBatch``, where the delta is not empty.
@@ -198,6 +202,7 @@ def maintain(
         tombstones=tombstones or {},
         retain=retain or {},
         static=static,
+        append_only=append_only,
     )
     declared = options.declared(tables)
     run = RunOptions(
@@ -244,7 +249,11 @@ def start(
     _check_names(views, tables)
     plain = {name: frame.frame if isinstance(frame, StreamPart) else frame for name, frame in tables.items()}
     found = {name: table_of(name, frame, declared.get(name)) for name, frame in plain.items()}
-    append_only = {name for name, frame in plain.items() if _is_append_only(frame) and not found[name].has_window}
+    append_only = {
+        name
+        for name, frame in plain.items()
+        if found[name].append_only or (_is_append_only(frame) and not found[name].has_window)
+    }
     state = local_folder(checkpoint, "checkpoint")
     earlier = _earlier(tables, unread_columns(state / "spark", tables))
     job = job_of(found, views, append_only, options.keep == "all", options.allow_product, earlier)
