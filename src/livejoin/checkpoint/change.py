@@ -162,6 +162,8 @@ def _reasons(
             )
         elif not column.nullable:
             yield f"{named}: the new column {column.name!r} is NOT NULL, and the rows that are there have no value"
+    if old.static and not now.static:
+        yield f"{named} was static and is now a stream, which would bring its rows once more; give it another name"
     for what, was, is_now in zip(_PROPERTIES, _properties(old), _properties(now), strict=True):
         if was != is_now:
             yield f"{named}: {what} was {_shown(was)} and is now {_shown(is_now)}"

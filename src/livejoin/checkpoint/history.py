@@ -73,6 +73,9 @@ class History:
         rows_of: Gives the rows of a static table that was not there before, with the columns that are kept; None if no
             such table can come.
 
+    Attributes:
+        fresh: The static tables whose rows were read from their sources, since the checkpoint did not have them.
+
     Raises:
         StateError: Another process opened it at the same moment.
         StorageError: The disk refuses.
@@ -82,6 +85,7 @@ class History:
         self.folder = folder
         self._rows_of = rows_of
         self._is_owner = is_owner
+        self.fresh = set[str]()
         self.log = Log(folder / "log", is_owner)
         self.snapshots = Snapshots(folder / "snapshots")
 
@@ -169,6 +173,7 @@ class History:
                 if name not in static.names() and self._rows_of is not None:
                     whole = LoggedBatch(0, self.log.epoch, "", 0, None, "error", {table.name: self._rows_of(table)})
                     static.publish(name, encoded(whole))
+                    self.fresh.add(table.name)
                 return decoded(static.read(name)).changes[table.name]
         except (ValueError, KeyError, TypeError, FileNotFoundError, NotADirectoryError) as error:
             msg = (

@@ -31,7 +31,8 @@ from livejoin.distributed.exchange import first_of
 from livejoin.distributed.files import batches_of, bytes_of, write_delta, write_file, write_part
 from livejoin.distributed.load import joins
 from livejoin.distributed.manifest import Held
-from livejoin.distributed.refused import apply, attempt, bases_of, settle
+from livejoin.distributed.refused import apply, attempt, bases_of, of_base, settle
+from livejoin.distributed.static_rows import with_refreshed
 from livejoin.plan.stages import Everywhere, Stage, Staged
 
 LEAST_LOG = 1 << 20
@@ -68,6 +69,7 @@ class Task:
         recovery_seconds: How long a cell may take to apply the batches behind its snapshots again; None for no limit.
         is_trial: Whether it is only to be found out if the changes can be applied, without those that conflict.
         time: The time of the batch; None where it has none, or nobody knows it yet.
+        refreshed: The static tables of which all rows come with the batch, by their names in lower case.
         parquet: For each view whose parts are to be written as Parquet, if they are large, the columns of its delta
             with the time.
     """
@@ -82,6 +84,7 @@ class Task:
     recovery_seconds: float | None = None
     is_trial: bool = False
     time: datetime | None = None
+    refreshed: frozenset[str] = frozenset()
     parquet: Mapping[str, pa.Schema] = field(default_factory=dict)
 
     @property
@@ -187,7 +190,7 @@ class Cells:
         was_rebuilt = not was_warm and held != Held()
         if warm is None or not was_warm:
             warm = self._made(task, stage, cell, held)
-        changes = settle(warm.cell, warm.cell.changes(brought), self._bases[stage])
+        changes = self._changes(task, warm.cell, stage, brought)
         name = f"{task.batch_id:08d}-{stage}-{cell}-{uuid.uuid4().hex}"
         is_logged = bool(changes) or held == Held()
         with ThreadPoolExecutor(1) as disk:  # which is waited for while the changes are applied, if they all are
@@ -212,6 +215,14 @@ class Cells:
             late=sum(late for _, late in self._left_out(stage, warm.cell)),
         )
         return (self._with_refused(task, outcome, applied.refused) if applied.refused else outcome), told
+
+    def _changes(self, task: Task, cell: Cell, stage: int, brought: Brought) -> dict[str, pa.Table]:
+        """The changes of a cell's tables, as they are applied."""
+        changes = settle(cell, cell.changes(brought), self._bases[stage])
+        if not task.refreshed:
+            return changes
+        with of_base(self._bases[stage]):
+            return with_refreshed(cell, changes, task.refreshed)
 
     def _left_out(self, stage: int, cell: Cell) -> list[tuple[int, int]]:
         """How many changes of each base table that is at home in a cell were ignored, and late."""
@@ -246,7 +257,7 @@ class Cells:
         warm = self._warm.get(key)
         if warm is None or warm.state != held.state:
             warm = self._warm[key] = self._made(task, stage, cell, held)
-        changes = settle(warm.cell, warm.cell.changes(brought), self._bases[stage])
+        changes = self._changes(task, warm.cell, stage, brought)
         return Outcome(stage, cell, held), attempt(warm.cell, changes, self._bases[stage])
 
     def _filled(
@@ -258,7 +269,8 @@ class Cells:
         for exchange in plan.exchanges:
             for table, _ in exchange.tables:
                 if table.name in changes:
-                    bring(database, table.name, changes[table.name])
+                    with of_base(self._bases[stage]):
+                        bring(database, table.name, changes[table.name])
                 if exchange.relation in fill.marks:
                     mark(database, table.name, fill.marks[exchange.relation])
         name = f"{task.batch_id:08d}-{stage}-{cell}-{uuid.uuid4().hex}.tables"

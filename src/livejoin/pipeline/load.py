@@ -211,6 +211,7 @@ def _run_options(run: RunSettings, folder: Path) -> RunOptions:
         cells=run.cells,
         reshard=run.reshard,
         keep_deltas=run.keep_deltas,
+        on_static_change=run.on_static_change,
     )
 
 

@@ -21,6 +21,7 @@ from pydantic import (
 
 from livejoin.checkpoint.initial import Initial
 from livejoin.checkpoint.policy import OnBad
+from livejoin.checkpoint.static_tables import OnStaticChange
 from livejoin.database.arguments import check_bytes
 from livejoin.errors import SchemaError
 from livejoin.spark.run_options import Keep, Mode
@@ -314,6 +315,7 @@ class RunSettings(_Strict):
         cells: How many cells.
         reshard: Whether it is chosen anew at this start which rows go to which cells.
         keep_deltas: Of how many batches before the newest one the deltas stay in the checkpoint for readers.
+        on_static_change: ``refresh`` or ``refuse``: what becomes of a static table that has other rows at a restart.
         check: At the end, compare with a recomputation in DuckDB.
         spark: Settings of the Spark session.
     """
@@ -335,6 +337,7 @@ class RunSettings(_Strict):
     cells: PositiveInt | None = None
     reshard: bool = False
     keep_deltas: NonNegativeInt = 0
+    on_static_change: OnStaticChange = "refresh"
     check: bool = False
     spark: dict[str, str] = {}
 

@@ -24,9 +24,10 @@ def owner(table: Table) -> ByColumns | None:
         table: The base table.
 
     Returns:
-        Nobody of a static table, whose keys are checked where its rows are read. Else where its rows go: with one key they are spread by it; with several keys, a window by rows, or a window and a
+        Where its rows go: with one key they are spread by it; with several keys, a window by rows, or a window and a
         key, where the order of the changes of all keys counts, one cell has them all. Nobody does where only the
-        newest time says what leaves, which every cell is told.
+        newest time says what leaves, which every cell is told, nor for a static table: its rows do not change, and
+        their keys are checked where they are read.
     """
     keys = [columns for columns in (table.primary_key, *table.unique) if columns]
     if table.static or (not keys and table.window_rows is None):

@@ -104,8 +104,7 @@ class DistributedBatches(BatchFunction):
             return
         started = time.perf_counter()
         before = self._declared.before
-        unfilled = [(table, self._static[table.name]) for table in self._declared.unfilled]
-        steps = SparkSteps(frame, self._declared, self._tables, unfilled, self._runs)
+        steps = SparkSteps(frame, self._declared, self._tables, self._static, self._runs)
         was_chosen = self._declared.is_chosen
         committed = commit(
             self._declared,

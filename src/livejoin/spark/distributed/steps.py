@@ -41,7 +41,8 @@ SCHEMA = (
     "cell INT, stage INT, place INT, sender STRING, number INT, data BINARY, file STRING, begin BIGINT, size BIGINT, "
     "is_tick BOOLEAN"
 )
-_ARRIVED = -1  # the cell of a row that is no part
+SAID = -1
+"""The cell of a row that is no part, and says something to the driver."""
 _FAILED = -2
 
 Done = tuple[Outcome, list[Part]] | LivejoinError
@@ -76,7 +77,7 @@ def packed(frame: DataFrame, packing: Packing, task: Task) -> tuple[list[Part], 
     """
     parts, seen = list[Part](), list[Arrived]()
     for part in collected_parts(frame.mapInArrow(packer(packing, task), SCHEMA)):
-        if part.cell == _ARRIVED:
+        if part.cell == SAID:
             seen.append(pickle.loads(part.data))
         else:
             parts.append(part)
@@ -124,9 +125,9 @@ def rows_of_parts(parts: Iterable[Part]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(dict(columns_of(parts)), schema=_FIELDS)
 
 
-def _said(what: object) -> Part:
+def said(what: object) -> Part:
     """A row that is no part, and says something to the driver."""
-    return Part(_ARRIVED, 0, 0, "", 0, pickle.dumps(what), "", 0, 0)
+    return Part(SAID, 0, 0, "", 0, pickle.dumps(what), "", 0, 0)
 
 
 def failed(error: LivejoinError) -> Part:
@@ -159,7 +160,7 @@ def packer(packing: Packing, task: Task) -> Callable[[Iterator[pa.RecordBatch]],
             except LivejoinError as error:
                 yield rows_of_parts([failed(error)])
                 return
-        yield rows_of_parts([*outbox.left(folder, batch_id), _said(Arrived(changes, time))])
+        yield rows_of_parts([*outbox.left(folder, batch_id), said(Arrived(changes, time))])
 
     return run
 
@@ -204,10 +205,10 @@ def kept(frame: DataFrame, tables: Sequence[Table], task: Task) -> list[Kept]:
                     changes.setdefault(table.name, []).append(found)
         whole = {name: pa.concat_tables(pieces) for name, pieces in changes.items()}
         try:
-            said = _said(keep(task, f"{context.partitionId():08d}", tables, whole, time))
+            answer = said(keep(task, f"{context.partitionId():08d}", tables, whole, time))
         except LivejoinError as error:
-            said = failed(error)
-        yield rows_of_parts([said])
+            answer = failed(error)
+        yield rows_of_parts([answer])
 
     return [pickle.loads(part.data) for part in collected_parts(frame.mapInArrow(run, SCHEMA))]
 
