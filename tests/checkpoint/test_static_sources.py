@@ -1,0 +1,155 @@
+"""Static tables whose source has other rows at a restart, and append-only tables, in a checkpoint of one process."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from streams import Stream, job
+
+from livejoin.checkpoint.job import Job
+from livejoin.checkpoint.policy import Policy
+from livejoin.checkpoint.static_tables import check_on_static_change
+from livejoin.errors import ChangeValueError, DuplicateKeyError, PipelineError, StateError
+from livejoin.schema import Table
+from strategies import EXAMPLES
+
+TABLES = {"G": "src BIGINT, dst BIGINT", "N": "k BIGINT PRIMARY KEY, name STRING", "K": "id BIGINT PRIMARY KEY, n INT"}
+VIEWS = {
+    "named": "SELECT name, dst FROM G JOIN N ON src = k",
+    "names": "SELECT name, COUNT(*) AS n FROM N GROUP BY name",
+    "keyed": "SELECT id, n FROM K",
+}
+JOB = job(TABLES, VIEWS, N={"static": True})
+FIRST = int(os.environ.get("LIVEJOIN_SEED", "0"))
+
+
+class Source:
+    """The rows of N, as they are now."""
+
+    def __init__(self) -> None:
+        self.rows: dict[int, str | None] = {1: "one", 2: "two"}
+        self.asked = 0
+
+    def read(self, table: Table) -> pa.Table:
+        self.asked += 1
+        lines = [pa.array(list(self.rows), pa.int64()), pa.array(list(self.rows.values()), pa.string())]
+        return pa.table(lines, names=table.names)
+
+
+def expected(source: Source, edges: list[tuple[int, int]], people: dict[int, int]) -> dict[str, Counter[Any]]:
+    named = Counter((source.rows[src], dst) for src, dst in edges if src in source.rows)
+    names = Counter(Counter(source.rows.values()).items())
+    return {"named": named, "names": names, "keyed": Counter(people.items())}
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + max(3, EXAMPLES // 5)))
+def test_what_differs_comes_with_the_first_batch(tmp_path: Path, seed: int) -> None:
+    """Also behind a batch that was taken and not done, of which some bring other rows themselves."""
+    dice, stream, source = random.Random(seed), Stream(tmp_path), Source()
+    edges, people = list[tuple[int, int]](), dict[int, int]()
+    for number in range(8):
+        engine = stream.open(JOB, rows_of=source.read)
+        new = [(dice.randrange(4), dice.randrange(9)) for _ in range(2)]
+        key = dice.randrange(3)
+        batch = stream.take(number, {"G": new, "K": [(key, number)]} if dice.random() < 0.7 else {"G": new})
+        people |= {key: number} if "K" in batch.changes else {}
+        edges += new
+        there = dict(source.rows)
+        if dice.random() < 0.5:  # it dies, and the source changes before the next start
+            if dice.random() < 0.5:
+                stream.deliver(number, batch)
+            if dice.random() < 0.7:
+                source.rows = {k: dice.choice(["a", "b", None]) for k in dice.sample(range(4), 3)}
+            engine = stream.open(JOB, rows_of=source.read)
+            batch = stream.take(number, {})
+        stream.deliver(number, batch)
+        engine.finish(number, stream.output)
+        now, source.rows = source.rows, there
+        for view, rows in expected(source, edges, people).items():
+            assert stream.held(view) == stream.sum(view) == rows, (number, view)
+        source.rows = now
+        if dice.random() < 0.3:
+            engine.snapshot()
+        if dice.random() < 0.5:
+            source.rows = {k: dice.choice(["a", "b", None]) for k in dice.sample(range(4), dice.randrange(4))}
+    stream.stop()
+
+
+def test_a_changed_source_is_refused_if_asked_for(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    stream, source = Stream(tmp_path), Source()
+    stream.open(JOB, rows_of=source.read, on_static_change="refuse")
+    stream.run(0, {"G": [(1, 7)]})
+    source.rows = dict(reversed(source.rows.items()))
+    assert not stream.open(JOB, rows_of=source.read, on_static_change="refuse").refreshed
+    assert source.asked == 2
+    source.rows |= {2: "zwei", 3: "drei"}
+    stream.stop()
+    with pytest.raises(StateError, match=r"static table 'N': .*\(2 came, 1 went\).*on_static_change='refresh'"):
+        stream.open(JOB, rows_of=source.read, on_static_change="refuse")
+    with caplog.at_level("INFO", "livejoin"):
+        engine = stream.open(JOB, rows_of=source.read)
+    assert "static table 'N': its source has other rows than the checkpoint (2 came, 1 went)" in caplog.text
+    stream.run(1, {"G": [(2, 8)]})
+    assert stream.sum("named") == Counter({("one", 7): 1, ("zwei", 8): 1})
+    assert not engine.refreshed
+    stream.stop()
+
+    def twice(table: Table) -> pa.Table:
+        return pa.concat_tables([source.read(table), source.read(table)])
+
+    with pytest.raises(DuplicateKeyError, match="table 'N'"):
+        stream.open(JOB, rows_of=twice)
+    with pytest.raises(StateError, match="table 'N' was static and is now a stream"):
+        stream.open(job(TABLES, VIEWS), rows_of=source.read)
+
+
+def test_a_stream_that_becomes_a_static_table(tmp_path: Path) -> None:
+    stream, source = Stream(tmp_path), Source()
+    stream.open(job(TABLES, VIEWS))
+    stream.run(0, {"G": [(1, 7)], "N": [(1, "eins"), (9, "neun")]})
+    stream.open(JOB, rows_of=source.read)
+    stream.run(1, {"G": [(2, 8)]})
+    assert stream.sum("named") == Counter({("one", 7): 1, ("two", 8): 1})
+
+
+def append_only() -> Job:
+    """A table with a key to which rows come, beside one whose rows are replaced."""
+    tables = {"E": "id BIGINT PRIMARY KEY, n BIGINT", "F": "n BIGINT", "K": TABLES["K"]}
+    views = {"v": "SELECT E.id, F.n FROM E JOIN F ON E.n = F.n", "keyed": VIEWS["keyed"]}
+    return job(tables, views, E={"append_only": True}, F={"append_only": True})
+
+
+def test_what_leaves_an_append_only_table_is_a_bad_row(tmp_path: Path) -> None:
+    stream = Stream(tmp_path)
+    engine = stream.open(append_only())
+    stream.run(0, {"E": [(1, 1), (2, 2)], "F": [(1,), (2,)], "K": [(1, 1)]})
+    kinds = ["insert", "update_preimage", "update_postimage", "upsert", "delete"]
+    changes = [(4, 1), (1, 1), (1, 2), (2, 3), (2, 2)]
+    for kind, change in list(zip(kinds, changes, strict=True))[1:]:
+        with pytest.raises(ChangeValueError, match=f"table 'E'.*is '{kind}', and the table is append_only"):
+            stream.take(1, {"E": [(*change, kind)]})
+    policy = Policy(on_conflict="skip", on_bad_rows="dead_letter")
+    engine = stream.open(append_only(), policy=policy)
+    came = [(*change, kind) for kind, change in zip(kinds, changes, strict=True)]
+    batch = stream.take(1, {"E": [*came, (1, 9, "insert")], "K": [(1, 5, "upsert")]})
+    assert batch.letters["E"].column("_change_type").to_pylist() == kinds[1:]
+    stream.deliver(1, batch)
+    assert engine.pending is not None and engine.pending.skipped == 1, "a second row with a key is a conflict"
+    engine.finish(1, stream.output)
+    assert stream.sum("v") == stream.held("v") == Counter({(1, 1): 1, (2, 2): 1, (4, 1): 1})
+    assert stream.sum("keyed") == Counter({(1, 5): 1})
+    stream.open(append_only())
+    assert stream.held("v") == stream.sum("v")
+
+
+def test_another_word() -> None:
+    with pytest.raises(
+        PipelineError, match=r"on_static_change='ignore' is unknown; allowed are 'refresh' and 'refuse'"
+    ):
+        check_on_static_change("ignore")
