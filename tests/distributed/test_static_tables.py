@@ -16,6 +16,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+import livejoin
 from driven_cells import LocalSteps, Memories
 from livejoin.checkpoint.job import Job, job_of
 from livejoin.checkpoint.policy import FAIL, Policy
@@ -25,6 +26,9 @@ from livejoin.distributed import declaration as declarations
 from livejoin.distributed.driver import Committed, commit, read_delta, read_letters
 from livejoin.distributed.static_rows import digest
 from livejoin.errors import ChangeValueError, StateError
+from livejoin.plan.dispatch import choose, sampled
+from livejoin.plan.dispatch.choose import WHOLE
+from livejoin.plan.stages import outline, stages
 from livejoin.sql import parse_columns
 from oracle import signed_multiset, without_zeros
 from scenario import Row
@@ -200,6 +204,25 @@ def test_stages_of_static_tables(tmp_path: Path) -> None:
     came = {exchange.relation: exchange.tables[0][0] for exchange in stage.exchanges}
     assert came["p"].static and came["p"].primary_key and came["s"].static and came["e"].append_only
     assert streams.declared.plan.staged.views["sold"] in {one.relation for one in stage.shown}
+
+
+@pytest.mark.parametrize("rows", [WHOLE, WHOLE + 1])
+def test_where_small_static_tables_go(rows: int) -> None:
+    """To all cells, if that lets each change go to one; a large one is spread, and the changes go to several."""
+    bound = livejoin.Database()
+    for name, static in (("R", False), ("S", True), ("T", True)):
+        bound.create_table(name, "a INT, b INT", static=static)
+    sql = "SELECT R.a FROM R JOIN S ON R.b = S.a JOIN T ON S.b = T.a"
+    (query,) = bound.create_view("v", sql)._query.joins
+    tables = [atom.table for atom in query.atoms]
+    samples = {one.name: sampled(one, one.arrow.empty_table(), total=rows if one.static else 1000) for one in tables}
+    found = choose(query, samples, 8)
+    (grid,) = found.grids
+    assert (set(grid.shares) <= {*query.atoms[0].variables}) == (rows == WHOLE)
+    staged = stages({"v": bound.views["v"]._query}, lambda _: found)
+    text = "\n".join(outline(staged, 8).lines())
+    assert "R as R by HyperCube; S as S by HyperCube, once; T as T by HyperCube, once" in text
+    assert "static tables are S, T: each cell joins its own rows of them once" in text
 
 
 def test_a_change_that_is_refused(tmp_path: Path) -> None:

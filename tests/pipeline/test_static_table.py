@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from livejoin.checkpoint import read_checkpoint
-from livejoin.errors import PipelineError
+from livejoin.errors import PipelineError, StateError
 from livejoin.pipeline import check, load, run
 
 FILE = """
@@ -22,6 +22,7 @@ static = true
 schema = "region INT, amount BIGINT"
 format = "csv"
 path = "sales"
+append_only = true
 
 [views.totals]
 sql = "SELECT r.name, SUM(s.amount) AS total FROM sales s JOIN regions r ON r.id = s.region GROUP BY r.name"
@@ -50,6 +51,15 @@ def test_a_static_table_is_read_once(spark: SparkSession, tmp_path: Path) -> Non
     assert database.tables["regions"].static
     held = database.views["totals"].to_arrow().to_pylist()
     assert sorted((row["name"], row["total"]) for row in held) == [("north", 11), ("south", 7)]
+    (tmp_path / "regions.csv").write_text("1,north\n2,south\n3,west\n")
+    (tmp_path / "p.toml").write_text(f'{FILE}on_static_change = "refuse"\n')
+    with pytest.raises(StateError, match=r"static table 'regions': .*1 came, 0 went"):
+        run(load(tmp_path / "p.toml"), lambda _: None, lambda: None)
+    (tmp_path / "p.toml").write_text(f'{FILE}on_static_change = "refresh"\n')
+    (tmp_path / "sales" / "2.csv").write_text("1,1\n")
+    pipeline = load(tmp_path / "p.toml")
+    run(pipeline, lambda _: None, lambda: None)
+    assert all(result.identical for result in check(pipeline))
 
 
 @pytest.mark.parametrize(
@@ -62,6 +72,18 @@ def test_a_static_table_is_read_once(spark: SparkSession, tmp_path: Path) -> Non
             "tables.regions.schema: a static table has no changes",
         ),
         ("static = true", "static = true\nwindow_rows = 5", "tables.regions.schema: .* static and has window_rows"),
+        ("static = true", "static = true\nappend_only = true", "tables.regions.schema: .* append_only and static"),
+        (
+            "append_only = true",
+            "append_only = true\nwindow_rows = 5",
+            "tables.sales.schema: .* and a window",
+        ),
+        ("append_only = true", 'append_only = true\nfeed = "upsert"', "tables.sales: append_only and feed 'upsert'"),
+        (
+            'checkpoint = "',
+            'on_static_change = "ignore"\ncheckpoint = "',
+            "run.on_static_change: .*'refresh'",
+        ),
     ],
 )
 def test_what_a_static_table_cannot_be(tmp_path: Path, old: str, new: str, says: str) -> None:
