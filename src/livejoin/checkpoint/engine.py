@@ -335,7 +335,7 @@ def open_engine(
                 found.database = history.moved(found.database, job, limits)
         _adopt(history, found, job)
         refreshed: dict[str, pa.Table] = {}
-        if rows_of is not None and before is not None:
+        if rows_of is not None:
             pending = {} if found.pending is None else found.pending.changes
             refreshed = changed_static(found.database, job, pending, rows_of, history.fresh, on_static_change)
         began = time.perf_counter()

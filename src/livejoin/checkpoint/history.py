@@ -145,32 +145,38 @@ class History:
     def _begun(self, job: Job, limits: Limits) -> Database:
         """The tables of a job before its first batch: empty, but for static ones."""
         database = of_image(empty(job.tables.values()), limits)
-        self._fill(database, job.tables.values())
+        self._fill(database, job.tables.values(), job)
         return database
 
     def moved(self, database: Database, job: Job, limits: Limits) -> Database:
         """The tables of another job, see `livejoin.checkpoint.change.moved`; static ones that are new are filled."""
         before = set(database.tables)
         database = moved(database, job, limits)
-        self._fill(database, [table for name, table in job.tables.items() if name not in before])
+        self._fill(database, [table for name, table in job.tables.items() if name not in before], job)
         return database
 
-    def _fill(self, database: Database, tables: Iterable[Table]) -> None:
+    def _fill(self, database: Database, tables: Iterable[Table], job: Job) -> None:
         """Bring the rows of static tables as one commit. They are kept beside the log, which is told of no such batch.
 
         Raises:
             StateError: They are missing or damaged.
         """
-        rows = {table.name: self._static(table) for table in tables if table.static}
+        rows = {table.name: self._static(table, job) for table in tables if table.static}
         if rows:
             database.apply(dict(rows))
 
-    def _static(self, table: Table) -> pa.Table:
-        """The rows of a static table, as they were when it was there first."""
-        folder, name = self.folder / "static", f"{quote(table.name, safe='')}.batch"
+    def _static(self, table: Table, job: Job) -> pa.Table:
+        """The rows of a static table, as they were when it came with a job; it may have come before, and gone."""
+        folder, before = self.folder / "static", f"{quote(table.name, safe='')}.batch"
+        name = f"{quote(table.name, safe='')}-{job.digest}.batch"
         try:
             with Folder.made(folder) if self._rows_of is not None else Folder.at(folder) as static:
-                if name not in static.names() and self._rows_of is not None:
+                there = static.names()
+                if name not in there and before in there:  # of a version that had one file a table
+                    found = decoded(static.read(before)).changes[table.name]
+                    if list(table.names) == found.column_names:
+                        return found
+                if name not in there and self._rows_of is not None:
                     whole = LoggedBatch(0, self.log.epoch, "", 0, None, "error", {table.name: self._rows_of(table)})
                     static.publish(name, encoded(whole))
                     self.fresh.add(table.name)
