@@ -22,11 +22,11 @@ import livejoin
 from driven_cells import LocalSteps, Memories
 from livejoin.checkpoint.initial import Initial
 from livejoin.checkpoint.job import Job, job_of
+from livejoin.checkpoint.row_digest import digest
 from livejoin.checkpoint.static_tables import OnStaticChange
 from livejoin.distributed import Declared, Manifests, load
 from livejoin.distributed.begin import check_columns
 from livejoin.distributed.driver import Committed, commit, read_delta
-from livejoin.distributed.static_rows import digest
 from livejoin.errors import DuplicateKeyError, StateError
 from livejoin.schema import Table
 from livejoin.sql import parse_columns

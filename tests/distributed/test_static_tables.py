@@ -20,11 +20,11 @@ import livejoin
 from driven_cells import LocalSteps, Memories
 from livejoin.checkpoint.job import Job, job_of
 from livejoin.checkpoint.policy import FAIL, Policy
+from livejoin.checkpoint.row_digest import digest
 from livejoin.checkpoint.static_tables import OnStaticChange
 from livejoin.distributed import Declared, Manifests, declared
 from livejoin.distributed import declaration as declarations
 from livejoin.distributed.driver import Committed, commit, read_delta, read_letters
-from livejoin.distributed.static_rows import digest
 from livejoin.errors import ChangeValueError, StateError
 from livejoin.plan.dispatch import choose, sampled
 from livejoin.plan.dispatch.choose import WHOLE

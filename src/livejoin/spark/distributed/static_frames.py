@@ -16,10 +16,10 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from livejoin.checkpoint.row_digest import Digest, digest
 from livejoin.distributed import Plan, Task
 from livejoin.distributed.bad_rows import refuse_null
 from livejoin.distributed.parts import Outbox, Part
-from livejoin.distributed.static_rows import Digest, digest
 from livejoin.errors import DuplicateKeyError, LivejoinError
 from livejoin.plan.dispatch import TableSample, sampled
 from livejoin.plan.dispatch.sample import SAMPLE
