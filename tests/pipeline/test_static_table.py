@@ -11,30 +11,8 @@ from livejoin.checkpoint import read_checkpoint
 from livejoin.errors import PipelineError, StateError
 from livejoin.pipeline import check, load, run
 
-FILE = """
-[tables.regions]
-schema = "id INT PRIMARY KEY, name STRING"
-format = "csv"
-path = "regions.csv"
-static = true
-
-[tables.sales]
-schema = "region INT, amount BIGINT"
-format = "csv"
-path = "sales"
-append_only = true
-
-[views.totals]
-sql = "SELECT r.name, SUM(s.amount) AS total FROM sales s JOIN regions r ON r.id = s.region GROUP BY r.name"
-
-[sink]
-kind = "parquet"
-path = "out"
-
-[run]
-checkpoint = "checkpoint"
-check = true
-"""
+EXAMPLE = Path(__file__).parents[2] / "examples" / "static"
+FILE = (EXAMPLE / "pipeline.toml").read_text()
 
 
 @pytest.mark.spark
@@ -52,10 +30,10 @@ def test_a_static_table_is_read_once(spark: SparkSession, tmp_path: Path) -> Non
     held = database.views["totals"].to_arrow().to_pylist()
     assert sorted((row["name"], row["total"]) for row in held) == [("north", 11), ("south", 7)]
     (tmp_path / "regions.csv").write_text("1,north\n2,south\n3,west\n")
-    (tmp_path / "p.toml").write_text(f'{FILE}on_static_change = "refuse"\n')
+    (tmp_path / "p.toml").write_text(FILE.replace('"refresh"', '"refuse"'))
     with pytest.raises(StateError, match=r"static table 'regions': .*1 came, 0 went"):
         run(load(tmp_path / "p.toml"), lambda _: None, lambda: None)
-    (tmp_path / "p.toml").write_text(f'{FILE}on_static_change = "refresh"\n')
+    (tmp_path / "p.toml").write_text(FILE)
     pipeline = load(tmp_path / "p.toml")
     with pytest.raises(PipelineError, match="table 'regions' is static, and 1 rows of its files are others"):
         check(pipeline)
@@ -75,17 +53,9 @@ def test_a_static_table_is_read_once(spark: SparkSession, tmp_path: Path) -> Non
         ),
         ("static = true", "static = true\nwindow_rows = 5", "tables.regions.schema: .* static and has window_rows"),
         ("static = true", "static = true\nappend_only = true", "tables.regions.schema: .* append_only and static"),
-        (
-            "append_only = true",
-            "append_only = true\nwindow_rows = 5",
-            "tables.sales.schema: .* and a window",
-        ),
+        ("append_only = true", "append_only = true\nwindow_rows = 5", "tables.sales.schema: .* and a window"),
         ("append_only = true", 'append_only = true\nfeed = "upsert"', "tables.sales: append_only and feed 'upsert'"),
-        (
-            'checkpoint = "',
-            'on_static_change = "ignore"\ncheckpoint = "',
-            "run.on_static_change: .*'refresh'",
-        ),
+        ('"refresh"', '"ignore"', "run.on_static_change: .*'refresh'"),
     ],
 )
 def test_what_a_static_table_cannot_be(tmp_path: Path, old: str, new: str, says: str) -> None:
