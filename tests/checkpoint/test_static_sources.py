@@ -201,3 +201,21 @@ def test_a_source_that_changes_before_the_first_batch(tmp_path: Path) -> None:
         stream.deliver(0, batch)
     stream.engine.finish(0, stream.output)  # type: ignore[union-attr]
     assert stream.sum("named") == stream.held("named") == Counter({("zwei", 8): 1})
+
+
+def test_a_static_table_comes_while_a_batch_is_under_way(tmp_path: Path) -> None:
+    """Its rows are a commit, so that the batch was taken at the version before."""
+    stream, source = Stream(tmp_path), Source()
+    edges = {"e": "SELECT src, dst FROM G"}
+    stream.open(job({"G": TABLES["G"]}, edges))
+    stream.run(0, {"G": [(1, 7)]})
+    stream.take(1, {"G": [(2, 8)]})
+    both = {name: TABLES[name] for name in ("G", "N")}
+    declared = job(both, {**edges, "named": VIEWS["named"]}, N={"static": True})
+    engine = stream.open(declared, rows_of=source.read)
+    stream.deliver(1, stream.take(1, {}))
+    engine.finish(1, stream.output)
+    for number in (2, 3):
+        stream.open(declared, rows_of=source.read)
+        stream.run(number, {"G": [(9, number)]})
+        assert stream.held("named") == stream.sum("named") == Counter({("one", 7): 1, ("two", 8): 1})
