@@ -7,8 +7,9 @@ made smaller before they go, where the whole can be told from the parts. Rows th
 to the first cell. What a join reads and is no table comes from an earlier stage: so a NOT IN counts NULLs of all cells.
 
 A table that has a window by rows or a key has an owner of each row in a stage before: it knows which row an upsert
-replaces, and which ones leave the window. A static table has none, as its rows come once. What leaves a window by range is told by the newest time alone: its rows go
-where other tables' rows would, and each cell that has some is told that time.
+replaces, and which ones leave the window. A static table has none, as its rows come once. What leaves a window by range
+is told by the newest time alone: its rows go where other tables' rows would, and each cell that has some is told that
+time.
 """
 
 from __future__ import annotations
