@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,13 @@ import pyarrow as pa
 import pytest
 from streams import Stream, job
 
+import livejoin
 from livejoin.checkpoint.job import Job, job_of
 from livejoin.checkpoint.policy import Policy
+from livejoin.checkpoint.row_digest import digest
 from livejoin.checkpoint.static_tables import check_on_static_change
+from livejoin.database.base_rows import all_rows
+from livejoin.database.refreshing import refreshing
 from livejoin.errors import ChangeValueError, DuplicateKeyError, PipelineError, StateError
 from livejoin.schema import Table
 from livejoin.sql import parse_columns
@@ -219,3 +225,36 @@ def test_a_static_table_comes_while_a_batch_is_under_way(tmp_path: Path) -> None
         stream.open(declared, rows_of=source.read)
         stream.run(number, {"G": [(9, number)]})
         assert stream.held("named") == stream.sum("named") == Counter({("one", 7): 1, ("two", 8): 1})
+
+
+def test_values_of_all_types_are_the_same_in_any_form() -> None:
+    """As they come, and as the database gives them: then their rows have the same digest and no difference."""
+    columns = (
+        "b BOOLEAN, t TINYINT, i BIGINT, f FLOAT, x DOUBLE, d DECIMAL(30, 4), s STRING, c CHAR(4), v VARCHAR(9), "
+        "n BINARY, day DATE, at TIMESTAMP, l TIMESTAMP_NTZ, m INTERVAL YEAR TO MONTH, p INTERVAL DAY TO SECOND, "
+        "a ARRAY<INT>, h MAP<STRING, INT>, r STRUCT<k: INT, e: ARRAY<STRING>>"
+    )
+    table = parse_columns("T", columns, static=True)
+    at = datetime(2026, 7, 1, 12, tzinfo=UTC)
+    values = (True, 3, -5, 0.5, float("nan"), Decimal("7.5"), "ä", "ab", "abc", b"\0x", at.date())
+    more = (at, at.replace(tzinfo=None), 14, timedelta(hours=30), [1, None], [("z", 1), ("a", None)])
+    rows: list[tuple[Any, ...]] = [(*values, *more, {"k": 1, "e": []}), (None,) * 18, (*values, *more, None)]
+    rows.append((*values[:3], -0.0, -0.0, *values[5:], *more[:4], [], [], {"k": None, "e": ["y"]}))
+    kinds = [column.type.arrow for column in table.columns]
+    kinds[13] = pa.int32()
+    given = pa.table(
+        [pa.array(list(line), kind) for line, kind in zip(zip(*rows, strict=True), kinds, strict=True)],
+        names=table.names,
+    )
+    database = livejoin.Database()
+    database.create_table("T", columns)
+    database.apply("T", given)
+    held = all_rows(database, "T").take([3, 1, 0, 2])
+    assert digest(table, held) == digest(table, given) != digest(table, given.slice(1))
+    assert digest(table, given.slice(0, 2)) + digest(table, given.slice(2)) == digest(table, held)
+    assert refreshing(table, held, (), given).num_rows == 0
+    for place, name in enumerate(table.names):
+        other = given.set_column(
+            place, name, pa.array([None, None, *given.column(place)[2:].to_pylist()], kinds[place])
+        )
+        assert digest(table, other) != digest(table, held), name
