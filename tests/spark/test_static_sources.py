@@ -106,6 +106,7 @@ def test_a_source_that_changes_between_starts(spark: SparkSession, tmp_path: Pat
             shop.run()
     shop.run(on_bad_rows="skip", on_conflict="dead_letter", dead_letters=tmp_path / "letters")
     shop.check()
+    assert list(shop.reports[-1].refreshed) == ["P", "T"]
     (letter,) = pq.read_table(tmp_path / "letters" / "E").to_pylist()
     assert (letter["id"], shop.reports[-1].skipped, dict(shop.reports[-1].dead_letters)) == (4, 3, {"E": 1})
     shop.products.append((9, "pen"))

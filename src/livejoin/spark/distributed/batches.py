@@ -106,6 +106,7 @@ class DistributedBatches(BatchFunction):
         before = self._declared.before
         steps = SparkSteps(frame, self._declared, self._tables, self._static, self._runs)
         was_chosen = self._declared.is_chosen
+        refreshed = tuple(table.name for table in self._declared.refreshed)
         committed = commit(
             self._declared,
             self._manifests,
@@ -142,6 +143,7 @@ class DistributedBatches(BatchFunction):
                 engine_seconds=engine_seconds,
                 seconds=time.perf_counter() - started,
                 cells=cell_reports(committed.done, known, self._declared.plan.cells),
+                refreshed=refreshed,
             )
             self._on_batch(report)
 
