@@ -325,3 +325,5 @@ def test_static_tables_are_filled_before_the_views(tmp_path: Path) -> None:
     stream.stop()
     with pytest.raises(StateError, match="the rows of a static table, is missing"):
         History(tmp_path, is_owner=False).recover(Job({}, {}, {}), Limits())
+    with pytest.raises(StateError, match="the rows of a static table, is missing"):
+        stream.open(both, rows_of=rows_of)  # those of today may be others than those that the batches came to
