@@ -77,13 +77,19 @@ class StaticFrame:
             DuplicateKeyError: Two rows have a key.
             LivejoinError: A row is none of the table.
         """
-        self._check_keys()
+        self.check_keys()
         found = collected_parts(self.rows.mapInArrow(_packer(plan, self.table, place, task), SCHEMA))
         parts = [part for part in found if part.cell != SAID]
         return parts, _sum(found).of(self.table)
 
-    def _check_keys(self) -> None:
-        """Raise DuplicateKeyError if two rows have the same values in a key; NULL in UNIQUE is no value."""
+    def check_keys(self) -> None:
+        """Check that no two rows have the same values in a key; NULL in UNIQUE is no value.
+
+        Raises:
+            DuplicateKeyError: Two have.
+
+        Cost: a Spark job with a shuffle for each key.
+        """
         keys = [key for key in (self.table.primary_key, *self.table.unique) if key]
         for key in keys:
             columns = [_in_one_form(self.table, position).alias(f"k{position}") for position in key]
