@@ -222,6 +222,11 @@ def test_where_small_static_tables_go(rows: int) -> None:
     found = choose(query, samples, 8)
     (grid,) = found.grids
     assert (set(grid.shares) <= {*query.atoms[0].variables}) == (rows == WHOLE)
+    bound.create_table("K", "a INT PRIMARY KEY, b INT")
+    (keyed,) = bound.create_view("keyed", "SELECT K.a, S.b FROM K JOIN S ON K.b = S.a")._query.joins
+    changes = keyed.atoms[0].table
+    some = {**samples, "K": sampled(changes, changes.arrow.empty_table(), total=1000)}
+    assert choose(keyed, some, 8).divided == (0 if rows == WHOLE else None)
     staged = stages({"v": bound.views["v"]._query}, lambda _: found)
     text = "\n".join(outline(staged, 8).lines())
     assert "R as R by HyperCube; S as S by HyperCube, once; T as T by HyperCube, once" in text

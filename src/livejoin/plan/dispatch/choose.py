@@ -90,21 +90,25 @@ def choose(
         fewer = {name: sampled(sample.table, sample.rows, most=most) for name, sample in known.items()}
         tried = [_as_tried(replace(one, salt=salt), problem, fewer) for one in tried for salt in range(SALTS)]
     best = min(tried, key=lambda one: (one.estimate.busiest, one.estimate.sent))
-    return best if among is not None or weights is not None else replace(best, divided=_divided(query, known, best))
+    if among is not None or weights is not None:
+        return best
+    return replace(best, divided=_divided(query, known, best, once))
 
 
-def _divided(query: ConjunctiveQuery, known: Mapping[str, TableSample], best: Dispatch) -> int | None:
+def _divided(
+    query: ConjunctiveQuery, known: Mapping[str, TableSample], best: Dispatch, once: Collection[int]
+) -> int | None:
     """The atom that may be divided by its key where that takes least, of tables of which all is known.
 
     With owners the busiest cell takes an even part of the tables with a key, and what the grids send it; else an even
-    part of the divided table, and all of the others. Static tables have no owners.
+    part of the divided table, and all of the others. Static tables have no owners, and small ones count for nothing.
     """
     tables = [atom.table for atom in query.atoms]
     keyed = {table.name.lower() for table in tables if table.primary_key and not table.static}
     is_known = all(table.name.lower() in known and not (table.has_window or table.unique) for table in tables)
     if not keyed or not is_known:
         return None
-    rows = [known[table.name.lower()].total for table in tables]
+    rows = [known[one.name.lower()].total * (_ONCE if i in once else 1.0) for i, one in enumerate(tables)]
     found = max((i for i in query.core if tables[i].primary_key), key=lambda i: rows[i], default=None)
     if found is None:
         return None
