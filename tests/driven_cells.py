@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from livejoin.distributed import Cells, Outcome, Plan, Task
 from livejoin.distributed.bad_rows import Kept, Some, keep, send, to_send
 from livejoin.distributed.driver import Arrived
 from livejoin.distributed.move import Source, Surveyed, rows_of_cell, survey
+from livejoin.distributed.moves import known_of, together, who_is_asked, with_values
 from livejoin.distributed.parts import Outbox, Part, advance, by_cell
 from livejoin.distributed.static_rows import takes_part
 from livejoin.plan.dispatch import TableSample
@@ -45,13 +47,13 @@ class LocalSteps:
         refreshed: Mapping[str, pa.Table] | None = None,
         digests: Mapping[str, str] | None = None,
     ) -> None:
-        self._dice, self._memories, self._changes = dice, memories, changes
+        self._dice, self._memories, self._changes = dice, memories, dict(changes)
         self._static = dict(static or {})
         self._samples = dict(samples or {})
         self._tables = tables
         self._refreshed = dict(refreshed or {})
         self.digests = dict(digests or {})
-        self.moves = self.tries = 0
+        self.moves = self.tries = self.asked = 0
 
     def samples(self) -> Mapping[str, TableSample]:
         return self._samples
@@ -67,6 +69,7 @@ class LocalSteps:
         return self._through(parts, plan, task)
 
     def run(self, plan: Plan, task: Task) -> tuple[list[Outcome], Arrived]:
+        self._changes = self._with_values(plan, task)
         changes = sum(rows.num_rows for rows in self._changes.values())
         parts = self._packed(plan, task, {**self._changes, **self._refreshed})
         return self._through(parts, plan, task), Arrived(changes, None)
@@ -89,6 +92,27 @@ class LocalSteps:
     def try_kept(self, plan: Plan, task: Task, some: Sequence[Some]) -> None:
         self.tries += 1
         self.run_kept(plan, task, some)
+
+    def _with_values(self, plan: Plan, task: Task) -> Mapping[str, pa.Table]:
+        """The changes with the values that rows keep under other keys."""
+        tables = {table.name: table for table in self._tables}
+        mine = {name: rows for name, rows in self._changes.items() if name in tables}
+        asked = [with_values(tables[name], rows, None, task.folder)[1] for name, rows in mine.items()]
+        asks = together(one for one in asked if one is not None)
+        if not asks.keys:
+            return self._changes
+        self.asked += 1
+        task = replace(task, asks=asks.keys)
+        memories = self._memories.setdefault(plan.digest, [Cells(plan.staged, plan.limits) for _ in range(3)])
+        answers = [
+            advance(self._dice.choice(memories), plan, task, stage, cell, [])[0]
+            for stage, cells in who_is_asked(plan, task).items()
+            for cell in cells
+        ]
+        known = known_of(answers)
+        return self._changes | {
+            name: with_values(tables[name], rows, known, task.folder)[0] for name, rows in mine.items()
+        }
 
     def _packed(self, plan: Plan, task: Task, changes: Mapping[str, pa.Table]) -> list[Part]:
         outbox = Outbox(plan, "99999999")

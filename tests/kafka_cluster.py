@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -25,9 +26,14 @@ class Cluster:
         self.servers = servers or f"{broker.host}:{broker.port}"
 
     def send(self, topic: str, messages: list[tuple[Any, Any]], partition: int = -1) -> None:
+        self.send_texts(
+            topic, [[None if part is None else json.dumps(part) for part in one] for one in messages], partition
+        )
+
+    def send_texts(self, topic: str, messages: Sequence[Sequence[str | None]], partition: int = -1) -> None:
+        """Messages as they are, whatever they say."""
         for key, value in messages:
-            texts = [None if part is None else json.dumps(part) for part in (key, value)]
-            self.producer.produce(topic, key=texts[0], value=texts[1], partition=partition)
+            self.producer.produce(topic, key=key, value=value, partition=partition)
         assert self.producer.flush(10) == 0
 
     def last(self, topic: str) -> dict[str, Any]:

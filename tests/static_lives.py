@@ -1,15 +1,15 @@
-"""The life of a query over static and dynamic tables: after every commit incremental equals recomputed, by DuckDB.
+"""The life of a query over static, append-only and dynamic tables: after every commit incremental equals recomputed.
 
 The queries are those of the theory's tests: hypergraphs of which some atoms are dynamic. Each has a table for every
-atom, with a number in each column and one more, ``w``, that results add up.
+atom, with a number in each column and one more, ``w``, that results add up. DuckDB recomputes.
 """
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -19,6 +19,8 @@ from oracle import assert_same_rows, connect, difference, multiset, signed_multi
 
 Row = tuple[int | None, ...]
 FORMS = ("rows", "distinct", "counts", "sums")
+Kind = Literal["inner", "exists", "not exists", "optional"]
+Promise = Literal["static", "append-only", "dynamic"]
 
 
 @dataclass(frozen=True)
@@ -29,11 +31,15 @@ class StaticQuery:
         edges: The variables of each atom, one letter each.
         free: The variables that it returns.
         dynamic: Positions of the dynamic atoms.
+        kinds: How the last atoms hang on those before, with which each shares a variable; the others are joined.
+        growing: Positions of the dynamic atoms whose tables are append-only.
     """
 
     edges: tuple[str, ...]
     free: str
     dynamic: frozenset[int]
+    kinds: tuple[Kind, ...] = ()
+    growing: frozenset[int] = frozenset()
 
     @property
     def sets(self) -> tuple[frozenset[str], ...]:
@@ -48,19 +54,30 @@ class StaticQuery:
         """It as SQL: all rows, distinct ones, or groups with how many there are, or with a sum too."""
         first: dict[str, str] = {}
         conditions = []
-        for atom, edge in enumerate(self.edges):
+        inner = len(self.edges) - len(self.kinds)
+        for atom, edge in enumerate(self.edges[:inner]):
             for variable in edge:
                 column = f"t{atom}.{variable}"
                 if variable in first:
                     conditions.append(f"{first[variable]} = {column}")
                 first.setdefault(variable, column)
-        shown = ", ".join(f"{first[v]} AS {v}" for v in self.free)
+        tables = " CROSS JOIN ".join(f"T{atom} AS t{atom}" for atom in range(inner))
+        core = dict(first)
+        for atom, kind in enumerate(self.kinds, inner):
+            on = " AND ".join(f"{core[v]} = t{atom}.{v}" for v in self.edges[atom] if v in core)
+            if kind == "optional":
+                tables += f" LEFT JOIN T{atom} AS t{atom} ON {on}"
+                first = {**{v: f"t{atom}.{v}" for v in self.edges[atom]}, **first}
+            else:
+                conditions.append(f"{kind.upper()} (SELECT 1 FROM T{atom} AS t{atom} WHERE {on})")
+        output = [v for v in self.free if v in first]
+        shown = ", ".join(f"{first[v]} AS {v}" for v in output)
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        body = f"FROM {', '.join(f'T{atom} AS t{atom}' for atom in range(len(self.edges)))}{where}"
-        group = f" GROUP BY {', '.join(first[v] for v in self.free)}" if self.free else ""
+        body = f"FROM {tables}{where}"
+        group = f" GROUP BY {', '.join(first[v] for v in output)}" if output else ""
         calls = "COUNT(*) AS n"
         if form == "sums":
-            calls += ", SUM(t0.w) AS s, SUM(t0.w * t" + str(len(self.edges) - 1) + ".w) AS p"
+            calls += f", SUM(t0.w) AS s, SUM(t0.w * t{inner - 1}.w) AS p"
         match form:
             case "rows":
                 return f"SELECT {shown or 't0.w AS w'} {body}"
@@ -90,6 +107,29 @@ def random_query(generator: random.Random) -> StaticQuery:
     )
 
 
+def random_snowflake(generator: random.Random) -> StaticQuery:
+    """A table that refers to others by their keys, the first columns of these, and they to others."""
+    number = generator.randint(2, 5)
+    edges = [chr(ord("a") + at) for at in range(number)]
+    for at in range(1, number):
+        for above in generator.sample(range(at), 1 + (at > 1 and generator.random() < 0.3)):
+            edges[above] += edges[at][0]
+    variables = sorted({variable for edge in edges for variable in edge})
+    free = "".join(v for v in variables if generator.random() < generator.choice((0.5, 1.0)))
+    dynamic = frozenset(at for at in range(number) if at == 0 or generator.random() < 0.3)
+    return StaticQuery(tuple(edges), free or "a", dynamic)
+
+
+def with_branches(query: StaticQuery, generator: random.Random) -> StaticQuery:
+    """A query whose last atoms hang on the others in some way, as far as they share a variable with these."""
+    number = generator.randint(0, len(query.edges) - 1)
+    core = set("".join(query.edges[: len(query.edges) - number]))
+    behind = query.edges[len(query.edges) - number :]
+    if not all(core & set(edge) for edge in behind):
+        return query
+    return replace(query, kinds=tuple(generator.choice(("exists", "not exists", "optional")) for _ in behind))
+
+
 @dataclass
 class StaticLife:
     """A database with one query's tables and views, and a DuckDB beside it.
@@ -101,6 +141,7 @@ class StaticLife:
         rows: Rows that a static table has.
         algorithm: What maintains the joins.
         threads: Threads of the database.
+        keyed: Whether the first column of each table is its key.
     """
 
     query: StaticQuery
@@ -109,6 +150,7 @@ class StaticLife:
     rows: int = 6
     algorithm: Algorithm = "auto"
     threads: int = 1
+    keyed: bool = False
     held: dict[int, list[Row]] = field(default_factory=dict)
     before: dict[str, Counter[Any]] = field(default_factory=dict)
 
@@ -118,18 +160,34 @@ class StaticLife:
         for atom in range(len(self.query.edges)):
             columns = ", ".join(f"{c} BIGINT" for c in self.query.columns(atom))
             self.oracle.execute(f"CREATE TABLE T{atom} ({columns})")
-            self.database.create_table(f"T{atom}", columns, static=atom not in self.query.dynamic)
+            columns = columns.replace("BIGINT", "BIGINT PRIMARY KEY", 1) if self.keyed else columns
+            promises = {"static": atom not in self.query.dynamic, "append_only": atom in self.query.growing}
+            self.database.create_table(f"T{atom}", columns, **promises)
             self.held[atom] = []
-        static = [atom for atom in self.held if atom not in self.query.dynamic]
-        for atom in static:
+        self.promises: dict[int, Promise] = dict.fromkeys(self.held, "static")
+        self.promises |= dict.fromkeys(self.query.dynamic, "dynamic") | dict.fromkeys(self.query.growing, "append-only")
+        for atom in self.of("static"):
             drawn = [self.row(atom) for _ in range(self.generator.randint(0, self.rows))]
-            self.commit({atom: (drawn, [])})
+            self.commit({atom: (self._with_keys(drawn, []), [])})
 
     def views(self, *forms: str) -> None:
         """Make the query a view in some forms."""
         for form in forms:
             self.database.create_view(form, self.query.sql(form), algorithm=self.algorithm, allow_product=True)
             self.before[form] = self.expected(form)
+            self.check(form)
+
+    def of(self, *promises: Promise) -> list[int]:
+        """The atoms whose tables promise one of these things."""
+        return [atom for atom, promise in self.promises.items() if promise in promises]
+
+    def alter(self, atom: int, promise: Promise) -> None:
+        """Let a table promise something else; nothing else changes."""
+        version = self.database.version
+        self.database.alter_table(f"T{atom}", static=promise == "static", append_only=promise == "append-only")
+        self.promises[atom] = promise
+        assert self.database.version == version
+        for form in self.before:
             self.check(form)
 
     def row(self, atom: int) -> Row:
@@ -142,14 +200,22 @@ class StaticLife:
     def changes(self) -> dict[int, tuple[list[Row], list[Row]]]:
         """Changes of some dynamic tables: rows that come, and rows that go."""
         found = {}
-        for atom in sorted(self.query.dynamic):
+        for atom in self.of("append-only", "dynamic"):
             if self.generator.random() < 0.7:
                 come = [self.row(atom) for _ in range(self.generator.choice((0, 1, 1, 2, 5)))]
                 held = self.held[atom]
-                share = self.generator.choice((0.0, 0.2, 0.5, 1.0))
+                share = self.generator.choice((0.0, 0.2, 0.5, 1.0)) if self.promises[atom] == "dynamic" else 0.0
                 go = [row for row in held if self.generator.random() < share]
-                found[atom] = (come, go)
+                left = [row for row in held if row not in go]
+                found[atom] = (self._with_keys(come, left), go)
         return found
+
+    def _with_keys(self, come: list[Row], there: list[Row]) -> list[Row]:
+        """The rows that may come beside others, where the first column is a key."""
+        if not self.keyed:
+            return come
+        keys = {row[0] for row in there} | {None}
+        return [row for row in come if row[0] not in keys and not keys.add(row[0])]  # type: ignore[func-returns-value]
 
     def commit(self, changes: dict[int, tuple[list[Row], list[Row]]]) -> None:
         """Apply changes to both sides, and compare every view and its delta."""
@@ -168,7 +234,7 @@ class StaticLife:
     def refresh(self, atom: int) -> None:
         """Give a static table other rows, most of them those that it had."""
         kept = [row for row in self.held[atom] if self.generator.random() < 0.7]
-        rows = kept + [self.row(atom) for _ in range(self.generator.choice((0, 1, 3)))]
+        rows = kept + self._with_keys([self.row(atom) for _ in range(self.generator.choice((0, 1, 3)))], kept)
         self.generator.shuffle(rows)
         names = self.query.columns(atom)
         columns = {n: pa.array([row[i] for row in rows], pa.int64()) for i, n in enumerate(names)}

@@ -60,6 +60,17 @@ def test_names_and_rows_are_those_of_spark(pivot: str, names: list[str], rows: l
     assert _rows(view) == Counter(rows)
 
 
+def test_without_an_alias_the_groups_are_columns_of_their_tables() -> None:
+    db = livejoin.Database()
+    db.create_table("t", COLUMNS)
+    view = db.create_view("v", "SELECT t.k, t.y FROM t PIVOT (SUM(x) FOR a IN ('a'))")
+    db.apply("t", ROWS[:2])
+    assert _rows(view) == Counter([(1, 1.5), (1, 2.5)])
+    for name, pivot in (("t", "AS q"), ("pivot", "")):
+        with pytest.raises(livejoin.UnknownNameError, match=f"no table or alias '{name}'"):
+            db.create_view("w", f"SELECT {name}.k FROM t PIVOT (SUM(x) FOR a IN ('a')) {pivot}")
+
+
 # Each beside what it means for DuckDB.
 PAIRS = [
     (

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from livejoin import Database
-from livejoin.errors import ReadError, UnsupportedQueryError
+from livejoin.errors import ExpressionError, ReadError, UnsupportedQueryError
 from livejoin.search.algorithm import ALGORITHMS, Algorithm
 from oracle import connect
 from reader import check_reading
@@ -95,3 +95,25 @@ def test_what_a_row_does_not_show_has_no_names_of_ours(sql: str, row: tuple[int,
         database.create_view("v", sql).multiplicity(row)
     assert "query." not in str(caught.value)
     assert "rows." not in str(caught.value)
+
+
+def test_a_name_that_we_give_too_is_told_where_users_gave_it() -> None:
+    database = Database()
+    database.create_table("query", "k0 INT, v0 INT")
+    database.create_table("rows", "k0 INT, c1 INT")
+    view = database.create_view("v", "SELECT query.v0 + 1 AS v, rows.c1 + 1 AS c FROM query JOIN rows USING (k0)")
+    with pytest.raises(ReadError, match=r"a row does not show rows\.c1, query\.k0, query\.v0, so that"):
+        view.multiplicity((1, 2))
+
+
+def test_errors_of_rows_have_no_names_of_ours() -> None:
+    database = Database()
+    database.create_table("D", "id INT, w INT")
+    database.create_table("E", "id INT, d INT")
+    database.create_view("v", "SELECT id, 1 / (SELECT MIN(d) FROM E WHERE E.id = D.id) AS r FROM D")
+    database.apply("D", [(1, 2)])
+    with pytest.raises(ExpressionError) as caught:
+        database.apply("E", [(1, 0)])
+    assert str(caught.value).startswith(
+        "view 'v': cannot evaluate '1 / (MIN(d))' in 'r' for the row (what a sub-query gives = 0): division by zero"
+    )

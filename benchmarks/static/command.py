@@ -5,7 +5,8 @@ on changes that meet many rows. The theory says of C_lin and C_poly that the cos
 shown as a multiple of that at the smallest size in the same run, beside the rows that a change visits, which do not
 depend on the machine. Preparation: rows and seconds of static bags by the rows of the static tables, and their
 exponents against the preprocessing width. Refresh: three rows of a static table beside a commit of them and beside
-making all anew. A figure stands only if the result is DuckDB's.
+making all anew. State: bytes and the time of a commit of facts, with static dimensions and without, of a star schema
+and, where its data is or can be made, of TPC-H. A figure stands only if the result is DuckDB's.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from benchmarks.figures import Figure, WrongAnswerError, as_json, short
-from benchmarks.static import changes, preparing
+from benchmarks.static import changes, preparing, state
 from benchmarks.static.cases import CASES, LINEAR, POLYNOMIAL, SHOPS, Case
+from benchmarks.tpch.data import MissingDataError
 
 _TIMES = {Fraction(1): 100, Fraction(3, 2): 10}  # so many times the rows, as small widths take no time at few
 _REFRESHED = ((LINEAR, "S"), (SHOPS, "Products"), (POLYNOMIAL, "T"))
@@ -114,6 +116,33 @@ def _refreshes(rows: int, screen: Console) -> list[Figure]:
     return figures
 
 
+def _states(options: argparse.Namespace, screen: Console, notes: Console) -> list[Figure]:
+    schemas = [partial(state.star, 2_000 if options.small else 300_000)]
+    if not options.small:
+        schemas.append(partial(state.tpch, 0.1))
+    figures = []
+    for schema in schemas:
+        try:
+            given = schema()
+        except MissingDataError as error:
+            notes.print(f"[yellow]no TPC-H:[/] {error}")
+            continue
+        table = Table(title=f"{given.name}: {', '.join(given.static)} static", title_justify="left")
+        for heading in ("query", "plan", "state, MB", "with static", "times", "a commit, ms", "with static", "times"):
+            table.add_column(heading, justify="left" if heading in ("query", "plan") else "right")
+        for one in state.measure(given):
+            (before, after), (slow, fast) = one.state, one.seconds
+            plan = one.plans[1] if one.plans[0] == one.plans[1] else f"{one.plans[0]}, {one.plans[1]}"
+            sizes = (f"{before / 1e6:.2f}", f"{after / 1e6:.2f}", f"{after / max(1, before):.2f}")
+            table.add_row(one.query, plan, *sizes, f"{1e3 * slow:.2f}", f"{1e3 * fast:.2f}", f"{fast / slow:.2f}")
+            name = f"{one.schema}: {one.query}"
+            of = "no table static"
+            figures.append(Figure(f"{name}, state", after / 1e6, "MB", one.check, before / 1e6, of))
+            figures.append(Figure(f"{name}, a commit of {one.changes}", 1e3 * fast, "ms", one.check, 1e3 * slow, of))
+        screen.print(table)
+    return figures
+
+
 def add_parser(commands: Any) -> None:
     """Add the benchmark's arguments to those of the module."""
     parser = commands.add_parser("static", help="what a change costs beside static tables, and what these cost")
@@ -121,7 +150,7 @@ def add_parser(commands: Any) -> None:
     sizes.add_argument("--small", action="store_true", help="a few hundred rows, to try it")
     sizes.add_argument("--large", action="store_true", help="to 10^7 rows instead of 10^6")
     parser.add_argument("--dynamic", type=int, default=100_000, help="most rows where all tables change (100000)")
-    parser.add_argument("--only", choices=("changes", "preparation", "refresh"), help="one part alone")
+    parser.add_argument("--only", choices=("changes", "preparation", "refresh", "state"), help="one part alone")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to FILE")
 
 
@@ -135,6 +164,7 @@ def run(options: argparse.Namespace) -> int:
         parts.append(("changes", partial(_changes, case, sizes, options, screen)))
     parts.append(("preparation", lambda: _preparation(bags, screen)))
     parts.append(("refresh", lambda: _refreshes(refreshed, screen)))
+    parts.append(("state", lambda: _states(options, screen, notes)))
     figures: list[Figure] = []
     try:
         for name, measure in parts:

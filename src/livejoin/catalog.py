@@ -28,6 +28,12 @@ class Catalog:
             self._check_reference(table, key)
         self._tables[table.name.lower()] = table
 
+    def with_table(self, table: Table) -> Catalog:
+        """Another catalog, where a table of the same name and columns has another declaration."""
+        found = Catalog()
+        found._tables = {**self._tables, table.name.lower(): table}
+        return found
+
     def remove(self, name: str) -> None:
         """Forget a table.
 

@@ -181,5 +181,9 @@ class CapacityError(LivejoinError):
     """A size beyond what the state can address."""
 
 
+class PreprocessingLimitError(CapacityError):
+    """Static tables that are joined to more rows than ``preprocessing_limit`` allows; nothing was changed."""
+
+
 class MemoryLimitError(CapacityError):
     """Memory beyond the ``memory_limit`` of the database, with the parts that take most; nothing was changed."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import livejoin
+from livejoin.checkpoint.moved import moved
 from livejoin.checkpoint.settled import settled, to_settle
+from livejoin.database.base_rows import keys_of, rows_with
 from livejoin.distributed.move import as_now
 from livejoin.errors import StateError
 from livejoin.schema import Table
@@ -102,7 +105,7 @@ def test_what_is_not_kept_does_not_count(database: livejoin.Database) -> None:
 
 
 def test_what_goes_to_cells() -> None:
-    """All but values without a place, and large values under another key; not of what was truncated behind."""
+    """All but values without a place, and values that nobody has found; not of what was truncated behind."""
     text = json.dumps({"n": "=NaN"})
     given = changes(
         (1, None, None, "upsert", text),
@@ -116,8 +119,50 @@ def test_what_goes_to_cells() -> None:
     found = to_settle(TABLE, given)
     assert [(one.row, one.is_conflict) for one in found.refused] == [(3, False), (5, False)]
     assert found.refused[0].reason.startswith("column 'n' has the value NaN, which DECIMAL(10, 2) cannot hold")
-    assert found.refused[1].reason.startswith("column 'v' of a row whose key was changed is large")
+    assert found.refused[1].reason.startswith(LOST)
     assert found.changes == given.take([0, 1, 2, 4, 6])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_large_values_under_other_keys(seed: int) -> None:
+    """What is asked elsewhere, found there and settled there is what one database settles, refusals too."""
+    dice, columns = random.Random(seed), "id DOUBLE, k STRING, v STRING, w STRING, PRIMARY KEY (id, k)"
+    database, table = livejoin.Database(), parse_columns("T", columns)
+    database.create_table("T", columns)
+    there = [(n, k, dice.choice(["v", None]), f"w{n}{k}") for n in range(4) for k in "ab" if dice.random() < 0.7]
+    database.apply("T", there)
+    rows: list[tuple[Any, ...]] = []
+    for number in range(30):
+        key = (float(dice.randrange(5)) * dice.choice([1.0, -1.0 if dice.random() < 0.2 else 1.0]), dice.choice("ab"))
+        lacks = {name: "unchanged" for name in "vw" if dice.random() < 0.5} | (
+            {"x": "absent"} if number % 5 == 0 else {}
+        )
+        values = tuple(None if name in lacks else f"{name}{number}" for name in "vw")
+        said = json.dumps(lacks) if lacks else None
+        match dice.choice(["upsert", "upsert", "delete", "move", "move", "move", "bad", "alone"]):
+            case "move":
+                rows.append((*key, None, None, "update_preimage", None))
+                other = (float(dice.randrange(5)), dice.choice("ab"))
+                rows.append((*other, *values, "update_postimage", said))
+            case "alone":
+                rows.append((*key, *values, "update_postimage", said))
+            case "bad":
+                rows.append((*key, *values, dice.choice(["remove", None]), said))
+            case kind:
+                rows.append((*key, *values, kind, said))
+    if seed % 4 == 0:
+        rows.insert(dice.randrange(len(rows)), (None,) * 4 + ("truncate", None))
+    given = changes(*rows, table=table)
+    whole = settled(database, table, given)
+    first = moved(table, given, None)
+    assert first.changes == given
+    asked = None if first.asks is None else rows_with(database, "T", keys_of(database, "T", first.asks))[0]
+    sent = to_settle(table, moved(table, given, asked).changes)
+    found = settled(database, table, sent.changes)
+    kept = [row for row in range(given.num_rows) if row not in {one.row for one in sent.refused}]
+    refused = {one.row: one.reason for one in sent.refused} | {kept[one.row]: one.reason for one in found.refused}
+    assert refused == {one.row: one.reason for one in whole.refused}
+    assert found.changes == whole.changes
 
 
 def test_rows_that_move_to_cells_get_the_columns_of_now() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance import corpus
+from livejoin.errors import UnsupportedQueryError
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.scalar import Field, Scalar
 from livejoin.schema import Table
@@ -12,7 +13,7 @@ from livejoin.sql.scalars.bind import Unsaid, bind_scalar
 
 
 def bound(sql: str) -> Scalar | Unsaid:
-    """An expression over the corpus's rows.
+    """An expression over the corpus's rows; Unsaid too where it has a pattern that is not evaluated.
 
     Raises:
         SqlError: It does not parse, or its types do not fit.
@@ -25,4 +26,8 @@ def bound(sql: str) -> Scalar | Unsaid:
     def field(ref: ColumnRef) -> Field:
         return Field(ref.column, table.columns[ref.column].type)
 
-    return bind_scalar(resolve(node, scope, source), field, source)
+    resolved = resolve(node, scope, source)
+    try:
+        return bind_scalar(resolved, field, source)
+    except UnsupportedQueryError as error:
+        return Unsaid(error.clause, error.message, error.column)

@@ -50,11 +50,39 @@ def test_a_failure_names_the_row_by_its_names_or_as_it_is() -> None:
     rows = Rows(codec, [column.type for column in COLUMNS], list(words), 1)
     for evaluator, expected in (
         (Evaluator([NUMBER], COLUMNS, codec), "'CAST(s AS BIGINT)' for the row (s = 'x'): "),
-        (Evaluator([NUMBER], COLUMNS, codec, ["n"], ["T.a", "T.s", "T.b"]), "'n' for the row (T.s = 'x'): "),
-        (Evaluator([NUMBER], COLUMNS, codec, ["n"], ()), "'n' for the row (1, 'x', 5): "),
+        (
+            Evaluator([NUMBER], COLUMNS, codec, ["n"], ["T.a", "T.s", "T.b"]),
+            "cannot evaluate 'CAST(s AS BIGINT)' in 'n' for the row (T.s = 'x'): ",
+        ),
+        (
+            Evaluator([NUMBER], COLUMNS, codec, ["n"], ()),
+            "cannot evaluate 'CAST(s AS BIGINT)' in 'n' for the row (1, 'x', 5): ",
+        ),
     ):
         with pytest.raises(ExpressionError, match=re.escape(expected)):
             evaluator.values(rows)
+
+
+@pytest.mark.parametrize(
+    ("select", "named"),
+    [
+        ("a, CASE WHEN a > 0 THEN 10 / b END + a AS total FROM T", "'10 / b' in 'total'"),
+        ("a FROM T WHERE 10 / b > 1", "'10 / b'"),
+        ("a, 10 / SUM(b) AS total FROM T GROUP BY a", "'10 / SUM(b)' in 'total'"),
+        ("a, 10 / (AVG(b) + MAX(b)) AS total FROM T GROUP BY a", "'10 / (AVG(b) + MAX(b))' in 'total'"),
+        ("a + 1 AS c, 1 / (a + 1 + SUM(b) - 2) AS r FROM T GROUP BY a + 1", "'1 / (a + 1 + SUM(b) - 2)' in 'r'"),
+        ("a FROM T GROUP BY a HAVING 10 / SUM(b) > 1", "'10 / SUM(b)' in '10 / SUM(b) > 1'"),
+        ("a, 10 / SUM(b) OVER (PARTITION BY a) AS r FROM T", "'10 / SUM(b) OVER (PARTITION BY a)' in 'r'"),
+        ("a, 10 / (RANK() OVER (ORDER BY a) - 1) AS r FROM T", "'10 / (RANK() OVER (ORDER BY a) - 1)' in 'r'"),
+        ("COUNT(*) AS n, 10 / SUM(b) FROM T", "'10 / SUM(b)'"),
+    ],
+)
+def test_a_failure_names_the_part_as_it_was_written(select: str, named: str) -> None:
+    db = livejoin.Database()
+    db.create_table("T", "a BIGINT, b INT")
+    db.create_view("v", f"SELECT {select}")
+    with pytest.raises(ExpressionError, match=re.escape(f"cannot evaluate {named} for the row")):
+        db.apply("T", [(1, 0)])
 
 
 @pytest.mark.parametrize(

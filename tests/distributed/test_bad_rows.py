@@ -15,11 +15,12 @@ import livejoin
 from driven_cells import LocalSteps, Memories
 from livejoin.checkpoint.job import job_of
 from livejoin.checkpoint.policy import Policy
+from livejoin.checkpoint.settled import settled
 from livejoin.database.refusals import Refusal, refused_changes, without
 from livejoin.distributed import Declared, Manifests
 from livejoin.distributed.bad_rows import refuse_null
 from livejoin.distributed.driver import Committed, commit, read_delta, read_letters
-from livejoin.errors import ChangeValueError, ExpressionError
+from livejoin.errors import ChangeFormatError, ChangeValueError, ExpressionError
 from livejoin.plan.dispatch import TableSample, sampled
 from livejoin.plan.stages import Everywhere
 from livejoin.sql import parse_columns
@@ -90,13 +91,18 @@ class Both:
 
     def expected(self, changes: dict[str, pa.Table]) -> list[tuple[Any, ...]]:
         """A batch in the engine: what it left out, each with the reason."""
-        refused: list[Refusal] = refused_changes(self.whole, changes, "update", lambda _: True)
-        left = without(changes, refused)
+        found_of = {name: settled(self.whole, self.tables[name], rows) for name, rows in changes.items()}
+        unread: list[Refusal] = [one for found in found_of.values() for one in found.refused]
+        rest = {name: found.changes for name, found in found_of.items()}
+        refused: list[Refusal] = refused_changes(self.whole, rest, "update", lambda _: True)
+        left = without(rest, refused)
         if left:
             commit = self.whole.apply(left, on_conflict="update" if "P" in left else "error")
             self.left_out = (commit.ignored, commit.late)
         return [
-            (one.table, *changes[one.table].slice(one.row, 1).to_pylist()[0].values(), one.reason) for one in refused
+            (one.table, *came[one.table].slice(one.row, 1).to_pylist()[0].values(), one.reason)
+            for came, some in ((changes, unread), (rest, refused))
+            for one in some
         ]
 
 
@@ -107,7 +113,7 @@ def batch(dice: Random) -> dict[str, pa.Table]:
             dice.choice([None, *range(7)]),
             dice.choice([None, *range(7)]),
             dice.choice(["x", "yy", "zzz"] * 7 + ["long"]),
-            dice.choice(["insert", "insert", "insert", "delete"]),
+            dice.choice(["insert"] * 12 + ["delete"] * 4 + ["remove", None]),
         )
         for _ in range(14)
     ]
@@ -145,6 +151,7 @@ def test_the_same_changes_are_left_out_as_by_one_engine(tmp_path: Path) -> None:
             both.start()
     views = {reason for reason in reasons if reason.startswith("view")}
     assert {"view 'rows'", "view 'pairs'", "view 'joined'", "view 'groups'"} <= views, reasons
+    assert {"_change_type is 'remove'", "_change_type is NULL"} <= {reason.partition(";")[0] for reason in reasons}
     assert not any("#" in reason for reason in reasons), reasons
     assert ignored
     assert not list(tmp_path.glob("*.parts")), "they go with their batch"
@@ -207,6 +214,25 @@ def test_what_ends_a_query_all_the_same(tmp_path: Path) -> None:
         both.apply({"T": long})
     assert "it is one of more than 2 changes of this batch that are refused" in refused.value.__notes__
     assert both.manifests.last is None
+
+
+def test_texts_that_are_no_rows(tmp_path: Path) -> None:
+    """They are left out of all cells; a conflict of the same batch is told of beside them."""
+    both = Both(tmp_path, Policy("dead_letter", "dead_letter"), {"rows": VIEWS["rows"]})
+    rows = pa.table({"a": [1, None, 3, 4], "b": [1, None, 1, 1], "c": ["x", None, "y", "z"]})
+    rows = rows.append_column("_change_type", pa.array(["insert", None, "delete", "remove"]))
+    rows = rows.append_column("_corrupt_record", pa.array([None, '{"a": 2', None, None]))
+    done = both.apply({"T": rows})
+    letters = read_letters(both.declared, both.manifests, done.manifest)["T"].to_pylist()
+    assert done.refused == {"T": 3}
+    assert both.told["rows"] == Counter({(10.0, "x"): 1})
+    why = {row["_corrupt_record"] or row["_change_type"]: row["_reason"][:20] for row in letters}
+    assert why == {'{"a": 2': "what came is no row ", "delete": why["delete"], "remove": "_change_type is 'remo"[:20]}
+    assert "not in the table" in next(row["_reason"] for row in letters if row["_change_type"] == "delete")
+    both.policy = Policy()
+    with pytest.raises(ChangeFormatError, match=r"^table 'T': what came is no row of the table: ") as caught:
+        both.apply({"T": rows})
+    assert caught.value.__notes__ == ["the change is _corrupt_record = '{\"a\": 2'"]
 
 
 def test_null_that_a_table_refuses_goes_nowhere() -> None:

@@ -49,6 +49,13 @@ class LoopProgram:
         return tuple(uses)
 
     @property
+    def load_order(self) -> range:
+        return range(len(self.tables))
+
+    def form(self, rests: bool, /) -> LoopProgram:
+        return self
+
+    @property
     def digest(self) -> str:
         return hashlib.sha256(f"loop{self.query.atoms}{self.query.head}{self.query.free}".encode()).hexdigest()[:16]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from livejoin.families.family import SearchOutline
-from livejoin.families.outline import AtomOutline, EdgeOutline, NodeOutline, PlanOutline
+from livejoin.families.outline import AtomOutline, BagOutline, EdgeOutline, NodeOutline, PlanOutline, StaticOutline
 from livejoin.plan.explain.explanation import (
     Alternative,
     Explanation,
@@ -63,6 +63,17 @@ SNOWFLAKE = PlanOutline(
     3,
 )
 
+STATIC = StaticOutline(
+    "C_poly",
+    "a{A, b{B, C}}",
+    "3/2",
+    (
+        BagOutline("static bag {B, C}", 2000.0),
+        BagOutline("static bag {D}", 10.0, 7),
+        BagOutline("static bag {E}", None),
+    ),
+    5000,
+)
 EXAMPLE = Explanation(
     sql="\n    SELECT A.src\n      FROM G A, G B, G C\n     WHERE A.dst = B.src AND C.src < '<script>'\n",
     atoms=tuple(AtomOutline(alias, "G", ("x", "y"), None) for alias in "ABC"),

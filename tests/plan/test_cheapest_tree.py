@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
+from dataclasses import replace
 
 import pytest
 from problems import comb, path, problem, random_acyclic, random_problem, star
 
 from livejoin.search.cheapest_tree import cheapest_tree
+from livejoin.search.choose import choose, measure
 from livejoin.search.cost import depth_cost
 from livejoin.search.guarantee import UpdateBound
 from livejoin.search.problem import Problem
 from livejoin.search.spread import tree_bound
+from livejoin.theory.classes.free_connex import is_free_connex
 from livejoin.theory.trees.all_trees import all_trees
 from livejoin.theory.trees.join_tree_laws import violations
 
@@ -57,6 +61,23 @@ def test_with_primary_keys_nearly_always_the_cheapest() -> None:
     chance = random.Random(8)
     worse = sum(compare(random_problem(chance, chance.randint(2, 5), keyed=True, static=True)) for _ in range(150))
     assert worse <= 5  # of 450
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_append_only_relations_get_the_best_bound_of_all_trees(keyed: bool) -> None:
+    """With static and arbitrary ones beside them; of equal bounds the one that no earlier change has to pay for."""
+    chance = random.Random(9)
+    found = Counter[UpdateBound]()
+    for _ in range(150):
+        given = random_problem(chance, chance.randint(2, 5), keyed=keyed, static=True)
+        given = replace(given, growing=frozenset(atom for atom in given.dynamic if chance.random() < 0.6))
+        if not is_free_connex(given.edges, given.free):
+            continue
+        best = choose(given, most_trees=10_000).best
+        trees = [measure(tree, given) for tree in all_trees(given.edges, given.free)]
+        assert (best.bound, best.is_paid_before) <= min((one.bound, one.is_paid_before) for one in trees), given
+        found[best.bound] += best.is_paid_before or best.bound is not UpdateBound.ALWAYS
+    assert len(found) > 1 and found[UpdateBound.ALWAYS]
 
 
 def test_a_static_relation_on_the_way_of_a_foreign_key() -> None:

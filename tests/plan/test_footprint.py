@@ -23,13 +23,13 @@ QUERIES = {
 
 
 @pytest.mark.parametrize("nodes", [20_000, 500])
-@pytest.mark.parametrize("name", QUERIES)
-def test_predicted_bytes_are_about_those_of_the_state(name: str, nodes: int) -> None:
+@pytest.mark.parametrize(("name", "static"), [*((name, False) for name in QUERIES), ("keyed", True)])
+def test_predicted_bytes_are_about_those_of_the_state(name: str, static: bool, nodes: int) -> None:
     """Within a factor of 1.6, with few rows a key and with many."""
     chance = random.Random(1)
     database = livejoin.Database()
     database.create_table("G", "src BIGINT, dst BIGINT")
-    database.create_table("H", "id BIGINT PRIMARY KEY, v BIGINT")
+    database.create_table("H", "id BIGINT PRIMARY KEY, v BIGINT", static=static)
     database.apply(
         {
             "G": [(chance.randrange(nodes), chance.randrange(nodes)) for _ in range(20_000)],

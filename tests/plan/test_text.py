@@ -6,7 +6,9 @@ from dataclasses import replace
 from textwrap import dedent, indent
 
 import pytest
-from explanations import EXAMPLE, PATH, SNOWFLAKE
+from explanations import EXAMPLE, PATH, SNOWFLAKE, STATIC
+
+from livejoin.families.outline import AtomOutline, with_promises
 
 pytestmark = pytest.mark.nojit
 
@@ -128,3 +130,19 @@ def test_a_terminal_is_safe_from_a_query() -> None:
 def test_a_short_representation() -> None:
     assert repr(EXAMPLE).startswith("<Explanation: free-connex, O(1) for FIFO")
     assert "\n" not in repr(EXAMPLE)
+
+
+def test_what_is_made_of_static_tables() -> None:
+    atoms = [AtomOutline(alias, "G", (), None, static=alias == "B") for alias in "ABC"]
+    told = replace(EXAMPLE, plan=with_promises(replace(PATH, static=STATIC), atoms))
+    assert [line for line in map(str.strip, str(told).splitlines()) if "static" in line or "limit" in line] == [
+        "static      class C_poly: joined once, by the variable order a{A, b{B, C}}, of width 3/2",
+        "static bag {B, C}: about 2,000 rows expected",
+        "static bag {D}: 7 rows (about 10 rows expected)",
+        "static bag {E}: how many rows is not known before the tables have some",
+        "refused beyond 5,000 rows (preprocessing_limit)",
+        "└─ ● G B(b, c) static  key (b)  V_s V_p V_l",
+    ]
+    assert "refused beyond 5,000 rows" in told.html()
+    linear = replace(EXAMPLE, plan=replace(PATH, static=replace(STATIC, tractability="C_lin", bags=(), limit=None)))
+    assert "static      class C_lin: nothing is joined before changes come\n" in str(linear)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
@@ -67,7 +70,19 @@ def test_a_row_that_spark_cannot_read(spark: SparkSession, tmp_path: Path, more:
     error = str(ended(started(tmp_path, spark, COPY, frame, on_bad_rows="skip", **more)))
     assert "is malformed: " in error.splitlines()[0]
     assert "1.json" in error.splitlines()[0]
-    assert "on_bad_rows is for rows that Spark can read" in error.splitlines()[0]
+    assert "mode = PERMISSIVE and the column _corrupt_record STRING" in error.splitlines()[0]
+
+
+@pytest.mark.spark
+def test_a_file_that_spark_cannot_read(spark: SparkSession, tmp_path: Path) -> None:
+    """One line says which file it is, and why: here a column has another type."""
+    (tmp_path / "in").mkdir()
+    pq.write_table(pa.table({"id": ["x"]}), tmp_path / "in" / "1.parquet")
+    frame = spark.readStream.schema("id INT").parquet(str(tmp_path / "in"))
+    first = str(ended(started(tmp_path, spark, COPY, frame, on_bad_rows="skip"))).splitlines()[0]
+    assert re.search(
+        r"the file \S*1\.parquet cannot be read: column: \[id\], .*; Spark hands out none of its rows", first
+    )
 
 
 @pytest.mark.spark

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from livejoin.errors import ChangeFormatError, SchemaError
+from livejoin.errors import SchemaError
 from livejoin.spark.frames import Declared, pack, table_of, unpack
 
 pytestmark = pytest.mark.spark
@@ -87,12 +87,18 @@ def test_the_sequence_orders_the_rows_and_goes(spark: SparkSession) -> None:
     assert batch.changes["T"].to_pydict() == {"a": list(range(101))}
 
 
-def test_a_missing_sequence_is_refused() -> None:
-    struct = pa.StructArray.from_arrays([pa.array([1, 2]), pa.array([5, None])], ["a", "_seq"])
-    time = pa.array([datetime(2025, 1, 1, tzinfo=UTC)] * 2)
-    rows = pa.table({"_table": pa.array([0, 0], pa.int32()), "t0": struct, "_commit_timestamp": time})
-    with pytest.raises(ChangeFormatError, match=r"table 'T', row 1 of the given changes: _seq is NULL"):
-        unpack(("T",), rows)
+@pytest.mark.parametrize("in_sequence", [True, False])
+def test_a_row_without_a_sequence_says_so(in_sequence: bool) -> None:
+    """But for one that could not be read, and one that something else is wrong with."""
+    texts = [pa.array([None, None, "x", None], pa.string()), pa.array([None, None, None, "why"], pa.string())]
+    columns = [pa.array([1, 2, 3, 4]), pa.array([None, 5, None, None], pa.int64()), *texts]
+    struct = pa.StructArray.from_arrays(columns, ["a", "_seq", "_corrupt_record", "_refused"])
+    time = pa.array([datetime(2025, 1, 1, tzinfo=UTC)] * 4)
+    rows = pa.table({"_table": pa.array([0] * 4, pa.int32()), "t0": struct, "_commit_timestamp": time})
+    found = unpack(("T",), rows, in_sequence=in_sequence).changes["T"]
+    assert found["a"].to_pylist() == ([2, 1, 3, 4] if in_sequence else [1, 2, 3, 4])
+    refused = {row["a"]: (row["_refused"] or "")[:12] for row in found.to_pylist()}
+    assert refused == {1: "_seq is NULL", 2: "", 3: "", 4: "why"}
 
 
 def test_instants_come_in_utc_without_a_zone(spark: SparkSession) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from deltas import sum_of
 from pyspark.sql import SparkSession
 
 import livejoin
@@ -123,3 +124,27 @@ def test_from_topics_to_topics(spark: SparkSession, cluster: Cluster, tmp_path: 
     assert [count for count in batches if count] == [4, 4, 4, 4]
     with pytest.raises(SchemaError, match="topic 'people': upserts go by a key, and there is none"):
         read_kafka(spark, cluster.servers, "people", "id BIGINT", "upsert")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("messages", ["append", "upsert", "debezium"])
+def test_messages_that_are_none(spark: SparkSession, cluster: Cluster, tmp_path: Path, messages: Any) -> None:
+    """Each is a bad row with its text; the others of its batch are applied."""
+    topic, good = f"bad-{messages}", {"id": 1, "name": "a"}
+    bad = ["{", "", "null", "5", '[{"id": 2}]', '{"id": "x"}']
+    key = '{"id": 1}'
+    message = json.dumps({"op": "c", "after": good} if messages == "debezium" else good)
+    cluster.send_texts(topic, [(key, message), *((key, text) for text in bad), ("{", None)])
+    told: list[Any] = []
+    keys = () if messages == "append" else "id"
+    frame = read_kafka(spark, cluster.servers, topic, "id BIGINT, name STRING", messages, keys)
+    more: Any = {"checkpoint": tmp_path / "state", "path": tmp_path / "out", "trigger": {"availableNow": True}}
+    letters: Any = {"on_bad_rows": "dead_letter", "dead_letters": lambda row, *rest: told.append((row, rest[-1]))}
+    by_key: Any = {"keys": {"T": keys}} if keys else {}
+    query = maintain(spark, {"v": "SELECT id, name FROM T"}, {"T": frame}, **by_key, **more, **letters)
+    assert query.awaitTermination(60)
+    assert sum_of(tmp_path / "out" / "v") == Counter({(1, "a"): 1})
+    texts = Counter(row["_corrupt_record"] for row, _ in told)
+    assert texts == Counter(bad + (["{"] if messages == "upsert" else []))
+    said = ("what came is no row of the table: ", "op of a Debezium envelope is c, r, u or d, found none")
+    assert all(reason.startswith(said) for _, reason in told)

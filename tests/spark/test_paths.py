@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import shutil
+import subprocess
+import sys
 from collections import Counter
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from deltas import sum_of
+from pyspark import cloudpickle
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from livejoin.errors import PipelineError, StateError, StorageError
 from livejoin.pipeline import check, load, run
-from livejoin.spark import batch_frame, maintain, read_deltas
+from livejoin.spark import batch_frame, carried_rows, maintain, read_deltas
 from livejoin.spark.local_folder import hadoop_pattern, local_folder
 
 ODD = "r ü%20b #é,;'&+=日"
@@ -119,22 +126,60 @@ def test_half_a_checkpoint_is_none(spark: SparkSession, tmp_path: Path, more: di
 def test_a_batch_frame_on_a_disk_that_the_driver_does_not_see(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What executors write to disks of their own is not there for the driver."""
+    """What executors write to disks of their own is not there for the driver, which hands the rows on by itself."""
 
     def elsewhere(path: Path) -> str:
         path.mkdir(parents=True)
         (path / "_SUCCESS").touch()
         return f"file:{tmp_path}/disk of another host"
 
-    frame = spark.range(1000)
+    types = "id BIGINT, s STRING, at TIMESTAMP, n TIMESTAMP_NTZ, d DECIMAL(9, 2), a ARRAY<INT>, x STRUCT<y: TIMESTAMP>"
+    rows = [
+        (
+            n,
+            f"s{n}",
+            dt.datetime(2026, 1, n),
+            dt.datetime(2026, 2, n),
+            Decimal(n),
+            [n, None],
+            (dt.datetime(2026, 3, n),),
+        )
+        for n in range(1, 9)
+    ]
+    frame = spark.createDataFrame([*rows, (None,) * 7], types)
+    views = {"v": "SELECT * FROM T"}
+    more: Any = {"path": tmp_path / "out", "checkpoint": tmp_path / "state"}
     with monkeypatch.context() as patched:
         patched.setattr(batch_frame, "hadoop_path", elsewhere)
-        with pytest.raises(StorageError, match=r"1,000 rows .*, and 0 of them .* that all of them share"):
-            batch_frame.as_stream(spark, frame, tmp_path / "state" / "T")
-    assert list((tmp_path / "state").iterdir()) == []
-    for rows in (frame, frame.limit(0), frame.where(F.lit(False)), frame.groupBy().count()):
-        found = batch_frame.as_stream(spark, rows, tmp_path / "state" / f"T{id(rows)}")
+        assert maintain(spark, views, {"T": frame}, **more).awaitTermination(60)
+        patched.setattr(carried_rows, "write_rows", refuse)
+        with pytest.raises(StorageError, match=r"1,000 rows .*, and 0 of them .*: too many\. Give a checkpoint on a"):
+            batch_frame.as_stream(spark, spark.range(1000), tmp_path / "none" / "T")
+    assert list((tmp_path / "none").iterdir()) == []
+    assert batch_frame.are_carried(tmp_path / "state" / "static" / "T")
+    told = pq.read_table(tmp_path / "out" / "v").sort_by("id")
+    assert told.drop_columns(["_change_type", "_commit_version", "_commit_timestamp"]).to_pylist() == (
+        frame.orderBy(F.col("id").asc_nulls_last()).toArrow().to_pylist()
+    )
+    reader = carried_rows.RowsReader(str(tmp_path / "state" / "static" / "T" / carried_rows.FILE))
+    (piece,) = reader.partitions({"read": False}, {"read": True})
+    program = (
+        "import pickle, sys; sys.modules['livejoin'] = None; reader, piece = pickle.load(sys.stdin.buffer); "
+        "print(sum(rows.num_rows for rows in reader.read(piece)))"
+    )
+    sent = cloudpickle.dumps((reader, piece))
+    ran = subprocess.run([sys.executable, "-c", program], input=sent, capture_output=True, timeout=60, check=True)
+    assert ran.stdout.split() == [b"9"], "executors need no livejoin"
+    reports: list[Any] = []
+    assert maintain(spark, views, {"T": frame}, **more, on_batch=reports.append).awaitTermination(60)
+    assert sum(report.changes for report in reports) == 0
+    for empty in (frame, frame.limit(0), frame.where(F.lit(False)), frame.groupBy().count()):
+        found = batch_frame.as_stream(spark, empty, tmp_path / "state" / f"T{id(empty)}")
         assert found.isStreaming
+
+
+def refuse(frame: object, folder: Path) -> None:
+    raise PySparkException("too many")
 
 
 PIPELINE = """

@@ -228,7 +228,7 @@ def test_what_cannot_go_on_says_why(
 def test_what_a_shop_does_meanwhile_in_cells(
     spark: SparkSession, place: str, writer: Any, run: Callable[..., None], tmp_path: Path
 ) -> None:
-    """Through Spark: TRUNCATE, large values that stay, values without a place; a first snapshot that is cut off."""
+    """Through Spark: TRUNCATE, large values that stay, other keys, no place; a first snapshot that is cut off."""
     tables(writer)
     writer.execute(
         "ALTER TABLE customers ADD COLUMN about text, ADD COLUMN worth numeric; "
@@ -259,6 +259,7 @@ def test_what_a_shop_does_meanwhile_in_cells(
     run(views, **in_cells)
     held(writer, tmp_path / "out")
     writer.execute("UPDATE customers SET name = 'new' WHERE id < 4; INSERT INTO notes VALUES (1), (1)")
+    writer.execute("UPDATE customers SET id = 103 WHERE id = 3; UPDATE customers SET name = 'moved' WHERE id = 103")
     writer.execute(
         "TRUNCATE notes; INSERT INTO notes VALUES (2), (2); TRUNCATE orders; INSERT INTO orders VALUES (1, 2, 3)"
     )
@@ -273,6 +274,10 @@ def test_what_a_shop_does_meanwhile_in_cells(
     held(writer, tmp_path / "out")
     known = about.replace("worth", "CASE id WHEN 1 THEN 1 ELSE worth END")
     assert sum_of(tmp_path / "out" / "about") == Counter(writer.execute(known).fetchall())
+    writer.execute("UPDATE customers SET id = id + 200 WHERE id > 1; UPDATE customers SET id = 3 WHERE id = 303")
+    run(views, **in_cells)
+    assert sum_of(tmp_path / "out" / "about") == Counter(writer.execute(known).fetchall())
+    assert not list((tmp_path / "ckpt" / "livejoin").glob("*.parts"))
 
 
 def test_what_a_shop_does_meanwhile(

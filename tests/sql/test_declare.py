@@ -7,10 +7,12 @@ import pytest
 from livejoin.errors import SchemaError, SqlError, SqlSyntaxError, SqlTypeError, UnknownNameError, UnsupportedQueryError
 from livejoin.schema import Column, ForeignKey, SqlType, Table, WindowRange
 from livejoin.sql import (
+    AlterTable,
     CreateTable,
     CreateView,
     DropTable,
     DropView,
+    RefreshTable,
     Statement,
     parse_columns,
     parse_create_table,
@@ -308,6 +310,14 @@ def test_no_columns(columns: str) -> None:
         ("DROP VIEW IF EXISTS v RESTRICT", DropView("v", True)),
         ("DROP TABLE IF EXISTS G", DropTable("G", True)),
         ("DROP TABLE G", DropTable("G")),
+        ("ALTER TABLE `G h` SET STATIC;", AlterTable("G h", static=True)),
+        ("alter table G set dynamic", AlterTable("G", static=False)),
+        ("ALTER TABLE G SET TBLPROPERTIES ('livejoin.static' = 'FALSE')", AlterTable("G", static=False)),
+        (
+            "ALTER TABLE G SET TBLPROPERTIES ('livejoin.append_only' = true, livejoin.static = 'false')",
+            AlterTable("G", False, True),
+        ),
+        ("REFRESH TABLE G", RefreshTable("G")),
     ],
 )
 def test_statements(sql: str, statement: Statement) -> None:
@@ -337,7 +347,13 @@ def test_statements(sql: str, statement: Statement) -> None:
         ("^UPDATE G SET a = 1", "UPDATE"),
         ("^MERGE INTO G USING H ON G.a = H.a WHEN MATCHED THEN DELETE", "MERGE"),
         ("^CREATE INDEX i ON G(a)", "CREATE INDEX"),
-        ("^ALTER TABLE G ADD COLUMN x INT", "ALTER TABLE"),
+        ("ALTER TABLE G ^ADD COLUMN x INT", "ALTER"),
+        ("ALTER TABLE G ^SET STATIC now", "ALTER"),
+        ("ALTER TABLE G ^UNSET TBLPROPERTIES ('livejoin.static')", "ALTER"),
+        ("ALTER TABLE IF ^EXISTS G SET STATIC", "ALTER"),
+        ("ALTER VIEW v ^AS SELECT 1", "ALTER"),
+        ("ALTER TABLE G SET TBLPROPERTIES (^'livejoin.window_rows' = '3')", "livejoin.window_rows"),
+        ("^REFRESH FUNCTION f", "REFRESH"),
         ("^SHOW TABLES", "SHOW"),
         ("^SELECT 1", "SELECT"),
         ("DROP TABLE G^; DROP TABLE H", ";"),

@@ -57,11 +57,20 @@ def test_in_backticks_every_word_is_a_name(form: str) -> None:
         bind_query(sql.format(w=f"`{word}`"), _catalog(word))
 
 
-def test_columns_and_tables_are_declared_by_every_other_keyword() -> None:
+def test_columns_are_declared_by_every_keyword_and_tables_by_every_other_one() -> None:
     for word in SPARK["words"]:
+        (_, column) = parse_columns("kz", f"a INT, {word} INT NOT NULL").columns
+        assert (column.name, column.nullable) == (word, False)
         if word not in CLAUSES | {"true", "constraint", "unique"}:
-            parse_statement(f"CREATE TABLE kz (a INT, {word} INT)")
             parse_statement(f"CREATE TABLE {word} (a INT)")
+
+
+def test_constraints_are_no_columns() -> None:
+    declared = "a INT, b INT, unique (a), constraint c unique (b), primary key (a, b)"
+    assert [column.name for column in parse_columns("kz", declared).columns] == ["a", "b"]
+    named = parse_columns("kz", "constraint INT, unique INT, check INT, a INT, constraint int primary key (a)")
+    assert [column.name for column in named.columns] == ["constraint", "unique", "check", "a"]
+    assert named.primary_key == (3,)
 
 
 @pytest.mark.parametrize("word", ["for", "cross", "outer", "union"])

@@ -63,7 +63,7 @@ CLAUSES = [
     ("^VALUES (1)", "VALUES"),
     ("^INSERT INTO G VALUES (1, 2)", "INSERT"),
     ("^EXPLAIN SELECT src FROM G", "EXPLAIN"),
-    ("SELECT ^from_unixtime(src) FROM G", "FROM_UNIXTIME"),
+    ("SELECT ^current_user() AS u FROM G", "CURRENT_USER"),
     ("SELECT size(^range(src)) AS n FROM G", "RANGE"),
     ("SELECT src FROM G WHERE size(^sequence(1, src)) > 3", "SEQUENCE"),
     ("SELECT size(^generate_series(1, 5)) AS n FROM G", "GENERATE_SERIES"),

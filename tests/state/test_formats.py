@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 import livejoin
 from livejoin.errors import ExpressionError, SqlError
-from livejoin.state.evaluate.failures import FailedCall
-from livejoin.state.evaluate.time_format import formatted
-from livejoin.state.evaluate.time_parse import parsed, tried
-from livejoin.state.evaluate.zones import instant_of, local_time, zone_named
+from livejoin.query.texts.failed_call import FailedCall
+from livejoin.query.texts.time_format import formatted
+from livejoin.query.texts.time_parse import parsed, tried
+from livejoin.query.texts.zones import instant_of, local_time, zone_named
 from strategies import FUZZ
 
 pytestmark = pytest.mark.nojit

@@ -12,12 +12,12 @@ import livejoin
 from livejoin.kernels.evaluate import layout as k
 from livejoin.kernels.evaluate.like import SHORT
 from livejoin.query.scalar import Call, Constant, Field
+from livejoin.query.texts.like import like_expression
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from livejoin.state.evaluate import Program
 from livejoin.state.evaluate.bulk import pattern as of_machine
 from livejoin.state.evaluate.bulk import tests as at_once
-from livejoin.state.evaluate.patterns import like_expression
 from livejoin.state.evaluate.text import text_function
 from strategies import FUZZ
 

@@ -20,7 +20,7 @@ BATCHES = 10  # of a run in which such processes are killed, or stand still, whi
 _OF_A_RUN = 7  # of them
 SLOW_BATCHES = 2  # of a run in which tasks are slow, or have no room
 _PAUSE = 1.5  # seconds for which a process that stops stands still
-_PATIENCE = 60.0  # seconds in which there has to be one
+_PATIENCE = 240.0  # seconds in which there has to be one, on a machine that is busy with other things
 
 
 class Cells(Files):

@@ -164,3 +164,28 @@ def test_a_move_to_another_plan_that_is_cut_off_is_made_or_is_not() -> None:
         life.commit()
     life.check()
     print(f"moves: {max(1, CUTS // 20)} cuts in each of {len(joins)} joins")
+
+
+def test_a_table_that_is_declared_anew_and_cut_off_promises_the_one_or_the_other() -> None:
+    """ALTER TABLE: views go over to other plans all together, and commits go on."""
+    life = Life(SEED)
+    db, found = life.db, Counter[bool]()
+
+    def alter() -> None:
+        db.alter_table("P", static=not db.tables["P"].static)
+
+    total = cut_off(alter, MemoryError, NEVER).points
+    where_it_is_decided = [total - 60 * place // max(1, CUTS // 40) for place in range(1, CUTS // 8)]
+    for at in [*places(total, CUTS // 20, SEED), *where_it_is_decided]:
+        before = db.tables["P"].static
+        cut_off(alter, (KeyboardInterrupt, MemoryError)[at % 2], at)
+        now = db.tables["P"].static
+        found[now == before] += 1
+        life.check()
+        for view in db.views.values():
+            told = db.explain(view.sql, deltas=view.deltas, algorithm=view.algorithm)
+            assert view.explain().guarantee.bound == told.guarantee.bound
+        db.alter_table("P", static=False)
+        life.commit()
+    print(f"tables that are declared anew: {found} of {total} points")
+    assert len(found) == 2

@@ -22,6 +22,7 @@ from .recorded import Recorded
 _ZONE = ZoneInfo("America/Los_Angeles")
 """That of the sessions of Spark's tests; livejoin computes in UTC."""
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?")
+_SHOWS_TIMES = re.compile(r"\b(date_format|to_char|to_varchar)\s*\(", re.I)
 _OPEN = {
     "ANY_VALUE", "APPROX_COUNT_DISTINCT", "APPROX_PERCENTILE", "ARRAY_AGG", "COLLECT_LIST", "COLLECT_SET", "FIRST",
     "FIRST_VALUE", "LAST", "LAST_VALUE", "LISTAGG", "MAX_BY", "MIN_BY", "MODE", "PERCENTILE_APPROX", "STRING_AGG",
@@ -100,6 +101,21 @@ def _in_zone(cell: str) -> str:
     return shown.replace(tzinfo=None).isoformat(" ", "seconds") + cell[19:]
 
 
+def _shows_times_of_another_zone(tree: exp.Expr, recorded: Recorded, answer: Answer) -> bool:
+    """Whether the rows have the recorded instants, by the zone of Spark's session, beside what shows their times."""
+    places = [place for place, kind in enumerate(answer.types) if kind.kind == "timestamp" and not kind.is_local]
+    lines = [line.split("\t") for line in recorded.output.split("\n")]
+    rows = [row.split("\t") for row in answer.rows]
+    if (
+        not places
+        or not _SHOWS_TIMES.search(recorded.sql)
+        or any(len(one) != len(answer.types) for one in lines + rows)
+    ):
+        return False
+    theirs = Counter(tuple(line[place] for place in places) for line in lines)
+    return theirs == Counter(tuple(_in_zone(row[place]) for place in places) for row in rows)
+
+
 def _is_unknown_in(tree: exp.Expr, recorded: Recorded, answer: Answer) -> bool:
     """Whether ``x IN (SELECT ...)`` outside of WHERE is NULL where Spark says FALSE."""
     is_there = any(node.args.get("query") and not node.find_ancestor(exp.Where) for node in tree.find_all(exp.In))
@@ -127,5 +143,6 @@ _RULES: Sequence[_Rule] = (
     ),
     _Rule("an aggregate of which Spark leaves open which value, or which order, it gives", _has_open_aggregate),
     _Rule("instants are shown in the zone of the session", _is_of_another_zone),
+    _Rule("what clocks show at an instant, in the zone of the session", _shows_times_of_another_zone),
     _Rule("IN of a sub-query is NULL where SQL says so; outside of WHERE Spark says FALSE", _is_unknown_in),
 )

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from livejoin.changes.convert import convert, import_what_arrow_wants, refuse_null
-from livejoin.changes.kinds import KINDS, kinds_of_texts
+from livejoin.changes.kinds import KINDS, kinds_of_texts, no_kind
 from livejoin.changes.match import listed, match_names
 from livejoin.changes.plain import PlainColumn, ReadColumn, plain_column, plain_words
 from livejoin.changes.source import TUPLES, Source, read_source
@@ -262,12 +262,4 @@ def _read_kinds(types: pa.Array, table: Table, keyed: bool) -> Words:
 
 
 def _unknown(types: pa.Array, row: int, table: Table, keyed: bool) -> ChangeFormatError:
-    value = types[row].as_py()
-    shown = "NULL" if value is None else repr(value)
-    allowed = ", ".join(KINDS if keyed else KINDS[:-1])
-    why = ""
-    if value == UPSERT:
-        why = "no change goes by key here" if table.primary_key else "the table has no PRIMARY KEY to upsert by"
-        why = f", and {why}"
-    msg = f"{CHANGE_TYPE} is {shown}{why}; allowed are {allowed}; without the column every row is an insert"
-    return ChangeFormatError(msg, table.name, row)
+    return ChangeFormatError(no_kind(types[row].as_py(), table, keyed), table.name, row)

@@ -135,6 +135,7 @@ class Engine:
         Raises:
             StateError: Another process owns the checkpoint by now, or a row lacks a value that nobody has.
             StorageError: The disk refuses; the batch was not taken.
+            ChangeFormatError: Something that came is no change, and that ends the stream.
             ChangeValueError: A text that came is no value of its column, and that ends the stream.
         """
         if self.pending is not None and self.pending.batch_id == batch_id:
@@ -224,7 +225,7 @@ class Engine:
         Raises:
             LivejoinError: One of them has to end the stream, or they are too many.
         """
-        left = self.policy.most
+        left = self.policy.most - batch.skipped - sum(rows.num_rows for rows in batch.letters.values())
 
         def takes_out(refusal: Refusal) -> bool:
             nonlocal left

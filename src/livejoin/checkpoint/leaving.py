@@ -1,4 +1,4 @@
-"""Changes of append-only tables by which rows would leave, or take the place of others: bad rows of a stream.
+"""Changes of append-only tables by which rows would leave, or take the place of others: no changes of these tables.
 
 An update counts as a whole: without the row that goes, the one that comes would stand beside it.
 """
@@ -9,14 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from livejoin.database.refusals import Refusal
 from livejoin.schema import CHANGE_TYPE, Table
 
 _LEAVE = pa.array(["delete", "update_preimage", "update_postimage", "upsert", "truncate"], pa.string())
 
 
-def leaving(table: Table, changes: pa.Table) -> tuple[Refusal, ...]:
-    """The changes of a stream that an append-only table does not take; none of another table.
+def leaving(table: Table, changes: pa.Table) -> dict[int, str]:
+    """The changes of a stream that an append-only table does not take, by their places, each with the reason.
 
     Args:
         table: The table.
@@ -26,16 +25,14 @@ def leaving(table: Table, changes: pa.Table) -> tuple[Refusal, ...]:
 
     >>> from livejoin.sql import parse_columns
     >>> events = parse_columns("events", "id INT", append_only=True)
-    >>> [one.row for one in leaving(events, pa.table({"id": [1, 1], "_change_type": ["insert", "delete"]}))]
+    >>> list(leaving(events, pa.table({"id": [1, 1], "_change_type": ["insert", "delete"]})))
     [1]
     """
     if not table.append_only or CHANGE_TYPE not in changes.column_names:
-        return ()
-    kinds = changes.column(CHANGE_TYPE)
-    kinds = kinds.cast(pa.string())
+        return {}
+    kinds = changes.column(CHANGE_TYPE).cast(pa.string())
     rows = np.flatnonzero(pc.is_in(kinds, _LEAVE).to_numpy())
-    named = kinds.take(pa.array(rows)).to_pylist()
-    return tuple(Refusal(table.name, row, _reason(kind), False) for row, kind in zip(rows.tolist(), named, strict=True))
+    return dict(zip(rows.tolist(), map(_reason, kinds.take(pa.array(rows)).to_pylist()), strict=True))
 
 
 def _reason(kind: str) -> str:

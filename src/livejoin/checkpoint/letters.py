@@ -3,47 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
-import numpy as np
 import pyarrow as pa
 
 from livejoin.checkpoint.batch import REASON, Arrival
 from livejoin.checkpoint.job import Job
-from livejoin.checkpoint.leaving import leaving
 from livejoin.checkpoint.policy import Policy
-from livejoin.checkpoint.settled import Settled, settled
+from livejoin.checkpoint.settled import settled
 from livejoin.database import Database
 from livejoin.database.refusals import Refusal
-from livejoin.errors import ChangeValueError
-from livejoin.schema import Table
+from livejoin.errors import ChangeError
+from livejoin.schema import REFUSED
+from livejoin.shown import shown_row
+
+_COLUMNS = 8  # of a change that are shown
 
 
 def settle(database: Database, job: Job, policy: Policy, arrival: Arrival) -> tuple[Arrival, dict[str, pa.Table], int]:
     """What comes, in terms of itself, what goes to the dead letters, and how many changes are left out beside.
 
     Raises:
+        ChangeFormatError: Something is no change of its table, and that ends the stream.
         ChangeValueError: A text is no value of its column, and that ends the stream.
         StateError: A row lacks a value that nobody has.
     """
-    found = {name: _settled(database, job.tables[name], rows) for name, rows in arrival.changes.items()}
+    found = {name: settled(database, job.tables[name], rows) for name, rows in arrival.changes.items()}
     refused = [refusal for one in found.values() for refusal in one.refused]
     if refused and (policy.on_bad_rows == "fail" or len(refused) > policy.most):
-        raise ChangeValueError(refused[0].reason, refused[0].table)
+        error = told(refused[0], arrival.changes[refused[0].table])
+        if policy.on_bad_rows != "fail":
+            error.add_note(f"{len(refused):,} changes of this batch are refused, and max_bad_rows is {policy.most:,}")
+        raise error
     changes = {name: one.changes for name, one in found.items() if one.changes.num_rows}
     posted = [refusal for refusal in refused if policy.of(refusal) == "dead_letter"]
     return Arrival(changes, arrival.time), letters_of(arrival.changes, posted), len(refused) - len(posted)
-
-
-def _settled(database: Database, table: Table, rows: pa.Table) -> Settled:
-    """As `settled`, without the changes that an append-only table does not take."""
-    gone = leaving(table, rows)
-    if not gone:
-        return settled(database, table, rows)
-    here = np.setdiff1d(np.arange(rows.num_rows), [one.row for one in gone])
-    rest = settled(database, table, rows.take(pa.array(here)))
-    moved = (replace(one, row=int(here[one.row])) for one in rest.refused)
-    return Settled(rest.changes, (*gone, *moved))
 
 
 def letters_of(changes: Mapping[str, pa.Table], posted: Iterable[Refusal]) -> dict[str, pa.Table]:
@@ -54,8 +47,29 @@ def letters_of(changes: Mapping[str, pa.Table], posted: Iterable[Refusal]) -> di
     letters = {}
     for name, rows in by_table.items():
         reasons = pa.array([reason for _, reason in sorted(rows)], pa.string())
-        letters[name] = changes[name].take([row for row, _ in sorted(rows)]).append_column(REASON, reasons)
+        letters[name] = as_letters(changes[name].take([row for row, _ in sorted(rows)]), reasons)
     return letters
+
+
+def as_letters(changes: pa.Table, reasons: pa.Array) -> pa.Table:
+    """Changes as they came, with the reasons why they are left out."""
+    came = changes.drop_columns([REFUSED]) if REFUSED in changes.column_names else changes
+    return came.append_column(REASON, reasons)
+
+
+def told(refusal: Refusal, changes: pa.Table) -> ChangeError:
+    """The error of a change that `livejoin.checkpoint.settled` refused, with the change itself, as people look for it.
+
+    Args:
+        refusal: The change.
+        changes: Those that were given for its table.
+    """
+    row = changes.slice(refusal.row, 1)
+    there = [name for name in row.column_names if name != REFUSED and row.column(name)[0].is_valid]
+    error = type(refusal.error)(refusal.reason, refusal.table, refusal.row)
+    assert isinstance(error, ChangeError)
+    error.add_note(f"the change is {shown_row(row.select(there), _COLUMNS) or 'of NULLs alone'}")
+    return error
 
 
 def joined(some: Mapping[str, pa.Table], more: Mapping[str, pa.Table]) -> dict[str, pa.Table]:

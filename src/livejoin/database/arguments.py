@@ -121,6 +121,20 @@ def check_bytes(value: object, argument: str) -> int | None:
     return size
 
 
+def check_limit(value: object) -> int | None:
+    """A number of rows that static tables may be joined to; None for the planner's choice.
+
+    Raises:
+        SchemaError: It is something else, or negative.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 0:
+        msg = f"preprocessing_limit is {shown(value)}; allowed is a number of rows from 0 on, or None"
+        raise SchemaError(msg)
+    return int(value)
+
+
 def check_scratch(spill: object, spill_over: object, limit: int | None) -> Scratch | None:
     """The folder for deltas that take more memory than they may, and how much that is.
 

@@ -193,11 +193,16 @@ class Contents:
         """The query of a text over the tables and the views; as `livejoin.sql.bind_query`."""
         return bind_query(sql, self.catalog, self.queries, allow_product)
 
-    def known(self, joins: Sequence[ConjunctiveQuery], statistics: GivenStatistics | None = None) -> Statistics:
+    def known(
+        self,
+        joins: Sequence[ConjunctiveQuery],
+        statistics: GivenStatistics | None = None,
+        limit: int | None = None,
+    ) -> Statistics:
         """What is known of the joins' tables: what is given, and the sizes and distinct keys of the rows there are."""
         known = statistics if isinstance(statistics, Statistics) else given(self.catalog, statistics or {})
         filled = {name: base for name, base in self.tables.items() if base.rows}
-        return known.over(observe_tables(filled, joins))
+        return Statistics(preprocessing_limit=limit).over(known.over(observe_tables(filled, joins)))
 
     @property
     def queries(self) -> dict[str, Query]:
@@ -214,18 +219,17 @@ class Contents:
             load: Whether its blocks are loaded; else the caller brings their states.
         """
         plan = plan_query(query, options.statistics, options.deltas, options.algorithm, self.workers.threads)
-        self._is_tidy = False
+        self.start_changing()
         try:
             self.budget.begin()
             node = self.graph.add(plan, Choices(options.algorithm, options.adaptive, options.statistics, name))
-            self.graph.show(node, name, options.deltas)
+            self.graph.show(node, name, options.deltas, options.statistics.preprocessing_limit)
             view = View(name, query, options, node, self.graph, self.guard, self.tally)
             if load:
                 _ = node.block
             self.views = {**self.views, name.lower(): view}
         finally:
-            self.budget.end()
-            self._tidy()
+            self.end_changing()
         return view
 
     def drop_views(self, names: Collection[str]) -> None:
@@ -242,6 +246,16 @@ class Contents:
                 view._subscribers.clear()
         finally:
             self._tidy()
+
+    def start_changing(self) -> None:
+        """From here on the graph may be another one than the views make of it; a call that is cut off is tidied up."""
+        self._is_tidy = False
+
+    def end_changing(self) -> None:
+        """Put in its place what is to take one, and let the graph be what the views make of it."""
+        self.budget.end()
+        install(self)
+        self._tidy()
 
     def _tidy(self) -> None:
         """Let the graph be what the views make of it, and the tables those that are declared and have rows."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypeAlias, assert_never, overload
 
 from livejoin.changes import read_changes
 from livejoin.database.arguments import (
@@ -14,6 +14,7 @@ from livejoin.database.arguments import (
     check_extra,
     check_folder,
     check_granularity,
+    check_limit,
     check_name,
     check_piece,
     check_scratch,
@@ -29,6 +30,7 @@ from livejoin.database.snapshots.image import image_of, restored
 from livejoin.database.transactions import transaction
 from livejoin.database.transactions.compaction import compact
 from livejoin.database.transactions.guard import Guard, alone
+from livejoin.database.transactions.redeclare import redeclare
 from livejoin.database.transactions.refresh import refresh
 from livejoin.database.transactions.replay import Manner, Replay, replay_whole
 from livejoin.database.transactions.retention import refuse_dropped
@@ -45,14 +47,19 @@ from livejoin.plan.explain.not_null import with_not_null
 from livejoin.schema import Retain, Table
 from livejoin.search.algorithm import Algorithm
 from livejoin.sql import (
+    AlterTable,
     CreateTable,
     CreateView,
     DropTable,
     DropView,
+    RefreshTable,
     bind_query,
     parse_columns,
     parse_statement,
 )
+
+Declaration: TypeAlias = CreateTable | CreateView | DropTable | DropView | AlterTable
+"""A statement that has no data with it."""
 
 _MAX_THREADS = 1024
 _APPLY = "apply({'G': rows}), or apply('G', rows)"
@@ -138,18 +145,37 @@ class Database:
         return ByName((view.name, view) for view in self._contents.views.values())
 
     @alone
-    def execute(self, sql: str, *, allow_product: bool = False) -> None:
-        """Run ``CREATE TABLE``, ``CREATE VIEW name AS SELECT ...``, ``DROP TABLE`` or ``DROP VIEW``.
+    def execute(self, sql: str, data: object = None, *, allow_product: bool = False) -> Commit | None:
+        """Run a statement: CREATE or DROP of a TABLE or a VIEW, ``ALTER TABLE`` or ``REFRESH TABLE``.
 
         Args:
-            sql: The statement.
+            sql: The statement, as ``CREATE VIEW name AS SELECT ...``, ``ALTER TABLE name SET STATIC`` (as
+                `alter_table`) or ``REFRESH TABLE name``.
+            data: For ``REFRESH TABLE`` all rows that the table is to have, as for `refresh`.
             allow_product: As for `create_view`.
+
+        Returns:
+            The commit of ``REFRESH TABLE``; else None.
 
         Raises:
             SqlError: The statement is not one of these or is wrong, with its position.
             SchemaError: A name is taken, or not there.
+            ChangeError: As for `refresh`; or data is missing for ``REFRESH TABLE``, or given for another statement.
         """
-        match parse_statement(sql):
+        statement = parse_statement(sql)
+        if isinstance(statement, RefreshTable):
+            if data is None:
+                msg = "REFRESH TABLE needs all rows that the table is to have: db.execute('REFRESH TABLE t', rows)"
+                raise ChangeFormatError(msg, statement.name)
+            return self.refresh(statement.name, data)
+        if data is not None:
+            msg = "data goes with REFRESH TABLE alone; changes of rows go through apply('t', rows)"
+            raise ChangeFormatError(msg)
+        self._execute(statement, allow_product)
+        return None
+
+    def _execute(self, statement: Declaration, allow_product: bool) -> None:
+        match statement:
             case CreateTable(table, if_not_exists):
                 if not (if_not_exists and table.name in self._contents.catalog):
                     self._contents.add_table(table)
@@ -162,6 +188,42 @@ class Database:
             case DropView(name, if_exists, cascade):
                 if not (if_exists and name.lower() not in self._contents.views):
                     self.drop_view(name, cascade=cascade)
+            case AlterTable(name, static, append_only):
+                redeclare(self._contents, name, static, append_only)
+            case _:
+                assert_never(statement)
+
+    @alone
+    def alter_table(self, name: str, *, static: bool | None = None, append_only: bool | None = None) -> None:
+        """Let a table promise something else from now on; its views go over to the plans that rest on that.
+
+        The rows of tables and views stay what they are, and there is no commit.
+
+        Args:
+            name: Its name.
+            static: Whether it is static; None if that stays. Of a table that is not static any more changes are
+                applied again.
+            append_only: Whether it is append-only; None if that stays.
+
+        Raises:
+            SchemaError: There is no such table, or it cannot promise that: a static table is not append-only too, one
+                with a window or ``sequence_by`` is neither.
+            CapacityError: The new plans take more memory than they may; nothing has changed.
+
+        Cost: O(base rows) for each plan that is another one then, which is loaded beside the one that is there.
+
+        >>> db = Database()
+        >>> db.execute("CREATE TABLE rates (code STRING, rate INT) TBLPROPERTIES ('livejoin.static' = 'true')")
+        >>> view = db.create_view("cheap", "SELECT code FROM rates WHERE rate < 3")
+        >>> db.execute("ALTER TABLE rates SET DYNAMIC")  # the same as db.alter_table("rates", static=False)
+        >>> db.apply("rates", [("EUR", 1)])["cheap"].num_rows
+        1
+        """
+        check_name(name, "table")
+        for value, argument in ((static, "static"), (append_only, "append_only")):
+            if value is not None:
+                check_switch(value, argument)
+        redeclare(self._contents, name, static, append_only)
 
     @alone
     def create_table(
@@ -228,6 +290,7 @@ class Database:
         algorithm: Algorithm = "auto",
         adaptive: bool = False,
         allow_product: bool = False,
+        preprocessing_limit: int | None = None,
     ) -> View:
         """Maintain a query from now on; over filled tables it is loaded first, in O(base rows).
 
@@ -248,22 +311,28 @@ class Database:
             allow_product: Whether a condition may be over tables that no equality connects, as in ``FROM R, S WHERE
                 R.a < S.b``. Then each pair of their rows is looked at when the view is read, and every row on the other
                 side when one comes. A CROSS JOIN without such a condition needs no leave.
+            preprocessing_limit: The most rows that static tables may be joined to, in each static bag that the plan
+                makes before changes come (docs/static-tables.md). A plan that is expected to need more is not made; if
+                a bag turns out larger, now or at a refresh, that call is refused. By default ``auto`` makes bags up to
+                100,000 rows, or ten times those of the tables, and ``view-tree`` makes any.
 
         Raises:
             SqlError: The query is wrong or outside of what is maintained, with the position.
             SchemaError: The name is taken, there is no such algorithm, or a column is not kept (``retain``).
             ExpressionError: A predicate fails on rows that are there.
+            PreprocessingLimitError: A static bag has more rows than ``preprocessing_limit``.
         """
         check_algorithm(algorithm)
         check_name(name, "view")
         check_switch(deltas, "deltas")
         check_switch(adaptive, "adaptive")
         check_switch(allow_product, "allow_product")
+        limit = check_limit(preprocessing_limit)
         self._contents.refuse_taken(name)
         query = self._contents.bind(sql, allow_product)
         refuse_large_joins(query)
         refuse_dropped(self._contents, query)
-        options = ViewOptions(deltas, algorithm, adaptive, self._contents.known(query.joins, statistics))
+        options = ViewOptions(deltas, algorithm, adaptive, self._contents.known(query.joins, statistics, limit))
         return self._contents.add_view(name, query, options)
 
     @alone
@@ -296,6 +365,7 @@ class Database:
         algorithm: Algorithm = "auto",
         allow_product: bool = False,
         cells: int | None = None,
+        preprocessing_limit: int | None = None,
     ) -> Explanation: ...
     @alone
     def explain(
@@ -308,6 +378,7 @@ class Database:
         algorithm: Algorithm = "auto",
         allow_product: bool = False,
         cells: int | None = None,
+        preprocessing_limit: int | None = None,
     ) -> Explanation | GraphExplanation:
         """What maintaining a query would cost, before anything is loaded; also of a query that is not maintained yet.
 
@@ -323,6 +394,7 @@ class Database:
             cells: So many cells of processes, as of ``livejoin.spark.maintain(mode="distributed")``, for which it is
                 also said in which stages the query runs there, where rows go, and what load is expected: chosen from
                 the log as from a first batch, and as if all values were as frequent where there is none.
+            preprocessing_limit: As for `create_view`.
 
         Returns:
             What ``print`` and a notebook show; ``json``, ``svg`` and ``html`` give other forms.
@@ -345,7 +417,7 @@ class Database:
         if log is not None:
             log = check_changes(log, "{'G': changes}")
         query = self._contents.bind(sql, allow_product)
-        known = self._contents.known(query.joins, statistics)
+        known = self._contents.known(query.joins, statistics, check_limit(preprocessing_limit))
         changes = (
             [read_changes(self._contents.catalog[name], data, len(log) > 1, "never") for name, data in log.items()]
             if log

@@ -33,14 +33,22 @@ class Refusal:
     Args:
         table: Its table.
         row: Its position among the changes that were given for the table.
-        reason: Why it cannot be applied.
-        is_conflict: Whether that is for what else is in the table: an absent row, a second row with a key.
+        error: What it would end a commit with.
     """
 
     table: str
     row: int
-    reason: str
-    is_conflict: bool
+    error: LivejoinError
+
+    @property
+    def reason(self) -> str:
+        """Why it cannot be applied."""
+        return self.error.message if isinstance(self.error, ChangeError) else str(self.error)
+
+    @property
+    def is_conflict(self) -> bool:
+        """Whether that is for what else is in the table: an absent row, a second row with a key."""
+        return isinstance(self.error, (AbsentRowError, DuplicateKeyError))
 
 
 def refused_changes(
@@ -78,8 +86,7 @@ def refused_changes(
             name, row = error.table, int(kept[error.table][error.row])
         else:
             raise error
-        reason = error.message if isinstance(error, ChangeError) else str(error)
-        refusal = Refusal(name, row, reason, isinstance(error, (AbsentRowError, DuplicateKeyError)))
+        refusal = Refusal(name, row, error)
         if not takes_out(refusal):
             raise error
         found.append(refusal)

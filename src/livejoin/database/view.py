@@ -27,9 +27,10 @@ from livejoin.dataflow.of_view import of_view
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.repeated import repeated
 from livejoin.errors import ReadError
+from livejoin.families.outline import with_rows
 from livejoin.families.sizes import exactly
 from livejoin.plan import Explanation, Statistics, describe_query
-from livejoin.plan.operators import Annotated, Operator, Scan, inputs_of
+from livejoin.plan.operators import Annotated, Bag, Operator, Scan, inputs_of
 from livejoin.query.keys import keys
 from livejoin.query.relational import Query
 from livejoin.search.algorithm import Algorithm
@@ -334,7 +335,10 @@ class View:
         moved = [one.adaptive.told for one in self._below if one.adaptive is not None]
         moved += [one.spreading.told(one.cells > 1) for one in self._below if one.spreading is not None]
         moved += [LEFT_OUT for one in self._below if leaves_out(one)]
-        return replace(told, reason=" ".join([told.reason, *dict.fromkeys(moved)]))
+        told = replace(told, reason=" ".join([told.reason, *dict.fromkeys(moved)]))
+        made = {one.plan.derived.title: one.stored().rows for one in self._below if isinstance(one.plan, Bag)}
+        others = tuple(replace(one, plan=with_rows(one.plan, made)) for one in told.others)
+        return replace(told, plan=with_rows(told.plan, made), others=others)
 
     @alone
     def stats(self) -> dict[str, int | float]:

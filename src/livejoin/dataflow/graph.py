@@ -147,6 +147,7 @@ class Graph:
         self._known: dict[Hashable, Node] = {}
         self._ways: dict[tuple[str, ...], tuple[Node, ...]] = {}  # that `reached` has found
         self._applying: tuple[Node, ...] = ()
+        self._limits: dict[str, int] = {}  # on the rows of static bags, by the names of the views that read them
 
     @property
     def threads(self) -> int:
@@ -184,9 +185,19 @@ class Graph:
         self._ways = {}
         return node
 
-    def show(self, node: Node, view: str, deltas: bool) -> None:
-        """Let a node be a view."""
+    def show(self, node: Node, view: str, deltas: bool, limit: int | None = None) -> None:
+        """Let a node be a view; the static bags below it may have so many rows from now on."""
         node.shown_by[view] = deltas
+        if limit is not None:
+            self._limits[view] = limit
+            for one in self.below(node):
+                if one.is_loaded and isinstance(one.block, BagBlock):
+                    with one.naming:
+                        one.block.check_limit()
+
+    def _limit(self, bag: Node) -> int | None:
+        """The most rows that a static bag may have, if a view says so."""
+        return min((self._limits[view] for view in bag.views() if view in self._limits), default=None)
 
     def keep(self, shown: Iterable[tuple[str, Node, bool]]) -> None:
         """Be what the views make of it: every block that none of them needs goes. May be cut off and called again.
@@ -197,6 +208,8 @@ class Graph:
         views: dict[Node, dict[str, bool]] = {}
         for name, node, deltas in shown:
             views.setdefault(node, {})[name] = deltas
+        names = {name for of_node in views.values() for name in of_node}
+        self._limits = {name: limit for name, limit in self._limits.items() if name in names}
         needed = {one for node in views for one in self.below(node)}
         nodes = [node for node in self.nodes if node in needed]
         for node in self.nodes:
@@ -271,22 +284,33 @@ class Graph:
             self._ways[names] = found
         return found
 
-    def prepare(self, reached: Iterable[Node]) -> None:
+    def prepare(self, reached: Iterable[Node], static_change: bool = False) -> None:
         """Before the tables of a commit are staged: load what has no state, move what moves, to other plans or cells.
 
         For the time of a move both states are there; a join for which there is no room stays as it is.
 
         Args:
             reached: The nodes that the commit may reach.
+            static_change: Whether it changes static tables.
         """
         for node in reached:
             if not node.is_loaded:
                 node.load()
-            node.wake()
             if node.adaptive is not None and self.codec.budget.has_room(2 * node.nbytes):
                 assert isinstance(node.plan, (Scan, Annotated))
                 node.adaptive.reconsider(node.plan)
             reform(node)
+            if static_change:
+                node.wake(static_change)
+
+    def rest(self) -> None:
+        """Behind a commit that changed static tables: let joins forget again what only such a change needs.
+
+        One for which there is no memory twice keeps it, and so does one after which this is cut off; that is no error.
+        """
+        for node in self.nodes:
+            if not node.rests and node.is_loaded and self.codec.budget.has_room(2 * node.nbytes):
+                node.wake(static_change=False)
 
     def select(self, table: str, words: Words, is_whole: bool = False) -> dict[Selector, Selection]:
         """What each join that reads a table has to know of changed rows.
@@ -390,7 +414,8 @@ class Graph:
             case Combine() | Group() | First() | FirstOfEach() | RunningOver() | Threshold() | ThresholdGroup():
                 return StoreBlock(plan, node.inputs, self.codec)
             case Bag():
-                return BagBlock(plan, self._tables, node.inputs, self.codec, self._workers)
+                limit = partial(self._limit, node)
+                return BagBlock(plan, self._tables, node.inputs, self.codec, self._workers, limit)
             case Stored():
                 return StoredBlock(node.inputs[0], plan.name, self.codec)
 

@@ -73,6 +73,7 @@ class Node:
         is_timed: Whether there are other threads, so that it counts for something what its changes take.
         pace: Seconds that it took for each change of a base table lately, if there are other threads.
         spent: Processor time of its last changes, if there are.
+        rests: Whether its join keeps nothing that only changes of static tables need.
     """
 
     def __init__(
@@ -102,6 +103,7 @@ class Node:
         self.is_timed = False
         self.pace = 0.0
         self.spent = 0.0
+        self.rests = True
         self.naming = OfView(self.views)
         self._make = make
         self._replan = replan
@@ -206,10 +208,20 @@ class Node:
                 block.fill()
         return block
 
-    def wake(self) -> None:
-        """Have all that a change is joined with, before one comes."""
+    def wake(self, static_change: bool) -> None:
+        """Have all that the changes of a commit are joined with, before they come.
+
+        Args:
+            static_change: Whether static tables are among those that change. A join keeps nothing that only such a
+                change needs; for a commit with one it is loaded anew in the form that has all, and goes back behind it.
+        """
         if isinstance(self._block, BagBlock):
             self._block.wake()
+        elif isinstance(self.plan, (Scan, Annotated)):
+            program = self.plan.physical.form(not static_change)
+            if program.digest != self.plan.physical.digest:
+                self.move(replace(self.plan, physical=program), self.statistics)
+            self.rests = not static_change
 
     def restore(self, arrays: Mapping[str, Words]) -> None:
         """Take over the state of an equal node with the same layout; its inputs have theirs."""

@@ -47,7 +47,7 @@ class Results:
         self._evaluator = None
         if computed:
             inside = [Column(f"c{i}", column.type, column.nullable) for i, column in enumerate(columns)]
-            names = [f"{query.atoms[r.atom].alias}.{c.name}" for r, c in zip(query.head, columns, strict=True)]
+            names = [query.atoms[ref.atom].readable(ref.column) for ref in query.head]
             shown = [name for name, _ in computed]
             self._evaluator = Evaluator([one for _, one in computed], inside, codec, shown, names)
         self.computes = self._evaluator is not None

@@ -25,8 +25,9 @@ import numpy as np
 import pyarrow as pa
 
 from livejoin.changes import read_changes
-from livejoin.checkpoint.batch import REASON, LoggedBatch, encoded
-from livejoin.checkpoint.leaving import leaving
+from livejoin.checkpoint.batch import LoggedBatch, encoded
+from livejoin.checkpoint.letters import as_letters, told
+from livejoin.checkpoint.malformed import of_changes_alone
 from livejoin.checkpoint.settled import to_settle, truncations
 from livejoin.distributed.declaration import Plan
 from livejoin.distributed.files import batches_of, write_delta, write_file
@@ -175,7 +176,7 @@ def send(plan: Plan, task: Task, some: Some) -> list[Part]:
     outbox = Outbox(plan, some.kept.sender)
     for name, rows in _changes(task, some.kept).items():
         taken = np.setdiff1d(np.arange(some.ends[name]), some.gone.get(name, ()), assume_unique=True)
-        outbox.send(name.lower(), rows.take(taken))
+        outbox.send(name.lower(), of_changes_alone(rows).take(taken))
     return outbox.left(task.folder, task.batch_id)
 
 
@@ -183,17 +184,15 @@ def to_send(table: Table, changes: pa.Table) -> pa.Table:
     """Changes as they are sent, before rows go where their values say.
 
     Raises:
-        ChangeValueError: A row lacks a value, or has NULL where its table takes none, or would leave a table that is
-            append-only.
+        ChangeFormatError: Something is no change of the table.
+        ChangeValueError: A row lacks a value, or has NULL where its table takes none.
         StateError: As `livejoin.checkpoint.settled.to_settle`.
 
     Cost: O(columns) where nothing is lacking.
     """
-    if gone := leaving(table, changes):
-        raise ChangeValueError(gone[0].reason, table.name)
     found = to_settle(table, changes)
     if found.refused:
-        raise ChangeValueError(found.refused[0].reason, table.name)
+        raise of_table(told(found.refused[0], changes))
     refuse_null(table, found.changes)
     return found.changes
 
@@ -210,7 +209,15 @@ def refuse_null(table: Table, changes: pa.Table) -> None:
         try:
             _read(table, _rows(changes))
         except ChangeValueError as error:
-            raise ChangeValueError(error.message, error.table) from error
+            raise of_table(error) from error
+
+
+def of_table(error: ChangeError) -> ChangeError:
+    """An error without the position of its change, which says nothing to people where several tasks read a batch."""
+    found = type(error)(error.message, error.table)
+    for note in getattr(error, "__notes__", ()):
+        found.add_note(note)
+    return found
 
 
 class _Batch:
@@ -267,9 +274,7 @@ class _Batch:
                 mine = [(row, reason) for (of, place, row), reason in places if (of, place) == (name, number)]
                 if mine:
                     reasons = pa.array([reason for _, reason in mine], pa.string())
-                    found.setdefault(name, []).append(
-                        rows.take([row for row, _ in mine]).append_column(REASON, reasons)
-                    )
+                    found.setdefault(name, []).append(as_letters(rows.take([row for row, _ in mine]), reasons))
         return {name: pa.concat_tables(pieces) for name, pieces in found.items()}
 
     def _places(self, numbers: Iterable[int]) -> list[tuple[str, int, int]]:
@@ -299,12 +304,13 @@ def _check_number(refused: Sized, task: Task, error: LivejoinError) -> None:
 
 def _refused_values(table: Table, changes: pa.Table, task: Task) -> list[tuple[int, str]]:
     """The changes with values that columns do not take, each with the reason."""
-    known = {one.row: one.reason for one in (*to_settle(table, changes).refused, *leaving(table, changes))}
-    found = sorted(known.items())
-    if found:
-        _check_number(found, task, ChangeValueError(found[-1][1], table.name))
+    refused = to_settle(table, changes).refused
+    found = [(one.row, one.reason) for one in refused]
+    if refused:
+        _check_number(found, task, of_table(told(refused[-1], changes)))
     left = np.setdiff1d(np.flatnonzero(~truncations(changes)), [row for row, _ in found])
-    rows = changes.drop_columns([WITHOUT]) if WITHOUT in changes.column_names else changes
+    rows = of_changes_alone(changes)
+    rows = rows.drop_columns([WITHOUT]) if WITHOUT in rows.column_names else rows
     while True:
         try:
             _read(table, rows if len(left) == rows.num_rows else rows.take(left))
@@ -312,10 +318,10 @@ def _refused_values(table: Table, changes: pa.Table, task: Task) -> list[tuple[i
             if error.row < 0:
                 raise
             found.append((int(left[error.row]), error.message))
-            _check_number(found, task, ChangeValueError(error.message, error.table))
+            _check_number(found, task, of_table(error))
             left = np.delete(left, error.row)
         except ChangeError as error:
-            raise type(error)(error.message, error.table) from error
+            raise of_table(error) from error
         else:
             return found
 

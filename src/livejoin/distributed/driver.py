@@ -27,7 +27,7 @@ from livejoin.distributed.files import delta_of
 from livejoin.distributed.manifest import Manifest, Manifests
 from livejoin.distributed.refused import refuse_too_many
 from livejoin.distributed.task import Outcome, Task
-from livejoin.errors import ChangeValueError, ExpressionError, StateError
+from livejoin.errors import ChangeFormatError, ChangeValueError, ExpressionError, StateError
 from livejoin.plan.dispatch import TableSample
 
 
@@ -170,7 +170,7 @@ def commit(
     bad, letters = dict[str, int](), dict[str, list[str]]()
     try:
         done, arrived = steps.run(declared.plan, task)
-    except (ChangeValueError, ExpressionError):
+    except (ChangeFormatError, ChangeValueError, ExpressionError):
         if policy.on_bad_rows == "fail":
             raise
         found = without_bad(steps, declared.plan, task)
@@ -247,7 +247,9 @@ def read_letters(declared: Declared, manifests: Manifests, manifest: Manifest) -
     """
     names = {name.lower(): name for name in declared.job.tables}
     return {
-        names.get(table.lower(), table): pa.concat_tables([delta_of(manifests.path, file) for file in files])
+        names.get(table.lower(), table): pa.concat_tables(
+            [delta_of(manifests.path, file) for file in files], promote_options="default"
+        )
         for table, files in manifest.letters.items()
     }
 

@@ -82,7 +82,7 @@ def settle(cell: Cell, changes: Mapping[str, pa.Table], bases: Mapping[str, str]
             if table.name in changes and WITHOUT in changes[table.name].column_names:
                 one = settled(cell.database, table, _in_sequence(changes[table.name]))
                 if one.refused:
-                    raise ChangeValueError(one.refused[0].reason, bases[table.name])
+                    raise ChangeValueError(one.refused[0].reason, bases[table.name])  # senders saw all other reasons
                 found[table.name] = one.changes
     return {name: rows for name, rows in found.items() if rows.num_rows}
 

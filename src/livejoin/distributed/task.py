@@ -21,6 +21,7 @@ import pyarrow as pa
 from livejoin.checkpoint.batch import LoggedBatch, encoded
 from livejoin.checkpoint.policy import FAIL, Policy
 from livejoin.database import Database
+from livejoin.database.base_rows import keys_of, rows_with
 from livejoin.database.of_stage import tables_of
 from livejoin.database.refreshing import apply_any
 from livejoin.database.snapshots import snapshot
@@ -33,7 +34,7 @@ from livejoin.distributed.load import joins
 from livejoin.distributed.manifest import Held
 from livejoin.distributed.refused import apply, attempt, bases_of, of_base, settle
 from livejoin.distributed.static_rows import with_refreshed
-from livejoin.plan.stages import Everywhere, Stage, Staged
+from livejoin.plan.stages import Cube, Everywhere, Home, Stage, Staged
 
 LEAST_LOG = 1 << 20
 """Bytes behind a snapshot that are too few for another one."""
@@ -69,6 +70,8 @@ class Task:
         recovery_seconds: How long a cell may take to apply the batches behind its snapshots again; None for no limit.
         is_trial: Whether it is only to be found out if the changes can be applied, without those that conflict.
         time: The time of the batch; None where it has none, or nobody knows it yet.
+        asks: For base tables the keys of rows that are asked for, as `livejoin.checkpoint.moved` asks; then the cells
+            do nothing else.
         refreshed: The static tables of which all rows come with the batch, by their names in lower case.
         parquet: For each view whose parts are to be written as Parquet, if they are large, the columns of its delta
             with the time.
@@ -84,6 +87,7 @@ class Task:
     recovery_seconds: float | None = None
     is_trial: bool = False
     time: datetime | None = None
+    asks: Mapping[str, pa.Table] = field(default_factory=dict)
     refreshed: frozenset[str] = frozenset()
     parquet: Mapping[str, pa.Schema] = field(default_factory=dict)
 
@@ -118,6 +122,7 @@ class Outcome:
         lambda_observed: The most that a change cost in one of its joins, as `View.stats` says it.
         ignored: Changes that did nothing since they came in conflict, of the base tables whose home the cell is.
         late: Those of them whose key has a newer one.
+        found: For base tables the file with the rows here that were asked for.
     """
 
     stage: int
@@ -136,6 +141,7 @@ class Outcome:
     lambda_observed: float = 0.0
     ignored: int = 0
     late: int = 0
+    found: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -182,6 +188,8 @@ class Cells:
         """
         if task.fill is not None:
             return self._filled(task, task.fill, stage, cell, changes_of(self.staged.stages[stage], brought))
+        if task.asks:
+            return self._asked(task, stage, cell), {}
         if task.is_trial:
             return self._tried(task, stage, cell, brought)
         key, held = (task.folder, stage, cell), task.held.get((stage, cell), Held())
@@ -253,12 +261,30 @@ class Cells:
 
     def _tried(self, task: Task, stage: int, cell: int, brought: Brought) -> tuple[Outcome, dict[str, pa.Table]]:
         """A cell's part of a batch that is only tried: it says what it would tell, and stays as it is, and warm."""
+        warm, held = self._as_it_is(task, stage, cell)
+        changes = self._changes(task, warm.cell, stage, brought)
+        return Outcome(stage, cell, held), attempt(warm.cell, changes, self._bases[stage])
+
+    def _asked(self, task: Task, stage: int, cell: int) -> Outcome:
+        """The rows here that are asked for; the cell stays as it is, and warm."""
+        warm, held = self._as_it_is(task, stage, cell)
+        found = {}
+        for name, keys in task.asks.items():
+            home = home_of(self.staged, name)
+            if home.stage == stage:
+                words = keys_of(warm.cell.database, home.table, keys)
+                rows, _ = rows_with(warm.cell.database, home.table, words)
+                if rows.num_rows:
+                    found[name] = write_delta(task, stage, cell, name, rows)
+        return Outcome(stage, cell, held, found=found)
+
+    def _as_it_is(self, task: Task, stage: int, cell: int) -> tuple[_Warm, Held]:
+        """A cell as the manifest has it, which stays warm, and what it holds."""
         key, held = (task.folder, stage, cell), task.held.get((stage, cell), Held())
         warm = self._warm.get(key)
         if warm is None or warm.state != held.state:
             warm = self._warm[key] = self._made(task, stage, cell, held)
-        changes = self._changes(task, warm.cell, stage, brought)
-        return Outcome(stage, cell, held), attempt(warm.cell, changes, self._bases[stage])
+        return warm, held
 
     def _filled(
         self, task: Task, fill: Fill, stage: int, cell: int, changes: Mapping[str, pa.Table]
@@ -344,6 +370,18 @@ class Cells:
         file = f"{task.batch_id:08d}{name[8:-_DIGITS]}{uuid.uuid4().hex}.batch"
         log = (*held.log[:first], (file, write_file(task.folder, file, data)))
         return replace(held, log=log)
+
+
+def home_of(staged: Staged, name: str) -> Home:
+    """The table of the cells that has all rows of a base table with a key: to a key's owner they come, or to all cells.
+
+    Args:
+        staged: The stages.
+        name: The base table.
+    """
+    home = staged.homes[name.lower()][0]
+    assert not isinstance(home.route, Cube), "a join brings rows of what an owner shows"
+    return home
 
 
 _DIGITS = 32  # of what tells attempts apart in the name of a file

@@ -6,7 +6,8 @@ named by their aliases, all columns by the query's variables.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from livejoin.query import ConjunctiveQuery
@@ -39,6 +40,40 @@ class AtomOutline:
 
 
 @dataclass(frozen=True)
+class BagOutline:
+    """A join of static tables that is made once.
+
+    Args:
+        title: What stands for it in the plan, as ``static bag {t, i}``.
+        expected: The rows that it is expected to have; None if the tables' rows are not known.
+        rows: The rows that it has; None where it is not made.
+    """
+
+    title: str
+    expected: float | None
+    rows: int | None = None
+
+
+@dataclass(frozen=True)
+class StaticOutline:
+    """What is made of the static tables of a plan before changes come (ICDT 2025).
+
+    Args:
+        tractability: The query's class, ``C_lin`` or ``C_poly``.
+        order: The variable order on one line: each variable, behind it in braces the atoms and variables below it.
+        width: The power of N that bounds the rows of the bags, as text.
+        bags: The bags, those that another one reads before it.
+        limit: The most rows that a bag may have; None if that was not asked for.
+    """
+
+    tractability: str
+    order: str
+    width: str
+    bags: tuple[BagOutline, ...]
+    limit: int | None
+
+
+@dataclass(frozen=True)
 class NodeOutline:
     """A node of a plan.
 
@@ -54,6 +89,7 @@ class NodeOutline:
         predicate: What its rows must satisfy.
         depth: Atoms above it, generalized relations not counted.
         changes: Expected share of the changes that reach it; None where nothing is known of any table.
+        promise: ``static`` if nothing there ever changes, ``append-only`` if rows only come; else empty.
     """
 
     label: str
@@ -66,6 +102,7 @@ class NodeOutline:
     predicate: str | None
     depth: int
     changes: float | None = None
+    promise: Literal["", "static", "append-only"] = ""
 
 
 @dataclass(frozen=True)
@@ -100,6 +137,7 @@ class PlanOutline:
         nodes: In preorder; where a node has several parents, it stands below the first.
         edges: From parents to children.
         height: Largest number of atoms (or bags, or views) from a leaf to a root.
+        static: What is made of static tables before changes come; None if the plan does not rest on that.
     """
 
     kind: str
@@ -107,6 +145,7 @@ class PlanOutline:
     nodes: tuple[NodeOutline, ...]
     edges: tuple[EdgeOutline, ...]
     height: int
+    static: StaticOutline | None = None
 
     def children(self, node: int) -> tuple[int, ...]:
         """Children of a node."""
@@ -121,6 +160,27 @@ class PlanOutline:
         """Nodes without parents."""
         below = {edge.child for edge in self.edges}
         return tuple(node for node in range(len(self.nodes)) if node not in below)
+
+
+def with_promises(plan: PlanOutline, atoms: Sequence[AtomOutline]) -> PlanOutline:
+    """The plan with what is promised of the relations at its nodes."""
+    static = {atom.alias for atom in atoms if atom.static}
+    lasting = static | {atom.alias for atom in atoms if atom.append_only}
+
+    def node(found: NodeOutline) -> NodeOutline:
+        if not found.atoms or found.promise or not lasting.issuperset(found.atoms):
+            return found
+        return replace(found, promise="static" if static.issuperset(found.atoms) else "append-only")
+
+    return replace(plan, nodes=tuple(map(node, plan.nodes)))
+
+
+def with_rows(plan: PlanOutline, rows: Mapping[str, int]) -> PlanOutline:
+    """The plan with the rows that its static bags have, by their titles."""
+    if plan.static is None:
+        return plan
+    bags = tuple(replace(bag, rows=rows.get(bag.title)) for bag in plan.static.bags)
+    return replace(plan, static=replace(plan.static, bags=bags))
 
 
 def atom_outlines(query: ConjunctiveQuery) -> tuple[AtomOutline, ...]:

@@ -49,6 +49,10 @@ class Program(Protocol):
         """Whether its joins can give deltas."""
 
     @property
+    def load_order(self) -> Sequence[int]:
+        """Positions of the tables in the order in which rows that are there are loaded."""
+
+    @property
     def digest(self) -> str:
         """A fingerprint of the layout: states of programs with equal digests are interchangeable."""
 
@@ -63,6 +67,13 @@ class Program(Protocol):
     @property
     def height(self) -> int:
         """Height of what is maintained, for people to read."""
+
+    def form(self, rests: bool, /) -> Program:
+        """The same program laid out for commits in which no static table changes, or for those in which one does.
+
+        Args:
+            rests: Whether static tables rest, so that nothing is kept that only a change of them needs.
+        """
 
     def open(self, budget: Budget | None = None) -> WholeJoin:
         """An empty join. Cost: O(1).

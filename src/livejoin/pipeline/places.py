@@ -100,7 +100,7 @@ class _Delta:
         frame = self._client.read_delta(spark, self._path)
         names = self._client.table_columns(self._path).names
         by_key = bool(self._settings.keys) and not self._settings.append_only
-        return {self._name: from_versions(frame, self._name, names, by_key)}
+        return {self._name: from_versions(frame, names, by_key)}
 
     def clear(self, checkpoint: Path) -> None:
         """A Delta table knows nothing of who reads it."""

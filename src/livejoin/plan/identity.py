@@ -34,6 +34,7 @@ from livejoin.plan.operators import (
 from livejoin.query import Branch, ConjunctiveQuery, Output, Product
 from livejoin.query.relational import Call
 from livejoin.query.scalar import Expression
+from livejoin.schema import Table
 from livejoin.search.algorithm import Algorithm
 
 Identity: TypeAlias = tuple["str | int | bool | Identity | None", ...]
@@ -126,8 +127,13 @@ def _atoms(query: ConjunctiveQuery, given: Sequence[JoinInput]) -> tuple[Identit
     for atom in query.atoms:
         source = inputs.get(atom.table.name, atom.table.name.lower())
         variables = tuple(numbers.setdefault(v, len(numbers)) for v in atom.variables)
-        atoms.append((source, atom.columns, variables, _said(atom.predicate)))
+        atoms.append((source, atom.columns, variables, _said(atom.predicate), *_promise(atom.table)))
     return tuple(atoms), numbers
+
+
+def _promise(table: Table) -> Identity:
+    """What a table promises, on which a plan rests; nothing of most."""
+    return ("static",) if table.static else ("append-only",) if table.append_only else ()
 
 
 def _product(product: Product) -> Identity:

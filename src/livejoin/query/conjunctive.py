@@ -43,6 +43,11 @@ class Atom:
     variables: tuple[str, ...]
     predicate: Expression | None = None
 
+    def readable(self, position: int) -> str:
+        """What messages call a column of the table; one that no user named has no name there."""
+        column = self.table.columns[position]
+        return "what a sub-query gives" if column.is_made else f"{self.alias}.{column.name}"
+
     def column_of(self, variable: str) -> int:
         """The table's column that carries a variable."""
         return self.columns[self.variables.index(variable)]

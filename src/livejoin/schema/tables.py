@@ -30,8 +30,13 @@ COMMIT_VERSION = "_commit_version"
 SEQUENCE = "_seq"
 WITHOUT = "_without"
 """The columns that a change of a stream has no value of, and why, as JSON; `livejoin.checkpoint.settled` reads it."""
-UNCHANGED, ABSENT, GONE, TEXT = "unchanged", "absent", "gone", "="
-"""Why: it is as it was; the column was not there yet; it is no more; behind the last one, a text that is no value."""
+UNCHANGED, LOST, ABSENT, GONE, TEXT = "unchanged", "lost", "absent", "gone", "="
+"""Why: it is as it was; so it is, and nobody has it; the column was not there yet; it is no more; behind the last one,
+a text that is no value."""
+CORRUPT = "_corrupt_record"
+"""The text of what a stream could not read as a row of its table, by Spark's name for it; NULL beside a row."""
+REFUSED = "_refused"
+"""Why something that came in a stream is no change of its table; NULL beside a change."""
 CHANGE_COLUMNS = (CHANGE_TYPE, COMMIT_VERSION, "_commit_timestamp", SEQUENCE)
 
 TOMBSTONES = 100_000
@@ -52,6 +57,7 @@ class Column:
         length: Characters that a string has at most, as VARCHAR(length) says; 0 if any number.
         is_uuid: Whether it is a string that is the text of a UUID, in lower case with hyphens.
         is_char: Whether it is a string that is filled with blanks up to ``length`` characters, as CHAR(length) says.
+        is_made: Whether no user named it: it is one of a relation that a sub-query or a window function becomes.
     """
 
     name: str
@@ -60,6 +66,7 @@ class Column:
     length: int = 0
     is_uuid: bool = False
     is_char: bool = False
+    is_made: bool = field(default=False, compare=False)
 
     @property
     def declared(self) -> str:

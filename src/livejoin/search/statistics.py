@@ -77,11 +77,17 @@ class TableStatistics:
 class Statistics:
     """What is known of the tables; nothing of those that are not named.
 
+    Args:
+        tables: What is known of each.
+        preprocessing_limit: The most rows that static tables may be joined to before changes come, in one static bag;
+            None leaves it to the planner. A plan depends on it as on the figures.
+
     >>> Statistics().of("G").rows
     Figure(value=None, known='unknown')
     """
 
     tables: tuple[TableStatistics, ...] = ()
+    preprocessing_limit: int | None = None
 
     def of(self, table: str) -> TableStatistics:
         """What is known of a table."""
@@ -89,12 +95,31 @@ class Statistics:
         return next((t for t in self.tables if t.table.lower() == wanted), TableStatistics(table))
 
     def over(self, other: Statistics) -> Statistics:
-        """These figures, and those of ``other`` where these are unknown."""
+        """These figures, and those of ``other`` where these are unknown; so with the limit."""
         names = {t.table.lower(): t.table for t in (*other.tables, *self.tables)}
-        return Statistics(tuple(_over(self.of(name), other.of(name)) for name in names.values()))
+        limit = other.preprocessing_limit if self.preprocessing_limit is None else self.preprocessing_limit
+        return Statistics(tuple(_over(self.of(name), other.of(name)) for name in names.values()), limit)
+
+    def given_alone(self) -> Statistics:
+        """The figures that a user gave, and the limit."""
+
+        def of(figure: Figure) -> Figure:
+            return figure if figure.known == "given" else UNKNOWN
+
+        tables = (
+            TableStatistics(
+                one.table,
+                of(one.changes),
+                of(one.rows),
+                tuple((columns, figure) for columns, figure in one.distinct if figure.known == "given"),
+                tuple((predicate, figure) for predicate, figure in one.passing if figure.known == "given"),
+            )
+            for one in self.tables
+        )
+        return Statistics(tuple(tables), self.preprocessing_limit)
 
     def plain(self) -> list[dict[str, Any]]:
-        """The same as JSON values; `from_plain` reads them."""
+        """The figures as JSON values; `from_plain` reads them."""
         return [asdict(table) for table in self.tables]
 
     @staticmethod

@@ -1,22 +1,28 @@
 """A frame that is no stream as one: its rows are written once, and read as a stream from there.
 
 Law: the files that the stream reads hold each row of the frame once. Executors write them and the driver lets them
-appear, which takes a folder that all of them see; that it is one is known by counting.
+appear, which takes a folder that all of them see; that it is one is known by counting. Where it is not, the driver
+collects the rows, writes them, and hands them to the stream itself.
 """
 
 from __future__ import annotations
 
+import logging
 import shutil
 from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from livejoin.errors import StorageError
+from livejoin.spark.failures import said
 from livejoin.spark.local_folder import hadoop_path, streamed
+
+logger = logging.getLogger("livejoin")
 
 
 def as_stream(spark: SparkSession, frame: DataFrame, folder: Path) -> DataFrame:
@@ -29,18 +35,20 @@ def as_stream(spark: SparkSession, frame: DataFrame, folder: Path) -> DataFrame:
 
     Raises:
         PipelineError: Spark reads no stream from a folder of that name.
-        StorageError: It cannot be written, or is not one that executors and the driver share.
+        StorageError: It cannot be written; or executors do not share it with the driver, and Spark does not hand out
+            the rows.
 
-    Cost: the rows are computed and written at the first start.
+    Cost: the rows are computed and written at the first start, twice where the folder is not shared.
     """
     place = streamed(folder, "the rows of a batch frame")
     if not folder.exists():
         draft = folder.with_name(f".{folder.name}.writing")
-        counted = Observation()
         try:
-            rows = frame.observe(counted, F.count(F.lit(1)).alias("rows"))
-            rows.write.mode("overwrite").parquet(hadoop_path(draft))
-            _check_all_there(draft, int(counted.get["rows"]))
+            written = _written_by_executors(frame, draft)
+            there = _rows_there(draft)
+            if there != written:
+                shutil.rmtree(draft)
+                _collect(frame, draft, written, there)
             draft.replace(folder)
         except OSError as error:
             msg = f"the rows of a batch frame could not be written to {folder}: {error}; repair that and start again"
@@ -49,20 +57,55 @@ def as_stream(spark: SparkSession, frame: DataFrame, folder: Path) -> DataFrame:
             with suppress(OSError):
                 shutil.rmtree(draft)
             raise
+    if are_carried(folder):
+        from livejoin.spark.carried_rows import carried  # noqa: PLC0415 - PySpark 4.0 and 4.1 have no such streams
+
+        return carried(spark, frame.schema, folder)
     return spark.readStream.schema(frame.schema).parquet(place)
 
 
-def _check_all_there(folder: Path, rows: int) -> None:
-    """Check that the driver sees what executors have written, before a stream of nothing passes for the table."""
+def are_carried(folder: Path) -> bool:
+    """Whether the driver has written the rows of a frame, and hands them to the stream."""
+    return (folder / "rows.arrow").exists()
+
+
+def _written_by_executors(frame: DataFrame, folder: Path) -> int:
+    """Have the rows of a frame written; how many they were."""
+    counted = Observation()
+    rows = frame.observe(counted, F.count(F.lit(1)).alias("rows"))
+    rows.write.mode("overwrite").parquet(hadoop_path(folder))
+    return int(counted.get["rows"])
+
+
+def _rows_there(folder: Path) -> int:
+    """How many rows the driver sees of what executors have written."""
     try:
-        there = sum(pq.read_metadata(file).num_rows for file in folder.glob("*.parquet"))
+        return sum(pq.read_metadata(file).num_rows for file in folder.glob("*.parquet"))
     except pa.ArrowException as error:
         msg = f"the rows of a batch frame, written to {folder}, cannot be read: {error}"
         raise StorageError(msg) from error
-    if there != rows:
+
+
+def _collect(frame: DataFrame, folder: Path, written: int, there: int) -> None:
+    """Write the rows of a frame by the driver.
+
+    Raises:
+        StorageError: Spark does not hand them out.
+    """
+    logger.info(
+        "of %s rows of a batch frame that executors have written, %s are there for the driver: it writes them itself",
+        f"{written:,}",
+        f"{there:,}",
+    )
+    try:
+        from livejoin.spark.carried_rows import write_rows  # noqa: PLC0415
+
+        write_rows(frame, folder)
+    except (PySparkException, pa.ArrowException, ImportError) as error:
+        reason = "that takes PySpark 4.2" if isinstance(error, ImportError) else said(str(error))
         msg = (
-            f"Spark's executors wrote {rows:,} rows of a batch frame to {folder.parent}, and {there:,} of them are "
-            "there for the driver: it is not one folder for all hosts. Give a checkpoint on a file system that all of "
-            "them share, or a frame that is a stream"
+            f"Spark's executors wrote {written:,} rows of a batch frame to {folder.parent}, and {there:,} of them are "
+            "there for the driver: it is not one folder for all hosts. Nor can the driver collect the rows: "
+            f"{reason}. Give a checkpoint on a file system that all of them share, or a frame that is a stream"
         )
-        raise StorageError(msg)
+        raise StorageError(msg) from error

@@ -12,11 +12,14 @@ _LONGEST = 900  # characters
 _CAUSE = "Caused by: "
 _OURS_SAID = re.compile(r"^livejoin\.errors\.\w+: (.+)$", re.MULTILINE)
 _MALFORMED = "[MALFORMED_RECORD_IN_PARSING"
-_FILE = re.compile(r"\[FAILED_READ_FILE[^\]]*\] Encountered error while reading file ([^\n]+?)\.? *(?:SQLSTATE|\n|$)")
-_UNREADABLE = (
-    "on_bad_rows is for rows that Spark can read. Repair the file, or let the reader leave such rows out "
-    "(option mode = DROPMALFORMED), and start again"
+_FILE = re.compile(
+    r"\[FAILED_READ_FILE[^\]]*\] Encountered error while reading file ([^\n]+?)\.? *(?:SQLSTATE|Data type|\n|$)"
 )
+_UNREADABLE = (
+    "on_bad_rows is for rows that Spark hands out. Repair the file, or read it with the option mode = PERMISSIVE and "
+    "the column _corrupt_record STRING in its schema, which on_bad_rows goes by, and start again"
+)
+_NO_ROWS = "Spark hands out none of its rows, so that on_bad_rows has no part in it. Repair the file, and start again"
 _CONFLICT = (
     "Here on_conflict of maintain, or of the pipeline file, is 'fail'; 'skip' leaves such changes out, 'dead_letter' "
     "keeps them elsewhere, and the same checkpoint goes on with either"
@@ -49,11 +52,14 @@ def said(text: str) -> str:
     if ours := _OURS_SAID.findall(text):  # of a source, which speaks from a process of Spark's
         return str(ours[-1])
     first = next((line for line in text.splitlines() if line.strip()), "without a word")
-    causes = f"{' <- '.join(reversed(_causes(text))) or first:.{_LONGEST}}"
-    if _MALFORMED not in text:
-        return causes
-    file = _FILE.search(text)
-    return f"a row{f' of {file[1]}' if file is not None else ''} is malformed: {causes}; {_UNREADABLE}"
+    found, file = _causes(text), _FILE.search(text)
+    causes = f"{' <- '.join(reversed(found)) or first:.{_LONGEST}}"
+    if _MALFORMED in text:
+        return f"a row{f' of {file[1]}' if file is not None else ''} is malformed: {causes}; {_UNREADABLE}"
+    if file is not None:
+        why = next((cause for cause in reversed(found) if not _FILE.search(cause)), "it does not say why")
+        return f"the file {file[1]} cannot be read: {why:.{_LONGEST}}; {_NO_ROWS}"
+    return causes
 
 
 def _causes(text: str) -> list[str]:

@@ -10,65 +10,86 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from livejoin.errors import SchemaError
-from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SEQUENCE
+from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, CORRUPT, REFUSED, SEQUENCE
 from livejoin.spark.stream_part import quoted
 
 
 def from_envelopes(
-    frame: DataFrame, table: str, columns: Sequence[str], by_key: bool, beside: Mapping[str, str] | None = None
+    frame: DataFrame,
+    columns: Sequence[str],
+    by_key: bool,
+    beside: Mapping[str, str] | None = None,
+    text: str | None = None,
 ) -> DataFrame:
     """Rows with ``_change_type`` from Debezium's envelopes.
 
     ``c`` and ``r`` insert, ``u`` updates, ``d`` deletes; of a table with a key what comes is an upsert, and an update
-    that has the row before takes that out first, whose key may be another one.
+    that has the row before takes that out first, whose key may be another one. A message that says no change, or lacks
+    the row that it needs, is one row with its text in `CORRUPT` and the reason in `REFUSED`.
 
     Args:
         frame: It has ``op``, ``before`` and ``after``.
-        table: The table's name, for messages.
         columns: The columns of the rows inside that are taken.
         by_key: Whether the table has a key.
         beside: Columns that are filled from elsewhere in the envelope, as ``{"lsn": "source.lsn"}``.
+        text: The column that has each message as it came; None if none has it.
     """
-    carried = [name for name in frame.columns if name == SEQUENCE]
+    op, before, after = F.col("op"), F.col("before"), F.col("after")
     if by_key:
         upsert = F.array(_image("upsert", "after"))
-        images = F.when(F.col("op").isin("c", "r") | ((F.col("op") == "u") & F.col("before").isNull()), upsert)
+        images = F.when(op.isin("c", "r") | ((op == "u") & before.isNull()), upsert)
         pair = (_image("delete", "before"), _image("upsert", "after"))
     else:
-        images = F.when(F.col("op").isin("c", "r"), F.array(_image("insert", "after")))
+        images = F.when(op.isin("c", "r"), F.array(_image("insert", "after")))
         pair = (_image("update_preimage", "before"), _image("update_postimage", "after"))
-    images = images.when(F.col("op") == "u", F.array(*pair))
-    images = images.when(F.col("op") == "d", F.array(_image("delete", "before")))
-    allowed = f"table {table!r}: op of a Debezium envelope is c, r, u or d, found "
-    unknown = F.concat(F.lit(allowed), F.coalesce("op", F.lit("none")))
+    images = images.when(op == "u", F.array(*pair))
+    images = images.otherwise(F.array(_image("delete", "before")))
+    needs_before = (op == "d") if by_key else op.isin("d", "u")
+    why = F.when(
+        ~F.coalesce(op.isin("c", "r", "u", "d"), F.lit(False)),
+        F.concat(F.lit("op of a Debezium envelope is c, r, u or d, found "), F.coalesce(op, F.lit("none"))),
+    )
+    why = why.when((op != "d") & after.isNull(), F.concat(F.lit("the message has no row after, and the op "), op))
+    why = why.when(needs_before & before.isNull(), F.concat(F.lit("the message has no row before, and the op "), op))
+    came = F.col(CORRUPT) if CORRUPT in frame.columns else F.lit(None).cast("string")
+    refused = F.when(came.isNull(), why)
+    whole = F.to_json(F.struct("op", "before", "after")) if text is None else F.col(text)
+    unread = F.coalesce(came, F.when(why.isNotNull(), whole))
+    no_image = F.array(F.struct(F.lit("insert").alias("kind"), after.alias("row")))
+    images = F.when(unread.isNotNull(), no_image).otherwise(images)
+    carried = [F.col(name) for name in frame.columns if name == SEQUENCE]
+    carried += [refused.alias(REFUSED), unread.alias(CORRUPT)]
     more = [F.col(path).alias(name) for name, path in (beside or {}).items()]
-    exploded = frame.select(*carried, *more, F.explode(images.otherwise(F.raise_error(unknown))).alias("image"))
+    exploded = frame.select(*carried, *more, F.explode(images).alias("image"))
     rows = [F.col(f"image.row.{quoted(column)}").alias(column) for column in columns]
     rows += [F.col(name) for name in beside or ()]
-    return exploded.select(*carried, F.col("image.kind").alias(CHANGE_TYPE), *rows)
+    names = [name for name in exploded.columns if name in (SEQUENCE, REFUSED, CORRUPT)]
+    return exploded.select(*names, F.col("image.kind").alias(CHANGE_TYPE), *rows)
 
 
-def from_versions(frame: DataFrame, table: str, columns: Sequence[str], by_key: bool) -> DataFrame:
+def from_versions(frame: DataFrame, columns: Sequence[str], by_key: bool) -> DataFrame:
     """Rows with ``_change_type`` and ``_seq`` from a Delta table's change data feed, as `livejoin.from_delta` has them.
 
     Their order is that of the versions, in each of which what goes comes first. Of a table with a key what comes is an
-    upsert and what goes the deletion of its key; so a version has to come in one micro-batch.
+    upsert and what goes the deletion of its key; so a version has to come in one micro-batch. A row of another kind, or
+    without a version, says in `REFUSED` that it is no change.
     """
     kind, version = F.col(CHANGE_TYPE), F.col(COMMIT_VERSION)
-    comes = kind.isin("insert", "update_postimage")
-    is_known = comes | kind.isin("delete", "update_preimage")
-    if by_key:
-        kind = F.when(comes, "upsert").otherwise("delete")
+    comes = F.coalesce(kind.isin("insert", "update_postimage"), F.lit(False))
+    is_known = comes | F.coalesce(kind.isin("delete", "update_preimage"), F.lit(False))
+    said = F.when(comes, "upsert").otherwise("delete") if by_key else kind
     allowed = (
-        f"table {table!r}: a row of a change data feed has a {COMMIT_VERSION}, and as {CHANGE_TYPE} one of "
+        f"a row of a change data feed has a {COMMIT_VERSION}, and as {CHANGE_TYPE} one of "
         "insert, delete, update_preimage and update_postimage; found "
     )
-    found = F.concat_ws(", ", F.coalesce(CHANGE_TYPE, F.lit("none")), F.coalesce(version.cast("string"), F.lit("none")))
-    refused = F.raise_error(F.concat(F.lit(allowed), found)).cast("string")
-    checked = F.when(is_known & version.isNotNull(), kind).otherwise(refused)
+    found = F.concat_ws(", ", F.coalesce(kind, F.lit("none")), F.coalesce(version.cast("string"), F.lit("none")))
+    why = F.when(~is_known | version.isNull(), F.concat(F.lit(allowed), found))
+    carried = [F.col(CORRUPT)] if CORRUPT in frame.columns else []
+    refused = F.when(carried[0].isNull(), why) if carried else why
     sequence = F.shiftleft(version, 1) + comes.cast("bigint")
     rows = [F.col(quoted(column)) for column in columns]
-    return frame.select(sequence.alias(SEQUENCE), checked.alias(CHANGE_TYPE), *rows)
+    own = [sequence.alias(SEQUENCE), F.when(is_known, said).otherwise(kind).alias(CHANGE_TYPE), refused.alias(REFUSED)]
+    return frame.select(*own, *carried, *rows)
 
 
 def upserts(frame: DataFrame, table: str, apply_as_deletes: str | None) -> DataFrame:

@@ -25,10 +25,12 @@ from pyspark.sql import types as T
 
 from livejoin.checkpoint.batch import Arrival
 from livejoin.checkpoint.batch_delta import TIMESTAMP
-from livejoin.errors import ChangeFormatError, SchemaError
+from livejoin.errors import SchemaError
 from livejoin.schema import (
     CHANGE_COLUMNS,
     CHANGE_TYPE,
+    CORRUPT,
+    REFUSED,
     SEQUENCE,
     TOMBSTONES,
     WITHOUT,
@@ -57,7 +59,9 @@ _PLAIN_TYPES: dict[type[T.DataType], SqlType] = {
     T.TimestampType: SqlType("timestamp"),
     T.TimestampNTZType: SqlType.local_time(),
 }
-_CARRIED = (CHANGE_TYPE, SEQUENCE)
+_CARRIED = (CHANGE_TYPE, SEQUENCE, CORRUPT, REFUSED)
+_OF_PARTS = (CHANGE_TYPE, SEQUENCE)
+_NO_SEQUENCE = f"{SEQUENCE} is NULL; it orders the changes, so that every one needs it"
 _TEXT_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 _TEXT = re.compile(r"(char|varchar)\(([1-9]\d*)\)")
 
@@ -123,7 +127,7 @@ def table_of(name: str, frame: DataFrame, declared: Declared | None = None) -> T
     columns = []
     for field in frame.schema.fields:
         lowered = field.name.lower()
-        if lowered in CHANGE_COLUMNS:
+        if lowered in CHANGE_COLUMNS or lowered in _CARRIED:
             _check_change_column(name, field)
             continue
         column = _text_column(Column(field.name, _sql_type(name, field)), field)
@@ -171,9 +175,9 @@ def row_frame(name: str, frame: DataFrame, columns: Sequence[str]) -> DataFrame:
     """The rows of a static table: some columns of a frame that is no stream.
 
     Raises:
-        SchemaError: It is a stream, or carries changes.
+        SchemaError: It is a stream, or carries changes, or texts that are no rows: on_bad_rows is for changes.
     """
-    carried = [column for column in frame.columns if column.lower() in CHANGE_COLUMNS]
+    carried = [column for column in frame.columns if column.lower() in (*CHANGE_COLUMNS, *_CARRIED)]
     if frame.isStreaming or carried:
         found = "a stream" if frame.isStreaming else f"a frame of changes, with {', '.join(carried)}"
         msg = f"table {name!r} is static, and comes as {found}; give a frame of its rows, as spark.read has it"
@@ -232,7 +236,7 @@ def _packed_parts(stream: DataFrame, parts: Mapping[int, tuple[StreamPart, Seque
         tags = F.when(row.isNotNull(), F.lit(tag)).otherwise(tags)
         fields = [row.getField(name).alias(name) for name in columns]
         also = [WITHOUT] if WITHOUT in stream.columns else []
-        carried = F.struct(*fields, *(F.col(name) for name in (*_CARRIED, *also)))
+        carried = F.struct(*fields, *(F.col(name) for name in (*_OF_PARTS, *also)))
         rows.append(F.when(row.isNotNull(), carried).alias(f"t{tag}"))
     return stream.select(tags.alias(TAG), *rows).where(F.col(TAG).isNotNull())
 
@@ -248,16 +252,15 @@ def unpack(names: Sequence[str], rows: pa.Table, *, in_sequence: bool = True) ->
         rows: The rows.
         in_sequence: Whether the rows of a table are in the order of ``_seq``, which is gone then; else it is kept.
 
-    Raises:
-        ChangeFormatError: ``_seq`` is NULL somewhere.
+    A row without ``_seq`` says in `REFUSED` that it is no change.
     """
     changes = {}
     for tag, name in enumerate(names):
         of_table = rows if len(names) == 1 else rows.filter(pc.equal(rows[TAG], tag))
         if of_table.num_rows:
             plain = pa.Table.from_struct_array(of_table[f"t{tag}"])
-            plain = _with_variants(plain)
-            changes[name] = without_zones(_in_sequence(name, plain) if in_sequence else plain)
+            plain = _refused_without_sequence(_with_variants(plain))
+            changes[name] = without_zones(_in_sequence(plain) if in_sequence else plain)
     time = rows[TIMESTAMP][0].as_py() if rows.num_rows else None
     return Arrival(changes, time)
 
@@ -325,7 +328,7 @@ def _text_column(column: Column, field: T.StructField) -> Column:
 def _check_change_column(table: str, field: T.StructField) -> None:
     lowered = field.name.lower()
     wrong_sequence = lowered == SEQUENCE and not isinstance(field.dataType, T.IntegralType)
-    wrong_type = lowered == CHANGE_TYPE and not isinstance(field.dataType, T.StringType)
+    wrong_type = lowered in (CHANGE_TYPE, CORRUPT, REFUSED) and not isinstance(field.dataType, T.StringType)
     if wrong_sequence or wrong_type:
         allowed = "an integer" if wrong_sequence else "a string"
         found = field.dataType.simpleString()
@@ -365,17 +368,27 @@ def _named(frame: DataFrame, column: str) -> Expression:
     return frame["`" + column.replace("`", "``") + "`"]
 
 
-def _in_sequence(name: str, rows: pa.Table) -> pa.Table:
-    """The rows in the order of ``_seq``, which is then dropped; rows of the same ``_seq`` stay in their order."""
+def _refused_without_sequence(rows: pa.Table) -> pa.Table:
+    """The rows, of which those without ``_seq`` say so, but for texts that could not be read."""
+    if SEQUENCE not in rows.column_names or not rows[SEQUENCE].null_count:
+        return rows
+    lacks = rows[SEQUENCE].is_null()
+    if CORRUPT in rows.column_names:
+        lacks = pc.and_(lacks, rows[CORRUPT].is_null())
+    nothing = pa.scalar(None, pa.string())
+    if REFUSED not in rows.column_names:
+        return rows.append_column(REFUSED, pc.if_else(lacks, pa.scalar(_NO_SEQUENCE), nothing))
+    said = pc.if_else(pc.and_(lacks, rows[REFUSED].is_null()), pa.scalar(_NO_SEQUENCE), rows[REFUSED])
+    return rows.set_column(rows.column_names.index(REFUSED), REFUSED, said)
+
+
+def _in_sequence(rows: pa.Table) -> pa.Table:
+    """The rows in the order of ``_seq``, which is then dropped; those of the same ``_seq`` stay in their order."""
     if SEQUENCE not in rows.column_names:
         return rows
     sequence = rows[SEQUENCE]
-    if sequence.null_count:
-        missing = pc.index(pc.is_null(sequence), True).as_py()
-        msg = f"{SEQUENCE} is NULL; it orders the changes, so that every one needs it"
-        raise ChangeFormatError(msg, name, missing)
     rows = rows.drop_columns([SEQUENCE])
-    ascends = pc.all(pc.less_equal(sequence[:-1], sequence[1:])).as_py()
+    ascends = not sequence.null_count and pc.all(pc.less_equal(sequence[:-1], sequence[1:])).as_py()
     return rows if ascends is not False else rows.take(pc.array_sort_indices(sequence))
 
 

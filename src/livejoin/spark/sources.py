@@ -16,12 +16,14 @@ from urllib.parse import quote
 
 from pyspark.sql import DataFrame, SparkSession
 
-from livejoin.schema import SEQUENCE, Table
+from livejoin.errors import SchemaError
+from livejoin.schema import CORRUPT, REFUSED, SEQUENCE, Table
 from livejoin.spark.feeds import from_envelopes, from_versions, upserts
 from livejoin.spark.local_folder import hadoop_pattern, streamed
 
 Feed = Literal["append", "change-feed", "debezium", "delta", "upsert"]
 _FIRST_ARRIVAL = 1_000_000_000
+_OF_TEXTS = ("mode", "columnnameofcorruptrecord")
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,9 @@ class FileSource:
 def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> DataFrame:
     """A streaming frame over the files of a source; of a static table a frame that is no stream.
 
+    A line of JSON or CSV that is no row of the table, in the mode ``FAILFAST``, is a row with its text in `CORRUPT`, so
+    that it can be left out; of a static table it ends the query, since its rows are no changes.
+
     Args:
         spark: The session.
         source: The source.
@@ -86,8 +91,13 @@ def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> Data
 
     Raises:
         PipelineError: Spark reads no stream from a folder of that name.
+        SchemaError: A column has the name `CORRUPT` or `REFUSED`.
     """
     place, pattern = source.place
+    for name, _ in source.columns:
+        if name.lower() in (CORRUPT, REFUSED):
+            msg = f"table {source.table.name!r}: column name {name!r} is reserved for what is no row of the table"
+            raise SchemaError(msg)
     if not source.table.static and (source.by_name or place.is_file()):
         place, pattern = scratch / quote(source.table.name, safe=""), ""
         arrange(source.files(), place)
@@ -104,18 +114,31 @@ def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> Data
         where = streamed(place, name, pattern)
         for file in source.files():
             streamed(place / file.name, name)
+    options = dict(source.options)
+    if not source.table.static and _is_strict(source):
+        options = {key: value for key, value in options.items() if key.lower() not in _OF_TEXTS} | {
+            "mode": "PERMISSIVE",
+            "columnNameOfCorruptRecord": CORRUPT,
+        }
+        schema = f"{schema}, {CORRUPT} STRING"
     reader = spark.read if source.table.static else spark.readStream
-    frame = reader.format(source.format).options(**source.options).schema(schema).load(where)
+    frame = reader.format(source.format).options(**options).schema(schema).load(where)
     names = [column.name for column in source.table.columns]
     match source.feed:
         case "upsert":
             return upserts(frame, source.table.name, source.apply_as_deletes)
         case "debezium":
-            return from_envelopes(frame, source.table.name, names, source.table.takes_place)
+            return from_envelopes(frame, names, source.table.takes_place)
         case "delta":
-            return from_versions(frame, source.table.name, names, source.table.takes_place)
+            return from_versions(frame, names, source.table.takes_place)
         case _:
             return frame
+
+
+def _is_strict(source: FileSource) -> bool:
+    """Whether a text of the files that is no row of the table is to be seen: what it becomes is said elsewhere."""
+    given = {key.lower(): value for key, value in source.options.items()}
+    return source.format in ("csv", "json") and given.get("mode", "").upper() == "FAILFAST"
 
 
 def arrange(files: list[Path], folder: Path) -> None:

@@ -155,8 +155,10 @@ def maintain(
         on_conflict: What becomes of a deletion of an absent row and of a second row with a key: ``fail`` ends the
             query, ``skip`` leaves the change out, ``dead_letter`` too and tells of it. Tables with a key take what
             comes in the place of what is there, so that for them this is about UNIQUE alone.
-        on_bad_rows: The same for values that their columns do not take, and for rows for which an expression of a view
-            has no value. Each change that is left out costs another try of the batch.
+        on_bad_rows: The same for values that their columns do not take, for rows for which an expression of a view has
+            no value, of which each costs another try of the batch, and for what is no change: another
+            ``_change_type``, none, no ``_seq``, and texts that were not read, which frames have in
+            ``_corrupt_record``, as Spark calls it.
         max_bad_rows: How many changes of a batch may be left out; more of them end the query.
         dead_letters: A folder, which gets ``<table>/part-<batch>.parquet`` with the changes as they came and why in
             ``_reason``; or a function, called with each row as a dict, its table, the batch and the reason.
@@ -192,7 +194,7 @@ def maintain(
         StateError: The checkpoint or the output belongs to another job, parts of the output that the checkpoint knows
             to be written are gone, or a query of this or another process that runs has the checkpoint.
         StorageError: The disk refuses to read the checkpoint, or to write there, into ``path``, ``dead_letters`` or
-            ``spill``; or a batch frame cannot be written to where the driver sees it.
+            ``spill``; or a batch frame can neither be written to where the driver sees it, nor be collected.
     """
     _check_names(views, tables)
     options = TableOptions(

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
 from livejoin.errors import SchemaError
-from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, Retain
+from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, CORRUPT, Retain
 from livejoin.spark.feeds import from_envelopes, from_versions, upserts
 from livejoin.spark.frames import Declared, ForeignColumns
 from livejoin.spark.stream_part import StreamPart
@@ -135,8 +135,8 @@ class TableOptions:
 
     def _of_versions(self, name: str, frame: DataFrame, by_key: bool) -> DataFrame:
         _check_there(name, "cdf", frame, (CHANGE_TYPE, COMMIT_VERSION))
-        own = {CHANGE_TYPE, COMMIT_VERSION, "_commit_timestamp"}
-        return from_versions(frame, name, [c for c in frame.columns if c.lower() not in own], by_key)
+        own = {CHANGE_TYPE, COMMIT_VERSION, "_commit_timestamp", CORRUPT}
+        return from_versions(frame, [c for c in frame.columns if c.lower() not in own], by_key)
 
     def _of_envelopes(self, name: str, frame: DataFrame, by_key: bool) -> DataFrame:
         _check_there(name, "debezium", frame, ("op", "before", "after"))
@@ -148,7 +148,7 @@ class TableOptions:
         path = self.sequence_by.get(name, "")
         beside = {path.rpartition(".")[2]: path} if "." in path else {}
         columns = [column for column in inside.names if column not in beside]
-        return from_envelopes(frame, name, columns, by_key, beside)
+        return from_envelopes(frame, columns, by_key, beside)
 
 
 def _check_there(name: str, kind: str, frame: DataFrame, wanted: Sequence[str]) -> None:

@@ -6,16 +6,27 @@ The dialect is Spark SQL with ANSI casts, as in Spark 4. This is the only layer 
 from livejoin.sql.bind_query import bind_query
 from livejoin.sql.bind_view import bind_view, bind_views, names_read
 from livejoin.sql.normal_text import normal_text
+from livejoin.sql.tables.alter import AlterTable
 from livejoin.sql.tables.declare import parse_columns, parse_create_table
 from livejoin.sql.tables.schema_file import SchemaText, parse_schema, parse_schema_text
-from livejoin.sql.tables.statement import CreateTable, CreateView, DropTable, DropView, Statement, parse_statement
+from livejoin.sql.tables.statement import (
+    CreateTable,
+    CreateView,
+    DropTable,
+    DropView,
+    RefreshTable,
+    Statement,
+    parse_statement,
+)
 from livejoin.sql.to_duckdb.transpile import to_duckdb
 
 __all__ = [
+    "AlterTable",
     "CreateTable",
     "CreateView",
     "DropTable",
     "DropView",
+    "RefreshTable",
     "SchemaText",
     "Statement",
     "bind_query",

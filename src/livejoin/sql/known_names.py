@@ -140,6 +140,15 @@ class KnownNames:
         bound = self.bind_select(block, self.allow_product)
         return NestedQuery("", bound.columns, bound.relation, bound, None)
 
+    def united(self, sides: Sequence[tuple[FromClause, tuple[Item, ...]]], source: Source, offset: int) -> NestedQuery:
+        """UNION ALL of SELECTs, as a tree of little height; see `livejoin.sql.names.nested.Names`."""
+        bounds: list[Bound] = [self.bind_select(select_of(*side, source), self.allow_product) for side in sides]
+        while len(bounds) > 1:
+            pairs = list(zip(bounds[::2], bounds[1::2], strict=False))
+            bounds = [_both(left, right, source, offset) for left, right in pairs] + bounds[2 * len(pairs) :]
+        (bound,) = bounds
+        return NestedQuery("", bound.columns, bound.relation, bound, bound.plain)
+
     def lateral(self, query: exp.Expr, before: FromClause, atom: int, source: Source, offset: int) -> Lateral:
         """The query of a LATERAL sub-query behind what a FROM clause brings."""
         names, tree = replace(self, outer=replace(before.scope, outer=self.outer))._opened(query)
@@ -228,3 +237,9 @@ class KnownNames:
                 with suppress(UnsupportedQueryError):  # a product that this text does not allow: it stays apart
                     self.plain[name] = self.bind(query_tree(tree, text), inside).plain
         return self.plain[name]
+
+
+def _both(left: Bound, right: Bound, source: Source, offset: int) -> Bound:
+    """UNION ALL of two queries."""
+    relation = combine("union", True, (left.relation, right.relation), source, offset)
+    return BoundCombined("union", True, left, right, relation)

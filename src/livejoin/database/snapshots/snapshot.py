@@ -186,6 +186,7 @@ def _write(folder: Folder, name: str, image: Image) -> None:
                     "algorithm": view.algorithm,
                     "statistics": view.statistics.plain(),
                     "adaptive": view.adaptive,
+                    "preprocessing_limit": view.statistics.preprocessing_limit,
                 }
                 for view in image.views
             ],
@@ -340,12 +341,16 @@ def _image(source: Folder, manifest: dict[str, Any], with_states: bool) -> Image
 def _view(entry: object, tables: Mapping[str, Table]) -> ViewImage:
     algorithm: Any = value(entry, "algorithm", str)
     check_algorithm(algorithm)
+    limit = None
+    if isinstance(entry, dict) and entry.get("preprocessing_limit") is not None:  # older snapshots know of none
+        limit = number(entry, "preprocessing_limit")
+    known = read_statistics(value(entry, "statistics", list), tables)
     return ViewImage(
         value(entry, "name", str),
         value(entry, "sql", str),
         value(entry, "deltas", bool),
         algorithm,
-        read_statistics(value(entry, "statistics", list), tables),
+        replace(known, preprocessing_limit=limit),
         value(entry, "adaptive", bool),
     )
 

@@ -19,10 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from livejoin.catalog import Catalog
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.graph import ROW_BYTES
 from livejoin.state.codec import Codec, is_coded
@@ -101,15 +102,19 @@ class Seen:
 
 @dataclass(frozen=True, eq=False)
 class Replacement:
-    """What takes the place of tables and dictionaries, with the same content.
+    """What takes the place of tables, dictionaries, declarations and plans, with the same content.
 
     Args:
         tables: The tables by name in lower case.
         codec: The dictionaries, if they are others.
+        catalog: The declarations, if they are others.
+        views: Attributes of views that are others, by the views' names in lower case.
     """
 
     tables: Mapping[str, BaseTable]
     codec: Codec | None
+    catalog: Catalog | None = None
+    views: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def passed(contents: Contents, staged: Mapping[str, TableChange], given: Iterable[tuple[str, TableInput]]) -> Passed:
@@ -201,6 +206,13 @@ def install(contents: Contents) -> None:
         vars(contents.tables[name]).update(vars(base))
     if replacement.codec is not None:
         vars(contents.codec).update(vars(replacement.codec))
+    if replacement.catalog is not None:
+        contents.catalog = replacement.catalog
+        for table in replacement.catalog:
+            contents.tables[table.name.lower()].table = table
+        for name, attributes in replacement.views.items():
+            vars(contents.views[name]).update(attributes)
+        contents.views = dict(contents.views)  # what is known of them is found anew
     contents.replacement = None
 
 

@@ -69,7 +69,8 @@ def refuse_static(batch: ChangeBatch, views: Sequence[str]) -> None:
     if views and batch.weights.shape[0]:
         msg = (
             f"the table is static and used by {', '.join(map(repr, views))}, so that no changes are applied to it; "
-            "fill it before its views are created, give it all of its new rows by refresh, or declare it without static"
+            "fill it before its views are created, give it all of its new rows by refresh, or let it change by ALTER "
+            f"TABLE {batch.table.name} SET DYNAMIC"
         )
         raise ChangeError(msg, batch.table.name)
 

@@ -166,7 +166,8 @@ def run(
     compact_in_turn(contents)
     graph, shown = contents.graph, contents.shown
     names = tuple([batch.table.name.lower() for batch, _ in changes])
-    graph.prepare(graph.reached(names))
+    static_change = any(batch.table.static for batch, _ in changes)
+    graph.prepare(graph.reached(names), static_change)
     contents.budget.begin()
     inputs = [_encode(contents, name, *one) for name, one in zip(names, changes, strict=True)]
     journal = Journal([given.base for given in inputs], contents.version + count, count, {}, {}, then)
@@ -218,19 +219,33 @@ def _last_sequence(changes: Sequence[tuple[ChangeBatch, Words]]) -> int | None:
     return last
 
 
+def words_of(contents: Contents, batch: ChangeBatch, fresh: Words | None = None) -> Words:
+    """The words of a batch's rows, of shape (columns, rows); nothing but the dictionaries changes.
+
+    Args:
+        contents: The database's contents.
+        batch: The batch.
+        fresh: Gets the number of new dictionary entries of each column; None if nobody asks.
+
+    Raises:
+        CapacityError: They take more memory than there may be.
+    """
+    if batch.words is not None:
+        return batch.words
+    kept = None if batch.table.retain == "all" else kept_columns(contents, batch.table)
+    try:
+        return contents.codec.encode_columns(batch.columns, batch.length, batch.table, kept, fresh)
+    except MemoryLimitError:
+        contents.seen.is_due = True  # so that the next commit forgets what only this one brought
+        raise
+
+
 def _encode(contents: Contents, name: str, batch: ChangeBatch, versions: Words) -> TableInput:
     """Words and masks of a batch of a table with a name; nothing but the dictionaries changes."""
     length = batch.weights.shape[0]
     if contents.budget.refuses:
         contents.budget.hold((8 * len(batch.table.columns) + _STAGING_BYTES) * length, "staged changes")
-    words, fresh = batch.words, None
-    if words is None:
-        fresh = None if length <= FEW else np.zeros(len(batch.columns), np.int64)
-        try:
-            kept = None if batch.table.retain == "all" else kept_columns(contents, batch.table)
-            words = contents.codec.encode_columns(batch.columns, length, batch.table, kept, fresh)
-        except MemoryLimitError:
-            contents.seen.is_due = True  # so that the next commit forgets what only this one brought
-            raise
+    fresh = None if batch.words is not None or length <= FEW else np.zeros(len(batch.columns), np.int64)
+    words = words_of(contents, batch, fresh)
     selections = {} if batch.replaces is not None else contents.graph.select(name, words, batch.words is not None)
     return TableInput(contents.tables[name], batch, words, versions, selections, fresh)

@@ -9,7 +9,7 @@ its rows alone: what the join needed is given back when they are there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from livejoin.dataflow.batches import Rows
@@ -18,6 +18,7 @@ from livejoin.dataflow.blocks.row_source import RowSource
 from livejoin.dataflow.blocks.stored import StoredChange, by_id_only
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.reading.access import Access
+from livejoin.errors import PreprocessingLimitError
 from livejoin.families.cells.row_join import CellRowJoin
 from livejoin.families.cells.workers import Workers
 from livejoin.families.derived import RowJoin
@@ -40,6 +41,7 @@ class BagBlock:
         inputs: The stored relations that it reads, in the order of the plan's inputs.
         codec: The database's codec.
         workers: The database's threads.
+        limit: Gives the most rows that it may have if its tables are static; None for no limit.
     """
 
     def __init__(
@@ -49,12 +51,14 @@ class BagBlock:
         inputs: Sequence[Relation],
         codec: Codec,
         workers: Workers,
+        limit: Callable[[], int | None],
     ) -> None:
         self.plan = plan
         name = f"the join inside of {plan.derived.title}"
         self._open = partial(_open, plan, name, workers, codec.budget)
         self.join = self._open()
         self._rests = False
+        self._limit = limit
         self.rows = DerivedRows(len(plan.types), name, codec.budget)
         self.source = RowSource(plan.derived.query, plan.program.tables, plan.inputs, inputs, tables, codec)
         self._codec = codec
@@ -70,7 +74,26 @@ class BagBlock:
             matrix: int64 of shape (EVENT_FIELDS, n), as `livejoin.families.events.view_events` orders them.
         """
         delta = self.join.maintain(matrix)
-        return StoredChange(self.rows.apply(delta.values, delta.weights, delta.versions))
+        change = StoredChange(self.rows.apply(delta.values, delta.weights, delta.versions))
+        self.check_limit()
+        return change
+
+    def check_limit(self) -> None:
+        """Refuse to be larger than the views that read it allow.
+
+        Raises:
+            PreprocessingLimitError: It is.
+        """
+        derived = self.plan.derived
+        if not derived.table.static or (limit := self._limit()) is None or self.rows.rows <= limit:
+            return
+        given = {one.table.name for one in self.plan.inputs}
+        names = ", ".join(sorted({atom.table.name for atom in derived.query.atoms} - given))
+        msg = (
+            f"{derived.title} has more than {limit:,} rows, its preprocessing_limit; raise the limit, or declare one "
+            f"of the tables without static that it is made of ({names})"
+        )
+        raise PreprocessingLimitError(msg)
 
     def fill(self) -> None:
         for matrix in self.source.all_rows(self.join):

@@ -99,7 +99,7 @@ class JoinBlock:
         Args:
             again: Whether a block with the same plan has held the rows; see `livejoin.families.join.Join.enlist`.
         """
-        for matrix in self.source.all_rows(self.join):
+        for matrix in self.source.all_rows(self.join, self.plan.physical.load_order):
             self.join.enlist(matrix, again=again)
         self.join.build(again=again)
         self._fullness.note(self.join.registered)

@@ -143,12 +143,17 @@ class RowSource:
         """Forget what `back` needs."""
         self._last = []
 
-    def all_rows(self, join: Loads) -> Iterator[Words]:
+    def all_rows(self, join: Loads, order: Sequence[int] | None = None) -> Iterator[Words]:
         """Events that insert all rows that are there, which are brought into the join, in pieces; each as `changed`.
 
         A piece is applied while it is in the cache, and its memory is that of the next one.
+
+        Args:
+            join: The join.
+            order: The order of the tables, by their positions in the program; None for that of the program.
         """
-        for position, use in enumerate(self._uses):
+        for position in range(len(self._uses)) if order is None else order:
+            use = self._uses[position]
             table = self._rows(use)
             events_of_piece = 2 * min(table.rows, _PIECE) * EVENT_FIELDS * 8  # the columns, and the matrix
             with self._codec.budget.holding(_HELD * table.rows + events_of_piece, LOADED):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,9 +17,6 @@ from livejoin.plan.operators import Annotated, Scan
 from livejoin.query import ColumnRef, ConjunctiveQuery
 from livejoin.state.codec import Codec
 from livejoin.words import Words
-
-# Columns of the relations that sub-queries and windows become, which nobody wrote.
-_MADE = re.compile(r"(query|rows)(_\d+)?\.([ackv]\d+|rows)")
 
 
 class ScanAccess:
@@ -123,10 +119,10 @@ def _hidden(query: ConjunctiveQuery, hidden: frozenset[str]) -> str:
     """Why a row does not tell how often it stands in the result."""
     names: dict[str, None] = {}
     for variable in sorted(hidden):
-        held = [(a, a.table.columns[a.column_of(variable)].name) for a in query.atoms if variable in a.variables]
-        written = [f"{atom.alias}.{name}" for atom, name in held if not _MADE.fullmatch(f"{atom.alias}.{name}")]
-        if held:
-            names[written[0] if written else "what a sub-query gives"] = None
+        held = [(atom, atom.column_of(variable)) for atom in query.atoms if variable in atom.variables]
+        named = [one for one in held if not one[0].table.columns[one[1]].is_made]
+        for atom, position in (named or held)[:1]:
+            names[atom.readable(position)] = None
     return (
         f"a row does not show {', '.join(names)}, so that it may stand for many results, which no index counts; "
         "allowed are rows that show every column that the query joins or computes with: add these to SELECT, or ask a "

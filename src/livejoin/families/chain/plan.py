@@ -60,6 +60,10 @@ class ChainPlan:
     atom_offsets: tuple[int, ...]
 
     @property
+    def load_order(self) -> range:
+        return range(len(self.tables))
+
+    @property
     def digest(self) -> str:
         """A fingerprint of the layout: states of plans with equal digests are interchangeable."""
         return hashlib.sha256(b"chain" + self.words.tobytes() + bytes([j.STATE_FORMAT])).hexdigest()[:16]
@@ -83,6 +87,9 @@ class ChainPlan:
     def components(self) -> np.ndarray:
         """First word of each component of an annotation."""
         return annotation_starts(self.query)
+
+    def form(self, rests: bool, /) -> ChainPlan:
+        return self
 
     def open(self, budget: Budget | None = None) -> ChainJoin:
         """An empty join."""

@@ -346,6 +346,8 @@ def _widest_edge(plan: PhysicalPlan, position: int) -> _Edge:
         slot = u.SLOT * int(words[at + u.N_INDEX])
         edges = [_Edge(node.key, directory, key, slot + u.S_BLOCK, slot + u.S_LEN, True)]
     for child in node.children:
+        if plan.nodes[child].quiet:
+            continue
         below = plan.node_offsets[child]
         directory, key = words[[below + u.N_DIRECTORY, below + u.N_ENTRY_KEY]].tolist()
         edges.append(_Edge(plan.nodes[child].parent_key, directory, key, u.E_PARENT_BLOCK, u.E_PARENTS, False))

@@ -40,7 +40,8 @@ class Building:
         for node in reversed(range(len(plan.nodes))):
             self._place(node)
         for node in range(len(plan.nodes)) if plan.live else ():
-            self._mark(node)
+            if not plan.is_silent(node):
+                self._mark(node)
 
     def _place(self, node: int) -> None:
         """Link the rows of a node, whose children are placed, to them; then place it."""

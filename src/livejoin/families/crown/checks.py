@@ -175,7 +175,9 @@ class State:
                 count, live = self.pair(slot + u.E_PARENTS)
                 assert count == len(self.parents[slot]) >= live, "parent rows"
                 block = self.word(slot + u.E_PARENT_BLOCK) & k.REF_MASK
-                for row, position in self.parents[slot]:
+                if self.plan.nodes[child].quiet:
+                    assert block == live == 0, "parents over a quiet edge are counted alone"
+                for row, position in () if self.plan.nodes[child].quiet else self.parents[slot]:
                     assert self.word(block + position) == row, "a parent row knows its position"
                 assert count + registered > 0, "an entry that nothing refers to is removed"
 
@@ -219,13 +221,15 @@ class State:
             for row in self.rows[index]:
                 slot, _ = self.pair(row + self.node(index, u.N_UP))
                 above = node.parent is None or any(self.live[p] for p in self._rows_above(index, slot))
+                above = above and not self.plan.is_silent(index)
                 self.live[row if node.atom is None else self._key(index, row)] = above and self.is_member(index, row)
                 expected = self.live[row if node.atom is None else self._key(index, row)]
                 if node.atom is None:
                     flag = self.word(row + self.node(index, u.N_STATE)) >> u.COUNTER_BITS
                     assert flag == expected, "a derived row's live flag"
                 for position in range(node.inline, len(node.children)):
-                    if not self.plan.nodes[node.children[position]].connex:
+                    child = self.plan.nodes[node.children[position]]
+                    if not child.connex or child.quiet:
                         continue
                     entry, place = self.pair(row + self.node(index, u.N_LINK) + position)
                     assert (place < self.pair(entry + u.E_PARENTS)[1]) == expected, "live parents stand first"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -10,7 +12,7 @@ from livejoin.families.crown.enumeration import enumeration_steps
 from livejoin.families.crown.null_rows import NullRows
 from livejoin.families.crown.plan import PhysicalPlan
 from livejoin.families.crown.roles import roles
-from livejoin.families.crown.structure import PlanNode, plan_nodes
+from livejoin.families.crown.structure import PlanNode, plan_nodes, with_quiet_edges
 from livejoin.families.layout.annotation import annotation_widths, result_mode
 from livejoin.families.layout.plan_words import PlanWords, place_directories
 from livejoin.families.layout.record_layout import factor_triples, lay_out_records
@@ -38,16 +40,18 @@ class _Layout:
     key: int = 0
 
 
-def compile_plan(query: ConjunctiveQuery, tree: JoinTree, live: bool) -> PhysicalPlan:
+def compile_plan(query: ConjunctiveQuery, tree: JoinTree, live: bool, rests: bool = True) -> PhysicalPlan:
     """Lay out a plan. Cost: O(nodes squared) words.
 
     Args:
         query: The query.
         tree: A generalized join tree over the query's atoms, free-connex for the query's output variables.
         live: Whether the view keeps live views.
+        rests: Whether static tables do not change: then nothing is kept that only a change of them would need.
     """
     nodes = plan_nodes(tree, query.free, [query.is_distinct(a) for a in range(len(query.atoms))])
-    return _Compiler(query, tree, live, nodes).compile()
+    form = partial(compile_plan, query, tree, live)
+    return _Compiler(query, tree, live, with_quiet_edges(nodes, query) if rests else nodes).compile(form)
 
 
 class _Compiler:
@@ -75,8 +79,12 @@ class _Compiler:
         self.nulls = NullRows(nodes, [self._row_words(i) for i in range(len(nodes))], end)
         self.header_words = self.nulls.end
 
-    def compile(self) -> PhysicalPlan:
-        """The finished plan."""
+    def compile(self, form: Callable[[bool], PhysicalPlan]) -> PhysicalPlan:
+        """The finished plan.
+
+        Args:
+            form: As `PhysicalPlan.form`.
+        """
         out, nodes = self.out, self.nodes
         for i in range(len(nodes)):
             out.words[self.node_at[i] : self.node_at[i] + u.PLAN_NODE] = self._descriptor(i)
@@ -112,6 +120,7 @@ class _Compiler:
             directories=tuple(dict.fromkeys(self.directory_of.values())),
             node_offsets=tuple(self.node_at),
             null_words=self.nulls.words([(layout.state, layout.up, layout.link) for layout in self.layouts]),
+            form=form,
         )
 
     def _own(self, i: int) -> int:
@@ -176,6 +185,7 @@ class _Compiler:
         words[u.N_CHILD_LIST] = out.put([self.node_at[c] for c in node.children])
         words[u.N_STATE], words[u.N_UP], words[u.N_LINK] = layout.state, layout.up, layout.link
         words[u.N_INLINE] = node.inline
+        words[u.N_QUIET] = int(node.quiet)
         words[u.N_CONNEX] = int(node.connex)
         words[u.N_TOUCH] = layout.touch if self._has_touch(i) else -1
         words[u.N_WEIGHT] = self._weights(i)

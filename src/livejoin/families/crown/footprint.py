@@ -2,7 +2,7 @@
 
 A base row has one record for all atoms over its table, whose words the plan fixes. For each atom it stands in one
 block of the directory of each edge at the atom, among the rows with the same key; outside of the connex subtree only of
-the edges below. A directory has an entry and some
+the edges below, and of none below which all tables are static. A directory has an entry and some
 hash slots a key; each of its two sides (or each child of a generalized relation) is counted with an equal share of
 them. Blocks are powers of two (`livejoin.kernels.memory.blocks`), slots are kept between three eighths and three
 quarters full (`livejoin.kernels.memory.directory`); means are taken for both.
@@ -16,6 +16,7 @@ from livejoin.families.layout.table_use import TableUse
 from livejoin.kernels.crown import layout as u
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.problem import Problem
+from livejoin.search.spread import dynamic_below
 from livejoin.theory.trees.join_tree import JoinTree
 
 _SLOTS = 1.8  # hash slots an entry: between 4/3 and 8/3
@@ -52,13 +53,14 @@ def _words(tree: JoinTree, position: int, problem: Problem, is_listed: bool) -> 
     """Words that a row of an atom's node has in directories."""
     node = tree.nodes[position]
     assert node.atom is not None
+    changing = dynamic_below(tree, problem)
     total = 1.0 if node.parent is None else 0.0  # a root stands in one block of all rows
     if node.parent is not None:
         sharing = problem.fanout(node.atom, frozenset(node.key))
         total += (_in_block(sharing) if is_listed else 0.0) + _entry(tree, position) / sharing
     for child in node.children:
         sharing = problem.fanout(node.atom, frozenset(tree.nodes[child].parent_key))
-        total += _in_block(sharing) + _entry(tree, child) / sharing
+        total += (_in_block(sharing) if changing[child] else 0.0) + _entry(tree, child) / sharing
     return total
 
 

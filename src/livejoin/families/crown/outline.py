@@ -20,6 +20,7 @@ def tree_outline(tree: JoinTree, problem: Problem, atoms: Sequence[AtomOutline],
         live: Whether live views are kept for deltas.
     """
     nodes = []
+    kinds = spreads(tree, problem)
     total = sum(problem.weights) if len(set(problem.weights)) > 1 else 0.0
     for position, (node, depth) in enumerate(zip(tree.nodes, tree.depths, strict=True)):
         atom = None if node.atom is None else atoms[node.atom]
@@ -36,13 +37,12 @@ def tree_outline(tree: JoinTree, problem: Problem, atoms: Sequence[AtomOutline],
                 key=node.key,
                 connex=position in tree.connex,
                 views=tuple(views),
-                indexes=_indexes(tree, position),
+                indexes=_indexes(tree, position, kinds[position] == "quiet"),
                 predicate=None if atom is None else atom.predicate,
                 depth=depth - (atom is not None),
                 changes=problem.weights[node.atom] / total if node.atom is not None and total else None,
             )
         )
-    kinds = spreads(tree, problem)
     edges = tuple(
         EdgeOutline(node.parent, position, _equal(node), kinds[position] not in ("once", "wide"), node.edge)
         for position, node in enumerate(tree.nodes)
@@ -59,12 +59,17 @@ def _equal(node: Node) -> tuple[str, ...]:
     return tuple(f"{outer} = {inner}" for outer, inner in zip(node.parent_key, node.key, strict=True))
 
 
-def _indexes(tree: JoinTree, position: int) -> tuple[str, ...]:
-    """The directory of the edge above a node: it finds the node's rows and its parent's by the key between them."""
+def _indexes(tree: JoinTree, position: int, is_quiet: bool) -> tuple[str, ...]:
+    """The directory of the edge above a node: it finds the node's rows and its parent's by the key between them.
+
+    Where nothing below changes, the parent's are found for a refresh alone.
+    """
     node = tree.nodes[position]
     if node.parent is None:
         return ()
     key = f"by ({', '.join(node.key)})"
     if tree.nodes[node.parent].atom is None:
         return (f"{key}, shared by all children of [{', '.join(node.key)}]",)
+    if is_quiet:
+        return (f"{key}, of its rows; a refresh first loads the join anew, with its parent's",)
     return (f"{key}, of its rows and of its parent's",)

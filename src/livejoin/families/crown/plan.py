@@ -7,7 +7,7 @@ same plan again.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,6 +45,7 @@ class PhysicalPlan:
         directories: References of the directory headers in the arena.
         node_offsets: Offset of each node's descriptor in ``words``.
         null_words: Words of the header that hold NULL rows, by their offset.
+        form: Lays the same tree out for static tables that rest, or for those that change.
     """
 
     query: ConjunctiveQuery
@@ -57,11 +58,23 @@ class PhysicalPlan:
     directories: tuple[int, ...]
     node_offsets: tuple[int, ...]
     null_words: Mapping[int, int]
+    form: Callable[[bool], PhysicalPlan]
+
+    @property
+    def load_order(self) -> range:
+        return range(len(self.tables))
 
     @property
     def digest(self) -> str:
         """A fingerprint of the layout: states of plans with equal digests are interchangeable."""
         return hashlib.sha256(self.words.tobytes() + bytes([u.STATE_FORMAT])).hexdigest()[:16]
+
+    def is_silent(self, position: int) -> bool:
+        """Whether a node is below a quiet edge, so that nobody asks which of its rows are live."""
+        at: int | None = position
+        while at is not None and not self.nodes[at].quiet:
+            at = self.nodes[at].parent
+        return at is not None
 
     @property
     def height(self) -> int:

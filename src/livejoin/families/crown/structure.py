@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from livejoin.query import ConjunctiveQuery
 from livejoin.theory.trees.join_tree import JoinTree
 
 Edge = Literal["inner", "exists", "not exists", "optional"]
@@ -31,6 +32,7 @@ class PlanNode:
         connex: Whether the node belongs to the connex subtree.
         edge: The kind of the edge to the parent.
         parent_key: The variables of the parent that the key equals.
+        quiet: Whether nothing at it or below it changes, so that nobody asks for the rows above.
     """
 
     variables: tuple[str, ...]
@@ -42,6 +44,7 @@ class PlanNode:
     connex: bool
     edge: Edge
     parent_key: tuple[str, ...]
+    quiet: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,26 @@ def plan_nodes(tree: JoinTree, free: frozenset[str] | None, distinct: Sequence[b
         return _Shape(kept, None, True, (_Shape(node.variables, node.atom, False, outside), *inside))
 
     return _numbered(shape(0))
+
+
+def with_quiet_edges(nodes: Sequence[PlanNode], query: ConjunctiveQuery) -> tuple[PlanNode, ...]:
+    """The nodes, those marked above which no change goes up because all tables below are static.
+
+    The rows of an atom that stands for several base rows are found by the widest key of its edges when results are read
+    by their values (`livejoin.families.crown.access`): one edge with such a key keeps its lists.
+    """
+    fixed = [node.atom is None or query.atoms[node.atom].table.static for node in nodes]
+    for position in reversed(range(len(nodes))):
+        fixed[position] = fixed[position] and all(fixed[child] for child in nodes[position].children)
+
+    kept = set()
+    for node in nodes:
+        if node.connex and node.atom is not None and not query.is_distinct(node.atom) and node.children:
+            widest = max(node.children, key=lambda child: (len(nodes[child].parent_key), not fixed[child]))
+            if len(nodes[widest].parent_key) > len(node.key):
+                kept.add(widest)
+    quiet = [fixed[at] and node.parent is not None and at not in kept for at, node in enumerate(nodes)]
+    return tuple(replace(node, quiet=is_quiet) for node, is_quiet in zip(nodes, quiet, strict=True))
 
 
 def _least_connex(tree: JoinTree, free: frozenset[str]) -> frozenset[int]:

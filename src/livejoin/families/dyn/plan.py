@@ -62,6 +62,10 @@ class DynPlan:
     node_offsets: tuple[int, ...]
 
     @property
+    def load_order(self) -> range:
+        return range(len(self.tables))
+
+    @property
     def digest(self) -> str:
         """A fingerprint of the layout: states of plans with equal digests are interchangeable."""
         return hashlib.sha256(b"dyn" + self.words.tobytes() + bytes([y.STATE_FORMAT])).hexdigest()[:16]
@@ -93,6 +97,9 @@ class DynPlan:
     def components(self) -> np.ndarray:
         """First word of each component of an annotation."""
         return annotation_starts(self.query)
+
+    def form(self, rests: bool, /) -> DynPlan:
+        return self
 
     def open(self, budget: Budget | None = None) -> DynJoin:
         """An empty join."""

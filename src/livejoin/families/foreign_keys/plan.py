@@ -15,6 +15,7 @@ import numpy as np
 
 from livejoin.families.foreign_keys.graph import Link, LinkGraph, Path, Step, propagation
 from livejoin.families.foreign_keys.join import ForeignKeyJoin
+from livejoin.families.foreign_keys.quiet import QuietLinks, quiet_links
 from livejoin.families.layout.annotation import annotation_starts, result_mode
 from livejoin.families.layout.plan_words import PlanWords
 from livejoin.families.layout.record_layout import Records, lay_out_records
@@ -48,6 +49,7 @@ class ForeignKeyPlan:
         directories: References of the directory headers in the arena.
         node_offsets: Offset of the descriptor of each relation in ``words``.
         null_words: Words of the header that hold NULL rows, by their offset.
+        quiet: Which edges are quiet, and in which order tables are loaded therefore.
     """
 
     query: ConjunctiveQuery
@@ -60,6 +62,13 @@ class ForeignKeyPlan:
     directories: tuple[int, ...]
     node_offsets: tuple[int, ...]
     null_words: Mapping[int, int]
+    quiet: QuietLinks
+
+    @property
+    def load_order(self) -> tuple[int, ...]:
+        """Static tables first, children before parents: rows that come below a quiet edge would not be heard of."""
+        first = {name: place for place, name in enumerate(self.quiet.first)}
+        return tuple(sorted(range(len(self.tables)), key=lambda at: first.get(self.tables[at].name, len(first))))
 
     @property
     def digest(self) -> str:
@@ -91,6 +100,9 @@ class ForeignKeyPlan:
         """Of no annotation."""
         return annotation_starts(self.query)
 
+    def form(self, rests: bool, /) -> ForeignKeyPlan:
+        return compile_foreign_keys(self.graph, self.live, rests)
+
     def open(self, budget: Budget | None = None) -> ForeignKeyJoin:
         """An empty join."""
         return ForeignKeyJoin(self, budget)
@@ -117,25 +129,26 @@ class ForeignKeyPlan:
         return tuple(found)
 
 
-def compile_foreign_keys(graph: LinkGraph, live: bool) -> ForeignKeyPlan:
+def compile_foreign_keys(graph: LinkGraph, live: bool, rests: bool = True) -> ForeignKeyPlan:
     """Lay out a plan. Cost: O(edges times relations) words.
 
     Args:
         graph: The graph of a query with multiplicities.
         live: Whether deltas are asked for.
+        rests: Whether static tables do not change: then nothing is kept that only a change of them would need.
     """
-    return _Compiler(graph, live).compile()
+    return _Compiler(graph, live, quiet_links(graph) if rests else QuietLinks(frozenset(), ())).compile()
 
 
 class _Compiler:
     """Lays out one plan; the parts of the arena's header are handed out as it goes."""
 
-    def __init__(self, graph: LinkGraph, live: bool) -> None:
-        self.query, self.graph, self.live = graph.query, graph, live
+    def __init__(self, graph: LinkGraph, live: bool, quiet: QuietLinks) -> None:
+        self.query, self.graph, self.live, self.quiet = graph.query, graph, live, quiet
         self.out = PlanWords(f.FOREIGN_KEY_HEADER)
         places = {relation: self.out.put([0] * f.NODE) for relation in graph.order}
         self.at = [places[relation] for relation in range(len(graph.order))]
-        sizes = [f.R_LINKS + f.LINK * len(below) for below in graph.below]
+        sizes = [f.R_LINKS + sum(map(self._words, below)) for below in graph.below]
         self.records: Records = lay_out_records(self.query, sizes)
         arena = f.H_STACK + f.FRAME * graph.height
         self.table_headers = [arena + t * q.TABLE for t in range(len(self.records.tables))]
@@ -192,7 +205,12 @@ class _Compiler:
             null_words={
                 row + i: NULL_CODE for relation, row in self.nulls.items() for i in range(self.records.own[relation])
             },
+            quiet=self.quiet,
         )
+
+    def _words(self, link: Link) -> int:
+        """Words of a LINK."""
+        return f.QUIET_LINK if link in self.quiet.links else f.LINK
 
     def _offset(self, relation: int, column: int) -> int:
         """Where the records of a relation hold a column of its table."""
@@ -205,8 +223,9 @@ class _Compiler:
 
     def _link(self, parent: int, child: int) -> int:
         """Where the records of a parent have the link to a child."""
-        place = [link.child for link in self.graph.below[parent]].index(child)
-        return self.records.own[parent] + f.R_LINKS + f.LINK * place
+        below = self.graph.below[parent]
+        place = [link.child for link in below].index(child)
+        return self.records.own[parent] + f.R_LINKS + sum(map(self._words, below[:place]))
 
     def _head(self, parent: int, child: int) -> int:
         """Where the entries of a child have the first parent of an edge."""
@@ -237,10 +256,11 @@ class _Compiler:
         for link in below:
             places = self._offsets(relation, link.over), self._link(relation, link.child)
             children += [self.at[link.child], *places, self._head(relation, link.child), self._kind(link)]
+            children.append(int(link in self.quiet.links))
         parents: list[int] = []
         for link in above:
             places = self._head(link.parent, relation), self._link(link.parent, relation)
-            parents += [self.at[link.parent], *places, self._kind(link)]
+            parents += [self.at[link.parent], *places, self._kind(link), int(link in self.quiet.links)]
         paths = [out.put(self._path(one)) for pair in graph.assertions(relation) for one in pair]
         words[f.N_CHILDREN], words[f.N_CHILD_LIST] = len(below), out.put(children)
         words[f.N_PARENTS], words[f.N_PARENT_LIST] = len(above), out.put(parents)

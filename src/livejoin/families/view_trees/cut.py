@@ -25,12 +25,14 @@ class StaticCut:
 
     Args:
         query: The query.
+        ordered: It without what is needed nowhere, of whose atoms the order is.
         found: Its class, with the order that the bags follow.
         derived: The bags, each once, those that another one reads before it.
         outer: The query across them.
     """
 
     query: ConjunctiveQuery
+    ordered: ConjunctiveQuery
     found: StaticDynamic
     derived: tuple[BagQuery, ...]
     outer: ConjunctiveQuery
@@ -66,7 +68,7 @@ def cut_static(query: ConjunctiveQuery, budget: int) -> StaticCut | None:
     cut = _Cut(query, small)
     for bag in bags.bags:
         cut.add(bag)
-    return StaticCut(query, found, tuple(cut.derived.values()), cut.outer(bags.atoms, bags.shown))
+    return StaticCut(query, small, found, tuple(cut.derived.values()), cut.outer(bags.atoms, bags.shown))
 
 
 class _Cut:

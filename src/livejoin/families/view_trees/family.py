@@ -39,11 +39,13 @@ class ViewTreeCandidate:
         cut: The bags.
         outer: The plan across them.
         sizes: What is expected of the bags; None if that is not known.
+        limit: The most rows that each of them may have; None if that was not asked for.
     """
 
     cut: StaticCut
     outer: Candidate
     sizes: BagSizes | None
+    limit: int | None
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -86,7 +88,8 @@ class ViewTreeCandidate:
         return ""
 
     def outline(self, live: bool) -> PlanOutline:
-        return static_outline(self.cut, self.outer.outline(live), None if self.sizes is None else self.sizes.rows)
+        rows = None if self.sizes is None else self.sizes.rows
+        return static_outline(self.cut, self.outer.outline(live), rows, self.limit)
 
     @property
     def derived(self) -> tuple[DerivedTable, ...]:
@@ -133,30 +136,45 @@ class ViewTrees:
             return Candidates((), reason, NO_CANDIDATES.search)
         sizes = expected_sizes(cut.derived, known)
         if self._is_large(cut, sizes, known):
-            return Candidates((), _too_large(sizes), NO_CANDIDATES.search)
+            return Candidates((), _too_large(cut, sizes, known.preprocessing_limit), NO_CANDIDATES.search)
         found = self._inner.candidates(cut.outer, known)
         best = (plan for plan in found.plans if plan.guarantee.bound is UpdateBound.ALWAYS)
-        return Candidates(tuple(ViewTreeCandidate(cut, plan, sizes) for plan in best), found.reason, found.search)
+        plans = tuple(ViewTreeCandidate(cut, plan, sizes, known.preprocessing_limit) for plan in best)
+        return Candidates(plans, found.reason, found.search)
 
     def better(self, query: ConjunctiveQuery, known: Statistics, than: UpdateBound) -> ViewTreeCandidate | None:
         cut = None if than == UpdateBound.ALWAYS else cut_static(query, _SHORT_BUDGET)
         if cut is None or self._is_large(cut, sizes := expected_sizes(cut.derived, known), known):
             return None
         outer = self._inner.better(cut.outer, known, UpdateBound.FIFO)
-        return None if outer is None else ViewTreeCandidate(cut, outer, sizes)
+        return None if outer is None else ViewTreeCandidate(cut, outer, sizes, known.preprocessing_limit)
 
     def _is_large(self, cut: StaticCut, sizes: BagSizes | None, known: Statistics) -> bool:
         """Whether so many rows would be joined that plans which join none are better, whatever a change costs there.
 
         It does not depend on factors: an output that is kept for a query is also that of a plan for it.
         """
+        if sizes is None:
+            return False
+        if known.preprocessing_limit is not None:
+            return max(sizes.rows, default=0) > known.preprocessing_limit
         tables = {atom.table.name: known.of(atom.table.name).rows.value or 0 for atom in cut.query.atoms}
         most = max(_FEW_ROWS, _TIMES_TABLES * sum(tables.values()))
-        return self._is_careful and sizes is not None and sizes.joined > most
+        return self._is_careful and sizes.joined > most
 
 
-def _too_large(sizes: BagSizes | None) -> str:
+def _too_large(cut: StaticCut, sizes: BagSizes | None, limit: int | None) -> str:
+    """Why bags are not made, and what would work."""
     assert sizes is not None
+    if limit is not None:
+        rows, bag = max(zip(sizes.rows, cut.derived, strict=True), key=lambda one: one[0])
+        bags = {one.table.name for one in cut.derived}
+        tables = ", ".join(sorted({atom.table.name for atom in bag.query.atoms} - bags))
+        return (
+            f"{bag.title} would have about {rows:,.0f} rows, more than preprocessing_limit={limit:,}; raise the limit, "
+            f"or declare one of the tables without static that it is made of ({tables}), which are then joined as "
+            "changes come"
+        )
     return (
         f"the static tables would be joined to about {sizes.joined:,.0f} rows, more than {_TIMES_TABLES} times those "
         "of the tables; algorithm='view-tree' makes them"

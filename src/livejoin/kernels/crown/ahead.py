@@ -25,6 +25,7 @@ from livejoin.kernels.crown.layout import (
     N_LINKED,
     N_PARENT,
     N_PARENT_KEY,
+    N_QUIET,
     N_ROWS_DIRECTORY,
     N_ROWS_WIDTH,
     N_STATE,
@@ -131,7 +132,7 @@ def look_ahead(m: Arena, p: Plan, events: Matrix, begin: int, end: int, seen: Cu
         entry, node, kind = seen[i + _AT], seen[i + _NODE], seen[i + _KIND]
         place = 0
         if entry != 0 and (kind & _OWN == 0 or p[node + N_CONNEX] == 0):
-            if p[node + N_LINKED] == 1:
+            if p[node + N_LINKED] == 1 and p[node + N_QUIET] == 0:
                 place = _last(m, entry + E_PARENTS, entry + E_PARENT_BLOCK)
         elif entry != 0:
             inside = kind & _KNOWN or p[node + N_LINKED] == 1

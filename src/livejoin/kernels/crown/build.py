@@ -46,6 +46,7 @@ from livejoin.kernels.crown.layout import (
     N_OWN,
     N_PARENT,
     N_PARENT_KEY,
+    N_QUIET,
     N_ROWS_DIRECTORY,
     N_STATE,
     N_TABLE,
@@ -263,14 +264,18 @@ def place_parents(arena: ArenaArray, plan: Plan, child: int, keys: Line, begin: 
         if entry == 0:
             return at
         parents = m[entry + E_PARENTS] >> 32
-        if not make_room(m, entry + E_PARENT_BLOCK, parents, parents + behind - at):
+        is_listed = p[child + N_QUIET] == 0
+        if is_listed and not make_room(m, entry + E_PARENT_BLOCK, parents, parents + behind - at):
             return at
         satisfied = 1 if is_satisfied(m, p, child, entry) else 0
         block = m[entry + E_PARENT_BLOCK] & REF_MASK
         for i in range(at, behind):
             row = keys[i] & MASK32
-            m[block + parents] = row
-            m[row + link] = (entry << 32) | parents
+            position = 0
+            if is_listed:
+                position = parents
+                m[block + position] = row
+            m[row + link] = (entry << 32) | position
             m[row + state] += satisfied
             parents += 1
         m[entry + E_PARENTS] = parents << 32

@@ -8,7 +8,8 @@ half of a directory entry: the rows of the child's semi-join view ``V_s`` that c
                                   of a node outside of the connex subtree, whose rows are counted and never listed
                         WEIGHT    the annotation w_p if it is one word, else free; of a connex child: scratch of `count`
     edge entry          slot, PAR (LEN|LIVE: parent rows with this key | the live ones, which stand first),
-                        PAR_BLOCK (as BLOCK), then the key's words and the annotation's: the directory of a linked edge
+                        PAR_BLOCK (as BLOCK), then the key's words and the annotation's: the directory of a linked edge.
+                        Of a quiet edge parents are counted, and neither listed nor told from the live ones
     derived row         a slot for each inline child, STATE, UP, a LINK a linked child, TOUCH where there is one, the
                         key's words, and the annotations of the inline children: the entry of the directory that all
                         inline children of a generalized or projection node share, and at the same time that node's row
@@ -17,12 +18,15 @@ half of a directory entry: the rows of the child's semi-join view ``V_s`` that c
 
     STATE   multiplicity (atom) or live flag (derived) above COUNTER_BITS, below: children whose edge is satisfied
     UP      slot in the parent's directory | position in the slot's block while in V_s, if it has one
-    LINK    edge entry | position in the entry's block of parent rows
+    LINK    edge entry | position in the entry's block of parent rows, 0 of a quiet edge
     TOUCH   next row in the list of touched rows, whose annotation has changed since their results were withdrawn;
             TOUCH_END: the last one, 0: not in it
 
 A child is *inline* if its key is all of its derived parent: then its slot lies in the parent's row and there is one
 such row. Otherwise it is *linked*: an entry of the edge's directory has the slot and the parent rows with this key.
+
+An edge is *quiet* if nothing below it ever changes, as below static tables: nobody comes up through it to ask for the
+parents of a key, or whether one of them is live.
 
 A slot's factor in the annotations of its parents is w_p, over an inner edge the sum of the annotations of its rows.
 Over the others it is w_p and what an empty slot is worth: 0 (exists), 1 (not exists), what a NULL row is worth
@@ -38,7 +42,7 @@ from __future__ import annotations
 from livejoin.kernels.join.layout import PLAN_HEADER
 from livejoin.kernels.memory.layout import ARENA_HEADER
 
-STATE_FORMAT = 5  # changes whenever a stored state could be misread
+STATE_FORMAT = 6  # changes whenever a stored state could be misread
 
 COUNTER_BITS = 16
 COUNTER_MASK = (1 << COUNTER_BITS) - 1
@@ -122,7 +126,8 @@ N_WEIGHS = 34  # 1 if the annotation of its slots is a factor of its parents' an
 N_FLIPS = 35  # 1 if that changes where V_s of a slot becomes empty or ceases to be
 N_EMPTY = 36  # the factor of an empty slot, a word a component; -1: all of them 0
 N_OWN = 37  # from the slot to the sum of its rows' annotations (optional edge)
-PLAN_NODE = 38
+N_QUIET = 38  # 1 if the edge to the parent is quiet
+PLAN_NODE = 39
 
 # Kinds of edges. A row is in V_s iff every edge to a child is satisfied: by a V_s row of the child with its key, by
 # none, or in any case. Children over edges that only want or do not want a row are not connex.

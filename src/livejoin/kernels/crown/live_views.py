@@ -2,8 +2,8 @@
 
 By Lemma 5.5 a V_s row is live iff a parent row that it joins is live, so an edge entry counts its live parents and
 keeps them first in its block; a row with linked children is live iff it stands among them, a derived row has a flag.
-Only the nodes of the connex subtree have live views. Liveness moves top-down over rows that the enumerated delta
-contains, so its cost is that of the delta.
+Only the nodes of the connex subtree have live views, and none below a quiet edge: what never changes has no delta.
+Liveness moves top-down over rows that the enumerated delta contains, so its cost is that of the delta.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from livejoin.kernels.crown.layout import (
     N_LINK,
     N_LINKED,
     N_PARENT,
+    N_QUIET,
     N_STATE,
     S_BLOCK,
     S_LEN,
@@ -62,7 +63,7 @@ def raise_live(m: Arena, p: Plan, node: int, row: int) -> None:
         m[row + p[node + N_STATE]] += 1 << COUNTER_BITS
     for c in range(p[node + N_CHILDREN]):
         child = p[children + c]
-        if p[child + N_CONNEX] == 0:
+        if p[child + N_CONNEX] == 0 or p[child + N_QUIET] == 1:
             continue
         slot = row + SLOT * c
         if p[child + N_LINKED] == 1:
@@ -88,7 +89,7 @@ def lower_live(m: Arena, p: Plan, node: int, row: int) -> None:
         m[row + p[node + N_STATE]] -= 1 << COUNTER_BITS
     for c in range(p[node + N_CHILDREN]):
         child = p[children + c]
-        if p[child + N_CONNEX] == 0:
+        if p[child + N_CONNEX] == 0 or p[child + N_QUIET] == 1:
             continue
         slot = row + SLOT * c
         if p[child + N_LINKED] == 1:

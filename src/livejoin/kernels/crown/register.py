@@ -32,6 +32,7 @@ from livejoin.kernels.crown.layout import (
     N_LINKED,
     N_PARENT,
     N_PARENT_KEY,
+    N_QUIET,
     N_ROWS_DIRECTORY,
     N_ROWS_ENTRY,
     N_ROWS_KEY,
@@ -109,7 +110,7 @@ def prepare_row(m: Arena, p: Plan, node: int, row: int, above: int) -> bool:
         if entry == 0:
             return False
         count = m[entry + E_PARENTS] >> 32
-        if not reserve(m, entry + E_PARENT_BLOCK, count, count + 1):
+        if p[child + N_QUIET] == 0 and not reserve(m, entry + E_PARENT_BLOCK, count, count + 1):
             return False
         m[links + c] = entry << 32
     return True
@@ -145,13 +146,15 @@ def enroll_row(m: Arena, p: Plan, node: int, row: int) -> int:
     children = p[node + N_CHILD_LIST]
     counter = 0
     for c in range(p[node + N_INLINE], p[node + N_CHILDREN]):
+        child = p[children + c]
         entry = (m[links + c] >> 32) & MASK32
         parents = m[entry + E_PARENTS]
-        position = parents >> 32
-        m[(m[entry + E_PARENT_BLOCK] & REF_MASK) + position] = row
         m[entry + E_PARENTS] = parents + (1 << 32)
-        m[links + c] = (entry << 32) | position
-        if is_satisfied(m, p, p[children + c], entry):
+        if p[child + N_QUIET] == 0:
+            position = parents >> 32
+            m[(m[entry + E_PARENT_BLOCK] & REF_MASK) + position] = row
+            m[links + c] = (entry << 32) | position
+        if is_satisfied(m, p, child, entry):
             counter += 1
     return counter
 
@@ -190,24 +193,28 @@ def unlink(m: Arena, p: Plan, node: int, row: int) -> None:
     links = row + p[node + N_LINK]
     children = p[node + N_CHILD_LIST]
     for c in range(p[node + N_INLINE], p[node + N_CHILDREN]):
+        child = p[children + c]
         entry = (m[links + c] >> 32) & MASK32
-        position = m[links + c] & MASK32
         m[entry + E_PARENTS] -= 1 << 32
-        parents = m[entry + E_PARENTS]
-        last = parents >> 32
-        block = m[entry + E_PARENT_BLOCK] & REF_MASK
-        if position != last:
-            moved = m[block + last]
-            m[block + position] = moved
-            m[moved + p[node + N_LINK] + c] = (entry << 32) | position
-        if last > 0:
-            shrink(m, entry + E_PARENT_BLOCK, last, last)
-        elif m[entry + S_LEN] == 0:
-            child = p[children + c]
-            drop(m, entry + E_PARENT_BLOCK)
+        last = m[entry + E_PARENTS] >> 32
+        if p[child + N_QUIET] == 0:
+            _unlist(m, p, node, c, entry, m[links + c] & MASK32, last)
+        if last == 0 and m[entry + S_LEN] == 0:
             remove(m, p[child + N_DIRECTORY], entry, p[child + N_ENTRY_KEY], p[child + N_KEY_WIDTH])
-        else:
-            drop(m, entry + E_PARENT_BLOCK)
+
+
+@inlined
+def _unlist(m: Arena, p: Plan, node: int, child: int, entry: int, position: int, last: int) -> None:
+    """Take the parent row at a position out of the block of an entry, whose last one takes its place."""
+    block = m[entry + E_PARENT_BLOCK] & REF_MASK
+    if position != last:
+        moved = m[block + last]
+        m[block + position] = moved
+        m[moved + p[node + N_LINK] + child] = (entry << 32) | position
+    if last > 0:
+        shrink(m, entry + E_PARENT_BLOCK, last, last)
+    else:
+        drop(m, entry + E_PARENT_BLOCK)
 
 
 @helper

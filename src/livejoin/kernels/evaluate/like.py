@@ -1,6 +1,6 @@
 """LIKE without ``_``, on the bytes of a text: what it begins with, what it ends with, and what follows in between.
 
-The law: a text fits iff `livejoin.state.evaluate.patterns.like` says so of its characters. It holds on bytes because
+The law: a text fits iff `livejoin.query.texts.like.like` says so of its characters. It holds on bytes because
 UTF-8 is self-synchronizing: a text is found among the characters of another one exactly where it is among its bytes.
 
 A pattern is words, a byte each: the numbers of bytes of its first and its last piece, whether it is one piece, the

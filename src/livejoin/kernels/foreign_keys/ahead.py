@@ -12,6 +12,7 @@ from livejoin.kernels.foreign_keys.layout import (
     C_KEY,
     C_LINK,
     C_NODE,
+    C_QUIET,
     CHILD,
     COUNTER_BITS,
     E_HOLDS,
@@ -73,6 +74,8 @@ def _child(m: Arena, p: Plan, child: int, row: int, known: bool, step: int) -> i
     seen = 0
     if held(m, entry) != 0:
         seen ^= m[held(m, entry)]
+    if p[child + C_QUIET] == 1:
+        return int(seen)
     if known:
         for other in (next_parent(m, link), previous_parent(m, link)):
             if other != 0:

@@ -1,7 +1,7 @@
 """Where things lie in the arena of a foreign-key join and in its plan: named offsets, all in 64-bit words.
 
     record      the values of a base row that the query uses, once for all atoms over the table; then for each of these
-                atoms STATE, PLACE and a LINK a child: two words
+                atoms STATE, PLACE and a LINK a child: two words, over a quiet edge the first of them
     entry       of a primary key: HOLDS, a HEAD for each edge from a parent, then the key's words. It is there while a
                 row has the key or waits for it; an entry that rows wait for and no row has is a *ghost*.
 
@@ -10,9 +10,12 @@
     LINK    the entry of the child's key, then, a half of a word each, the next parent of it | the one before, 0 at the
             ends of their list
     HOLDS   the record of the row that has the key, 0 for a ghost, and HOLDS_ALIVE if it is alive
-    HEAD    the first of the parents that have the key, 0 if there is none
+    HEAD    the first of the parents that have the key, 0 if there is none; over a quiet edge how many there are
     NULL row  a record in the header whose values are NULL: of each relation at or below an optional edge. Its links are
             0, and no row lies there, so that below it all is NULL.
+
+An edge is *quiet* if nothing below it changes once a row comes above it, as below static tables, whose rows are loaded
+first, children before parents: nobody goes up through it, and no list of parents is kept.
 
 The list of live rows of the root is one block, so that a result has a rank. It has room for all rows of the root.
 """
@@ -22,7 +25,7 @@ from __future__ import annotations
 from livejoin.kernels.join.layout import PLAN_HEADER
 from livejoin.kernels.memory.layout import ARENA_HEADER
 
-STATE_FORMAT = 3  # changes whenever a stored state could be misread
+STATE_FORMAT = 4  # changes whenever a stored state could be misread
 
 COUNTER_BITS = 16
 ALIVE = 1 << 15
@@ -73,6 +76,7 @@ R_LINKS = 2
 L_ENTRY = 0
 L_NEIGHBOURS = 1
 LINK = 2
+QUIET_LINK = 1
 
 # Entry
 E_HOLDS = 0
@@ -116,14 +120,16 @@ C_KEY = 1  # offsets of the child's key in the node's record
 C_LINK = 2  # offset of the LINK in it
 C_HEAD = 3  # offset of the HEAD in the child's entry
 C_KIND = 4  # of the edge
-CHILD = 5
+C_QUIET = 5  # 1: it is quiet
+CHILD = 6
 
 # Plan: an edge from a parent
 A_NODE = 0
 A_HEAD = 1  # offset of the HEAD in the node's own entry
 A_LINK = 2  # offset of the LINK in the parent's record
 A_KIND = 3  # of the edge
-PARENT = 4
+A_QUIET = 4  # 1: it is quiet
+PARENT = 5
 
 # Cursor of a scan: live rows that are written, copies of the next one that are; then the row of each step
 S_LIVE = 0

@@ -27,6 +27,7 @@ from livejoin.kernels.foreign_keys.layout import (
     A_KIND,
     A_LINK,
     A_NODE,
+    A_QUIET,
     AFTER,
     ALIVE,
     BEFORE,
@@ -203,7 +204,7 @@ def _next_list(m: Arena, p: Plan, frame: int, emit: bool) -> bool:
         edge += 1
         m[frame + F_EDGE] = edge
         parent = p[node + N_PARENT_LIST] + edge * PARENT
-        first = m[entry + p[parent + A_HEAD]]
+        first = m[entry + p[parent + A_HEAD]] if p[parent + A_QUIET] == 0 else 0
         if first == 0 or p[parent + A_KIND] > OPTIONAL or (p[parent + A_KIND] == OPTIONAL and not emit):
             continue
         m[frame + F_ROW] = first

@@ -13,6 +13,7 @@ from livejoin.kernels.foreign_keys.layout import (
     C_KIND,
     C_LINK,
     C_NODE,
+    C_QUIET,
     CHILD,
     COUNTER_BITS,
     E_HEADS,
@@ -87,11 +88,14 @@ def enroll(m: Arena, p: Plan, node: int, row: int, weight: int) -> bool:
         link = row + offset
         entry = m[link + L_ENTRY]
         head = entry + p[child + C_HEAD]
-        first = m[head]
-        m[link + L_NEIGHBOURS] = first << 32
-        if first != 0:
-            m[first + offset + L_NEIGHBOURS] |= row
-        m[head] = row
+        if p[child + C_QUIET] == 1:
+            m[head] += 1
+        else:
+            first = m[head]
+            m[link + L_NEIGHBOURS] = first << 32
+            if first != 0:
+                m[first + offset + L_NEIGHBOURS] |= row
+            m[head] = row
         if p[child + C_KIND] <= NOT_WANTED:
             counter += (m[entry + E_HOLDS] >> 32) ^ p[child + C_KIND]
     own = row + p[node + N_OWN]
@@ -126,6 +130,11 @@ def withdraw(m: Arena, p: Plan, node: int, row: int) -> None:
         offset = p[child + C_LINK]
         link = row + offset
         entry = m[link + L_ENTRY]
+        if p[child + C_QUIET] == 1:
+            m[entry + p[child + C_HEAD]] -= 1
+            if m[entry + p[child + C_HEAD]] == 0:
+                _drop_unused(m, p, p[child + C_NODE], entry)
+            continue
         following = next_parent(m, link)
         before = previous_parent(m, link)
         if before == 0:

@@ -8,7 +8,7 @@ from itertools import chain
 
 from livejoin.changes import ChangeBatch
 from livejoin.families.family import Candidate
-from livejoin.families.outline import atom_outlines
+from livejoin.families.outline import atom_outlines, with_promises
 from livejoin.families.output import with_output, without_unneeded
 from livejoin.families.program import Program
 from livejoin.families.registry import Ranked, kept_output
@@ -108,7 +108,7 @@ def explained(planned: Planned, log: Sequence[ChangeBatch] | None = None) -> Exp
         atoms=atom_outlines(query),
         output=tuple(sorted(query.variables if asked is None else asked)),
         query_class=classify(query, asked, width),
-        plan=chosen.outline(planned.live),
+        plan=with_promises(chosen.outline(planned.live), atom_outlines(query)),
         guarantee=guarantee,
         executable=not chosen.obstacle,
         obstacle=chosen.obstacle,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from livejoin.plan.explain.glossary import verdict, words
 
 if TYPE_CHECKING:
-    from livejoin.families.outline import PlanOutline
+    from livejoin.families.outline import PlanOutline, StaticOutline
     from livejoin.plan.dispatch import Dispatch
     from livejoin.plan.explain.explanation import CellsOutline, Explanation, LogOutline, TableOutline
     from livejoin.plan.stages import SpreadOutline
@@ -135,6 +135,7 @@ def _plan(plan: PlanOutline) -> Record:
                 "predicate": node.predicate,
                 "depth": node.depth,
                 "changes": _number(node.changes),
+                "promise": node.promise or None,
             }
             for node in plan.nodes
         ],
@@ -148,6 +149,17 @@ def _plan(plan: PlanOutline) -> Record:
             }
             for edge in plan.edges
         ],
+        "static": None if plan.static is None else _static(plan.static),
+    }
+
+
+def _static(static: StaticOutline) -> Record:
+    return {
+        "class": static.tractability,
+        "order": static.order,
+        "width": static.width,
+        "bags": [{"title": bag.title, "expected": _number(bag.expected), "rows": bag.rows} for bag in static.bags],
+        "limit": static.limit,
     }
 
 

@@ -16,7 +16,7 @@ from livejoin.plan.draw.drawing import Box, Drawing, Kind, Line, Link, commas, w
 from livejoin.plan.draw.svg import printable, svg
 from livejoin.plan.draw.tidy_tree import CELL, layered
 from livejoin.plan.explain.glossary import verdict, words
-from livejoin.plan.explain.text import class_line, gain, log_figures, node_name, views
+from livejoin.plan.explain.text import class_line, gain, log_figures, node_name, static_lines, views
 
 if TYPE_CHECKING:
     from livejoin.families.outline import EdgeOutline, NodeOutline, PlanOutline
@@ -142,6 +142,8 @@ def _facts(explanation: Explanation) -> Iterator[tuple[str, str]]:
     yield "plan", _escaped(explanation.plan.title)
     if not explanation.executable:
         yield "refused", _escaped(f"this version does not maintain the query: {explanation.obstacle}")
+    if explanation.plan.static is not None:
+        yield "static", _list([*static_lines(explanation.plan.static)])
     for name, value in (
         ("update", promise.update),
         ("results", promise.delay),

@@ -14,7 +14,7 @@ from livejoin.plan.draw.drawing import commas
 from livejoin.plan.explain.glossary import PLACE, verdict, words
 
 if TYPE_CHECKING:
-    from livejoin.families.outline import NodeOutline, PlanOutline
+    from livejoin.families.outline import BagOutline, NodeOutline, PlanOutline, StaticOutline
     from livejoin.plan.explain.explanation import (
         Alternative,
         Explanation,
@@ -65,6 +65,9 @@ def _summary(explanation: Explanation, width: int) -> Iterator[str]:
         yield from _field("" if position else "above it", line, width)
     if not explanation.executable:
         yield from _field("refused", f"this version does not maintain the query: {explanation.obstacle}", width)
+    if explanation.plan.static is not None:
+        for position, line in enumerate(static_lines(explanation.plan.static)):
+            yield from _field("" if position else "static", line, width)
     yield from _field("update", promise.update, width)
     yield from _field("results", promise.delay + ("" if explanation.deltas else "; no deltas (deltas=False)"), width)
     yield from _field("space", promise.space, width)
@@ -78,6 +81,25 @@ def _summary(explanation: Explanation, width: int) -> Iterator[str]:
     yield from _field("proof", promise.source, width)
     yield from _field("why", explanation.reason, width)
     yield from _field("search", explanation.search.note, width)
+
+
+def static_lines(static: StaticOutline) -> Iterator[str]:
+    """What is made of static tables before changes come."""
+    if not static.bags:
+        yield f"class {static.tractability}: nothing is joined before changes come"
+        return
+    yield f"class {static.tractability}: joined once, by the variable order {static.order}, of width {static.width}"
+    yield from (f"{bag.title}: {_bag_rows(bag)}" for bag in static.bags)
+    if static.limit is not None:
+        yield f"refused beyond {static.limit:,} rows (preprocessing_limit)"
+
+
+def _bag_rows(bag: BagOutline) -> str:
+    """How many rows a static bag has, and was expected to have."""
+    expected = "" if bag.expected is None else f"about {bag.expected:,.0f} rows expected"
+    if bag.rows is None:
+        return expected or "how many rows is not known before the tables have some"
+    return f"{bag.rows:,} rows" + (f" ({expected})" if expected else "")
 
 
 def _spread(spread: SpreadOutline, width: int) -> Iterator[str]:
@@ -141,7 +163,10 @@ def _node(plan: PlanOutline, position: int, parent: int | None, first: str, rest
 
 def node_name(node: NodeOutline) -> str:
     """What a node is, with its variables; a generalized relation is its variables."""
-    return node.label if not node.atoms and node.label.startswith("[") else f"{node.label}({commas(node.variables)})"
+    if not node.atoms and node.label.startswith("["):
+        return node.label
+    mark = f" {node.promise}" if node.promise and not node.label.startswith(node.promise) else ""
+    return f"{node.label}({commas(node.variables)}){mark}"
 
 
 def views(node: NodeOutline) -> str:

@@ -13,6 +13,7 @@ from livejoin.distributed import Declared, Outcome, Plan, Task
 from livejoin.distributed.bad_rows import Kept, Some
 from livejoin.distributed.driver import Arrived
 from livejoin.distributed.move import Source, Surveyed, rows_of_cell, survey
+from livejoin.distributed.moves import Asked, Known
 from livejoin.distributed.parts import Part
 from livejoin.errors import LivejoinError
 from livejoin.plan.dispatch import TableSample, sampled
@@ -55,6 +56,7 @@ class SparkSteps:
         runs: dict[str, StageRuns],
     ) -> None:
         self._runs = runs
+        self._declared = declared
         self._frame = frame
         self._session = frame.sparkSession
         self._tables = tuple(declared.job.tables[name] for name in tables)
@@ -77,12 +79,25 @@ class SparkSteps:
         return self._digests
 
     def run(self, plan: Plan, task: Task) -> tuple[list[Outcome], Arrived]:
-        parts, arrived = packed(self._frame, Packing(plan, self._tables), task)
-        parts += self._packed(self._refreshed, plan, task)
+        packing = Packing(plan, self._tables)
+        found = packed(self._frame, packing, task)
+        if isinstance(found, Asked):
+            found = packed(self._frame, replace(packing, known=self._known(plan, task, found)), task)
+            assert not isinstance(found, Asked), "all that is asked is known"
+        parts, arrived = found
+        parts = [*parts, *self._packed(self._refreshed, plan, task)]
         return self._of(plan).run(self._session, replace(task, time=arrived.time), parts), arrived
 
     def keep(self, task: Task) -> list[Kept]:
-        return kept(self._frame, self._tables, task)
+        packing = Packing(self._declared.plan, self._tables)
+        found = kept(self._frame, packing, task)
+        if isinstance(found, Asked):
+            found = kept(self._frame, replace(packing, known=self._known(packing.plan, task, found)), task)
+            assert not isinstance(found, Asked), "all that is asked is known"
+        return found
+
+    def _known(self, plan: Plan, task: Task, asked: Asked) -> Known:
+        return self._of(plan).ask(self._session, replace(task, asks=asked.keys))
 
     def run_kept(self, plan: Plan, task: Task, some: Sequence[Some]) -> list[Outcome]:
         return self._of(plan).run(self._session, task, self._sent(plan, task, some))

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from livejoin.distributed import Outcome, Plan, Task
 from livejoin.distributed.cell_process import advance_all
+from livejoin.distributed.moves import Known, known_of, who_is_asked
 from livejoin.distributed.parts import Part, by_cell, remove_files
 from livejoin.distributed.static_rows import takes_part
 from livejoin.spark.distributed.steps import stage_by_executors
@@ -65,6 +66,18 @@ class StageRuns:
             self._through(session, task, all_parts)
         finally:
             remove_files(task.folder, all_parts)
+
+    def ask(self, session: SparkSession, task: Task) -> Known:
+        """The rows that a task asks for; the cells stay as they are.
+
+        Raises:
+            LivejoinError: A cell cannot be made from its files.
+        """
+        answers = list[Outcome]()
+        for stage, cells in who_is_asked(self._plan, task).items():
+            if cells:
+                answers += [one for one, _ in self._stage(session, task, stage, {cell: [] for cell in cells})]
+        return known_of(answers)
 
     def _through(self, session: SparkSession, task: Task, parts: list[Part]) -> list[Outcome]:
         """Parts through the stages; they get those that the cells send."""

@@ -19,9 +19,10 @@ from livejoin.distributed import Outcome, Plan, Task
 from livejoin.distributed.bad_rows import Kept, Some, keep, send, to_send
 from livejoin.distributed.cell_process import advance_warm
 from livejoin.distributed.driver import Arrived
-from livejoin.distributed.parts import Outbox, Part, columns_of
+from livejoin.distributed.moves import Asked, Known, together, with_values
+from livejoin.distributed.parts import Outbox, Part, columns_of, remove_files
 from livejoin.errors import LivejoinError, PipelineError
-from livejoin.schema import CHANGE_TYPE, SEQUENCE, WITHOUT, Table
+from livejoin.schema import CHANGE_TYPE, CORRUPT, REFUSED, SEQUENCE, WITHOUT, Table
 from livejoin.spark.frames import unpack
 
 _AT_ONCE = 1 << 16  # rows that are packed together: Spark's batches of Arrow are smaller
@@ -58,13 +59,15 @@ class Packing:
     Args:
         plan: Where they go.
         tables: The base tables, in the order in which they are packed.
+        known: The rows that were asked for; None if nothing was asked yet.
     """
 
     plan: Plan
     tables: tuple[Table, ...]
+    known: Known | None = None
 
 
-def packed(frame: DataFrame, packing: Packing, task: Task) -> tuple[list[Part], Arrived]:
+def packed(frame: DataFrame, packing: Packing, task: Task) -> tuple[list[Part], Arrived] | Asked:
     """Pack what Spark read for the cells, by a Spark job without a shuffle.
 
     Args:
@@ -73,14 +76,18 @@ def packed(frame: DataFrame, packing: Packing, task: Task) -> tuple[list[Part], 
         task: The batch.
 
     Returns:
-        The parts, and what has come.
+        The parts, and what has come; or what has to be known first, and then nothing is left.
     """
-    parts, seen = list[Part](), list[Arrived]()
+    parts, answers = list[Part](), list[Arrived | Asked]()
     for part in collected_parts(frame.mapInArrow(packer(packing, task), SCHEMA)):
         if part.cell == SAID:
-            seen.append(pickle.loads(part.data))
+            answers.append(pickle.loads(part.data))
         else:
             parts.append(part)
+    seen = [one for one in answers if isinstance(one, Arrived)]
+    if len(seen) < len(answers):
+        remove_files(task.folder, parts)
+        return together(one for one in answers if isinstance(one, Asked))
     time = next((one.time for one in seen if one.time is not None), None)
     return parts, Arrived(sum(one.changes for one in seen), time)
 
@@ -137,7 +144,7 @@ def failed(error: LivejoinError) -> Part:
 
 def packer(packing: Packing, task: Task) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The first step: what a task of Spark reads, to the cells."""
-    names, folder, batch_id = [table.name for table in packing.tables], task.folder, task.batch_id
+    folder, batch_id = task.folder, task.batch_id
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
@@ -148,21 +155,46 @@ def packer(packing: Packing, task: Task) -> Callable[[Iterator[pa.RecordBatch]],
             yield rows_of_parts([failed(error)])
             return
         outbox = Outbox(packing.plan, f"{context.partitionId():08d}")
-        changes, time = 0, None
-        for rows in _together(batches):
-            arrived = unpack(names, rows, in_sequence=False)
-            changes, time = changes + arrived.rows, arrived.time if time is None else time
-            try:
-                for table in packing.tables:
-                    if table.name in arrived.changes:
-                        found = whole_changes(table, arrived.changes[table.name])
-                        outbox.send(table.name.lower(), to_send(table, found))
-            except LivejoinError as error:
-                yield rows_of_parts([failed(error)])
-                return
-        yield rows_of_parts([*outbox.left(folder, batch_id), said(Arrived(changes, time))])
+        try:
+            arrived, asked = _sent_on(packing, task, outbox, batches)
+            if asked is None:
+                yield rows_of_parts([*outbox.left(folder, batch_id), said(arrived)])
+            else:
+                yield rows_of_parts([said(asked)])
+        except LivejoinError as error:
+            yield rows_of_parts([failed(error)])
 
     return run
+
+
+def _sent_on(
+    packing: Packing, task: Task, outbox: Outbox, batches: Iterator[pa.RecordBatch]
+) -> tuple[Arrived, Asked | None]:
+    """Send what a task reads, piece by piece; or find out what has to be known first.
+
+    Rows that lack values are sent together, when all have come: one may need the value of another one.
+    """
+    count, time, whole = 0, None, dict[str, list[pa.Table]]()
+    for rows in _together(batches):
+        arrived = unpack([table.name for table in packing.tables], rows, in_sequence=False)
+        count, time = count + arrived.rows, arrived.time if time is None else time
+        for table in packing.tables:
+            if table.name in arrived.changes:
+                found = whole_changes(table, arrived.changes[table.name])
+                if WITHOUT in found.column_names:
+                    whole.setdefault(table.name, []).append(found)
+                else:
+                    outbox.send(table.name.lower(), to_send(table, found))
+    asked = list[Asked]()
+    for table in packing.tables:
+        if table.name in whole:
+            changes = pa.concat_tables(whole[table.name], promote_options="default")
+            found, asks = with_values(table, changes, packing.known, task.folder)
+            if asks is None:
+                outbox.send(table.name.lower(), to_send(table, found))
+            else:
+                asked.append(asks)
+    return Arrived(count, time), together(asked) if asked else None
 
 
 def check_shared(folder: Path) -> None:
@@ -179,38 +211,52 @@ def check_shared(folder: Path) -> None:
         raise PipelineError(msg, key="checkpoint")
 
 
-def kept(frame: DataFrame, tables: Sequence[Table], task: Task) -> list[Kept]:
+def kept(frame: DataFrame, packing: Packing, task: Task) -> list[Kept] | Asked:
     """Have what Spark reads of a batch written down, by a Spark job without a shuffle.
 
     Args:
         frame: The packed frame of the batch.
-        tables: The base tables, in the order in which they are packed.
+        packing: Its tables, and what is known of the rows that were asked for.
         task: The batch.
+
+    Returns:
+        That; or what has to be known first.
 
     Raises:
         LivejoinError: As `livejoin.distributed.bad_rows.keep`.
     """
+    tables = packing.tables
     names = [table.name for table in tables]
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         assert context is not None, "executors have one"
-        changes, time = dict[str, list[pa.Table]](), None
+        pieces, time = dict[str, list[pa.Table]](), None
         for rows in _together(batches):
             arrived = unpack(names, rows, in_sequence=False)
             time = arrived.time if time is None else time
             for table in tables:
                 if table.name in arrived.changes:
                     found = whole_changes(table, arrived.changes[table.name])
-                    changes.setdefault(table.name, []).append(found)
-        whole = {name: pa.concat_tables(pieces) for name, pieces in changes.items()}
+                    pieces.setdefault(table.name, []).append(found)
         try:
-            answer = said(keep(task, f"{context.partitionId():08d}", tables, whole, time))
+            changes, asked = dict[str, pa.Table](), list[Asked]()
+            for table in tables:
+                if table.name in pieces:
+                    whole = pa.concat_tables(pieces[table.name], promote_options="default")
+                    changes[table.name], asks = with_values(table, whole, packing.known, task.folder)
+                    asked += [] if asks is None else [asks]
+            answer: Kept | Asked = (
+                together(asked) if asked else keep(task, f"{context.partitionId():08d}", tables, changes, time)
+            )
+            row = said(answer)
         except LivejoinError as error:
-            answer = failed(error)
-        yield rows_of_parts([answer])
+            row = failed(error)
+        yield rows_of_parts([row])
 
-    return [pickle.loads(part.data) for part in collected_parts(frame.mapInArrow(run, SCHEMA))]
+    answers = [pickle.loads(part.data) for part in collected_parts(frame.mapInArrow(run, SCHEMA))]
+    asked = [one for one in answers if isinstance(one, Asked)]
+    return together(asked) if asked else answers
 
 
 def sent(context: SparkContext, plan: Plan, task: Task, some: Sequence[Some]) -> list[Part]:
@@ -289,7 +335,7 @@ def whole_changes(table: Table, changes: pa.Table) -> pa.Table:
     if CHANGE_TYPE in changes.column_names:
         kinds = changes.column(CHANGE_TYPE)
     found = found.append_column(CHANGE_TYPE, kinds)
-    for name in (SEQUENCE, WITHOUT):
+    for name in (SEQUENCE, WITHOUT, CORRUPT, REFUSED):
         if name in changes.column_names:
             found = found.append_column(name, changes.column(name))
     return found

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from livejoin.errors import SchemaError
-from livejoin.schema import CHANGE_TYPE, SEQUENCE
+from livejoin.schema import CHANGE_TYPE, CORRUPT, SEQUENCE
 from livejoin.spark.feeds import from_envelopes
 from livejoin.spark.kafka.source import FORMAT, MESSAGE, KafkaReader, KafkaSource
 from livejoin.spark.read_limit import checked
 from livejoin.spark.stream_part import quoted
 
 Messages = Literal["append", "upsert", "debezium"]
-_STRICT = {"mode": "FAILFAST"}
+_ALL = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
 
 
 def read_kafka(
@@ -48,7 +49,8 @@ def read_kafka(
         SchemaError: ``upsert`` without a key, a key that is no column, or ``max_messages`` is less than 1.
         StorageError: There is no such topic, or the broker does not answer.
 
-    A value that is no such JSON ends the query.
+    A value that is no such JSON is a row with its text in ``_corrupt_record``, which ``on_bad_rows`` of `maintain` is
+    for.
     """
     checked(max_messages, "max_messages")
     keys = (key,) if isinstance(key, str) else tuple(key)
@@ -65,22 +67,34 @@ def read_kafka(
     value, sequence = F.col("value").cast("string"), F.col("offset").alias(SEQUENCE)
     if messages == "debezium":
         envelope = f"op STRING, before STRUCT<{columns}>, after STRUCT<{columns}>"
-        parsed = F.from_json(value, f"{envelope}, payload STRUCT<{envelope}>", _STRICT)
-        message = frame.where(F.col("value").isNotNull()).select(sequence, parsed.alias("m"))
+        parsed = F.from_json(value, f"{envelope}, payload STRUCT<{envelope}>, {CORRUPT} STRING", _ALL)
+        message = frame.where(F.col("value").isNotNull()).select(sequence, value.alias("v"), parsed.alias("m"))
         sides = [F.coalesce(f"m.payload.{side}", f"m.{side}").alias(side) for side in ("op", "before", "after")]
-        return from_envelopes(message.select(SEQUENCE, *sides), topic, row.names, bool(keys))
-    parsed = F.from_json(value, row, _STRICT).alias("r")
+        unread = _unread("v", "m").alias(CORRUPT)
+        return from_envelopes(message.select(SEQUENCE, "v", unread, *sides), row.names, bool(keys), text="v")
+    text = T.StructField(CORRUPT, T.StringType())
+    parsed = F.from_json(value, T.StructType([*row.fields, text]), _ALL).alias("r")
     if messages == "append":
-        return frame.where(F.col("value").isNotNull()).select(sequence, parsed).select(SEQUENCE, "r.*")
-    of_key = T.StructType([field for field in row.fields if field.name in keys])
-    gone = F.from_json(F.col("key").cast("string"), of_key, _STRICT).alias("k")
-    kind = F.when(F.col("value").isNull(), F.lit("delete")).otherwise(F.lit("upsert")).alias(CHANGE_TYPE)
+        rows = frame.where(F.col("value").isNotNull()).select(sequence, value.alias("v"), parsed)
+        fields = [F.col(f"r.{quoted(name)}") for name in row.names]
+        return rows.select(SEQUENCE, _unread("v", "r").alias(CORRUPT), *fields)
+    of_key = T.StructType([*(field for field in row.fields if field.name in keys), text])
+    key_text, is_gone = F.col("key").cast("string"), F.col("value").isNull()
+    kind = F.when(is_gone, F.lit("delete")).otherwise(F.lit("upsert")).alias(CHANGE_TYPE)
+    gone = F.when(is_gone, F.from_json(key_text, of_key, _ALL)).alias("k")
+    rows = frame.select(sequence, kind, value.alias("v"), key_text.alias("t"), parsed, gone)
+    unread = F.when(F.col("v").isNull(), _unread("t", "k")).otherwise(_unread("v", "r"))
     whole = [
         F.coalesce(f"r.{quoted(name)}", f"k.{quoted(name)}").alias(name) if name in keys else F.col(f"r.{quoted(name)}")
         for name in row.names
     ]
-    only_gone = F.when(F.col("value").isNull(), gone).alias("k")
-    return frame.select(sequence, kind, parsed, only_gone).select(SEQUENCE, CHANGE_TYPE, *whole)
+    return rows.select(SEQUENCE, CHANGE_TYPE, unread.alias(CORRUPT), *whole)
+
+
+def _unread(text: str, parsed: str) -> Expression:
+    """The text in a column that was not read into another one; what is empty is read as nothing."""
+    nothing = F.when(F.col(parsed).isNull(), F.coalesce(text, F.lit("")))
+    return F.coalesce(F.col(f"{parsed}.{CORRUPT}"), nothing)
 
 
 def _check_key(topic: str, row: T.StructType, messages: str, keys: Sequence[str]) -> None:

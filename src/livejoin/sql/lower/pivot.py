@@ -20,13 +20,13 @@ from collections.abc import Sequence
 from sqlglot import TokenType, exp
 
 from livejoin.query.conjunctive import ColumnRef
-from livejoin.query.text_lengths import relation_columns
-from livejoin.schema import Table
 from livejoin.sql.lower.grouped.aggregates import find_aggregate
-from livejoin.sql.names.from_clause import FromClause, column_names
+from livejoin.sql.lower.pivoted_rows import pivoted_rows
+from livejoin.sql.lower.unpivot import unpivoted
+from livejoin.sql.names.from_clause import FromClause
 from livejoin.sql.names.nested import Names
-from livejoin.sql.names.outputs import Item, distinct_names
-from livejoin.sql.names.scope import Relation, Scope, resolve
+from livejoin.sql.names.outputs import Item
+from livejoin.sql.names.scope import Scope, resolve
 from livejoin.sql.parse.pivots import PIVOTS
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.to_duckdb.scalar_text import REF, bound_column
@@ -37,7 +37,7 @@ _LISTS = (exp.ArrayAgg, exp.ArrayUniqueAgg)
 
 
 def pivoted(clause: FromClause, select: exp.Select, names: Names, source: Source) -> FromClause:
-    """A FROM clause behind its PIVOT clauses; as it is without one.
+    """A FROM clause behind its PIVOT and UNPIVOT clauses; as it is without one.
 
     Raises:
         UnknownNameError: A name stands for nothing, or a value names a column.
@@ -49,12 +49,20 @@ def pivoted(clause: FromClause, select: exp.Select, names: Names, source: Source
 
 
 def _pivoted(clause: FromClause, pivot: exp.Pivot, names: Names, source: Source) -> FromClause:
-    at = source.find({TokenType.PIVOT, TokenType.UNPIVOT})
-    if pivot.args.get("unpivot"):
-        raise source.unsupported("UNPIVOT", "UNPIVOT is not supported: write UNION ALL of a SELECT for each column", at)
+    is_back = bool(pivot.args.get("unpivot"))
+    at = source.find({TokenType.UNPIVOT if is_back else TokenType.PIVOT})
+    called = "UNPIVOT" if is_back else "PIVOT"
+    if any(one.nested is not None and one.nested.correlated is not None for one in clause.scope.relations):
+        msg = (
+            f"{called} of a query that reads columns of the query around is not supported; keep the columns that it "
+            f"compares with these, and compare them behind {called}"
+        )
+        raise source.unsupported(called, msg, at)
     if clause.seen or clause.taken:
-        msg = "PIVOT behind a sub-query in ON is not supported; write what stands before it as a query in FROM"
-        raise source.unsupported("PIVOT", msg, at)
+        msg = f"{called} behind a sub-query in ON is not supported; write what stands before it as a query in FROM"
+        raise source.unsupported(called, msg, at)
+    if is_back:
+        return unpivoted(clause, pivot, names, source, at)
     if len(pivot.args["fields"]) != 1 or not isinstance(pivot.args["fields"][0], exp.In):
         msg = "PIVOT takes one list of values; write FOR column IN (value, ...) or FOR (a, b) IN ((1, 2), ...)"
         raise source.unsupported("PIVOT", msg, at)
@@ -75,11 +83,7 @@ def _pivoted(clause: FromClause, pivot: exp.Pivot, names: Names, source: Source)
     groups = tuple(_column(one.ref, one.name) for one in kept)
     query = names.grouped(clause, tuple(items), groups, source)
     query = query.called(tuple(item.written for item in items))
-    if given_names := pivot.args["alias"].args.get("columns") if pivot.args.get("alias") else None:
-        query = query.called(column_names(given_names, len(items), source, at))
-    own = distinct_names(query.relation.schema.names)
-    table = Table(names.fresh(pivot.alias or "pivot"), relation_columns(own, query.relation))
-    return FromClause(Scope.of(Relation(0, pivot.alias or "pivot", table, query, at)))
+    return pivoted_rows(query, scope, [one.ref for one in kept], pivot, names, source, at)
 
 
 def _parts(node: exp.Expr) -> Sequence[exp.Expr]:

@@ -96,6 +96,9 @@ class Names(Protocol):
     ) -> NestedQuery:
         """A SELECT of some items with GROUP BY, of one row without groups, from what a FROM clause brings."""
 
+    def united(self, sides: Sequence[tuple[FromClause, tuple[Item, ...]]], source: Source, offset: int) -> NestedQuery:
+        """UNION ALL of SELECTs, each by what stands in FROM and its SELECT list; at least one."""
+
     def lateral(self, query: exp.Expr, before: FromClause, atom: int, source: Source, offset: int) -> Lateral:
         """The query of a LATERAL sub-query behind what a FROM clause brings.
 

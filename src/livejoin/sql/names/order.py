@@ -44,6 +44,10 @@ def order_of(node: exp.Expr, source: Source) -> Order | None:
     end = len(source.sql)
     if order is None and limit is None and offset is None:
         return None
+    kept = None
+    if isinstance(limit, exp.Limit) and not isinstance(limit.expression, exp.Var):
+        kept = _number(limit.expression, "LIMIT", source, end)
+    skipped = 0 if offset is None else _number(offset.expression, "OFFSET", source, end)
     if order is None:
         first = offset if limit is None else limit
         assert first is not None, "one of the two is there"
@@ -57,14 +61,10 @@ def order_of(node: exp.Expr, source: Source) -> Order | None:
         raise source.unsupported(clause, msg, source.find_back(kinds, offset_of(first, end), source.tokens[0].start))
     at = source.find_back({TokenType.ORDER_BY}, offset_of(order, end), source.tokens[0].start)
     keys = tuple(_key(part, source, at, alone=len(order.expressions) == 1) for part in order.expressions)
-    if limit is None or (isinstance(limit, exp.Limit) and isinstance(limit.expression, exp.Var)):
-        skipped = 0 if offset is None else _number(offset.expression, "OFFSET", source, at)
-        return Order(keys, EVERY_ROW if skipped else None, skipped)
-    if not isinstance(limit, exp.Limit):
+    if limit is not None and not isinstance(limit, exp.Limit):
         msg = "FETCH is not supported; write LIMIT number"
         raise source.unsupported("FETCH", msg, source.find_back({TokenType.FETCH}, end, at))
-    skipped = 0 if offset is None else _number(offset.expression, "OFFSET", source, at)
-    return Order(keys, _number(limit.expression, "LIMIT", source, at), skipped)
+    return Order(keys, (EVERY_ROW if skipped else None) if kept is None else kept, skipped)
 
 
 def position_of(node: exp.Expr, columns: int, clause: str, source: Source, offset: int) -> int | None:
@@ -102,8 +102,7 @@ def _key(node: exp.Expr, source: Source, default: int, *, alone: bool) -> SortBy
 
 def _number(node: exp.Expr, clause: str, source: Source, default: int) -> int:
     if not isinstance(node, exp.Literal) or node.is_string or not node.name.isdigit():
-        msg = f"{clause} {shown(node)} is not supported; allowed is a whole number that is not negative"
-        raise source.unsupported(
-            clause, msg, source.find_back({TokenType.LIMIT, TokenType.OFFSET}, offset_of(node, default), default)
-        )
+        msg = f"{clause} {shown(node)} is not supported; allowed is a whole number from 0 on, written as one"
+        at = offset_of(node, default)
+        raise source.unsupported(clause, msg, source.find_back({TokenType.LIMIT, TokenType.OFFSET}, at, default))
     return int(node.name)

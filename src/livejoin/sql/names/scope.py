@@ -7,6 +7,7 @@ in Spark. Names are compared without regard to case.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -269,6 +270,7 @@ def relation_named(qualifier: exp.Expr, scope: Scope, source: Source) -> Relatio
     relation = scope.relation(qualifier.name)
     if relation is None:
         _refuse_correlation(qualifier, source)
+        _refuse_field(qualifier.name, scope.named(qualifier.name), scope, source, offset_of(qualifier, 0))
         known = ", ".join(repr(r.alias) for r in scope.aliased)
         msg = f"no table or alias {qualifier.name!r} is in scope here; in scope: {known}"
         raise source.error(UnknownNameError, msg, offset_of(qualifier, 0))
@@ -278,6 +280,7 @@ def relation_named(qualifier: exp.Expr, scope: Scope, source: Source) -> Relatio
 def _resolve(column: exp.Column, scope: Scope, source: Source) -> ColumnRef:
     offset = offset_of(column, 0)
     if len(column.parts) > 2:
+        _refuse_part(column, scope, source, offset)
         msg = f"{shown(column)!r}: allowed are names of the form column or alias.column"
         raise source.error(UnknownNameError, msg, offset)
     if isinstance(column.this, exp.Star):
@@ -301,6 +304,35 @@ def _column_of(relation: Relation | Side, name: exp.Identifier, source: Source, 
             f"{relation.alias!r} ({relation.described}) has no column {name.name!r}; it has {', '.join(relation.names)}"
         )
     raise source.error(UnknownNameError, msg, offset_of(name, offset))
+
+
+def _refuse_part(column: exp.Column, scope: Scope, source: Source, offset: int) -> None:
+    """Refuse ``column.part.part`` and ``alias.column.part``.
+
+    Raises:
+        UnknownNameError: It is one of the two.
+    """
+    first, second, *_ = column.parts
+    around = scope.relation(first.name)
+    if around is not None:
+        inner = [Shown(name, around.column(i)) for i, name in enumerate(around.names)]
+        inner = [one for one in inner if one.name.lower() == second.name.lower()]
+        _refuse_field(f"{first.name}.{second.name}", inner, scope, source, offset)
+    _refuse_field(first.name, scope.named(first.name), scope, source, offset)
+
+
+def _refuse_field(name: str, columns: Sequence[Shown], scope: Scope, source: Source, offset: int) -> None:
+    """Refuse ``name.part`` where the name is that of a column.
+
+    Raises:
+        UnknownNameError: It is.
+    """
+    if columns:
+        kind = scope.declared(columns[0].ref).type
+        reason = "which has no parts"
+        if kind.is_payload:
+            reason = "of which no part is read: it is only passed through; keep the part in a column of its own"
+        raise source.error(UnknownNameError, f"{name} is a column here and no table; it is {kind}, {reason}", offset)
 
 
 def _refuse_correlation(qualifier: exp.Expr, source: Source) -> None:

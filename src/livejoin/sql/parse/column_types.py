@@ -36,6 +36,12 @@ ALLOWED_TYPES = (
     "ARRAY<type>, STRUCT<name: type, ...>, MAP<type, type>, VARIANT"
 )
 
+CAST_TYPES = (
+    "BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL(p, s), DATE, TIMESTAMP, TIMESTAMP_NTZ, STRING, "
+    "BINARY, and intervals of months to whole numbers"
+)
+"""What CAST casts to."""
+
 _OPENING = (TokenType.L_PAREN, TokenType.LT, TokenType.L_BRACKET)
 _CLOSING = (TokenType.R_PAREN, TokenType.GT, TokenType.R_BRACKET)
 _ENDS = (TokenType.COMMA, TokenType.NOT, TokenType.NULL, TokenType.PRIMARY_KEY, TokenType.CONSTRAINT)
@@ -100,6 +106,28 @@ def written_type(name_offset: int, source: Source) -> str:
     return " ".join(source.sql[start:end].lstrip(": ").split())
 
 
+def cast_type(offset: int, source: Source) -> str:
+    """The type that the value at an offset is cast to, as it was written; empty where that is not seen.
+
+    >>> from livejoin.sql.parse.parse import parse
+    >>> cast_type(12, parse("SELECT CAST(f(a, b) AS Map<INT,INT>)")[1]), cast_type(7, parse("SELECT a::Dec(3)")[1])
+    ('Map<INT,INT>', 'Dec(3)')
+    """
+    depth, is_call, start, end = 0, False, -1, 0
+    for token in (t for t in source.tokens if t.start >= offset):
+        kind = token.token_type
+        if start >= 0 and not is_call and depth == 0 and end and kind not in (*_OPENING, *_CLOSING):
+            break
+        depth += (kind in _OPENING) - (kind in _CLOSING)
+        if depth < 0:
+            break
+        if start >= 0:
+            end = token.end + 1
+        elif depth == 0 and kind in (TokenType.ALIAS, TokenType.DCOLON):
+            start, is_call = token.end + 1, kind == TokenType.ALIAS
+    return " ".join(source.sql[start:end].split())
+
+
 def unknown_type(offset: int, source: Source) -> str | None:
     """What is wrong if the token at an offset stands where CREATE TABLE needs a column's type; None elsewhere."""
     before = [token for token in source.tokens if token.start < offset]
@@ -107,6 +135,10 @@ def unknown_type(offset: int, source: Source) -> str | None:
     depth = kinds.count(TokenType.L_PAREN) - kinds.count(TokenType.R_PAREN)
     behind_name = kinds[-2:-1] in ([TokenType.L_PAREN], [TokenType.COMMA])
     found = source.text_at(offset)
-    if TokenType.TABLE not in kinds[:2] or depth != 1 or not behind_name or not found.isidentifier():
+    if TokenType.TABLE not in kinds[:2] or depth != 1 or not found.isidentifier():
+        return None
+    if kinds.count(TokenType.LT) > kinds.count(TokenType.GT):
+        return f"{found!r}, within a type, is not a known type; allowed are {ALLOWED_TYPES}"
+    if not behind_name:
         return None
     return f"{found!r}, behind the column name {before[-1].text!r}, is not a known type; allowed are {ALLOWED_TYPES}"

@@ -35,6 +35,9 @@ def refuse_gaps(source: Source) -> None:
             found = "found ALL before a query; leave it out" if behind == TokenType.SELECT else found
         if token.token_type == TokenType.ALIAS and not _begins_name(source.tokens[position + 1 : position + 2]):
             found = "AS lacks a name or a type; a name that is not a word stands in backticks: AS `2`"
+        if token.token_type == TokenType.HEX_STRING and source.sql[token.start : token.start + 2].lower() == "0x":
+            written = source.sql[token.start : token.end + 1]
+            found = f"{written} is no constant; write the number, or X'{written[2:]}' for bytes"
         if found:
             raise source.error(SqlSyntaxError, found, token.start)
 

@@ -18,7 +18,7 @@ from sqlglot.parsers.spark import SparkParser
 from livejoin.errors import SqlSyntaxError
 from livejoin.sql.parse.arguments import Build, WrongCount, with_arguments
 from livejoin.sql.parse.gaps import refuse_gaps, refuse_open_parentheses
-from livejoin.sql.parse.keywords import names_from_keywords
+from livejoin.sql.parse.keywords import names_from_keywords, reserved_name
 from livejoin.sql.parse.nesting import refuse_nested_queries, too_deep
 from livejoin.sql.parse.operators import OperatorParser
 from livejoin.sql.parse.quotes import refuse_quoted_qualifiers
@@ -40,9 +40,15 @@ _AS_WRITTEN = (
     "FORMAT_STRING",
     "FROM_UTC_TIMESTAMP",
     "TO_UTC_TIMESTAMP",
+    "CONVERT_TIMEZONE",
+    "DAYNAME",
+    "FROM_UNIXTIME",
+    "MONTHNAME",
+    "MONTHS_BETWEEN",
 )
 """Functions of which sqlglot would leave out arguments, write patterns anew, or put a cast around what they take."""
 _WITHIN_STATEMENTS = frozenset({TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.ALIAS})
+_BYTES = re.compile(r"""\b[xX](["'])([0-9a-fA-F]*)([^0-9a-fA-F"'])[^"']*\1""")
 _INTERVAL = re.compile(r"\s*[+-]?[0-9]*\.?[0-9]*\s*[a-z]+\s*", re.IGNORECASE)
 
 
@@ -243,6 +249,9 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
     try:
         tokens = dialect.tokenize(sql)
     except TokenError as error:
+        if found := _BYTES.search(sql):
+            msg = f"{found[0]} has {found[3]!r}, which is no hexadecimal digit; bytes are written as X'1FA0'"
+            raise Source(sql, ()).error(SqlSyntaxError, msg, found.start()) from error
         msg = "the SQL text ends within a string, a quoted name or a comment; close it"
         raise Source(sql, ()).error(SqlSyntaxError, msg, len(sql)) from error
     names_from_keywords(tokens)
@@ -254,13 +263,16 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
     if tokens and not _begins_statement(tokens[0]):
         msg = f"no statement begins with {tokens[0].text!r}; {STATEMENTS}"
         raise source.error(SqlSyntaxError, msg, tokens[0].start)
-    refuse_gaps(source)
+    try:
+        refuse_gaps(source)
+    except SqlSyntaxError as error:
+        raise _hinted(error, source) from None
     refuse_quoted_qualifiers(source)
     parser = SparkAnsi.Parser(dialect=dialect)
     try:
         statements = [tree for tree in parser.parse(tokens, sql) if isinstance(tree, exp.Expr)]
     except NotParsed as error:
-        raise syntax_error(error, source) from error
+        raise _hinted(syntax_error(error, source), source) from error
     except WrongCount as error:
         raise wrong_count(error, parser.offset(), source) from error
     except ParseError as error:  # of the paths within variants, which sqlglot parses as JSON's
@@ -278,13 +290,18 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
     refuse_open_parentheses(source)
     statements = [tree for tree in statements if not isinstance(tree, exp.Semicolon)]
     if not statements:
-        msg = "the SQL text is empty; allowed is one statement"
-        raise SqlSyntaxError(msg, sql)
+        raise source.error(SqlSyntaxError, "the SQL text is empty; allowed is one statement", 0)
     if len(statements) > 1:
         msg = f"found {len(statements)} statements; allowed is one: pass them one at a time"
         raise source.unsupported(";", msg, source.find({TokenType.SEMICOLON}))
     refuse_nested_queries(statements[0], source)
     return statements[0], source
+
+
+def _hinted(error: SqlSyntaxError, source: Source) -> SqlSyntaxError:
+    """An error that names the reserved word that stands in the place of a name, if one does."""
+    hint = "" if "`" in error.message else reserved_name(source.tokens)
+    return SqlSyntaxError(f"{error.message}{hint}", error.sql, error.line, error.column) if hint else error
 
 
 def _begins_statement(token: Token) -> bool:

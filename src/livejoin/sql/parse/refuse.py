@@ -190,8 +190,15 @@ def check_table(table: exp.Expr, source: Source, default: int) -> exp.Table:
         if value and name not in _ALLOWED_TABLE:
             clause, kinds, remedy = _TABLE_CLAUSES.get(name, (name.strip("_").upper(), (), _ALLOWED))
             at = source.find(kinds, offset, source.word(clause.split()[0], offset, offset))
+            clause = _as_called(clause, at, source)
             raise source.unsupported(clause, f"{clause} is not supported: {remedy}", at)
     return table
+
+
+def _as_called(clause: str, offset: int, source: Source) -> str:
+    """A clause by the word that stands there, where several have one refusal."""
+    written = source.text_at(offset).upper()
+    return written if clause == "PIVOT" and written == "UNPIVOT" else clause
 
 
 def check_nested(query: exp.Subquery, source: Source, offset: int) -> None:
@@ -204,6 +211,7 @@ def check_nested(query: exp.Subquery, source: Source, offset: int) -> None:
         if value and name not in _ALLOWED_QUERY:
             clause, kinds, remedy = _CLAUSES.get(name, (name.strip("_").upper(), (), _ALLOWED))
             at = source.find(kinds, offset, source.word(clause.split()[0], offset, offset))
+            clause = _as_called(clause, at, source)
             raise source.unsupported(clause, f"{clause} is not supported: {remedy}", at)
 
 

@@ -16,10 +16,10 @@ from sqlglot.errors import ParseError
 
 from livejoin.errors import SqlSyntaxError
 from livejoin.sql.parse.arguments import WrongCount
-from livejoin.sql.parse.column_types import unknown_type
+from livejoin.sql.parse.column_types import CAST_TYPES, unknown_type
 from livejoin.sql.parse.source import Source
 
-STATEMENTS = "allowed are SELECT, CREATE TABLE, CREATE VIEW, DROP TABLE and DROP VIEW"
+STATEMENTS = "allowed are SELECT, CREATE and DROP of TABLE and VIEW, ALTER TABLE and REFRESH TABLE"
 
 
 class NotParsed(ParseError):
@@ -76,6 +76,8 @@ _CLAUSES = {
 
 _PIVOT = "PIVOT (SUM(a) FOR b IN (1, 2))"
 
+_TYPE = r"Expected TYPE after CAST|Expected type"
+
 # sqlglot's words, what is expected there in ours, and how it is written.
 _EXPECTED = (
     (r"Expected table name", "the name of a table or a query in parentheses", ""),
@@ -85,7 +87,7 @@ _EXPECTED = (
     (r"Expected NULL", "NULL, TRUE, FALSE or DISTINCT FROM", "a IS NOT NULL"),
     (r"Expected THEN", "THEN", "CASE WHEN condition THEN value ELSE value END"),
     (r"Expected AS after CAST", "AS", "CAST(value AS INT)"),
-    (r"Expected TYPE after CAST|Expected type", "a type", "INT, STRING"),
+    (_TYPE, "a type", "INT, STRING"),
     (r"Expected FROM or comma after EXTRACT", "FROM", "EXTRACT(YEAR FROM value)"),
     (r"Expected CTE to have alias", "the name of a query", "WITH name AS (SELECT ...)"),
     (r"Failed to parse any statement following CTE|does not support CTE", "SELECT", "WITH name AS (...) SELECT ..."),
@@ -152,12 +154,16 @@ def _unexpected(description: str, found: str, at: int, source: Source) -> str:
         return f"{twice[1]} stands here a second time; a SELECT has one"
     if wrong := _PROPERTY.search(description):
         return f"{wrong[1]!r} is not understood; write TBLPROPERTIES ('name' = 'value')"
+    token = _token(at, source)
+    if token is not None and token.text.isidentifier() and re.search(_TYPE, description):
+        written = source.sql[token.start : token.end + 1]
+        return f"{written!r:.80} is no type that a value is cast to; allowed are {CAST_TYPES}"
     for pattern, expected, example in _EXPECTED:
         if re.search(pattern, description):
             return f"{found} where {expected} is expected" + (f", as in {example}" if example else "")
     before = source.before(at)
     behind = f" behind {source.sql[before.start : before.end + 1]!r:.80}" if before else ""
-    if _token(at, source) is None:
+    if token is None:
         return f"the text ends{behind}, where more is expected"
     return f"{found}, which is not expected{behind}{_as_a_name(at, source)}"
 

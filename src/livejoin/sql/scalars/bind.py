@@ -19,14 +19,14 @@ from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.filters import filtering
 from livejoin.query.scalar import Call, Constant, Field, Function, Scalar
 from livejoin.schema import SqlType
-from livejoin.sql.parse.column_types import TYPES, declared_type
-from livejoin.sql.parse.parse import PLUS
+from livejoin.sql.parse.column_types import CAST_TYPES, TYPES, cast_type, declared_type
+from livejoin.sql.parse.parse import NAME, PLUS, UNIT
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.scalars import choices, intervals, literals, times
 from livejoin.sql.scalars.arithmetic import binary, negated, number
 from livejoin.sql.scalars.calls import called, undated
 from livejoin.sql.scalars.coercion import accepted
-from livejoin.sql.scalars.functions import converted, function_of
+from livejoin.sql.scalars.functions import NO_FUNCTION, SPELLINGS, converted, function_of, is_known
 from livejoin.sql.scalars.labels import labelled, name_of, text_of
 from livejoin.sql.scalars.operands import (
     BOOLEAN,
@@ -37,6 +37,7 @@ from livejoin.sql.scalars.operands import (
     Interval,
     Mismatch,
     Operand,
+    Refused,
     Unsayable,
     Void,
     as_value,
@@ -45,6 +46,7 @@ from livejoin.sql.scalars.operands import (
     computed,
     type_of,
 )
+from livejoin.sql.scalars.patterns import check_patterns
 from livejoin.sql.to_duckdb.scalar_text import REF
 
 _COMPARISONS: dict[type[exp.Expr], Function] = {
@@ -195,6 +197,8 @@ class _Binder:
             found = self._operand(node)
             if node.meta.get(PLUS):
                 found = computed(number(found))
+            if isinstance(found, Call) and not found.text:
+                check_patterns(found)
         except (Mismatch, Unsayable) as error:
             raise self._located(error, node) from None
         return labelled(found, text_of(node)) if isinstance(found, Call) and not found.text else found
@@ -211,7 +215,22 @@ class _Binder:
     def _placed(self, error: Mismatch | Unsayable, node: exp.Expr, offset: int) -> Exception:
         if isinstance(error, Unsayable):
             return _Unsaid(Unsaid(error.what, error.why, offset))
-        return self.source.error(SqlTypeError, f"{text_of(node)}: {error}", offset)
+        text = self._written(node)
+        message = str(error) if str(error).startswith(text) else f"{text}: {error}"
+        if isinstance(error, Refused):
+            return self.source.unsupported(name_of(node), message, offset)
+        return self.source.error(SqlTypeError, message, offset)
+
+    def _written(self, node: exp.Expr) -> str:
+        """The text of a node; of a constant with its type, as ``1L`` and ``DATE '2024-02-29'``, as it is written."""
+        inner = node.this if isinstance(node, exp.Cast) else None
+        if isinstance(inner, exp.Literal) and "end" in inner.meta:
+            start, end = inner.meta["start"], inner.meta["end"] + 1
+            if not inner.is_string and end - start > len(inner.name):
+                return self.source.sql[start:end]
+            if word := literals.type_before(self.source.sql, start):
+                return f"{word} {self.source.sql[start:end]}"
+        return text_of(node)
 
     def operands(self, nodes: Sequence[exp.Expr]) -> list[Operand]:
         """What several nodes are."""
@@ -288,9 +307,16 @@ class _Binder:
                 return None
 
     def _call(self, node: exp.Expr) -> Operand:
-        found = called(node)
+        found, name = called(node), str(node.meta.get(NAME, "")).lower()
+        if name and name not in SPELLINGS and not is_known(name) and not isinstance(node, exp.RegexpSplit):
+            raise Unsayable(name.upper(), NO_FUNCTION)  # sqlglot has names for functions that Spark calls otherwise
         if found is None:
-            raise Unsayable(name_of(node), "livejoin does not have it in expressions like this one")
+            if isinstance(node, exp.RegexpSplit):
+                raise Unsayable(name_of(node), "it is read by an index alone, as SPLIT(text, pattern)[0]")
+            if UNIT in node.meta:
+                raise Unsayable(name_of(node), "its unit or pattern is written into the query, as a constant")
+            is_there = not isinstance(node, exp.Func) or is_known(name_of(node).lower())
+            raise Unsayable(name_of(node), "livejoin does not have it with such parts" if is_there else NO_FUNCTION)
         return function_of(found.name, self.operands(found.arguments))
 
     def _chain(self, node: exp.Expr) -> Operand:
@@ -355,6 +381,8 @@ class _Binder:
             return found
         is_try, inner = isinstance(node, exp.TryCast), node.this
         to = (declared_type(node.to) if isinstance(inner, exp.Null) else None) or _type_of(node.to)
+        if to is None:
+            raise Unsayable(f"CAST to {self._type_written(node)}", f"livejoin casts to {CAST_TYPES}")
         is_bare = node.to.this == exp.DType.TIMESTAMPNTZ
         if isinstance(inner, exp.Literal) and inner.is_string and to.kind in ("date", "timestamp") and not is_try:
             if inner.name.strip().lower() in _WORDS_OF_TODAY:
@@ -362,11 +390,20 @@ class _Binder:
             known = literals.typed_text(inner.name, to)
             if known is not None and not (is_bare and literals.names_zone(inner.name)):
                 return known
+            if literals.type_before(self.source.sql, inner.meta.get("start", 0)):
+                literals.check_time(inner.name, to)
         operand = self.operand(inner)
         if is_bare and type_of(operand) == STRING:
             # Spark leaves out a zone that the string has.
             raise Unsayable("CAST to TIMESTAMP_NTZ", "it reads no strings; cast to TIMESTAMP, in which a zone counts")
         return converted("try_cast" if is_try else "cast", operand, to)
+
+    def _type_written(self, node: exp.Cast) -> str:
+        """The type of a cast as it is written, where that is seen: sqlglot makes a TIMESTAMP of TIME."""
+        start = offset_of(node.this, -1)
+        if start < 0 or node.this.find(exp.Cast):
+            return shown(node.to)
+        return literals.type_before(self.source.sql, start) or cast_type(start, self.source) or shown(node.to)
 
     def _same_rows(self, left: exp.Tuple, right: exp.Tuple) -> Operand:
         """``(a, b) = (c, d)``: of structs, in which NULL is equal to NULL."""
@@ -437,12 +474,11 @@ class _Binder:
         return times.shifted(accepted(time, TIMESTAMP), by)
 
 
-def _type_of(node: exp.DataType) -> SqlType:
-    """The type that CAST names.
+def _type_of(node: exp.DataType) -> SqlType | None:
+    """The type that CAST names; None if nothing is cast to it.
 
     Raises:
         Mismatch: It is a decimal of too many digits.
-        Unsayable: No column has it.
     """
     if node.this == exp.DType.DECIMAL:
         if not all(part.name.isdecimal() for part in node.expressions):
@@ -458,6 +494,4 @@ def _type_of(node: exp.DataType) -> SqlType:
     if isinstance(node.this, exp.Interval) and (found := declared_type(node)) is not None:
         return found
     found = TYPES.get(node.this, SqlType("timestamp") if node.this == exp.DType.TIMESTAMPLTZ else None)
-    if found is None or (found == STRING and node.expressions):
-        raise Unsayable(f"CAST to {shown(node)}", "no column has this type")
-    return found
+    return None if found == STRING and node.expressions else found

@@ -13,8 +13,10 @@ from livejoin.sql.scalars import epoch, times
 from livejoin.sql.scalars.coercion import accepted
 from livejoin.sql.scalars.decimals import decimal_for
 from livejoin.sql.scalars.operands import (
+    BIGINT,
     DOUBLE,
     FLOAT,
+    INTERVAL,
     STRING,
     TIMESTAMP,
     Interval,
@@ -31,6 +33,7 @@ from livejoin.sql.scalars.operands import (
 
 _OF_DOUBLES: Final = {DOUBLE: SqlType.decimal(30, 15), FLOAT: SqlType.decimal(14, 7)}
 _OF_STRINGS: Final = SqlType.decimal(38, 18)
+_EPOCH: Final = Constant(0, TIMESTAMP)
 _DEFAULT_PATTERN: Final = Constant("yyyy-MM-dd HH:mm:ss", STRING)
 
 
@@ -104,6 +107,12 @@ def unix_timestamp(value: Operand, pattern: Operand = _DEFAULT_PATTERN) -> Opera
         return epoch.unix_timestamp(value)
     text = call("parse_time", TIMESTAMP, accepted(value, STRING), _written("UNIX_TIMESTAMP", pattern))
     return epoch.unix_timestamp(text)
+
+
+def from_unixtime(seconds: Operand, pattern: Operand = _DEFAULT_PATTERN) -> Scalar:
+    """FROM_UNIXTIME: the time so many seconds behind 1970-01-01, by a pattern."""
+    since = call("multiply", INTERVAL, Constant(1_000_000, INTERVAL), accepted(seconds, BIGINT))
+    return call("format_time", STRING, call("add", TIMESTAMP, _EPOCH, since), accepted(pattern, STRING))
 
 
 def in_zone(function: Literal["time_in_zone", "time_from_zone"]) -> Callable[[Operand, Operand], Scalar]:

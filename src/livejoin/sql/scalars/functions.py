@@ -38,6 +38,12 @@ from livejoin.sql.scalars.operands import (
     type_of,
 )
 
+SPELLINGS: Final = frozenset(
+    {"instr", "dateadd", "timestampadd", "timestampdiff", "extract", "case", "cast", "try_cast"}
+)
+"""Names of Spark's for what has another name in the tables here, or syntax of its own."""
+NO_FUNCTION: Final = "livejoin has no such function (docs/functions.md lists those that it has)"
+
 
 @dataclass(frozen=True)
 class Signature:
@@ -182,7 +188,7 @@ def function_of(name: str, arguments: Sequence[Operand]) -> Operand:
         handler = _HANDLERS[name]
         _check_count(name, len(arguments), handler.least, handler.most)
         return handler.function(*arguments)
-    raise Unsayable(name.upper(), "livejoin has no such function")
+    raise Unsayable(name.upper(), NO_FUNCTION)
 
 
 def converted(function: Function, operand: Operand, to: SqlType) -> Scalar:
@@ -203,6 +209,48 @@ def converted(function: Function, operand: Operand, to: SqlType) -> Scalar:
 def is_known(name: str) -> bool:
     """Whether the tree has a function of this name."""
     return any(name in table for table in (_SIGNATURES, _PARTS, _CASTS, _ARITHMETIC, _HANDLERS))
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """What a function takes, as the page of functions shows it; names of one function have equal ones."""
+
+    function: object
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def accepted_arguments(name: str) -> Accepted:
+    """What the function of a name takes.
+
+    >>> str(accepted_arguments("levenshtein")), str(accepted_arguments("nvl2")), str(accepted_arguments("coalesce"))
+    ('STRING, STRING[, INT]', '3 arguments', '1 argument or more')
+    """
+    if name in _SIGNATURES:
+        signature = _SIGNATURES[name]
+        least = len(signature.parameters) if signature.least is None else signature.least
+        texts = [f"{', ' * (i > 0)}{kind}" for i, kind in enumerate(signature.parameters)]
+        optional = [f"[{text}" for text in texts[least:]]
+        return Accepted(signature, "".join((*texts[:least], *optional)) + "]" * len(optional))
+    if name in _PARTS:
+        is_of_clock = _PARTS[name] in ("hour", "minute", "second")
+        return Accepted(_PARTS[name], "TIMESTAMP" if is_of_clock else "DATE")
+    if name in _CASTS:
+        return Accepted(("cast", _CASTS[name]), "1 argument")
+    if name in _ARITHMETIC:
+        return Accepted(_ARITHMETIC[name], "2 arguments")
+    handler = _HANDLERS[name]
+    counts = str(handler.least) if handler.least == handler.most else f"{handler.least} to {handler.most}"
+    plural = "" if handler.most == 1 or (handler.most == _MANY and handler.least == 1) else "s"
+    text = f"{handler.least} argument{plural} or more" if handler.most == _MANY else f"{counts} argument{plural}"
+    return Accepted(handler, "nothing" if handler.most == 0 else text)
+
+
+def known_names() -> frozenset[str]:
+    """The names of all functions."""
+    return frozenset((*_SIGNATURES, *_PARTS, *_CASTS, *_ARITHMETIC, *_HANDLERS))
 
 
 def _fixed(name: str, signature: Signature, arguments: Sequence[Operand]) -> Scalar:
@@ -463,6 +511,11 @@ _HANDLERS: Final[dict[str, _Handler]] = {
     "trunc": _Handler(times.truncated_date, 2, 2),
     "date_trunc": _Handler(times.truncated_time, 2, 2),
     "next_day": _Handler(times.next_day, 2, 2),
+    "dayname": _Handler(times.day_name, 1, 1),
+    "monthname": _Handler(times.month_name, 1, 1),
+    "months_between": _Handler(times.months_between, 2, 3),
+    "convert_timezone": _Handler(times.in_other_zone, 2, 3),
+    "from_unixtime": _Handler(formats.from_unixtime, 1, 2),
     "make_ym_interval": _Handler(times.of_months, 0, 2),
     **dict.fromkeys(("unix_timestamp", "to_unix_timestamp"), _Handler(formats.unix_timestamp, 1, 2)),
     "unix_micros": _Handler(epoch.unix_micros, 1, 1),

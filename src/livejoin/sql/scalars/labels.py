@@ -12,6 +12,7 @@ from livejoin.query.scalar import Call
 from livejoin.sql.parse.parse import NAME
 from livejoin.sql.parse.source import shown
 
+STANDS_FOR = "stands for"  # in the ``meta`` of nodes that were made: the text of what they are made of
 _SHOWN_NODES = 64
 _SIGNS: dict[type[exp.Expr], str] = {
     exp.BitwiseAnd: "&",
@@ -33,16 +34,33 @@ _SIGNS: dict[type[exp.Expr], str] = {
 }
 
 
+def standing_for(node: exp.Expr, text: str) -> exp.Expr:
+    """A node, made in the place of what users wrote, that is called by the text of that."""
+    for part in node.walk():
+        part.meta.setdefault(STANDS_FOR, text)
+    return node
+
+
 def text_of(node: exp.Expr) -> str:
-    """The SQL of a node; of one that is too long to show its last part."""
+    """The SQL of a node, as users wrote it; of one that is too long to show its last part."""
+    if STANDS_FOR in node.meta:
+        return str(node.meta[STANDS_FOR])
     if _is_short(node):
+        if any(STANDS_FOR in part.meta for part in node.walk()):
+            return shown(node.transform(_as_written))
         return shown(node)
     last = node.args.get("expression")
     return f"... {shown(last)}" if isinstance(last, exp.Expr) and _is_short(last) else "..."
 
 
+def _as_written(part: exp.Expr) -> exp.Expr:
+    return exp.var(part.meta[STANDS_FOR]) if STANDS_FOR in part.meta else part
+
+
 def name_of(node: exp.Expr) -> str:
     """What a node is called in SQL."""
+    if isinstance(node, exp.Anonymous):
+        return str(node.name).upper()
     written = node.meta.get(NAME)
     if written is None and type(node) in _SIGNS:
         return _SIGNS[type(node)]

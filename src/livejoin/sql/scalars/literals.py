@@ -15,6 +15,8 @@ from sqlglot import exp
 
 from livejoin.query.binary32 import nearest_float
 from livejoin.query.scalar import Constant
+from livejoin.query.texts.failed_call import FailedCall
+from livejoin.query.texts.time_text import to_date, to_timestamp
 from livejoin.schema import SqlType
 from livejoin.sql.scalars.decimals import literal
 from livejoin.sql.scalars.operands import BIGINT, BINARY, DATE, DOUBLE, FLOAT, INT, STRING, Mismatch
@@ -25,6 +27,7 @@ _TIME = re.compile(
     _DATE % r"(?:[ T](?P<hour>\d{1,2}):(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})(?:\.(?P<fraction>\d{0,9}))?)?"
     r"\s*(?:(?P<utc>Z|UTC|GMT)|(?P<sign>[+-])(?P<hours>\d{1,2}):(?P<minutes>\d{2}))?)?"
 )
+_DIGITS = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _EPOCH = date(1970, 1, 1)
 
 
@@ -32,8 +35,9 @@ def number(node: exp.Literal, sign: str = "") -> Constant:
     """The constant that a number is, with the sign before it.
 
     Raises:
-        Mismatch: It is out of range.
+        Mismatch: It is out of range, or no number, as ``1e``, which sqlglot takes for one.
     """
+    _check_digits(node.name)
     text = f"{sign}{node.name}"
     if "e" in text.lower():
         return Constant(_double(text), DOUBLE)
@@ -43,6 +47,12 @@ def number(node: exp.Literal, sign: str = "") -> Constant:
     if -(1 << 31) <= value < 1 << 31:
         return Constant(value, INT)
     return Constant(value, BIGINT) if -(1 << 63) <= value < 1 << 63 else _decimal(text)
+
+
+def _check_digits(text: str) -> None:
+    if not _DIGITS.fullmatch(text):
+        msg = f"{text} is no number; numbers are written as 1, 1.5 and 1.5e3"
+        raise Mismatch(msg)
 
 
 def suffixed(node: exp.Expr, sign: str = "") -> Constant | None:
@@ -56,10 +66,12 @@ def suffixed(node: exp.Expr, sign: str = "") -> Constant | None:
     if not (isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal)):
         return None
     digits, kind = node.this, node.to.this
+    is_suffixed = not digits.is_string and digits.meta.get("end", 0) - digits.meta.get("start", 0) >= len(digits.name)
+    if is_suffixed:
+        _check_digits(digits.name)
     if kind == exp.DType.DECIMAL and digits.is_string and "start" not in digits.meta:
         return _decimal(f"{sign}{digits.name}")
-    written = digits.meta.get("end", 0) - digits.meta.get("start", 0) + 1
-    if digits.is_string or written <= len(digits.name):
+    if not is_suffixed:
         return None
     if kind == exp.DType.DOUBLE:
         return Constant(_double(f"{sign}{digits.name}"), DOUBLE)
@@ -68,6 +80,9 @@ def suffixed(node: exp.Expr, sign: str = "") -> Constant | None:
     bits = {exp.DType.TINYINT: 8, exp.DType.SMALLINT: 16, exp.DType.BIGINT: 64}.get(kind)
     if bits is None:
         return None
+    if not digits.name.isdecimal():
+        msg = f"{digits.name} is no whole number, behind which the letter of its type would stand"
+        raise Mismatch(msg)
     value, found = int(f"{sign}{digits.name}"), SqlType.integer(bits)
     if not -(1 << bits - 1) <= value < 1 << bits - 1:
         msg = f"{value} is out of the range of {found}"
@@ -97,6 +112,37 @@ def typed_text(text: str, kind: SqlType) -> Constant | None:
     zone = (int(found["hours"] or 0) * 60 + int(found["minutes"] or 0)) * (-1 if found["sign"] == "-" else 1)
     seconds = ((days * 24 + clock.hour) * 60 + clock.minute - zone) * 60 + clock.second
     return Constant(seconds * 1_000_000 + fraction, kind)
+
+
+_TYPED = re.compile(r"\b(DATE|TIMESTAMP(?:_NTZ|_LTZ)?|TIME)\s*\Z", re.IGNORECASE)
+_BEFORE = 40  # characters before a constant, in which its type stands
+
+
+def type_before(sql: str, start: int) -> str:
+    """The word of the type right before a constant that starts at an offset, as in DATE '2024-02-29'; empty without.
+
+    >>> type_before("SELECT date '2024-02-29'", 12), type_before("CAST('x' AS DATE)", 5)
+    ('DATE', '')
+    """
+    found = _TYPED.search(sql[max(0, start - _BEFORE) : start])
+    return found[1].upper() if found else ""
+
+
+def check_time(text: str, kind: SqlType) -> None:
+    """Check the text of a constant such as DATE'...'.
+
+    Raises:
+        Mismatch: There is no such day or time.
+    """
+    try:
+        (to_date if kind == DATE else to_timestamp)(text)
+    except FailedCall:
+        form, example = "year-month-day", "2024-02-29"
+        if kind != DATE:
+            form, example = f"{form} hour:minute:second", f"{example} 12:30:00"
+        what = "day" if kind == DATE else "time"
+        msg = f"there is no such {what}; it is written as {form}, as in {kind} '{example}'"
+        raise Mismatch(msg) from None
 
 
 def names_zone(text: str) -> bool:

@@ -27,7 +27,7 @@ def rounded(function: Function, value: Operand, *digits: Operand) -> Scalar:
 
 def _rounded(function: Function, value: Scalar, digits: Operand) -> Scalar:
     if not isinstance(digits, Constant) or not is_kind(digits.type, "integer") or not isinstance(digits.value, int):
-        raise Unsayable(function.upper(), "the number of digits is a constant")
+        raise Unsayable(function.upper(), "the number of digits is a whole number, written as one")
     kind = _kept(value.type, digits.value) if value.type.kind == "decimal" else value.type
     return call(function, kind, value, Constant(digits.value, INT))
 

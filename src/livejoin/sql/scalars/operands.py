@@ -35,6 +35,10 @@ class Mismatch(Exception):
     """Types that do not fit, as Spark's DATATYPE_MISMATCH; the message says which and what is allowed."""
 
 
+class Refused(Mismatch):
+    """Types fit, and Spark may take it, but livejoin does not; the message says what is wrong and what is allowed."""
+
+
 @dataclass(frozen=True)
 class Void:
     """NULL without a type."""

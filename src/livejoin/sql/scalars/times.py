@@ -6,6 +6,7 @@ times is an interval of days and time, whatever its fields are called in Spark.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from livejoin.query.scalar import Constant, Function, Scalar
@@ -14,7 +15,9 @@ from livejoin.sql.scalars.arithmetic import binary
 from livejoin.sql.scalars.coercion import accepted, common_type
 from livejoin.sql.scalars.operands import (
     BIGINT,
+    BOOLEAN,
     DATE,
+    DOUBLE,
     INT,
     INTERVAL,
     INTERVALS,
@@ -63,9 +66,15 @@ _FIELDS: Final[dict[str, Function]] = {
     **dict.fromkeys(("minute", "m", "min", "mins", "minutes"), "minute"),
 }
 _SECONDS: Final = ("second", "s", "sec", "seconds", "secs")
+_SHORT_DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_SHORT_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_DAY_SECONDS: Final = 86_400
+_MONTH_SECONDS: Final = 31 * _DAY_SECONDS
+_ROUNDED: Final = 1e8
 _MOST_INT: Final = (1 << 31) - 1
 _YEAR: Final = 12
 _NO_MONTHS: Final = Constant(0, INT)
+_TRUE: Final = Constant(True, BOOLEAN)
 
 
 def plus(left: Operand, right: Operand) -> Operand | None:
@@ -234,6 +243,77 @@ def part(function: Function, time: Operand) -> Scalar:
     """A part of a date or of its time of day, as INT."""
     is_of_clock = function in ("hour", "minute", "second")
     return call(function, INT, _with_clock(time) if is_of_clock else accepted(time, DATE))
+
+
+def day_name(time: Operand) -> Scalar:
+    """DAYNAME: the day of the week by three letters."""
+    return _named(part("weekday", time), _SHORT_DAYS, 0)
+
+
+def month_name(time: Operand) -> Scalar:
+    """MONTHNAME: the month by three letters."""
+    return _named(part("month", time), _SHORT_MONTHS, 1)
+
+
+def _named(number: Scalar, names: Sequence[str], first: int) -> Scalar:
+    """The name of a number; NULL of NULL."""
+    branches: list[Scalar] = []
+    for place, name in enumerate(names, first):
+        branches += [call("equal", BOOLEAN, number, Constant(place, INT)), Constant(name, STRING)]
+    return call("case", STRING, *branches, Constant(None, STRING))
+
+
+def months_between(end: Operand, start: Operand, rounded: Operand = _TRUE) -> Scalar:
+    """MONTHS_BETWEEN: months from one time to another one, a part of a month by a 31st of it for each day.
+
+    Whole where both are the same day of a month, or both the last one, whatever the time of day is; else rounded to
+    eight digits, if that is asked for.
+    """
+    times = accepted(end, TIMESTAMP), accepted(start, TIMESTAMP)
+    (last, first), is_rounded = (cast(time, DATE) for time in times), accepted(rounded, BOOLEAN)
+
+    def difference(unit: Function) -> Scalar:
+        return call("subtract", INT, call(unit, INT, last), call(unit, INT, first))
+
+    months = call("add", INT, call("multiply", INT, difference("year"), Constant(_YEAR, INT)), difference("month"))
+    both_last = [call("equal", BOOLEAN, day, call("last_day", DATE, day)) for day in (last, first)]
+    same_day = call("equal", BOOLEAN, difference("day"), Constant(0, INT))
+    is_whole = call("or", BOOLEAN, same_day, call("and", BOOLEAN, *both_last))
+    days = call("multiply", INT, difference("day"), Constant(_DAY_SECONDS, INT))
+    of_days = call("subtract", INT, *map(_second_of_day, times))
+    seconds = cast(call("add", INT, days, of_days), DOUBLE)
+    part_ = call("divide", DOUBLE, seconds, Constant(float(_MONTH_SECONDS), DOUBLE))
+    exact = call("add", DOUBLE, cast(months, DOUBLE), part_)
+    scaled = call("multiply", DOUBLE, exact, Constant(_ROUNDED, DOUBLE))
+    whole = call("floor", BIGINT, call("add", DOUBLE, scaled, Constant(0.5, DOUBLE)))
+    to_digits = call("divide", DOUBLE, cast(whole, DOUBLE), Constant(_ROUNDED, DOUBLE))
+    value = call("case", DOUBLE, is_rounded, to_digits, call("not", BOOLEAN, is_rounded), exact, Constant(None, DOUBLE))
+    if isinstance(is_rounded, Constant) and is_rounded.value is not None:
+        value = to_digits if is_rounded.value else exact
+    known = call("case", DOUBLE, is_whole, cast(months, DOUBLE), value)
+    if isinstance(is_rounded, Constant) and is_rounded.value is not None:
+        return known
+    return call("case", DOUBLE, call("is_null", BOOLEAN, is_rounded), Constant(None, DOUBLE), known)
+
+
+def _second_of_day(time: Scalar) -> Scalar:
+    minutes = call(
+        "add", INT, call("multiply", INT, call("hour", INT, time), Constant(60, INT)), call("minute", INT, time)
+    )
+    return call("add", INT, call("multiply", INT, minutes, Constant(60, INT)), call("second", INT, time))
+
+
+def in_other_zone(*arguments: Operand) -> Scalar:
+    """CONVERT_TIMEZONE: what clocks of a zone show when those of another one, or of the session, show a time."""
+    *of, to, time = arguments
+    if is_kind(type_of(time), "string"):  # Spark leaves out a zone that the string has
+        raise Unsayable("CONVERT_TIMEZONE", "it reads no strings; cast to TIMESTAMP, in which a zone counts")
+    local = accepted(time, LOCAL_TIME)
+    if not of:
+        instant = cast(local, TIMESTAMP)  # in the zone of the session
+        return cast(call("time_in_zone", TIMESTAMP, instant, accepted(to, STRING)), LOCAL_TIME)
+    in_utc = call("time_from_zone", LOCAL_TIME, local, accepted(of[0], STRING))
+    return call("time_in_zone", LOCAL_TIME, in_utc, accepted(to, STRING))
 
 
 def extract(field: str, time: Operand) -> Scalar:

@@ -62,7 +62,7 @@ class Making:
             bound: How it is written, if it is a SELECT.
         """
         names = tuple(distinct_names(relation.schema.names))
-        columns = tuple(Column(name, kind) for name, kind in zip(names, relation.types, strict=True))
+        columns = tuple(Column(name, kind, is_made=True) for name, kind in zip(names, relation.types, strict=True))
         table = Table(self.names.fresh(readable), columns)
         query = NestedQuery("", names, relation, bound, None)
         items = tuple(Item(name, column_at(i), start, written=name) for i, name in enumerate(names))

@@ -22,6 +22,7 @@ from livejoin.sql.names.outer import Outer
 from livejoin.sql.names.outputs import Item
 from livejoin.sql.parse.source import offset_of, shown
 from livejoin.sql.parse.sub_queries import has_marks, marked
+from livejoin.sql.scalars.labels import standing_for, text_of
 from livejoin.sql.sub_queries.free import free_columns, moved_outer
 from livejoin.sql.sub_queries.making import Making
 from livejoin.sql.to_duckdb.scalar_text import bound_column
@@ -134,9 +135,9 @@ class _Splitter:
         def exchanged(part: exp.Expr) -> exp.Expr:
             group = place_of(part, self._groups)
             if group is not None:
-                return column_at(group)
+                return standing_for(column_at(group), text_of(part))
             if aggregate_call(part, self._block.source, offset_of(part, self._block.start)) is not None:
-                return column_at(self._place(part))
+                return standing_for(column_at(self._place(part)), text_of(part))
             return column_at(self._place(part)) if isinstance(part, exp.Column) else part
 
         return value.transform(exchanged)

@@ -30,6 +30,7 @@ from livejoin.sql.lower.select_block import SelectBlock, key_of
 from livejoin.sql.names.outputs import Item
 from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.source import offset_of, shown
+from livejoin.sql.scalars.labels import standing_for, text_of
 from livejoin.sql.sub_queries.correlation import Compared, Comparison, correlation
 from livejoin.sql.sub_queries.domain import wants_domain
 from livejoin.sql.sub_queries.first_rows import one_row
@@ -209,8 +210,9 @@ class _Values:
             if not isinstance(node, exp.Column) or "aggregate" not in node.meta:
                 return node
             place = node.meta["aggregate"]
-            column = _column(start, first + place)
-            call = aggregate_call(list(calls.values())[place], block.source, self._sub.offset)
+            written = list(calls.values())[place]
+            column = standing_for(_column(start, first + place), text_of(written))
+            call = aggregate_call(written, block.source, self._sub.offset)
             assert call is not None, "it is an aggregate"
             return column if is_sure or call.name not in _COUNTS else _or_zero(column)
 
@@ -231,7 +233,7 @@ class _Values:
         assert query is not None, "it is over a relation"
         if not any(key <= frozenset(range(number)) for key in keys(query.relation)):
             rows = self._counted_once(rows, number, query.relation.types[number])
-        return _column(around.attach(rows, "optional"), number)
+        return standing_for(_column(around.attach(rows, "optional"), number), "(SELECT ...)")
 
     def _by_declared_key(self, block: SelectBlock) -> exp.Expr | None:
         """A column of a declared key that a SELECT of one table is correlated by, so that a key has one row."""

@@ -1,4 +1,4 @@
-"""The statements that a database executes: CREATE TABLE, CREATE VIEW, DROP TABLE and DROP VIEW."""
+"""The statements that a database executes: CREATE, DROP, ALTER TABLE and REFRESH TABLE."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from livejoin.schema import Table
 from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.source import Source, offset_of, shown
+from livejoin.sql.tables.alter import AlterTable, alter_table, is_alter
 from livejoin.sql.tables.declare import declare, table_name
 
-_ALLOWED = "allowed are CREATE TABLE, CREATE VIEW, DROP TABLE and DROP VIEW"
+_ALLOWED = "allowed are CREATE TABLE, CREATE VIEW, DROP TABLE, DROP VIEW, ALTER TABLE and REFRESH TABLE"
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,14 @@ class DropView:
     cascade: bool = False
 
 
-Statement = CreateTable | CreateView | DropTable | DropView
+@dataclass(frozen=True)
+class RefreshTable:
+    """REFRESH TABLE name."""
+
+    name: str
+
+
+Statement = CreateTable | CreateView | DropTable | DropView | AlterTable | RefreshTable
 
 
 @within_depth
@@ -76,6 +84,10 @@ def parse_statement(sql: str) -> Statement:
             return _create_view(tree, source)
         case exp.Drop() if tree.kind in ("TABLE", "VIEW"):
             return _drop(tree, source)
+        case exp.Refresh() if tree.args["kind"] == "TABLE" and isinstance(tree.this, exp.Table):
+            return RefreshTable(table_name(tree.this, source))
+        case _ if is_alter(tree):
+            return alter_table(tree, source)
         case exp.Query():
             msg = "a SELECT changes nothing; create a view of it with Database.create_view or CREATE VIEW name AS ..."
             raise source.unsupported("SELECT", msg, source.tokens[0].start)

@@ -6,6 +6,7 @@ properties, so that a statement with them stays one that Spark reads too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -23,7 +24,6 @@ TOMBSTONES = "livejoin.tombstones"
 RETAIN = "livejoin.retain"
 APPEND_ONLY = "livejoin.append_only"
 _KNOWN = (STATIC, WINDOW_ROWS, WINDOW_RANGE, SEQUENCE_BY, TOMBSTONES, RETAIN, APPEND_ONLY)
-_ALLOWED = f"allowed are {', '.join(map(repr, _KNOWN[:-1]))} and {_KNOWN[-1]!r}"
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,16 @@ class TableProperties:
     append_only: bool = False
 
 
+def switches(parts: Sequence[exp.Property], known: Sequence[str], source: Source) -> dict[str, bool]:
+    """The values of properties that are true or false, by their names.
+
+    Raises:
+        SqlTypeError: One is something else.
+        UnsupportedQueryError: One is not known, or there twice.
+    """
+    return {name: _switch(part, source) for name, part in _given(parts, known, source).items()}
+
+
 def table_properties(create: exp.Create, source: Source) -> TableProperties:
     """The properties that a CREATE TABLE gives its table.
 
@@ -46,15 +56,8 @@ def table_properties(create: exp.Create, source: Source) -> TableProperties:
         SqlTypeError: A property has a value that it cannot have.
         UnsupportedQueryError: There is a property that livejoin does not know, or one twice.
     """
-    given: dict[str, exp.Property] = {}
-    for part in create.args["properties"].expressions if create.args.get("properties") else ():
-        if not is_table_property(part):
-            continue
-        name = _key(part)
-        if name not in _KNOWN or name in given:
-            found = f"the property '{name}' is given twice" if name in given else f"the property '{name}' is not known"
-            raise source.unsupported(name, f"{found}; {_ALLOWED}, each once", _offset(part, source))
-        given[name] = part
+    parts = create.args["properties"].expressions if create.args.get("properties") else ()
+    given = _given([part for part in parts if is_table_property(part)], _KNOWN, source)
     static, window, span, sequence, bound, retain, appended = (given.get(name) for name in _KNOWN)
     return TableProperties(
         static is not None and _switch(static, source),
@@ -65,6 +68,19 @@ def table_properties(create: exp.Create, source: Source) -> TableProperties:
         None if retain is None else _retain(retain, source),
         appended is not None and _switch(appended, source),
     )
+
+
+def _given(parts: Sequence[exp.Property], known: Sequence[str], source: Source) -> dict[str, exp.Property]:
+    """Properties by their names, each one of those that are known."""
+    given: dict[str, exp.Property] = {}
+    for part in parts:
+        name = _key(part)
+        if name not in known or name in given:
+            found = f"the property '{name}' is given twice" if name in given else f"the property '{name}' is not known"
+            allowed = f"allowed are {', '.join(map(repr, known[:-1]))} and {known[-1]!r}"
+            raise source.unsupported(name, f"{found}; {allowed}, each once", _offset(part, source))
+        given[name] = part
+    return given
 
 
 def is_table_property(part: exp.Expr) -> bool:

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from livejoin.query.scalar import Call, Constant
-from livejoin.state.evaluate.patterns import checked, like_expression, like_texts
+from livejoin.query.texts.like import like_expression, like_texts
+from livejoin.query.texts.regular_expression import checked
 
 Tests = Callable[[pa.LargeStringArray], pa.BooleanArray]
 """From texts, none of which is NULL, to what is true of each."""

@@ -21,15 +21,13 @@ from livejoin.kernels.evaluate.civil import DAY_MICROSECONDS
 from livejoin.kernels.jit import as_written
 from livejoin.query.binary32 import nearest_float
 from livejoin.query.scalar import Call
+from livejoin.query.texts.failed_call import FailedCall
+from livejoin.query.texts.time_text import BLANKS as _BLANKS
+from livejoin.query.texts.time_text import JAVA_BLANKS as _JAVA_BLANKS
+from livejoin.query.texts.time_text import to_date, to_timestamp
 from livejoin.schema import SqlType
-from livejoin.state.evaluate.failures import FailedCall
-from livejoin.state.evaluate.zones import instant_of, zone_named
 
 _civil_from_days = as_written(civil.civil_from_days)
-_days_from_civil = as_written(civil.days_from_civil)
-_days_of_month = as_written(civil.days_of_month)
-_BLANKS = "".join(map(chr, (*range(33), 127)))  # what trimAll takes off
-_JAVA_BLANKS = "".join(map(chr, range(33)))
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"([+-]?)([0-9]*)\.?([0-9]*)(?:[eE]([+-]?[0-9]+))?")
 _DOUBLE = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)")
@@ -43,18 +41,10 @@ _SPECIAL = {
     "nan": float("nan"),
 }
 _TRUE, _FALSE = ("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0")
-_TIMESTAMP = re.compile(
-    r"([+-]?)([0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T](?:([0-9]{1,2})(?::([0-9]{1,2})"
-    r"(?::([0-9]{1,2})(?:\.([0-9]*))?([^0-9.].*)?)?)?)?)?)?)?",
-    re.DOTALL,
-)
 _WIDEST = Context(prec=800)
 _DIGITS = 38
 _LONG = 1 << 63
 _LEAST_PLAIN, _MOST_PLAIN = 1e-3, 1e7
-_YEAR_DIGITS = 7
-_TIME_YEAR_DIGITS = 6
-_LAST_HOUR, _LAST_MINUTE = 23, 59
 
 
 def conversion(call: Call) -> Callable[[Any], Any]:
@@ -272,45 +262,3 @@ def timestamp_text(microseconds: int) -> str:
     seconds, fraction = divmod(of_day, 1_000_000)
     text = f"{date_text(days)} {seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
     return f"{text}.{fraction:06}".rstrip("0") if fraction else text
-
-
-def to_date(text: str) -> int:
-    """A date: a year of four digits or more, month and day if they are there, and anything behind a blank or T."""
-    trimmed = text.strip(_BLANKS)
-    found = re.fullmatch(r"([+-]?)([0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?", trimmed, re.DOTALL)
-    if found is None:
-        raise FailedCall(k.MALFORMED)
-    year = int(found[2]) * (-1 if found[1] == "-" else 1)
-    return _day(year, int(found[3] or 1), int(found[4] or 1))
-
-
-def _day(year: int, month: int, day: int) -> int:
-    if not (1 <= month <= 12 and 1 <= day <= _days_of_month(year, month)):
-        raise FailedCall(k.MALFORMED)
-    days = _days_from_civil(year, month, day)
-    if not -(1 << 31) <= days < 1 << 31:
-        raise FailedCall(k.MALFORMED)
-    return days
-
-
-def to_timestamp(text: str) -> int:
-    """A timestamp: a date, then time of day and zone as far as they are there; UTC without a zone."""
-    found = _TIMESTAMP.fullmatch(text.strip(_BLANKS))
-    if found is None:
-        raise FailedCall(k.MALFORMED)
-    sign, year, month, day, hour, minute, second, fraction, named = found.groups()
-    days = _day(int(year) * (-1 if sign == "-" else 1), int(month or 1), int(day or 1))
-    if hour is None and text.strip(_BLANKS).endswith("T"):
-        raise FailedCall(k.MALFORMED)
-    hours, minutes, seconds = int(hour or 0), int(minute or 0), int(second or 0)
-    if hours > _LAST_HOUR or minutes > _LAST_MINUTE or seconds > _LAST_MINUTE:
-        raise FailedCall(k.MALFORMED)
-    of_day = (hours * 3600 + minutes * 60 + seconds) * 1_000_000 + int((fraction or "")[:6].ljust(6, "0"))
-    local = days * DAY_MICROSECONDS + of_day
-    zone = zone_named(named.strip(_JAVA_BLANKS)) if named else 0
-    if zone is None or not -_LONG <= local < _LONG:
-        raise FailedCall(k.MALFORMED)
-    try:
-        return instant_of(local, zone)
-    except FailedCall:
-        raise FailedCall(k.MALFORMED) from None

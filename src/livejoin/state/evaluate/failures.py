@@ -7,23 +7,8 @@ from livejoin.query.growth import MOST_COPIES
 from livejoin.query.scalar import Call
 from livejoin.words import NULL_CODE
 
-LONGEST = 1 << 26
-"""Characters of the longest string that is made."""
-
 MOST_PAIRS = 1 << 28
 """Pairs of characters that the distance of two strings looks at, which takes about a second."""
-
-
-class FailedCall(Exception):
-    """A call of a function has no value; caught where results are remembered, and never seen by users.
-
-    Args:
-        code: The error's code.
-    """
-
-    def __init__(self, code: int) -> None:
-        super().__init__(code)
-        self.code = code
 
 
 def reason(code: int, call: Call) -> str:

@@ -16,10 +16,10 @@ from typing import Any
 
 from livejoin.kernels.evaluate import layout as k
 from livejoin.query.scalar import Call, Constant, Scalar
+from livejoin.query.texts.failed_call import FailedCall
 from livejoin.state.evaluate.bulk import Tests, pattern, tests
 from livejoin.state.evaluate.constants import constant_word
 from livejoin.state.evaluate.conversions import conversion, rounding
-from livejoin.state.evaluate.failures import FailedCall
 from livejoin.state.evaluate.mathematics import NUMBER_FUNCTIONS
 from livejoin.state.evaluate.text import TEXT_FUNCTIONS, text_function
 

@@ -218,12 +218,13 @@ class Program:
         Args:
             status: Its status.
             values: What is shown of the row.
-            what: What the message calls the expression; the part of it that fails if empty.
+            what: What the message calls the expression; nothing if empty. The part of it that fails is named too.
         """
         call = self._compiled.calls[status >> k.CODE_BITS]
         where = f" for the row ({', '.join(values)})" if values else ""
-        named = what or call.text or call.function
-        return ExpressionError(f"cannot evaluate {named!r}{where}: {reason(status & k.CODE_MASK, call)}")
+        part = call.text or call.function
+        named = repr(part) if not what or what.split() == part.split() else f"{part!r} in {what!r}"
+        return ExpressionError(f"cannot evaluate {named}{where}: {reason(status & k.CODE_MASK, call)}")
 
 
 def _constants(calls: Sequence[Call], codec: Codec, failures: dict[int, Exception]) -> list[Scalar]:

@@ -12,18 +12,15 @@ import numpy as np
 
 from livejoin.errors import ExpressionError
 from livejoin.kernels.evaluate import layout as k
-from livejoin.kernels.evaluate.civil import DAY_MICROSECONDS
 from livejoin.query.growth import MOST_COPIES
 from livejoin.query.number_format import NumberFormat
 from livejoin.query.scalar import Call, Constant
-from livejoin.state.evaluate import time_parse
+from livejoin.query.texts.failed_call import LONGEST, FailedCall
+from livejoin.query.texts.like import like
+from livejoin.query.texts.patterns import PATTERNS, WRITTEN
 from livejoin.state.evaluate.digests import base_64, md_5, sha_1, sha_2
-from livejoin.state.evaluate.failures import LONGEST, MOST_PAIRS, FailedCall
-from livejoin.state.evaluate.patterns import like, matches
-from livejoin.state.evaluate.regular import extracted, replaced, split_item
-from livejoin.state.evaluate.time_format import formatted
+from livejoin.state.evaluate.failures import MOST_PAIRS
 from livejoin.state.evaluate.value_format import value_format
-from livejoin.state.evaluate.zones import Zone, instant_of, local_time, zone_named
 
 Run = TypeVar("Run", str, bytes)
 """A run of characters or of bytes."""
@@ -210,57 +207,8 @@ _PLAIN: dict[str, Callable[..., Any]] = {
     "base_64": base_64,
     "ascii": lambda text: ord(text[0]) if text else 0,
 }
-_PATTERNS: dict[str, Callable[..., Callable[..., Any]]] = {
-    "like": like,
-    "like_any_case": lambda pattern, escape="\\": _lowered(like(pattern.lower(), escape)),
-    "matches": matches,
-    "replace_matches": replaced,
-    "extract_match": extracted,
-    "format_time": formatted,
-    "parse_time": time_parse.parsed,
-    "parse_date": lambda pattern: _days(time_parse.parsed(pattern)),
-    "try_parse_time": time_parse.tried,
-    "try_parse_date": lambda pattern: _days(time_parse.tried(pattern)),
-    "time_in_zone": lambda name: _in_zone(local_time, name),
-    "time_from_zone": lambda name: _in_zone(instant_of, name),
-}
-_WRITTEN = (
-    "matches",
-    "replace_matches",
-    "extract_match",
-    "split_item",
-    "format_time",
-    "parse_time",
-    "parse_date",
-    "try_parse_time",
-    "try_parse_date",
-)
-"""The functions whose patterns are written into the query."""
-
-TEXT_FUNCTIONS = frozenset((*_PLAIN, *_PATTERNS, "split_item", "format_decimal", "format_value"))
+TEXT_FUNCTIONS = frozenset((*_PLAIN, *PATTERNS, "format_decimal", "format_value"))
 """The functions of strings."""
-
-
-def _lowered(test: Callable[[str], bool]) -> Callable[[str], bool]:
-    return lambda text: test(text.lower())
-
-
-def _days(read: Callable[[str], int | None]) -> Callable[[str], int | None]:
-    """The date of the time that is read."""
-
-    def read_date(text: str) -> int | None:
-        found = read(text)
-        return None if found is None else found // DAY_MICROSECONDS
-
-    return read_date
-
-
-def _in_zone(of: Callable[[int, Zone], int], name: str) -> Callable[[int], int]:
-    zone = zone_named(name)
-    if zone is None:
-        msg = f"there is no time zone {name!r}; write one as America/New_York or +02:00"
-        raise ExpressionError(msg)
-    return lambda time: of(time, zone)
 
 
 def _formatting(call: Call) -> Callable[..., str]:
@@ -286,13 +234,13 @@ def text_function(call: Call) -> Callable[..., Any]:
         return _formatting(call)
     given = [one.value if isinstance(one, Constant) else None for one in call.arguments[1:]]
     if call.function == "split_item" and given[0] is not None:
-        item = split_item(str(given[0]))
+        item = PATTERNS["split_item"](given[0])
         return lambda text, _, number: item(text, number)
-    make = _PATTERNS.get(call.function, like)
+    make = PATTERNS.get(call.function, like)
     if None not in given:
         test = make(*given)
         return lambda text, *_: test(text)
-    if call.function in _WRITTEN:
+    if call.function in WRITTEN:
         msg = f"cannot evaluate {call.text or call.function!r}: a pattern is written into the query, as a constant"
         raise ExpressionError(msg)
     made = lru_cache(_PATTERNS_KEPT)(make)

@@ -36,6 +36,8 @@ from livejoin.sql.lower.select_block import key_of, place_of
 from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.names.outputs import Item, distinct_names
 from livejoin.sql.parse.source import offset_of, shown
+from livejoin.sql.scalars.functions import NO_FUNCTION
+from livejoin.sql.scalars.labels import standing_for, text_of
 from livejoin.sql.scalars.operands import BIGINT, BOOLEAN
 
 _OF_NULLS = ("min", "max", "bool_and", "bool_or", "mode")  # NULL, of any type, where all arguments are
@@ -126,14 +128,14 @@ class Grouping:
             return part  # a long condition would be written down once for each of its terms
         group = place_of(part, self._grouped)
         if group is not None:
-            return self._group(group)
+            return standing_for(self._group(group), text_of(part))
         if isinstance(part, (exp.Grouping, exp.GroupingId)) and self._set is not None:
             return self._which(part, self._set, offset)
         call = aggregate_call(part, self._source, offset)
         if call is not None:
-            return self._result(call)
+            return standing_for(self._result(call), text_of(part))
         if isinstance(part, exp.Anonymous) and not is_known(part.name):
-            msg = f"{part.name.upper()} is not supported: livejoin has no such function"
+            msg = f"{part.name.upper()} is not supported: {NO_FUNCTION}"
             raise self._source.error(SqlTypeError, msg, offset_of(part, offset))
         if isinstance(part, exp.Column):
             raise self._not_grouped(part, offset_of(part, offset))

@@ -32,7 +32,7 @@ from livejoin.query.relational import (
     SortKey,
 )
 from livejoin.schema import SqlType
-from livejoin.sql.parse.source import Source
+from livejoin.sql.parse.source import Source, shown
 
 Reach = Literal["before", "whole", "behind"]
 """Which rows of its partition a row's frame has: those up to it, all, or those from it on."""
@@ -152,8 +152,9 @@ def reach_of(node: exp.Window, name: str, source: Source, at: int) -> tuple[Reac
         case int(begin), "last" if is_rows:
             return "behind", RowsUpTo(-begin)
     msg = (
-        f"{name} OVER this frame is not supported: it may be ROWS or RANGE from the first row of a partition or to the "
-        f"last one, or ROWS between at most {_MOST_BACK:,} rows before each and so many behind, or one of them"
+        f"{name} OVER this frame, {shown(spec)}, is not supported: it may be ROWS or RANGE from the first row of a "
+        f"partition or to the last one, or ROWS between at most {_MOST_BACK:,} rows before each and so many behind, or "
+        "one of them"
     )
     raise source.unsupported(name, msg, at)
 
@@ -213,7 +214,7 @@ def back_of(call: exp.Expr, name: str, source: Source, at: int) -> int:
     number = given.name if isinstance(given, exp.Literal) and not given.is_string else ""
     if number.isdigit() and int(number) <= _MOST_BACK:
         return int(number)
-    msg = f"{name} takes a whole number of rows from 0 to {_MOST_BACK:,}, written as one"
+    msg = f"{name} takes a whole number of rows from 0 to {_MOST_BACK:,}, written as one, and {shown(given)} is found"
     raise source.unsupported(name, msg, at)
 
 

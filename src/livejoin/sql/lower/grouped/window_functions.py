@@ -29,6 +29,7 @@ from livejoin.sql.lower.grouped.unmaintained import OVER
 from livejoin.sql.lower.select_block import SelectBlock, key_of
 from livejoin.sql.names.outputs import Item, distinct_names
 from livejoin.sql.parse.source import shown
+from livejoin.sql.scalars.labels import standing_for, text_of
 from livejoin.sql.to_duckdb.scalar_text import REF, bound_column
 
 _RANKS: dict[type[exp.Expr], RankFunction] = {
@@ -103,7 +104,7 @@ class Below:
             return self._result(part)
         is_value = isinstance(part, (exp.Condition, exp.Filter, exp.WithinGroup)) and not part.find(exp.Window)
         if is_value and (part.find(exp.Column) or find_aggregate(part)) and self._is_of_rows(part):
-            return bound_column(ColumnRef(ROWS, self._column(part)), "c")
+            return standing_for(bound_column(ColumnRef(ROWS, self._column(part)), "c"), text_of(part))
         return part
 
     def _is_of_rows(self, part: exp.Expr) -> bool:
@@ -147,7 +148,8 @@ class Below:
         if key not in self._found:
             self._found[key] = len(self.windows)
             self.windows.append(self._window(node))
-        return bound_column(ColumnRef(WINDOWS, self._found[key]), f"w{self._found[key]}")
+        column = bound_column(ColumnRef(WINDOWS, self._found[key]), f"w{self._found[key]}")
+        return standing_for(column, text_of(node))
 
     def _back(self, call: exp.Expr) -> int:
         at = call_offset(call, self._source, self._block.start)

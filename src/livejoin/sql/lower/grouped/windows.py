@@ -35,6 +35,7 @@ from livejoin.sql.names.nested import NestedQuery
 from livejoin.sql.names.outputs import Item, distinct_names
 from livejoin.sql.names.scope import Relation as Occurrence
 from livejoin.sql.names.scope import Scope
+from livejoin.sql.scalars.labels import STANDS_FOR, standing_for
 from livejoin.sql.to_duckdb.scalar_text import REF, bound_column
 
 Bind = Callable[[SelectBlock], Relation]
@@ -64,7 +65,8 @@ def windowed(block: SelectBlock, items: Sequence[Item], qualify: exp.Expr | None
         if not isinstance(part, exp.Column):
             return part
         ref = part.meta[REF]
-        return column_at(ref.column if ref.atom == ROWS else places[ref.column])
+        column = column_at(ref.column if ref.atom == ROWS else places[ref.column])
+        return standing_for(column, part.meta[STANDS_FOR])
 
     over = [(item, value.transform(placed)) for item, value in zip(items, values, strict=True)]
     kept = None if condition is None or qualify is None else (qualify, condition.transform(placed))
@@ -162,7 +164,7 @@ class _Read:
     def occurrence(self, atom: int) -> Occurrence:
         """It in a scope."""
         names = tuple(self._names())
-        columns = tuple(Column(name, kind) for name, kind in zip(names, self.relation.types, strict=True))
+        columns = tuple(Column(name, kind, is_made=True) for name, kind in zip(names, self.relation.types, strict=True))
         query = NestedQuery("", names, self.relation, None, None)
         return Occurrence(atom, self.name, Table(f"window {self.name}", columns), query, self.offset)
 

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
 from livejoin.kernels.evaluate import layout as k
-from livejoin.state.evaluate.failures import FailedCall
+from livejoin.query.texts.failed_call import FailedCall
 
 Zone = ZoneInfo | int
 """A region, or the microseconds that an offset is ahead of UTC."""

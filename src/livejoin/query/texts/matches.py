@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from livejoin.errors import ExpressionError
 from livejoin.kernels.evaluate import layout as k
-from livejoin.state.evaluate.failures import LONGEST, FailedCall
-from livejoin.state.evaluate.patterns import Translated, checked, refused
+from livejoin.query.texts.failed_call import LONGEST, FailedCall
+from livejoin.query.texts.regular_expression import Translated, checked, refused
 
 _MOST_GROUPS = 9  # that RE2 names in what takes the place of a match
 

@@ -17,8 +17,8 @@ from livejoin.kernels.evaluate import civil
 from livejoin.kernels.evaluate import layout as k
 from livejoin.kernels.evaluate.civil import DAY_MICROSECONDS
 from livejoin.kernels.jit import as_written
-from livejoin.state.evaluate.failures import FailedCall
-from livejoin.state.evaluate.time_format import MONTHS, TOKENS
+from livejoin.query.texts.failed_call import FailedCall
+from livejoin.query.texts.time_format import MONTHS, TOKENS
 
 _days_from_civil = as_written(civil.days_from_civil)
 _days_of_month = as_written(civil.days_of_month)

@@ -1,0 +1,76 @@
+"""A table promises something else from now on: its views go over to the plans that rest on that.
+
+Between two commits: the rows of tables and views stay what they are. Each view that uses the table is bound and planned
+anew, the blocks that these plans need are loaded beside those that are there, and one assignment, of
+`Contents.replacement`, decides that they take their place. What plans have in common stays.
+
+Cost: O(base rows) for the blocks that are new; as long as they are loaded, the old ones are there too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from livejoin.catalog import Catalog
+from livejoin.database.contents import Contents
+from livejoin.database.transactions.compaction import Replacement
+from livejoin.database.view import View
+from livejoin.dataflow.graph import Choices
+from livejoin.plan.query_plan import plan_query
+from livejoin.query.relational import Query
+from livejoin.schema import Table
+from livejoin.sql import bind_query
+
+
+def redeclare(contents: Contents, name: str, static: bool | None, append_only: bool | None) -> None:
+    """Let a table be static or not, and append-only or not; None for what stays.
+
+    Raises:
+        SchemaError: There is no such table, or it cannot promise that.
+        CapacityError: The new plans take more than they may; nothing has changed.
+    """
+    table = contents.catalog[name]
+    other = replace(
+        table,
+        static=table.static if static is None else static,
+        append_only=table.append_only if append_only is None else append_only,
+    )
+    if other != table:
+        _redeclare(contents, other)
+
+
+def _redeclare(contents: Contents, table: Table) -> None:
+    catalog = contents.catalog.with_table(table)
+    contents.start_changing()
+    try:
+        contents.budget.begin()
+        contents.replacement = Replacement({}, None, catalog, _replanned(contents, catalog, table))
+    finally:
+        contents.end_changing()
+
+
+def _replanned(contents: Contents, catalog: Catalog, table: Table) -> Mapping[str, Mapping[str, Any]]:
+    """What becomes of the views that use a table, and of those that read these: their attributes by name."""
+    queries, changed = contents.queries, dict[str, dict[str, Any]]()
+    for name, view in contents.views.items():  # a view comes after those that it reads
+        read = {one.lower() for one in view._query.reads}
+        if view._reads_table(table.name) or not read.isdisjoint(changed):
+            queries[name] = query = bind_query(view.sql, catalog, queries, allow_product=True)
+            changed[name] = _planned(contents, view, query)
+    return changed
+
+
+def _planned(contents: Contents, view: View, query: Query) -> dict[str, Any]:
+    """The attributes of a view with a plan that rests on other promises, whose blocks are loaded."""
+    graph, options = contents.graph, view._options
+    given = options.statistics.given_alone()
+    options = replace(options, statistics=contents.known(query.joins, given, given.preprocessing_limit))
+    statistics, algorithm = options.statistics, options.algorithm
+    plan = plan_query(query, statistics, options.deltas, algorithm, contents.workers.threads)
+    node = graph.add(plan, Choices(algorithm, options.adaptive, statistics, view.name))
+    graph.show(node, view.name, options.deltas, statistics.preprocessing_limit)
+    _ = node.block
+    tables = {name for one in graph.below(node) for name in one.reads}
+    return {"_query": query, "_options": options, "_node": node, "_tables": tables}

@@ -1,0 +1,68 @@
+"""What stands in FROM behind a PIVOT or UNPIVOT: one nested query, for all that stood before it.
+
+Behind an alias its columns are those of the alias. Without one they have no alias of their own; the columns that the
+clause keeps are still those of their tables, as in Spark: ``SELECT t.k FROM t UNPIVOT (v FOR n IN (a, b))``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from livejoin.query.conjunctive import ColumnRef
+from livejoin.query.text_lengths import relation_columns
+from livejoin.schema import Table
+from livejoin.sql.names.from_clause import FromClause, column_names
+from livejoin.sql.names.nested import Names, NestedQuery
+from livejoin.sql.names.outputs import distinct_names
+from livejoin.sql.names.scope import Relation, Scope, Side
+from livejoin.sql.parse.source import Source
+
+
+def pivoted_rows(
+    query: NestedQuery,
+    before: Scope,
+    kept: Sequence[ColumnRef],
+    pivot: exp.Pivot,
+    names: Names,
+    source: Source,
+    at: int,
+) -> FromClause:
+    """The FROM clause that is the query of a PIVOT or UNPIVOT alone.
+
+    Args:
+        query: What the clause gives; its first columns are those that it keeps.
+        before: What stood before the clause.
+        kept: The columns of that which it keeps.
+        pivot: The clause, with its alias.
+        names: What names in FROM stand for.
+        source: The tokens of the SELECT.
+        at: Where the clause stands.
+
+    Raises:
+        UnsupportedQueryError: There are more or fewer names behind the alias than columns.
+    """
+    if given := pivot.args["alias"].args.get("columns") if pivot.args.get("alias") else None:
+        query = query.called(column_names(given, len(query.columns), source, at))
+    alias = pivot.alias or ("unpivot" if pivot.args.get("unpivot") else "pivot")
+    own = distinct_names(query.relation.schema.names)
+    table = Table(names.fresh(alias), relation_columns(own, query.relation))
+    scope = Scope.of(Relation(0, alias, table, query, at))
+    if pivot.alias:
+        return FromClause(scope)
+    places = {ref: ColumnRef(0, place) for place, ref in enumerate(kept)}
+    sides = [_side(one.alias, one.described, _refs(one), before, places) for one in before.aliased]
+    return FromClause(replace(scope, sides=tuple(sides), hidden=frozenset({0})))
+
+
+def _refs(one: Relation | Side) -> tuple[ColumnRef, ...]:
+    return tuple(one.column(place) for place in range(len(one.names)))
+
+
+def _side(
+    alias: str, described: str, refs: Sequence[ColumnRef], before: Scope, places: dict[ColumnRef, ColumnRef]
+) -> Side:
+    there = [ref for ref in refs if ref in places]
+    return Side(alias, tuple(map(before.name, there)), tuple(places[ref] for ref in there), described)
