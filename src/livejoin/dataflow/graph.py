@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Container, Hashable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -306,11 +307,12 @@ class Graph:
     def rest(self) -> None:
         """Behind a commit that changed static tables: let joins forget again what only such a change needs.
 
-        One for which there is no memory twice keeps it, and so does one after which this is cut off; that is no error.
+        One for which there is no memory twice keeps it, and so do those that are left when this is cut off.
         """
         for node in self.nodes:
             if not node.rests and node.is_loaded and self.codec.budget.has_room(2 * node.nbytes):
-                node.wake(static_change=False)
+                with suppress(MemoryError):
+                    node.wake(static_change=False)
 
     def select(self, table: str, words: Words, is_whole: bool = False) -> dict[Selector, Selection]:
         """What each join that reads a table has to know of changed rows.

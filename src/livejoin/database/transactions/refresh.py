@@ -44,13 +44,11 @@ def refresh(contents: Contents, name: str, data: object) -> Commit:
     contents.budget.begin()  # what is read counts from here on
     changes = _difference(contents, given)
     try:
-        commit = transaction.commit(contents, [changes.batch], "error")
+        return transaction.commit(contents, [changes.batch], "error")
     except ChangeError as error:
         if 0 <= error.row < changes.come.shape[0]:  # of the rows that come, which stand first
             raise type(error)(error.message, error.table, int(changes.come[error.row])) from None
         raise
-    contents.graph.rest()
-    return commit
 
 
 @dataclass(frozen=True, eq=False)

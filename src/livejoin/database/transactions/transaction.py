@@ -166,7 +166,7 @@ def run(
     compact_in_turn(contents)
     graph, shown = contents.graph, contents.shown
     names = tuple([batch.table.name.lower() for batch, _ in changes])
-    static_change = any(batch.table.static for batch, _ in changes)
+    static_change = any(batch.table.static and batch.length for batch, _ in changes)
     graph.prepare(graph.reached(names), static_change)
     contents.budget.begin()
     inputs = [_encode(contents, name, *one) for name, one in zip(names, changes, strict=True)]
@@ -205,6 +205,8 @@ def run(
         contents.version = journal.version  # the point of no return
     finally:
         settle(contents)
+    if static_change:
+        graph.rest()
     if contents.letters:
         deliver(contents)
     return commit
