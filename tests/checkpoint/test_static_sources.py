@@ -21,7 +21,7 @@ from livejoin.checkpoint.row_digest import digest
 from livejoin.checkpoint.static_tables import check_on_static_change
 from livejoin.database.base_rows import all_rows
 from livejoin.database.refreshing import refreshing
-from livejoin.errors import ChangeValueError, DuplicateKeyError, PipelineError, StateError
+from livejoin.errors import ChangeFormatError, DuplicateKeyError, PipelineError, StateError
 from livejoin.schema import Table
 from livejoin.sql import parse_columns
 from strategies import EXAMPLES
@@ -139,7 +139,7 @@ def test_what_leaves_an_append_only_table_is_a_bad_row(tmp_path: Path) -> None:
     kinds = ["insert", "update_preimage", "update_postimage", "upsert", "delete"]
     changes = [(4, 1), (1, 1), (1, 2), (2, 3), (2, 2)]
     for kind, change in list(zip(kinds, changes, strict=True))[1:]:
-        with pytest.raises(ChangeValueError, match=f"table 'E'.*is '{kind}', and the table is append_only"):
+        with pytest.raises(ChangeFormatError, match=f"table 'E'.*is '{kind}', and the table is append_only"):
             stream.take(1, {"E": [(*change, kind)]})
     policy = Policy(on_conflict="skip", on_bad_rows="dead_letter")
     engine = stream.open(append_only(), policy=policy)

@@ -25,7 +25,7 @@ from livejoin.checkpoint.static_tables import OnStaticChange
 from livejoin.distributed import Declared, Manifests, declared
 from livejoin.distributed import declaration as declarations
 from livejoin.distributed.driver import Committed, commit, read_delta, read_letters
-from livejoin.errors import ChangeValueError, StateError
+from livejoin.errors import ChangeFormatError, StateError
 from livejoin.plan.dispatch import choose, sampled
 from livejoin.plan.dispatch.choose import WHOLE
 from livejoin.plan.stages import outline, stages
@@ -275,7 +275,7 @@ def test_what_leaves_an_append_only_table_is_a_bad_row(tmp_path: Path) -> None:
         ("update_postimage", (1, 9)),
         ("insert", (2, 2)),
     ]
-    with pytest.raises(ChangeValueError, match=r"table 'E'.*_change_type is 'delete', and the table is append_only"):
+    with pytest.raises(ChangeFormatError, match=r"table 'E'.*_change_type is 'delete', and the table is append_only"):
         streams.attempt({"E": changes_of("E", bad)})
     streams.rows["S"] = [(2, 2), (1, 1)]  # the tries bring it too
     streams.policy = Policy(on_bad_rows="dead_letter", on_conflict="skip")
