@@ -14,6 +14,7 @@ from livejoin.distributed.driver import Arrived
 from livejoin.distributed.move import Source, Surveyed, rows_of_cell, survey
 from livejoin.distributed.moves import known_of, together, who_is_asked, with_values
 from livejoin.distributed.parts import Outbox, Part, advance, by_cell
+from livejoin.distributed.static_rows import takes_part
 from livejoin.plan.dispatch import TableSample
 from livejoin.schema import Table
 
@@ -31,6 +32,8 @@ class LocalSteps:
         static: The rows of static tables that are there for the first time, likewise.
         samples: What is known of the rows.
         tables: The base tables, in their order.
+        refreshed: All rows of static tables that are refreshed.
+        digests: Those of the static tables that are read.
     """
 
     def __init__(
@@ -41,11 +44,15 @@ class LocalSteps:
         static: Mapping[str, pa.Table] | None = None,
         samples: Mapping[str, TableSample] | None = None,
         tables: Sequence[Table] = (),
+        refreshed: Mapping[str, pa.Table] | None = None,
+        digests: Mapping[str, str] | None = None,
     ) -> None:
         self._dice, self._memories, self._changes = dice, memories, dict(changes)
         self._static = dict(static or {})
         self._samples = dict(samples or {})
         self._tables = tables
+        self._refreshed = dict(refreshed or {})
+        self.digests = dict(digests or {})
         self.moves = self.tries = self.asked = 0
 
     def samples(self) -> Mapping[str, TableSample]:
@@ -64,7 +71,8 @@ class LocalSteps:
     def run(self, plan: Plan, task: Task) -> tuple[list[Outcome], Arrived]:
         self._changes = self._with_values(plan, task)
         changes = sum(rows.num_rows for rows in self._changes.values())
-        return self._through(self._packed(plan, task, self._changes), plan, task), Arrived(changes, None)
+        parts = self._packed(plan, task, {**self._changes, **self._refreshed})
+        return self._through(parts, plan, task), Arrived(changes, None)
 
     def keep(self, task: Task) -> list[Kept]:
         """As two tasks that read a half each."""
@@ -78,7 +86,8 @@ class LocalSteps:
         return [keep(task, f"{i:08d}", self._tables, half, None) for i, half in enumerate(halves)]
 
     def run_kept(self, plan: Plan, task: Task, some: Sequence[Some]) -> list[Outcome]:
-        return self._through([part for one in some for part in send(plan, task, one)], plan, task)
+        parts = [part for one in some for part in send(plan, task, one)]
+        return self._through([*parts, *self._packed(plan, task, self._refreshed)], plan, task)
 
     def try_kept(self, plan: Plan, task: Task, some: Sequence[Some]) -> None:
         self.tries += 1
@@ -118,8 +127,9 @@ class LocalSteps:
         parts, done = list(parts), list[Outcome]()
         for stage in range(len(plan.staged.stages)):
             came = {cell: list[Part]() for cell in range(plan.cells)} | dict(by_cell(parts, stage))
+            every = takes_part(plan.staged.stages[stage], task.refreshed)
             for cell, mine in came.items():
-                if not mine and task.held.get((stage, cell)) and self._dice.random() < 0.8:
+                if not (mine or every) and task.held.get((stage, cell)) and self._dice.random() < 0.8:
                     continue
                 for _ in range(self._dice.choice([1, 1, 2])):
                     self._dice.shuffle(mine)

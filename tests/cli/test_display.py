@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
 
 from rich.console import Console
@@ -66,12 +67,13 @@ def test_what_came_back_and_what_was_left_out() -> None:
         console = Console(file=io.StringIO(), width=80, force_terminal=is_terminal, color_system=None)
         display = display_for(console, "p.toml", ["a"], meter)
         display.came_back(recovery)
-        meter.add(replace(report(42), skipped=1_234_567, dead_letters={"T": 891}, late=1_234))
+        meter.add(replace(report(42), skipped=1_234_567, dead_letters={"T": 891}, late=1_234, refreshed=("P", "Q")))
         console.print(display.panel() if isinstance(display, Dashboard) else Text(display.line()), soft_wrap=True)
         assert isinstance(console.file, io.StringIO)
         text = console.file.getvalue()
         assert "1,234,567 skipped, 891 dead letters, 1,234 late" in text
         assert "12,345,678 rows" in text
+        assert re.search("refreshed:? +P, Q", text)
         if is_terminal:
             assert "70,000 changes applied again, in 3.8 s" in text
             assert {len(line) for line in text.splitlines()} == {80}

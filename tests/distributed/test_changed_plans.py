@@ -22,10 +22,13 @@ import livejoin
 from driven_cells import LocalSteps, Memories
 from livejoin.checkpoint.initial import Initial
 from livejoin.checkpoint.job import Job, job_of
+from livejoin.checkpoint.row_digest import digest
+from livejoin.checkpoint.static_tables import OnStaticChange
 from livejoin.distributed import Declared, Manifests, load
 from livejoin.distributed.begin import check_columns
 from livejoin.distributed.driver import Committed, commit, read_delta
 from livejoin.errors import DuplicateKeyError, StateError
+from livejoin.schema import Table
 from livejoin.sql import parse_columns
 from oracle import signed_multiset, without_zeros
 from scenario import Row
@@ -78,7 +81,14 @@ class Changing:
         self.manifests: Manifests | None = None
         self.static = STATIC
 
-    def open(self, job: Job, cells: int, initial: Initial = "difference", anew: bool = False) -> Declared:
+    def open(
+        self,
+        job: Job,
+        cells: int,
+        initial: Initial = "difference",
+        anew: bool = False,
+        on_static_change: OnStaticChange = "refresh",
+    ) -> Declared:
         """A driver; hosts may remember what they had."""
         self.close()
         if self.dice.random() < 0.5:
@@ -86,6 +96,7 @@ class Changing:
         self.manifests, self.initial = Manifests(self.path), initial
         self.declared = Declared(self.path, job, cells, last=self.manifests.last, anew=anew)
         check_columns(self.declared, initial)
+        self.declared.compare(digests(self.declared.held_static, self.static), on_static_change)
         for name, table in self.declared.job.tables.items():
             if name.lower() not in self.whole._contents.tables:
                 self.whole._contents.add_table(table)
@@ -101,8 +112,12 @@ class Changing:
     def attempt(self, changes: Mapping[str, pa.Table]) -> Committed:
         assert self.manifests is not None
         last = self.manifests.last
-        static = {table.name: _inserted(self.static) for table in self.declared.unfilled}
-        self.steps = LocalSteps(self.dice, self.memories, changes, static)
+        static, refreshed = (
+            {table.name: _inserted(self.static) for table in some}
+            for some in (self.declared.unfilled, self.declared.refreshed)
+        )
+        read = {**digests(self.declared.unfilled, self.static), **digests(self.declared.refreshed, self.static)}
+        self.steps = LocalSteps(self.dice, self.memories, changes, static, refreshed=refreshed, digests=read)
         return commit(self.declared, self.manifests, self.initial, 0 if last is None else last.batch_id + 1, self.steps)
 
     def dies(self, changes: Mapping[str, pa.Table]) -> None:
@@ -141,7 +156,10 @@ class Changing:
     def apply(self, changes: Mapping[str, pa.Table]) -> None:
         """A batch that is committed and delivered, and what comes of it."""
         self.told_before()
+        refreshed = [table.name for table in self.declared.refreshed]
         self.deliver(self.attempt(changes))
+        for name in refreshed:
+            self.whole.refresh(name, self.static)
         self.whole.apply(dict(changes), on_conflict="update") if "P" in changes else self.whole.apply(dict(changes))
         self.check()
 
@@ -183,6 +201,11 @@ def _changes(names: Sequence[str], rows: Sequence[tuple[object, ...]]) -> pa.Tab
     columns = list(zip(*rows, strict=True)) or [()] * len(types)
     arrays = [pa.array(list(column), kind) for column, kind in zip(columns, types, strict=True)]
     return pa.table(arrays, names=[*names, "_change_type"])
+
+
+def digests(tables: Sequence[Table], rows: pa.Table) -> dict[str, str]:
+    """Those of static tables that all have the same rows."""
+    return {table.name.lower(): digest(table, rows).of(table) for table in tables}
 
 
 def _inserted(rows: pa.Table) -> pa.Table:

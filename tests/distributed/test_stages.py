@@ -6,8 +6,10 @@ Random nested queries under random lives (as `test_nested_queries`), and one tex
 from __future__ import annotations
 
 import os
+import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -31,14 +33,15 @@ class SpreadLife:
         cases: Comparisons of a view after a batch.
     """
 
-    def __init__(self, whole: Life, cells: int) -> None:
+    def __init__(self, whole: Life, cells: int, promises: Mapping[str, str]) -> None:
         self.tables = {table.name: table for table in whole.tables}
         self.oracle = Oracle(whole.tables)
         self.cases = 0
         bound = livejoin.Database()
         for table in whole.tables:
-            windows = {"window_rows": table.window_rows, "window_range": table.window_range}
-            bound.create_table(table.name, table.column_list, **windows)  # type: ignore[arg-type]
+            more: dict[str, Any] = {"window_rows": table.window_rows, "window_range": table.window_range}
+            more |= {promises[table.name]: True} if table.name in promises else {}
+            bound.create_table(table.name, table.column_list, **more)
         for step in whole.steps:
             if isinstance(step, Create) and step.view.name not in self.oracle.views and step.fragile is None:
                 try:
@@ -80,15 +83,29 @@ def net(changes: Sequence[Change]) -> list[Change]:
     return found
 
 
-def lived(seed: int, cells: int) -> int:
-    """Live the commits of a life, with all of its views from the start; returns how many comparisons were made."""
-    whole = life(seed)
-    state, one = State.of(whole.tables), SpreadLife(whole, cells)
-    for step in whole.steps:
+def promised(changes: Iterable[Change], promises: Mapping[str, str], refreshes: bool) -> tuple[Change, ...]:
+    """The changes that keep what tables promise; static ones change where they are refreshed."""
+    allowed = {"static": (-1, 1) if refreshes else (), "append_only": (1,)}
+    return tuple(one for one in changes if one.sign in allowed.get(promises.get(one.table, ""), (-1, 1)))
+
+
+def lived(seed: int, cells: int, kinds: Sequence[str] = ()) -> int:
+    """Live the commits of a life, with all of its views from the start; returns how many comparisons were made.
+
+    Args:
+        seed: The life's.
+        cells: How many cells.
+        kinds: What tables without a window promise, of which one is drawn for each.
+    """
+    whole, dice = life(seed), random.Random(seed)
+    plain = [table.name for table in whole.tables if table.window_rows is table.window_range is None]
+    promises = {name: kind for name in plain if kinds and (kind := dice.choice(kinds))}
+    state, one = State.of(whole.tables), SpreadLife(whole, cells, promises)
+    for number, step in enumerate(whole.steps):
         if isinstance(step, Create):
             continue
         if isinstance(step, (Commit, Replay)):
-            done = possible(Commit(step.changes), state)
+            done = possible(Commit(promised(step.changes, promises, number % 3 == 0)), state)
             assert isinstance(done, Commit)
             if any(one.oracle.count(plain) > MOST_ROWS for plain in one.oracle.views.values()):
                 break
@@ -100,3 +117,10 @@ def lived(seed: int, cells: int) -> int:
 def test_lives(cells: int) -> None:
     cases = sum(lived(FIRST + 1000 * cells + seed, cells) for seed in range(LIVES))
     assert cases >= 10 * LIVES
+
+
+def test_lives_of_tables_that_promise_something() -> None:
+    """Static ones are refreshed in some batches."""
+    some = LIVES // 2
+    cases = sum(lived(FIRST + 9000 + seed, 3, ("static", "append_only", "")) for seed in range(some))
+    assert cases >= 5 * some

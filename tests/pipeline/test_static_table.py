@@ -8,32 +8,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from livejoin.checkpoint import read_checkpoint
-from livejoin.errors import PipelineError
+from livejoin.errors import PipelineError, StateError
 from livejoin.pipeline import check, load, run
 
-FILE = """
-[tables.regions]
-schema = "id INT PRIMARY KEY, name STRING"
-format = "csv"
-path = "regions.csv"
-static = true
-
-[tables.sales]
-schema = "region INT, amount BIGINT"
-format = "csv"
-path = "sales"
-
-[views.totals]
-sql = "SELECT r.name, SUM(s.amount) AS total FROM sales s JOIN regions r ON r.id = s.region GROUP BY r.name"
-
-[sink]
-kind = "parquet"
-path = "out"
-
-[run]
-checkpoint = "checkpoint"
-check = true
-"""
+EXAMPLE = Path(__file__).parents[2] / "examples" / "static"
+FILE = (EXAMPLE / "pipeline.toml").read_text()
 
 
 @pytest.mark.spark
@@ -50,6 +29,17 @@ def test_a_static_table_is_read_once(spark: SparkSession, tmp_path: Path) -> Non
     assert database.tables["regions"].static
     held = database.views["totals"].to_arrow().to_pylist()
     assert sorted((row["name"], row["total"]) for row in held) == [("north", 11), ("south", 7)]
+    (tmp_path / "regions.csv").write_text("1,north\n2,south\n3,west\n")
+    (tmp_path / "p.toml").write_text(FILE.replace('"refresh"', '"refuse"'))
+    with pytest.raises(StateError, match=r"static table 'regions': .*1 came, 0 went"):
+        run(load(tmp_path / "p.toml"), lambda _: None, lambda: None)
+    (tmp_path / "p.toml").write_text(FILE)
+    pipeline = load(tmp_path / "p.toml")
+    with pytest.raises(PipelineError, match="table 'regions' is static, and 1 rows of its files are others"):
+        check(pipeline)
+    (tmp_path / "sales" / "2.csv").write_text("1,1\n")
+    run(pipeline, lambda _: None, lambda: None)
+    assert all(result.identical for result in check(pipeline))
 
 
 @pytest.mark.parametrize(
@@ -62,6 +52,10 @@ def test_a_static_table_is_read_once(spark: SparkSession, tmp_path: Path) -> Non
             "tables.regions.schema: a static table has no changes",
         ),
         ("static = true", "static = true\nwindow_rows = 5", "tables.regions.schema: .* static and has window_rows"),
+        ("static = true", "static = true\nappend_only = true", "tables.regions.schema: .* append_only and static"),
+        ("append_only = true", "append_only = true\nwindow_rows = 5", "tables.sales.schema: .* and a window"),
+        ("append_only = true", 'append_only = true\nfeed = "upsert"', "tables.sales: append_only and feed 'upsert'"),
+        ('"refresh"', '"ignore"', "run.on_static_change: .*'refresh'"),
     ],
 )
 def test_what_a_static_table_cannot_be(tmp_path: Path, old: str, new: str, says: str) -> None:

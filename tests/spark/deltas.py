@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ import pyarrow.parquet as pq
 Row = tuple[Any, ...]
 
 
-def sum_of(folder: Path) -> Counter[Row]:
-    """The multiset that all deltas in a folder add up to; a negative count stays in."""
+def sum_of(folder: Path, of: Callable[[Row], Row] = tuple) -> Counter[Row]:
+    """The multiset that all deltas in a folder add up to, of each row what is asked; a negative count stays in."""
     total: Counter[Row] = Counter()
     for file in sorted(folder.glob("*.parquet")):
-        add(total, [tuple(row.values()) for row in pq.read_table(file).to_pylist()])
+        rows = [tuple(row.values()) for row in pq.read_table(file).to_pylist()]
+        add(total, [(*of(row[:-3]), *row[-3:]) for row in rows])
     return Counter({row: count for row, count in total.items() if count})
 
 

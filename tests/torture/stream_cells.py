@@ -37,6 +37,7 @@ class Cells(Files):
 
     def fault(self, what: str, workers: Workers) -> list[Fault]:
         """Let something happen, also while rows move to another number of cells; what came of it."""
+        self._redraw()
         if self._dice.random() < 0.3:
             text = re.sub(r"cells = \d", f"cells = {self._dice.randrange(1, 5)}", self._pipeline.read_text())
             self._pipeline.write_text(text)

@@ -34,8 +34,10 @@ VIEWS = {
     "lonely": "SELECT P.id, P.town FROM P LEFT ANTI JOIN G ON P.id = G.src",
     "known": "SELECT P.town, N.name FROM P LEFT JOIN N ON P.id = N.k",
     "oldest": "SELECT id, age FROM P ORDER BY age DESC, id LIMIT 3",
+    "tagged": "SELECT P.id, S.tag, N.name FROM P JOIN S ON P.id = S.k JOIN N ON N.k = S.n",
 }
 TYPES = {"G": "src BIGINT, dst BIGINT", "P": 'id INT, age INT, town VARCHAR, "at" INT', "N": "k INT, name VARCHAR"}
+TYPES["S"] = "k INT, n INT, tag VARCHAR"
 
 
 def make(folder: Path, dice: random.Random, run: str) -> dict[str, list[tuple[Any, ...]]]:
@@ -72,11 +74,20 @@ def make(folder: Path, dice: random.Random, run: str) -> dict[str, list[tuple[An
         'format = "csv"\npath = "P"\nfeed = "change-feed"\nsequence_by = "at"\narrival = "by-name"\n'
         "options = { maxFilesPerTrigger = 1 }\n"
         f"{W_TABLE}"
-        '[tables.N]\nschema = "k INT, name STRING"\nformat = "csv"\npath = "N"\n'
+        '[tables.N]\nschema = "k INT, name STRING"\nformat = "csv"\npath = "N"\nappend_only = true\n'
+        '[tables.S]\nschema = "k INT PRIMARY KEY, n INT, tag STRING"\nformat = "csv"\npath = "S.csv"\nstatic = true\n'
         f'{views}[sink]\nkind = "parquet"\npath = "out"\n[run]\ncheckpoint = "checkpoint"\n{run}\n'
     )
     left = [row for row in people.values() if row is not None]
-    return {"G": edges[-WINDOW:], "P": left, "N": names}
+    return {"G": edges[-WINDOW:], "P": left, "N": names, "S": redrawn(folder, dice)}
+
+
+def redrawn(folder: Path, dice: random.Random) -> list[tuple[Any, ...]]:
+    """Write other rows of the static table; these rows."""
+    rows = [(k, dice.randrange(NODES), dice.choice("uvw")) for k in dice.sample(range(NODES), dice.randrange(2, NODES))]
+    (folder / ".S.csv").write_text("".join(f"{k},{n},{tag}\n" for k, n, tag in rows))
+    (folder / ".S.csv").replace(folder / "S.csv")
+    return rows
 
 
 class Files:
@@ -92,6 +103,7 @@ class Files:
 
     def fault(self, what: str, workers: Workers) -> list[Fault]:
         """Let something happen; what came of it."""
+        self._redraw()
         match what:
             case "driver" | "JVM":
                 return [killed(workers, self._pipeline, self._dice, what)]
@@ -100,6 +112,11 @@ class Files:
             case _:
                 says = ("No space left", "Input/output error")
                 return [failed(workers, self._pipeline, what, self._dice, says)]
+
+    def _redraw(self) -> None:
+        """Sometimes the static table has other rows at the next start."""
+        if self._dice.random() < 0.4:
+            self._left["S"] = redrawn(self._folder, self._dice)
 
     def _damage(self, workers: Workers) -> Fault:
         """Damage a file, start, and put the file back."""
@@ -147,7 +164,12 @@ class Files:
         return self._dice.choice(found)
 
     def finish(self, workers: Workers) -> None:
-        """Run it to its end; the sum of each view's output is its result."""
+        """Run it to its end; the sum of each view's output is its result.
+
+        There is a batch more in any case, since what differs of the static table comes with one.
+        """
+        (self._folder / "G" / f"{FILES:02}.csv").write_text(f"{FILES * ROWS},0,0\n")
+        self._left["G"] = [*self._left["G"], (0, 0)][-WINDOW:]
         to_its_end(workers, self._pipeline)
         found = {view: self._sum(view) for view in (*VIEWS, *W_VIEWS)}
         check_w(found["held"], FILES)

@@ -2,7 +2,8 @@
 
 What may change: a view may come, go, or become another query; a table may come or go. A column may come, and rows that
 are there have NULL in it, or what its source says that they have; one that its source has no more may go. VARCHAR(n)
-may become longer, an integer or a DECIMAL wider. Formatting of SQL text is no change. Everything else that differs is
+may become longer, an integer or a DECIMAL wider. A static table may get columns that were not kept, as its source is
+read at every start. Formatting of SQL text is no change. Everything else that differs is
 refused, with every reason at once, unless the table has no rows: then it is declared anew.
 """
 
@@ -148,6 +149,8 @@ def _reasons(
     for column in now.columns:
         if column.name in known:
             continue
+        if old.static and now.static and column.nullable:
+            continue  # its source is read at this start, and brings the values
         if column.name in were:
             yield (
                 f"{named}: column {column.name!r} was not kept of the rows that are there, because no view read it; "
@@ -162,6 +165,8 @@ def _reasons(
             )
         elif not column.nullable:
             yield f"{named}: the new column {column.name!r} is NOT NULL, and the rows that are there have no value"
+    if old.static and not now.static:
+        yield f"{named} was static and is now a stream, which would bring its rows once more; give it another name"
     for what, was, is_now in zip(_PROPERTIES, _properties(old), _properties(now), strict=True):
         if was != is_now:
             yield f"{named}: {what} was {_shown(was)} and is now {_shown(is_now)}"

@@ -31,14 +31,15 @@ from livejoin.checkpoint.letters import joined, letters_of, settle
 from livejoin.checkpoint.pace import SnapshotPace
 from livejoin.checkpoint.policy import FAIL, Policy
 from livejoin.checkpoint.recovery import Recovery, recovery_of
+from livejoin.checkpoint.static_tables import OnStaticChange, RowsOf, changed_static
 from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.database import Database
 from livejoin.database.commit import Commit
+from livejoin.database.refreshing import apply_any
 from livejoin.database.refusals import Refusal, manner_for, refused_changes, without
 from livejoin.database.snapshots.tables import NO_LIMITS, Limits, check_limit, image_of_tables, size_of_tables
 from livejoin.database.transactions.staging import OnConflict
 from livejoin.errors import ChangeError, ExpressionError, LivejoinError, StateError
-from livejoin.schema import Table
 
 logger = logging.getLogger("livejoin")
 
@@ -71,6 +72,7 @@ class Engine:
         initial: What each view holds that no delta has told of yet, told with the next batch.
         pace: When the next snapshot is due.
         policy: What becomes of changes that cannot be applied.
+        refreshed: What the next batch that is taken brings to static tables, beside what comes.
         last_batch: The last batch that is done; None before the first one.
         parts: The parts of the output up to that batch.
         pending: The batch behind it, if it is taken already.
@@ -87,6 +89,7 @@ class Engine:
     initial: dict[str, pa.Table]
     pace: SnapshotPace
     policy: Policy = FAIL
+    refreshed: dict[str, pa.Table] = field(default_factory=dict)
     last_batch: int | None = None
     parts: WrittenParts = field(default_factory=WrittenParts)
     pending: LoggedBatch | None = None
@@ -139,7 +142,7 @@ class Engine:
             return self.pending
         arrival, letters, skipped = settle(self.database, self.job, self.policy, read())
         on_conflict: OnConflict = "ignore" if self.policy.on_conflict == "skip" else "error"
-        if any(self.job.tables[name].primary_key for name in arrival.changes):
+        if any(self.job.tables[name].takes_place for name in arrival.changes):
             on_conflict = "update"
         batch = LoggedBatch(
             batch_id,
@@ -148,11 +151,12 @@ class Engine:
             self.database.version,
             arrival.time,
             on_conflict,
-            arrival.changes,
+            {**arrival.changes, **self.refreshed},
             letters,
             skipped,
         )
         self._append(batch)
+        self.refreshed = {}
         return batch
 
     def _append(self, batch: LoggedBatch) -> None:
@@ -201,14 +205,14 @@ class Engine:
     def _commit(self, batch: LoggedBatch) -> Commit | None:
         try:
             try:
-                return self.database.apply(dict(batch.changes), on_conflict=batch.on_conflict)
+                return apply_any(self.database, batch.changes, batch.on_conflict)
             except (ChangeError, ExpressionError):
                 if self.policy.fails:
                     raise
             rest = self._without_refused(batch)
             self._withdraw(batch.batch_id)
             self._append(rest)
-            return self.database.apply(dict(rest.changes), on_conflict=rest.on_conflict) if rest.rows else None
+            return apply_any(self.database, rest.changes, rest.on_conflict) if rest.rows else None
         except LivejoinError:
             if self.pending is not None:
                 with suppress(LivejoinError):  # the reason is what counts, and the next start can take it back
@@ -290,7 +294,8 @@ def open_engine(
     initial: Initial = "difference",
     recovery_seconds: float | None = None,
     policy: Policy = FAIL,
-    rows_of: Callable[[Table], pa.Table] | None = None,
+    rows_of: RowsOf | None = None,
+    on_static_change: OnStaticChange = "refresh",
 ) -> Engine:
     """The engine of a checkpoint, for a job that may be another one than before.
 
@@ -302,7 +307,8 @@ def open_engine(
             have told so far, their ``whole`` result, or ``nothing``.
         recovery_seconds: How long applying the log again may take before there is another snapshot.
         policy: What becomes of changes that cannot be applied.
-        rows_of: Gives the rows of a static table when it is there for the first time; later ones are not asked for.
+        rows_of: Gives the rows of a static table, once a start; None leaves static tables as they are.
+        on_static_change: What becomes of a static table that has other rows than the checkpoint.
 
     Raises:
         StateError: The checkpoint is damaged, or cannot go on as this job; the message says why, and what is left.
@@ -329,6 +335,10 @@ def open_engine(
             if before.tables != job.tables:
                 found.database = history.moved(found.database, job, limits)
         _adopt(history, found, job)
+        refreshed: dict[str, pa.Table] = {}
+        if rows_of is not None:
+            pending = {} if found.pending is None else found.pending.changes
+            refreshed = changed_static(found.database, job, pending, rows_of, history.fresh, on_static_change)
         began = time.perf_counter()
         for name, sql in job.views.items():
             found.database.create_view(name, sql, allow_product=job.allow_product)
@@ -345,6 +355,7 @@ def open_engine(
             initial_deltas(found.database, new, changed, told, initial),
             SnapshotPace(recovery_seconds, history.log.size_after(snapshots[-1] if snapshots else -1)),
             policy,
+            refreshed,
             found.last_batch,
             found.parts,
             found.pending,

@@ -12,7 +12,7 @@ import json
 import logging
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +25,10 @@ from livejoin.checkpoint.change import moved
 from livejoin.checkpoint.job import Job
 from livejoin.checkpoint.log import Log
 from livejoin.checkpoint.snapshots import Snapshots
+from livejoin.checkpoint.static_tables import RowsOf
 from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.database import Database
+from livejoin.database.refreshing import apply_any
 from livejoin.database.snapshots import snapshot
 from livejoin.database.snapshots.tables import Limits, empty, image_of_tables, load_tables, of_image
 from livejoin.errors import LivejoinError, MemoryLimitError, StateError, StorageError
@@ -72,15 +74,19 @@ class History:
         rows_of: Gives the rows of a static table that was not there before, with the columns that are kept; None if no
             such table can come.
 
+    Attributes:
+        fresh: The static tables whose rows were read from their sources, since the checkpoint did not have them.
+
     Raises:
         StateError: Another process opened it at the same moment.
         StorageError: The disk refuses.
     """
 
-    def __init__(self, folder: Path, is_owner: bool = True, rows_of: Callable[[Table], pa.Table] | None = None) -> None:
+    def __init__(self, folder: Path, is_owner: bool = True, rows_of: RowsOf | None = None) -> None:
         self.folder = folder
         self._rows_of = rows_of
         self._is_owner = is_owner
+        self.fresh = set[str]()
         self.log = Log(folder / "log", is_owner)
         self.snapshots = Snapshots(folder / "snapshots")
 
@@ -131,43 +137,59 @@ class History:
             self._replay(found, batch, str(note.get("job")), now, limits)
             found.parts.add(number, map(str, note.get("parts", ())))
         if found.job is None:
-            found.database = self._begun(now, limits)
+            found.database = self._begun(now, limits, self._rows_of if found.pending is None else None)
         if self._is_owner:
             self.snapshots.remove_unfinished()
         found.seconds = time.perf_counter() - started
         return found
 
-    def _begun(self, job: Job, limits: Limits) -> Database:
+    def _begun(self, job: Job, limits: Limits, rows_of: RowsOf | None) -> Database:
         """The tables of a job before its first batch: empty, but for static ones."""
         database = of_image(empty(job.tables.values()), limits)
-        self._fill(database, job.tables.values())
+        self._fill(database, job.tables.values(), job, rows_of)
         return database
 
     def moved(self, database: Database, job: Job, limits: Limits) -> Database:
         """The tables of another job, see `livejoin.checkpoint.change.moved`; static ones that are new are filled."""
+        return self._moved(database, job, limits, self._rows_of)
+
+    def _moved(self, database: Database, job: Job, limits: Limits, rows_of: RowsOf | None) -> Database:
         before = set(database.tables)
         database = moved(database, job, limits)
-        self._fill(database, [table for name, table in job.tables.items() if name not in before])
+        self._fill(database, [table for name, table in job.tables.items() if name not in before], job, rows_of)
         return database
 
-    def _fill(self, database: Database, tables: Iterable[Table]) -> None:
+    def _fill(self, database: Database, tables: Iterable[Table], job: Job, rows_of: RowsOf | None) -> None:
         """Bring the rows of static tables as one commit. They are kept beside the log, which is told of no such batch.
+
+        Args:
+            database: It has the tables; changed.
+            tables: Some of them.
+            job: The job that they came with.
+            rows_of: Reads rows that are not there yet; None where batches of this job are, so that they have to be.
 
         Raises:
             StateError: They are missing or damaged.
         """
-        rows = {table.name: self._static(table) for table in tables if table.static}
+        rows = {table.name: self._static(table, job, rows_of) for table in tables if table.static}
         if rows:
             database.apply(dict(rows))
 
-    def _static(self, table: Table) -> pa.Table:
-        """The rows of a static table, as they were when it was there first."""
-        folder, name = self.folder / "static", f"{quote(table.name, safe='')}.batch"
+    def _static(self, table: Table, job: Job, rows_of: RowsOf | None) -> pa.Table:
+        """The rows of a static table, as they were when it came with a job; it may have come before, and gone."""
+        folder, before = self.folder / "static", f"{quote(table.name, safe='')}.batch"
+        name = f"{quote(table.name, safe='')}-{job.digest}.batch"
         try:
-            with Folder.made(folder) if self._rows_of is not None else Folder.at(folder) as static:
-                if name not in static.names() and self._rows_of is not None:
-                    whole = LoggedBatch(0, self.log.epoch, "", 0, None, "error", {table.name: self._rows_of(table)})
+            with Folder.made(folder) if rows_of is not None else Folder.at(folder) as static:
+                there = static.names()
+                if name not in there and before in there:  # of a version that had one file a table
+                    found = decoded(static.read(before)).changes[table.name]
+                    if list(table.names) == found.column_names:
+                        return found
+                if name not in there and rows_of is not None:
+                    whole = LoggedBatch(0, self.log.epoch, "", 0, None, "error", {table.name: rows_of(table)})
                     static.publish(name, encoded(whole))
+                    self.fresh.add(table.name)
                 return decoded(static.read(name)).changes[table.name]
         except (ValueError, KeyError, TypeError, FileNotFoundError, NotADirectoryError) as error:
             msg = (
@@ -235,21 +257,26 @@ class History:
             raise StateError(msg) from error
 
     def _replay(self, found: Recovered, batch: LoggedBatch, digest: str, now: Job, limits: Limits) -> None:
-        """Apply a batch to the tables, which is done for the job of a fingerprint; it may be taken for another one."""
+        """Apply a batch to the tables, which is done for the job of a fingerprint; it may be taken for another one.
+
+        Then it may have the version of before static tables came with the job, whose rows are a commit.
+        """
+        versions = {found.database.version}
         if found.job is None or found.job.digest != digest:
             job = self.job(digest, now)
             if found.job is None:
-                found.database = self._begun(job, limits)
+                found.database = self._begun(job, limits, None)
             elif found.job.tables != job.tables:
-                found.database = self.moved(found.database, job, limits)
+                found.database = self._moved(found.database, job, limits, None)
             found.job = job
         database = found.database
+        versions.add(database.version)
         try:
-            if database.version != batch.version:
+            if batch.version not in versions:
                 msg = f"batch {batch.batch_id} was brought to version {batch.version}, and here is {database.version}"
                 raise StateError(msg)
             if batch.rows:
-                database.apply(dict(batch.changes), on_conflict=batch.on_conflict)
+                apply_any(database, batch.changes, batch.on_conflict)
         except MemoryLimitError:
             raise
         except LivejoinError as error:

@@ -105,7 +105,7 @@ def job_of(
     Args:
         tables: The declarations, with all columns that their changes come with.
         views: The SQL text of each view, which may read those before it.
-        append_only: Tables without deletions and without a window.
+        append_only: Tables without deletions and without a window, whether they are declared so or only come so.
         keep_all: Whether all columns are kept.
         allow_product: As of `livejoin.sql.bind_query`.
         earlier: What columns are in rows from before they came.

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from livejoin.changes.kinds import KINDS, no_kind, of_no_kind
+from livejoin.checkpoint.leaving import leaving
 from livejoin.schema import CHANGE_TYPE, CORRUPT, REFUSED, WITHOUT, Table
 from livejoin.shown import shortened
 
@@ -43,6 +44,7 @@ def malformed(table: Table, changes: pa.Table) -> dict[int, str]:
         allowed = (TRUNCATE,) if WITHOUT in changes.column_names else ()
         said = {kind: no_kind(kind, table, is_keyed) for kind in set(kinds) if kind not in allowed}
         found = {row: said[kind] for row, kind in zip(rows.tolist(), kinds, strict=True) if kind in said}
+    found |= leaving(table, changes)
     columns = ", ".join(f"{column.name} {column.declared}" for column in table.columns)
     wanted = f"of its columns these are kept: {shortened(columns, _SHOWN)}"
     for row, text in _texts(changes, CORRUPT):

@@ -61,7 +61,7 @@ def settled(database: Database, table: Table, changes: pa.Table) -> Settled:
     """
     if WITHOUT not in changes.column_names:
         return to_settle(table, changes)
-    first = behind_truncation(changes)
+    first = 0 if table.append_only else behind_truncation(changes)
     rest = changes.slice(first)
     lacks = lacking(table, rest)
     reasons = reasons_of(table, rest, lacks)
@@ -92,7 +92,7 @@ def to_settle(table: Table, changes: pa.Table) -> Settled:
         reasons = reasons_of(table, changes, Lacking())
         rest, _ = without(of_changes_alone(changes), reasons)
         return Settled(rest, _refusals(table, reasons, 0))
-    first = behind_truncation(changes)
+    first = 0 if table.append_only else behind_truncation(changes)
     rest = changes.slice(first)
     lacks = lacking(table, rest)
     reasons = reasons_of(table, rest, lacks)

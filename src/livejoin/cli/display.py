@@ -108,6 +108,8 @@ class Dashboard:
         share = f"engine busy {meter.engine_share:.0%}" if reports else ""
         grid.add_row("state", Text(state, "bold"), "", Text(share, "dim"))
         below = [] if not meter.left_out else [Text(f"left out    {meter.left_out}", "yellow")]
+        if meter.refreshed:
+            below.append(Text(f"refreshed   {', '.join(meter.refreshed)}", "dim"))
         if meter.cells:
             below.append(Text(f"cells       {meter.cells}", "dim"))
         if self._recovery is not None:
@@ -183,6 +185,8 @@ class Lines:
             parts.append(meter.cells)
         if meter.left_out:
             parts.append(f"left out: {meter.left_out}")
+        if meter.refreshed:
+            parts.append(f"refreshed: {', '.join(meter.refreshed)}")
         left = meter.seconds_left
         if left:
             parts.append(f"{clock_time(left)} left")

@@ -32,6 +32,7 @@ class Meter:
     letters: int = 0
     late: int = 0
     rebuilds: int = 0
+    refreshed: list[str] = field(default_factory=list)
     last: BatchReport | None = None
     history: deque[tuple[float, BatchReport]] = field(default_factory=lambda: deque(maxlen=_HISTORY))
     started: float = field(init=False)
@@ -55,6 +56,7 @@ class Meter:
         self.letters += sum(report.dead_letters.values())
         self.late += report.late
         self.rebuilds += report.rebuilds
+        self.refreshed += [name for name in report.refreshed if name not in self.refreshed]
         self.last = report
         self.history.append((self.clock(), report))
 

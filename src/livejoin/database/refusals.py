@@ -111,13 +111,13 @@ def told_by(database: Database, changes: Mapping[str, pa.Table], on_conflict: On
         found.update((view, commit[view]) for view in commit.views)
 
     contents = database._contents
-    transaction.trial(contents, transaction.read(contents, changes, False, on_conflict), on_conflict, look)
+    transaction.trial(contents, transaction.read_any(contents, changes, False, on_conflict), on_conflict, look)
     return found
 
 
 def manner_for(database: Database, tables: Iterable[str], on_conflict: OnConflict) -> OnConflict:
     """What happens to conflicts of changes of some tables: only where one of them has a key can rows be replaced."""
-    if on_conflict != "update" or any(database.tables[name].primary_key for name in tables):
+    if on_conflict != "update" or any(database.tables[name].takes_place for name in tables):
         return on_conflict
     return "error"
 
@@ -137,7 +137,7 @@ def _refusal(
     contents = database._contents
     manner = manner_for(database, named, on_conflict)
     try:
-        transaction.trial(contents, transaction.read(contents, named, False, manner), manner)
+        transaction.trial(contents, transaction.read_any(contents, named, False, manner), manner)
     except LivejoinError as error:
         return error
     return None
@@ -151,7 +151,7 @@ def _guilty(
     tables = np.repeat(np.arange(len(names)), [kept[name].shape[0] for name in names])
     rows = np.concatenate([kept[name] for name in names])
 
-    manner: OnConflict = "update" if any(database.tables[name].primary_key for name in names) else "ignore"
+    manner: OnConflict = "update" if any(database.tables[name].takes_place for name in names) else "ignore"
 
     def fails(count: int) -> LivejoinError | None:
         first = {name: rows[:count][tables[:count] == place] for place, name in enumerate(names)}

@@ -335,7 +335,7 @@ def _rows(changes: pa.Table) -> pa.Table:
 
 def _read(table: Table, changes: pa.Table) -> None:
     """Read changes as a cell does."""
-    read_changes(table, changes, by_key="always" if table.primary_key else "given")
+    read_changes(table, changes, by_key="always" if table.takes_place else "given")
 
 
 def _changes(task: Task, kept: Kept) -> Mapping[str, pa.Table]:

@@ -11,6 +11,7 @@ from livejoin.database import Database
 from livejoin.database.commit import NOTHING
 from livejoin.database.of_stage import show
 from livejoin.database.range_windows import moves, too_late
+from livejoin.database.refreshing import apply_any
 from livejoin.database.refusals import told_by
 from livejoin.database.transactions.staging import OnConflict
 from livejoin.distributed.exchange import coming, newest
@@ -92,7 +93,7 @@ class Cell:
             LivejoinError: As `Database.apply`; nothing was applied.
         """
         too_late = self._too_late(changes)
-        commit = self.database.apply(dict(changes), on_conflict=self.manner(changes)) if changes else None
+        commit = apply_any(self.database, changes, self.manner(changes)) if changes else None
         self.too_late = too_late
         self.left_out = NOTHING if commit is None else commit._left_out
         told = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,8 @@ from livejoin.state.files import Folder
 FORMAT = 2
 FORMAT_OF_WINDOWS = 3
 """That of a job one of whose tables has a window by range without an owner: before, one cell had all of its rows."""
+FORMAT_OF_PROMISES = 4
+"""That of a job with static or append-only tables: before, stages were made as if they promised nothing."""
 
 
 @dataclass(frozen=True)
@@ -54,18 +56,31 @@ class Declaration:
         job: The job.
         cells: How many cells there are.
         dispatches: Where the rows of its joins go, in the order in which the stages come to them.
+        trusts: Whether the stages rest on what tables promise, as those of earlier versions did not.
     """
 
     job: Job
     cells: int
     dispatches: tuple[Dispatch, ...]
+    trusts: bool = True
 
     @property
     def format(self) -> int:
         """What says by which rules the stages are made of it."""
         tables = self.job.tables.values()
+        if self.trusts and any(table.static or table.append_only for table in tables):
+            return FORMAT_OF_PROMISES
         is_told = any(table.window_range is not None and owner(table) is None for table in tables)
         return FORMAT_OF_WINDOWS if is_told else FORMAT
+
+    @property
+    def bound(self) -> Database:
+        """A database with the tables of the job, as the stages see them, empty, and its views.
+
+        Raises:
+            LivejoinError: A view does not stand.
+        """
+        return bound_of(self.job if self.trusts else _unpromised(self.job))
 
     @cached_property
     def digest(self) -> str:
@@ -77,12 +92,13 @@ class Declaration:
         """The plan.
 
         Args:
-            bound: A database with the tables and the views of the job, as `bound_of` makes it.
+            bound: A database with the tables and the views of the job, as `bound` makes it.
             limits: Of the database of each cell of each stage.
         """
         left = iter(self.dispatches)
         staged = stages(queries_of(bound), lambda _: next(left))
-        return Plan(with_homes(staged, self.job.tables.values()), self.cells, self.digest, limits)
+        tables = self.job.tables if self.trusts else _unpromised(self.job).tables
+        return Plan(with_homes(staged, tables.values()), self.cells, self.digest, limits)
 
     def plain(self) -> dict[str, Any]:
         """The same as JSON values."""
@@ -116,6 +132,8 @@ def read_declaration(path: Path, digest: str) -> Declaration:
             entry = checked(folder.read(file.name))
         dispatches = tuple(Dispatch.from_plain(one) for one in value(entry, "dispatches", list))
         found = Declaration(Job.from_plain(value(entry, "job", dict)), number(entry, "cells", 1), dispatches)
+        if number(entry, "format") < found.format == FORMAT_OF_PROMISES:
+            found = replace(found, trusts=False)
         if number(entry, "format") != found.format:
             msg = f"it has the format {number(entry, 'format')}, and this version of livejoin reads {found.format}"
             raise ValueError(msg)
@@ -149,6 +167,12 @@ def bound_of(job: Job) -> Database:
     for name, sql in job.views.items():
         found.create_view(name, sql, allow_product=job.allow_product)
     return found
+
+
+def _unpromised(job: Job) -> Job:
+    """A job whose tables promise nothing."""
+    tables = {name: replace(table, static=False, append_only=False) for name, table in job.tables.items()}
+    return replace(job, tables=tables)
 
 
 def queries_of(bound: Database) -> dict[str, Query]:

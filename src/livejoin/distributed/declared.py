@@ -15,11 +15,13 @@ from pathlib import Path
 
 from livejoin.checkpoint.change import ViewChanges, merged, view_changes
 from livejoin.checkpoint.job import Job
+from livejoin.checkpoint.static_tables import OnStaticChange, refused_change, tell_refresh
 from livejoin.database import Database
 from livejoin.database.snapshots.tables import NO_LIMITS, Limits
 from livejoin.distributed.declaration import Declaration, Plan, bound_of, queries_of, read_declaration
 from livejoin.distributed.deltas import ViewFiles, views_of, write_views
 from livejoin.distributed.manifest import Manifest
+from livejoin.errors import StateError
 from livejoin.plan.dispatch import Dispatch, TableSample, choose
 from livejoin.plan.stages import outline, stages
 from livejoin.query import ConjunctiveQuery
@@ -59,6 +61,7 @@ class Declared:
         bound: A database with the job's tables, empty, and its views.
         before: The plan before, if another one begins with the next batch; None if there was none.
         unfilled: Static tables whose rows are to be read, as they are there for the first time.
+        refreshed: Static tables whose sources have other rows than the cells, which the next batch brings.
 
     Raises:
         StateError: The checkpoint cannot go on as this job; the message has all reasons. Or it is damaged.
@@ -89,11 +92,41 @@ class Declared:
         begins = not self.is_chosen
         static = {name: table for name, table in self.job.tables.items() if table.static and begins}
         self.unfilled = tuple(table for name, table in static.items() if name.lower() not in self.kept)
+        self.refreshed: tuple[Table, ...] = ()
+        self._digests = {} if last is None else dict(last.static)
 
     def begun(self) -> None:
         """A batch of the plan is committed: what was before it is gone."""
         self.before = None
-        self.unfilled = ()
+        self.unfilled = self.refreshed = ()
+
+    @property
+    def held_static(self) -> tuple[Table, ...]:
+        """The static tables whose rows the cells have."""
+        unfilled = {table.name for table in self.unfilled}
+        return tuple(table for name, table in self.job.tables.items() if table.static and name not in unfilled)
+
+    def compare(self, digests: Mapping[str, str], on_static_change: OnStaticChange) -> None:
+        """Have static tables refreshed whose sources have other rows than the newest manifest says.
+
+        Args:
+            digests: Those of the sources of `held_static`, by names in lower case.
+            on_static_change: Whether they may differ.
+
+        Raises:
+            StateError: They may not, and do.
+        """
+        what = "its source has other rows than the cells, or other columns"
+        told = {
+            table.name: what if table.name.lower() in self._digests else "nothing says which rows the cells have of it"
+            for table in self.held_static
+            if self._digests.get(table.name.lower()) != digests[table.name.lower()]
+        }
+        if told and on_static_change == "refuse":
+            raise StateError(refused_change(told))
+        for name, why in told.items():
+            tell_refresh(name, why)
+        self.refreshed = tuple(table for table in self.held_static if table.name in told)
 
     def _go_on(self, old: Declaration, last: Manifest, anew: bool) -> None:
         """Go on with the plan of the newest manifest if it is that of the job, or let another one begin."""
@@ -101,11 +134,11 @@ class Declared:
         self.job = merged(old.job, self.job, rows, self._path.parent)
         changes = view_changes(old.job, self.job)
         are_same = changes == ViewChanges() and dict(old.job.tables) == dict(self.job.tables)
-        if are_same and old.cells == self.cells and not anew:
+        if are_same and old.cells == self.cells and old.trusts and not anew:
             self.job = replace(self.job, views=old.job.views)
             self._declaration = Declaration(self.job, self.cells, old.dispatches)
             return
-        bound = bound_of(old.job)
+        bound = old.bound
         self.before = Before(old.job, bound, old.plan(bound, self._limits), changes)
 
     @property

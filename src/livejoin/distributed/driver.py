@@ -53,6 +53,10 @@ class BatchSteps(Steps, Tries, Protocol):
     def run(self, plan: Plan, task: Task) -> tuple[list[Outcome], Arrived]:
         """The changes of the batch through the stages: what the cells did, and what had come."""
 
+    @property
+    def digests(self) -> Mapping[str, str]:
+        """The digests of static tables whose rows were read for this batch, by their names in lower case."""
+
 
 @dataclass(frozen=True)
 class Committed:
@@ -156,7 +160,10 @@ def commit(
         task = replace(task, held=begun.held)
     elif not declared.is_chosen:
         declared.choose(steps.samples())
-    task = replace(task, plan=declared.plan.digest, policy=policy, recovery_seconds=recovery_seconds)
+    refreshed = frozenset(table.name.lower() for table in declared.refreshed)
+    task = replace(
+        task, plan=declared.plan.digest, policy=policy, recovery_seconds=recovery_seconds, refreshed=refreshed
+    )
     if as_parquet:
         views = declared.views(task.plan).items()
         task = replace(task, parquet={name: with_time(one.schema) for name, one in views if one.types is None})
@@ -183,8 +190,17 @@ def commit(
         files = first_deltas(begun, declared, task, files)
     declared.write()
     when = microseconds(arrived.time)
+    static = {table.name.lower() for table in declared.held_static}
+    digests = {name: text for name, text in ({} if last is None else last.static).items() if name in static}
     manifest = Manifest(
-        batch_id, task.epoch, task.plan, when, held, files, {table: tuple(those) for table, those in letters.items()}
+        batch_id,
+        task.epoch,
+        task.plan,
+        when,
+        held,
+        files,
+        {table: tuple(those) for table, those in letters.items()},
+        {**digests, **steps.digests},
     )
     manifests.commit(manifest)
     declared.begun()

@@ -74,6 +74,7 @@ class Manifest:
         cells: What each cell of each stage holds behind it.
         deltas: For each view the files with its delta.
         letters: For each base table the files with the changes that were left out, if anybody is told of them.
+        static: The digests of the rows of static tables, by their names in lower case.
     """
 
     batch_id: int
@@ -83,6 +84,7 @@ class Manifest:
     cells: Mapping[tuple[int, int], Held] = field(default_factory=dict)
     deltas: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     letters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    static: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def filled(self) -> frozenset[str]:
@@ -109,6 +111,7 @@ class Manifest:
             "cells": cells,
             "deltas": {view: list(files) for view, files in self.deltas.items()},
             "letters": {table: list(files) for table, files in self.letters.items()},
+            "static": dict(self.static),
         }
 
     @staticmethod
@@ -126,6 +129,7 @@ class Manifest:
             },
             {view: tuple(files) for view, files in value(entry, "deltas", dict).items()},
             {table: tuple(files) for table, files in value(entry, "letters", dict).items()},
+            value(entry, "static", dict) if isinstance(entry, dict) and "static" in entry else {},
         )
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -172,6 +173,17 @@ def of_views(error: LivejoinError, staged: Staged) -> LivejoinError:
     for note in getattr(error, "__notes__", ()):
         found.add_note(note)
     return found
+
+
+@contextmanager
+def of_base(bases: Mapping[str, str]) -> Iterator[None]:
+    """Give an error of a table of a cell the name of its base table."""
+    try:
+        yield
+    except ChangeError as error:
+        if error.table not in bases:
+            raise
+        raise _of_base(error, bases) from error
 
 
 def refuse_too_many(refused: Mapping[str, int], policy: Policy) -> None:

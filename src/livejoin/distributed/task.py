@@ -23,6 +23,7 @@ from livejoin.checkpoint.policy import FAIL, Policy
 from livejoin.database import Database
 from livejoin.database.base_rows import keys_of, rows_with
 from livejoin.database.of_stage import tables_of
+from livejoin.database.refreshing import apply_any
 from livejoin.database.snapshots import snapshot
 from livejoin.database.snapshots.carried import Marks, bring, mark, occurrences, rows_with_dead
 from livejoin.database.snapshots.tables import NO_LIMITS, Limits, image_of_tables, load_tables, size_of_tables
@@ -31,7 +32,8 @@ from livejoin.distributed.exchange import first_of
 from livejoin.distributed.files import batches_of, bytes_of, write_delta, write_file, write_part
 from livejoin.distributed.load import joins
 from livejoin.distributed.manifest import Held
-from livejoin.distributed.refused import apply, attempt, bases_of, settle
+from livejoin.distributed.refused import apply, attempt, bases_of, of_base, settle
+from livejoin.distributed.static_rows import with_refreshed
 from livejoin.plan.stages import Cube, Everywhere, Home, Stage, Staged
 
 LEAST_LOG = 1 << 20
@@ -70,6 +72,7 @@ class Task:
         time: The time of the batch; None where it has none, or nobody knows it yet.
         asks: For base tables the keys of rows that are asked for, as `livejoin.checkpoint.moved` asks; then the cells
             do nothing else.
+        refreshed: The static tables of which all rows come with the batch, by their names in lower case.
         parquet: For each view whose parts are to be written as Parquet, if they are large, the columns of its delta
             with the time.
     """
@@ -85,6 +88,7 @@ class Task:
     is_trial: bool = False
     time: datetime | None = None
     asks: Mapping[str, pa.Table] = field(default_factory=dict)
+    refreshed: frozenset[str] = frozenset()
     parquet: Mapping[str, pa.Schema] = field(default_factory=dict)
 
     @property
@@ -194,7 +198,7 @@ class Cells:
         was_rebuilt = not was_warm and held != Held()
         if warm is None or not was_warm:
             warm = self._made(task, stage, cell, held)
-        changes = settle(warm.cell, warm.cell.changes(brought), self._bases[stage])
+        changes = self._changes(task, warm.cell, stage, brought)
         name = f"{task.batch_id:08d}-{stage}-{cell}-{uuid.uuid4().hex}"
         is_logged = bool(changes) or held == Held()
         with ThreadPoolExecutor(1) as disk:  # which is waited for while the changes are applied, if they all are
@@ -219,6 +223,14 @@ class Cells:
             late=sum(late for _, late in self._left_out(stage, warm.cell)),
         )
         return (self._with_refused(task, outcome, applied.refused) if applied.refused else outcome), told
+
+    def _changes(self, task: Task, cell: Cell, stage: int, brought: Brought) -> dict[str, pa.Table]:
+        """The changes of a cell's tables, as they are applied."""
+        changes = settle(cell, cell.changes(brought), self._bases[stage])
+        if not task.refreshed:
+            return changes
+        with of_base(self._bases[stage]):
+            return with_refreshed(cell, changes, task.refreshed)
 
     def _left_out(self, stage: int, cell: Cell) -> list[tuple[int, int]]:
         """How many changes of each base table that is at home in a cell were ignored, and late."""
@@ -250,7 +262,7 @@ class Cells:
     def _tried(self, task: Task, stage: int, cell: int, brought: Brought) -> tuple[Outcome, dict[str, pa.Table]]:
         """A cell's part of a batch that is only tried: it says what it would tell, and stays as it is, and warm."""
         warm, held = self._as_it_is(task, stage, cell)
-        changes = settle(warm.cell, warm.cell.changes(brought), self._bases[stage])
+        changes = self._changes(task, warm.cell, stage, brought)
         return Outcome(stage, cell, held), attempt(warm.cell, changes, self._bases[stage])
 
     def _asked(self, task: Task, stage: int, cell: int) -> Outcome:
@@ -283,7 +295,8 @@ class Cells:
         for exchange in plan.exchanges:
             for table, _ in exchange.tables:
                 if table.name in changes:
-                    bring(database, table.name, changes[table.name])
+                    with of_base(self._bases[stage]):
+                        bring(database, table.name, changes[table.name])
                 if exchange.relation in fill.marks:
                     mark(database, table.name, fill.marks[exchange.relation])
         name = f"{task.batch_id:08d}-{stage}-{cell}-{uuid.uuid4().hex}.tables"
@@ -400,7 +413,7 @@ def held_tables(folder: Path, stage: Stage, held: Held, limits: Limits) -> Datab
         for batch in batches_of(folder, file, size):
             if batch.changes:
                 by_key = not stage.by_key.isdisjoint(batch.changes)
-                database.apply(dict(batch.changes), on_conflict="update" if by_key else "error")
+                apply_any(database, batch.changes, "update" if by_key else "error")
     return database
 
 

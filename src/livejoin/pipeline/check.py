@@ -14,6 +14,8 @@ import pyarrow as pa
 
 from livejoin.catalog import Catalog
 from livejoin.checkpoint import read_checkpoint
+from livejoin.database import Database
+from livejoin.database.base_rows import all_rows
 from livejoin.errors import PipelineError
 from livejoin.pipeline.load import Pipeline
 from livejoin.query.relational import Query
@@ -80,6 +82,8 @@ def _compare(pipeline: Pipeline, connection: duckdb.DuckDBPyConnection) -> list[
         except duckdb.Error as error:
             msg = f"DuckDB cannot read the files of table {source.table.name!r} for the check: {reason(error)}"
             raise PipelineError(msg, str(source.path)) from error
+        if source.table.static:
+            _check_read(source, database, connection)
     results = []
     views: dict[str, Query] = {}
     for view, sql in pipeline.views.items():
@@ -113,6 +117,28 @@ def _compare(pipeline: Pipeline, connection: duckdb.DuckDBPyConnection) -> list[
     return results
 
 
+def _check_read(source: FileSource, database: Database, connection: duckdb.DuckDBPyConnection) -> None:
+    """Refuse to compare where the files of a static table have rows that no batch has brought yet.
+
+    Raises:
+        PipelineError: They do.
+    """
+    name = source.table.name
+    kept = all_rows(database, name)
+    columns = ", ".join(_quoted(column) for column in kept.column_names)
+    connection.register("kept", kept)
+    rows = f"SELECT {columns} FROM {_quoted(name)}"
+    differing = f"({rows} EXCEPT ALL FROM kept) UNION ALL (FROM kept EXCEPT ALL {rows})"
+    found = _count(connection, f"({differing})")
+    connection.unregister("kept")
+    if found:
+        msg = (
+            f"table {name!r} is static, and {found:,} rows of its files are others than when they were last read into "
+            "a batch: they come with the next one, so that there is nothing to compare before; bring a file of changes"
+        )
+        raise PipelineError(msg, str(source.path))
+
+
 def table_now(source: FileSource) -> str:
     """DuckDB's query for the rows that a table holds after all files.
 
@@ -120,7 +146,7 @@ def table_now(source: FileSource) -> str:
     """
     row = ", ".join(_quoted(column.name) for column in source.table.columns)
     rows = _reader(source)
-    if source.table.primary_key:
+    if source.table.takes_place:
         return _last_of_keys(source, row, rows)
     if source.feed == "debezium":
         images = [("after", "op IN ('c', 'r', 'u')", "1"), ("before", "op IN ('u', 'd')", "-1")]

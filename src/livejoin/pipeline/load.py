@@ -211,6 +211,7 @@ def _run_options(run: RunSettings, folder: Path) -> RunOptions:
         cells=run.cells,
         reshard=run.reshard,
         keep_deltas=run.keep_deltas,
+        on_static_change=run.on_static_change,
     )
 
 
@@ -269,6 +270,7 @@ def _source(name: str, table: TableSource, parsed: PipelineFile, folder: Path) -
         sequence_by=table.sequence_by,
         tombstones=table.tombstones,
         retain=table.retain,
+        append_only=table.append_only,
     )
     if declared.static and carried:
         msg = f"a static table has no changes that {', '.join(carried.values())} could order; leave it out"

@@ -21,6 +21,7 @@ from pydantic import (
 
 from livejoin.checkpoint.initial import Initial
 from livejoin.checkpoint.policy import OnBad
+from livejoin.checkpoint.static_tables import OnStaticChange
 from livejoin.database.arguments import check_bytes
 from livejoin.errors import SchemaError
 from livejoin.spark.run_options import Keep, Mode
@@ -81,6 +82,7 @@ class TableSource(_Strict):
         retain: ``used`` lets only the columns be kept that a view or a key uses: rows that differ in others alone are
             equal, also where one is deleted.
         static: The table is read whole at the first start, before the views are made, and does not change.
+        append_only: Rows come to the table and none leaves: deletions and updates are bad rows (``run.on_bad_rows``).
         arrival: ``by-time``: files arrive in the order of their modification times, as always in Spark. ``by-name``: in
             the order of their names; for that they are copied below the checkpoint first.
     """
@@ -97,6 +99,7 @@ class TableSource(_Strict):
     tombstones: NonNegativeInt | None = None
     retain: Literal["all", "used"] = "all"
     static: bool = False
+    append_only: bool = False
     arrival: Literal["by-time", "by-name"] = "by-time"
 
     @model_validator(mode="after")
@@ -109,6 +112,9 @@ class TableSource(_Strict):
             raise ValueError(msg)
         if self.apply_as_deletes is not None and self.feed != "upsert":
             msg = f"apply_as_deletes belongs to feed 'upsert', not to {self.feed!r}"
+            raise ValueError(msg)
+        if self.append_only and self.feed == "upsert":
+            msg = "append_only and feed 'upsert': an upsert takes the place of a row; leave one of the two out"
             raise ValueError(msg)
         if self.static and self.feed != "append":
             msg = f"a static table has rows, which is feed 'append', and no changes, as {self.feed!r} has them"
@@ -126,6 +132,7 @@ class ServerTable(_Strict):
         window_rows: The table keeps this many rows.
         window_range: A column of times and a range, as ``"at 1 HOUR"``.
         retain: As of tables from files.
+        append_only: As of tables from files; of a table without a key, as the changes of others go by it.
     """
 
     server: str
@@ -134,6 +141,7 @@ class ServerTable(_Strict):
     window_rows: PositiveInt | None = None
     window_range: Annotated[str | None, AfterValidator(_range)] = None
     retain: Literal["all", "used"] = "all"
+    append_only: bool = False
 
 
 class DeltaTableSource(_Strict):
@@ -146,6 +154,7 @@ class DeltaTableSource(_Strict):
         window_rows: As of tables from files.
         window_range: As of tables from files.
         retain: As of tables from files.
+        append_only: As of tables from files.
     """
 
     format: Literal["delta"]
@@ -154,6 +163,7 @@ class DeltaTableSource(_Strict):
     window_rows: PositiveInt | None = None
     window_range: Annotated[str | None, AfterValidator(_range)] = None
     retain: Literal["all", "used"] = "all"
+    append_only: bool = False
 
 
 class KafkaTableSource(_Strict):
@@ -173,6 +183,7 @@ class KafkaTableSource(_Strict):
         window_rows: As of tables from files.
         window_range: As of tables from files.
         retain: As of tables from files.
+        append_only: As of tables from files.
     """
 
     format: Literal["kafka"]
@@ -187,6 +198,7 @@ class KafkaTableSource(_Strict):
     window_rows: PositiveInt | None = None
     window_range: Annotated[str | None, AfterValidator(_range)] = None
     retain: Literal["all", "used"] = "all"
+    append_only: bool = False
 
 
 class PostgresServer(_Strict):
@@ -303,6 +315,7 @@ class RunSettings(_Strict):
         cells: How many cells.
         reshard: Whether it is chosen anew at this start which rows go to which cells.
         keep_deltas: Of how many batches before the newest one the deltas stay in the checkpoint for readers.
+        on_static_change: ``refresh`` or ``refuse``: what becomes of a static table that has other rows at a restart.
         check: At the end, compare with a recomputation in DuckDB.
         spark: Settings of the Spark session.
     """
@@ -324,6 +337,7 @@ class RunSettings(_Strict):
     cells: PositiveInt | None = None
     reshard: bool = False
     keep_deltas: NonNegativeInt = 0
+    on_static_change: OnStaticChange = "refresh"
     check: bool = False
     spark: dict[str, str] = {}
 

@@ -60,7 +60,15 @@ class _Postgres:
         given = self._settings
         found = self._client.published_tables(given.url, given.publication, self._names, self._columns)
         texts = {table.name: sql_columns(table.name, table.arrow_schema, table.key) for table in found}
-        return {name: _declared(name, text, self._asked[name]) for name, text in texts.items()}
+        tables = {name: _declared(name, text, self._asked[name]) for name, text in texts.items()}
+        for table in tables.values():
+            if table.append_only and table.primary_key:
+                msg = (
+                    f"table {table.name!r} has append_only and a key: its changes come by key, insertions and updates "
+                    "of one alike; leave append_only out"
+                )
+                raise SchemaError(msg)
+        return tables
 
     def read(self, spark: Any) -> dict[str, Any]:
         given = self._settings
@@ -91,7 +99,8 @@ class _Delta:
     def read(self, spark: Any) -> dict[str, Any]:
         frame = self._client.read_delta(spark, self._path)
         names = self._client.table_columns(self._path).names
-        return {self._name: from_versions(frame, names, bool(self._settings.keys))}
+        by_key = bool(self._settings.keys) and not self._settings.append_only
+        return {self._name: from_versions(frame, names, by_key)}
 
     def clear(self, checkpoint: Path) -> None:
         """A Delta table knows nothing of who reads it."""
@@ -118,7 +127,11 @@ class _Kafka:
             sequence_by=given.sequence_by,
             tombstones=given.tombstones,
             retain=given.retain,
+            append_only=given.append_only,
         )
+        if table.append_only and given.messages == "upsert":
+            msg = "append_only and messages = 'upsert': an upsert takes the place of a row; leave one of the two out"
+            raise SchemaError(msg)
         unchecked = next((column for column in table.columns if column.is_uuid), None)
         if unchecked is not None:
             msg = f"column {unchecked.name!r} is UUID, which Spark has no type for and does not check; declare STRING"
@@ -132,7 +145,7 @@ class _Kafka:
         given = self._settings
         table = self.look_up()[self._name]
         columns = ", ".join(f"`{column.name}` {column.type}" for column in table.columns)
-        key = [table.columns[column].name for column in table.primary_key]
+        key = [table.columns[column].name for column in table.primary_key] if table.takes_place else []
         reading = (given.servers, given.topic, columns, given.messages, key, given.settings, given.max_messages)
         frame = self._client.read_kafka(spark, *reading)
         return {self._name: frame}
@@ -200,4 +213,6 @@ def sink_of(settings: PostgresOutput | DeltaOutput | KafkaOutput | ConsoleOutput
 
 def _declared(name: str, columns: str, given: ServerTable | DeltaTableSource) -> Table:
     window = None if given.window_range is None else parse_range(given.window_range)
-    return parse_columns(name, columns, given.window_rows, window_range=window, retain=given.retain)
+    return parse_columns(
+        name, columns, given.window_rows, window_range=window, retain=given.retain, append_only=given.append_only
+    )

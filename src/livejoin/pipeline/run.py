@@ -133,6 +133,7 @@ def declared_of(table: Table) -> Declared:
         _range_of(table),
         table.static,
         tuple(column for column in table.columns if column.length or not column.nullable),
+        table.append_only,
     )
 
 

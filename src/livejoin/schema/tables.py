@@ -355,6 +355,11 @@ class Table:
         """Whether rows leave the table by themselves."""
         return self.window_rows is not None or self.window_range is not None
 
+    @cached_property
+    def takes_place(self) -> bool:
+        """Whether a row of a stream takes the place of the one with its key: not where rows stay as they are."""
+        return bool(self.primary_key) and not (self.static or self.append_only)
+
     def requires(self, column: int) -> bool:
         """Whether a column refuses NULL: it is NOT NULL, says which row it is or when, or is the time of the window."""
         in_window = self.window_range is not None and self.window_range.column == column

@@ -96,6 +96,7 @@ class Declared:
         window_range: A column of times and how far below the newest one they may be; None keeps all.
         static: Whether it does not change.
         columns: Columns of which more is declared than their frame says: NOT NULL, VARCHAR(n) and CHAR(n).
+        append_only: Whether rows come to it and none leaves.
     """
 
     key: tuple[str, ...] = ()
@@ -108,6 +109,7 @@ class Declared:
     window_range: tuple[str, dt.timedelta | int] | None = None
     static: bool = False
     columns: tuple[Column, ...] = ()
+    append_only: bool = False
 
 
 def table_of(name: str, frame: DataFrame, declared: Declared | None = None) -> Table:
@@ -160,6 +162,7 @@ def table_of(name: str, frame: DataFrame, declared: Declared | None = None) -> T
         tombstones=TOMBSTONES if declared.tombstones is None else declared.tombstones,
         unique=unique,
         retain=declared.retain,
+        append_only=declared.append_only,
     )
 
 

@@ -46,6 +46,7 @@ class BatchReport:
         late: Changes whose key has a newer one, of tables with ``sequence_by``.
         dead_letters: How many changes went to the dead letters, by table.
         cells: What each cell did, if tables are spread over cells.
+        refreshed: The static tables that it gave other rows, since their sources had some at the start.
     """
 
     batch_id: int
@@ -60,6 +61,7 @@ class BatchReport:
     late: int = 0
     dead_letters: Mapping[str, int] = field(default_factory=dict)
     cells: Sequence[CellReport] = ()
+    refreshed: Sequence[str] = ()
 
     @property
     def skew(self) -> float:
@@ -143,5 +145,6 @@ class MicroBatches(BatchFunction):
                 state_bytes=sum(int(figures["state_bytes"]) for figures in stats.values()),
                 engine_seconds=engine_seconds,
                 seconds=time.perf_counter() - started,
+                refreshed=tuple(name for name in taken.changes if engine.job.tables[name].static),
             )
             self._on_batch(report)

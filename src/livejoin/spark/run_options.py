@@ -8,6 +8,7 @@ from typing import Literal
 
 from livejoin.checkpoint.initial import Initial
 from livejoin.checkpoint.policy import OnBad, Policy
+from livejoin.checkpoint.static_tables import OnStaticChange
 from livejoin.database.arguments import check_bytes
 from livejoin.database.snapshots.tables import Limits
 from livejoin.errors import PipelineError
@@ -37,6 +38,7 @@ class RunOptions:
     cells: int | None = None
     reshard: bool = False
     keep_deltas: int = 0
+    on_static_change: OnStaticChange = "refresh"
 
     @property
     def limits(self) -> Limits:

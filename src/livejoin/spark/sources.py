@@ -128,9 +128,9 @@ def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> Data
         case "upsert":
             return upserts(frame, source.table.name, source.apply_as_deletes)
         case "debezium":
-            return from_envelopes(frame, names, bool(source.table.primary_key))
+            return from_envelopes(frame, names, source.table.takes_place)
         case "delta":
-            return from_versions(frame, names, bool(source.table.primary_key))
+            return from_versions(frame, names, source.table.takes_place)
         case _:
             return frame
 

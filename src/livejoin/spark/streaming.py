@@ -18,6 +18,7 @@ from livejoin.checkpoint.initial import Initial
 from livejoin.checkpoint.job import job_of
 from livejoin.checkpoint.policy import OnBad
 from livejoin.checkpoint.recovery import Recovery
+from livejoin.checkpoint.static_tables import OnStaticChange, check_on_static_change
 from livejoin.errors import PipelineError, SchemaError
 from livejoin.schema import CHANGE_TYPE, Retain
 from livejoin.spark.batch_frame import as_stream
@@ -54,6 +55,7 @@ def maintain(
     tombstones: Mapping[str, int] | None = None,
     retain: Mapping[str, Retain] | None = None,
     static: Collection[str] = (),
+    append_only: Collection[str] = (),
     sink: Literal["parquet"] | SinkFunction | Sink = "parquet",
     path: str | Path | None = None,
     checkpoint: str | Path | None = None,
@@ -73,6 +75,7 @@ def maintain(
     cells: int | None = None,
     reshard: bool = False,
     keep_deltas: int = 0,
+    on_static_change: OnStaticChange = "refresh",
     on_batch: Callable[[BatchReport], object] | None = None,
     on_recovery: Callable[[Recovery], object] | None = None,
 ) -> MaintainedQuery:
@@ -119,8 +122,11 @@ def maintain(
         retain: For a table, ``"used"`` lets only the columns be sent that a view or a key uses, also if its rows are
             deleted as a whole or leave a window: rows that differ in others alone are equal. Tables whose rows stay for
             ever, or are found by a key, are sent so in any case.
-        static: The names of tables that do not change: their frames are no streams, and are read whole at the first
-            start, before the views, whose plans may rest on that. They have no deltas and take no part in batches.
+        static: The names of tables that do not change while the query runs: their frames are no streams, and are read
+            whole at each start. The views' plans may rest on that; see ``on_static_change``.
+        append_only: The names of tables to which rows come and from which none leaves, as ``["events"]``; plans rest on
+            that. A deletion or an update in the stream is a bad row (``on_bad_rows``), a second row with a key a
+            conflict (``on_conflict``). Upserts, ``sequence_by`` and windows cannot stand beside it.
         sink: ``"parquet"`` writes the delta of each batch to ``<path>/<view>/part-<batch>.parquet``: the view's
             columns, ``_change_type``, ``_commit_version`` and ``_commit_timestamp``. A function gets the view's name,
             the delta as a DataFrame and the batch's number, as in ``foreachBatch``, where the delta is not empty.
@@ -166,6 +172,9 @@ def maintain(
             cell of a join has more than twice the rows that were expected.
         keep_deltas: With ``distributed``, of how many batches before the newest one the deltas stay in the checkpoint
             for `livejoin.spark.read_deltas`.
+        on_static_change: What becomes of a static table whose frame has other rows at a restart than the checkpoint:
+            ``refresh`` brings what differs with the first batch, in its commit, so that views tell it; ``refuse`` is a
+            `StateError`.
         on_batch: Called with a ``BatchReport`` after each batch, when the log says that it is done.
         on_recovery: Called with a ``Recovery`` where the checkpoint had a state: how many rows came back, how many
             batches were applied again, and how long that took.
@@ -200,6 +209,7 @@ def maintain(
         tombstones=tombstones or {},
         retain=retain or {},
         static=static,
+        append_only=append_only,
     )
     declared = options.declared(tables)
     run = RunOptions(
@@ -218,6 +228,7 @@ def maintain(
         cells,
         reshard,
         keep_deltas,
+        on_static_change,
     )
     frames = options.frames(tables)
     query, batches = start(spark, views, frames, declared, sink, path, checkpoint, trigger, run, on_batch)
@@ -243,10 +254,15 @@ def start(
         msg = f"maintain() needs a session of classic Spark, where the driver is this process; found {type(spark)}"
         raise PipelineError(msg)
     limits, policy, letters = options.limits, options.policy, options.letters
+    check_on_static_change(options.on_static_change)
     _check_names(views, tables)
     plain = {name: frame.frame if isinstance(frame, StreamPart) else frame for name, frame in tables.items()}
     found = {name: table_of(name, frame, declared.get(name)) for name, frame in plain.items()}
-    append_only = {name for name, frame in plain.items() if _is_append_only(frame) and not found[name].has_window}
+    append_only = {
+        name
+        for name, frame in plain.items()
+        if found[name].append_only or (_is_append_only(frame) and not found[name].has_window)
+    }
     state = local_folder(checkpoint, "checkpoint")
     earlier = _earlier(tables, unread_columns(state / "spark", tables))
     job = job_of(found, views, append_only, options.keep == "all", options.allow_product, earlier)
@@ -283,6 +299,7 @@ def start(
                 recovery_seconds=options.recovery_seconds,
                 policy=policy,
                 rows_of=lambda table: rows_of(table.name, plain[table.name], [one.name for one in table.columns]),
+                on_static_change=options.on_static_change,
             )
             lock.guard(engine)
             target.open(sink_views(engine.database), engine.last_batch, engine.parts, run_name(state))

@@ -41,12 +41,13 @@ class TableOptions:
     tombstones: Mapping[str, int]
     retain: Mapping[str, Retain]
     static: Collection[str] = ()
+    append_only: Collection[str] = ()
 
     def declared(self, tables: Mapping[str, DataFrame | StreamPart]) -> dict[str, Declared]:
         """What is declared of each table.
 
         Raises:
-            SchemaError: One is named that is not there.
+            SchemaError: One is named that is not there, or a table that only grows has changes that let rows go.
         """
         for argument, given in vars(self).items():
             for name in given:
@@ -54,6 +55,8 @@ class TableOptions:
                     known = ", ".join(map(repr, tables))
                     msg = f"{argument}= names the table {name!r}, which is not in tables=; it has {known or 'none'}"
                     raise SchemaError(msg)
+        for name in self.append_only:
+            self._check_grows(name, tables[name])
         return {name: self._declared(name, frame) for name, frame in tables.items()}
 
     def frames(self, tables: Mapping[str, DataFrame | StreamPart]) -> dict[str, DataFrame | StreamPart]:
@@ -80,7 +83,24 @@ class TableOptions:
             tuple(_foreign(columns, target) for columns, target in foreign.items()),
             self.window_range.get(name),
             name in self.static,
+            append_only=name in self.append_only,
         )
+
+    def _check_grows(self, name: str, frame: DataFrame | StreamPart) -> None:
+        """Refuse changes of an append-only table of which each may take the place of a row."""
+        reasons = (
+            (self.changes.get(name) == "upsert", "changes = 'upsert'", "an upsert takes the place of a row"),
+            (name in self.apply_as_deletes, "apply_as_deletes", "it says which rows go"),
+            (
+                isinstance(frame, StreamPart) and bool(frame.key),
+                "a stream by key",
+                "it tells insertions and updates of a key alike, as upserts",
+            ),
+        )
+        for stands, what, why in reasons:
+            if stands:
+                msg = f"table {name!r} has append_only and {what}: {why}; leave one of the two out"
+                raise SchemaError(msg)
 
     def _frame(self, name: str, frame: DataFrame | StreamPart) -> DataFrame | StreamPart:
         deletes = self.apply_as_deletes.get(name)
@@ -93,7 +113,7 @@ class TableOptions:
         if isinstance(frame, StreamPart):
             msg = f"table {name!r} is a part of a stream that says itself what its changes are; leave changes= out"
             raise SchemaError(msg)
-        by_key = name in self.keys
+        by_key = name in self.keys and name not in self.append_only
         if deletes is not None and kind != "upsert":
             msg = f"table {name!r}: apply_as_deletes is for changes = 'upsert', and these are {kind!r}; leave one out"
             raise SchemaError(msg)

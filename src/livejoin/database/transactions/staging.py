@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import Literal, NoReturn, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -81,12 +81,8 @@ def refuse_leaving(batch: ChangeBatch) -> None:
     Raises:
         ChangeError: There is a deletion, or the changes go by key.
     """
-    if batch.by_key and batch.length:
-        msg = (
-            "the table is append-only, so that no row takes the place of another; insert rows (on_conflict='ignore' "
-            "skips those with a key that is there), or declare it without append_only"
-        )
-        raise ChangeError(msg, batch.table.name, 0)
+    if batch.replaces is not None and batch.replaces.any():
+        refuse_replacing(batch.table, int(np.argmax(batch.replaces)))
     leaving = np.flatnonzero(batch.weights < 0)
     if leaving.size:
         msg = (
@@ -94,6 +90,19 @@ def refuse_leaving(batch: ChangeBatch) -> None:
             "insert rows alone, or declare it without append_only"
         )
         raise ChangeError(msg, batch.table.name, int(leaving[0]))
+
+
+def refuse_replacing(table: Table, row: int) -> NoReturn:
+    """Refuse a change by which a row would take the place of another one in an append-only table.
+
+    Raises:
+        ChangeError: Always.
+    """
+    msg = (
+        "the table is append-only, so that no row takes the place of another; insert rows (on_conflict='ignore' "
+        "skips those with a key that is there), or declare it without append_only"
+    )
+    raise ChangeError(msg, table.name, row)
 
 
 def stage(given: TableInput, granularity: Granularity, on_conflict: OnConflict) -> Staged:

@@ -18,6 +18,7 @@ from livejoin.database.transactions.staging import (
     OnConflict,
     TableInput,
     refuse_leaving,
+    refuse_replacing,
     refuse_static,
     select_brought,
     stage,
@@ -33,7 +34,24 @@ _STAGING_BYTES = 64  # of a change beside its words: what it touched, and its ev
 def read(
     contents: Contents, named: Mapping[str, object], needs_sequence: bool, on_conflict: OnConflict
 ) -> list[ChangeBatch]:
-    """Validated changes, one batch a table, in the order of ``_seq`` where that counts."""
+    """Validated changes, one batch a table, in the order of ``_seq`` where that counts.
+
+    Raises:
+        ChangeError: They break what a table promises.
+    """
+    batches = read_any(contents, named, needs_sequence, on_conflict)
+    for batch in batches:
+        refuse_unpromised(contents, batch)
+    return batches
+
+
+def read_any(
+    contents: Contents, named: Mapping[str, object], needs_sequence: bool, on_conflict: OnConflict
+) -> list[ChangeBatch]:
+    """As `read`, also where tables change that promise not to, which whoever calls has seen to.
+
+    With ``on_conflict="update"`` the changes of an append-only table do not go by key, though others in the commit do.
+    """
     refuse_unknown(on_conflict)
     batches: list[ChangeBatch] = []
     by_key: ByKey = "always" if on_conflict == "update" else "given"
@@ -42,10 +60,11 @@ def read(
         if batches and any(batch.table.name == table.name for batch in batches):
             msg = "the table is given twice in one commit; give all of its changes together"
             raise ChangeFormatError(msg, table.name)
-        batch = read_changes(table, data, needs_sequence, by_key)
-        refuse_unpromised(contents, batch)
-        batches.append(batch)
+        batches.append(read_changes(table, data, needs_sequence, "given" if table.append_only else by_key))
     if by_key == "always" and batches and not any(batch.by_key for batch in batches):
+        for batch in batches:
+            if batch.table.append_only and batch.table.primary_key:
+                refuse_replacing(batch.table, 0)
         names = ", ".join(repr(batch.table.name) for batch in batches)
         msg = (
             f"on_conflict is 'update', and no row of {names} has a key: a table needs a PRIMARY KEY for a row to take "

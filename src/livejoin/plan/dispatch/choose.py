@@ -25,6 +25,9 @@ _EACH = 256  # rows of a sample for each cell, so that chance makes a tenth at m
 _MORE = 16  # times as many are sent, if there are
 _ROWS = 1_000_000.0  # of a table of which nothing is known, as of all others
 _NAMED = 3  # heavy values of each condition that are named
+WHOLE = 100_000
+"""Rows of a static table that every cell may have without a thought: they come once, and changes for ever."""
+_ONCE = 1e-3  # of a row that comes once, beside one that is a change
 
 
 def choose(
@@ -65,43 +68,60 @@ def choose(
             raise UnknownNameError(msg)
         variables = tuple(v for v in variables if v in among)
     known = {name.lower(): sample for name, sample in samples.items()}
-    problem = CellProblem(_frequencies(atoms, variables, known, weights), variables, cells)
+    found = _frequencies(atoms, variables, known, weights)
+    once = _small_static(query, known) if weights is None else frozenset()
+    problem = CellProblem(
+        tuple(replace(one, rows=one.rows * _ONCE) if i in once else one for i, one in enumerate(found)),
+        variables,
+        cells,
+    )
     blind, even = regardless(problem)
-    found = [plain(problem), blind]
+    offered = [plain(problem), blind]
     can_be_tried = _can_be_tried(problem, atoms, known)
     if residual:
-        found += [divided(problem), *([divided(problem, (1,))] if can_be_tried else [])]
+        offered += [divided(problem), *([divided(problem, (1,))] if can_be_tried else [])]
     divisions: list[Division] = []
-    for one in found:
-        if all(one.grids != other.grids for other in divisions):
-            divisions.append(one)
-    tried = [_dispatch(problem, one, even, atoms, known) for one in divisions]
+    for division in offered:
+        if all(division.grids != other.grids for other in divisions):
+            divisions.append(division)
+    tried = [_dispatch(problem, division, even, atoms, known) for division in divisions]
     if can_be_tried:
         most = _EACH * _MORE * cells
         fewer = {name: sampled(sample.table, sample.rows, most=most) for name, sample in known.items()}
         tried = [_as_tried(replace(one, salt=salt), problem, fewer) for one in tried for salt in range(SALTS)]
     best = min(tried, key=lambda one: (one.estimate.busiest, one.estimate.sent))
-    return best if among is not None or weights is not None else replace(best, divided=_divided(query, known, best))
+    if among is not None or weights is not None:
+        return best
+    return replace(best, divided=_divided(query, known, best, once))
 
 
-def _divided(query: ConjunctiveQuery, known: Mapping[str, TableSample], best: Dispatch) -> int | None:
+def _divided(
+    query: ConjunctiveQuery, known: Mapping[str, TableSample], best: Dispatch, once: Collection[int]
+) -> int | None:
     """The atom that may be divided by its key where that takes least, of tables of which all is known.
 
     With owners the busiest cell takes an even part of the tables with a key, and what the grids send it; else an even
-    part of the divided table, and all of the others.
+    part of the divided table, and all of the others. Static tables have no owners, and small ones count for nothing.
     """
     tables = [atom.table for atom in query.atoms]
-    keyed = {table.name.lower() for table in tables if table.primary_key}
+    keyed = {table.name.lower() for table in tables if table.primary_key and not table.static}
     is_known = all(table.name.lower() in known and not (table.has_window or table.unique) for table in tables)
     if not keyed or not is_known:
         return None
-    rows = [known[table.name.lower()].total for table in tables]
+    rows = [known[one.name.lower()].total * (_ONCE if i in once else 1.0) for i, one in enumerate(tables)]
     found = max((i for i in query.core if tables[i].primary_key), key=lambda i: rows[i], default=None)
     if found is None:
         return None
     owners = sum(known[name].total for name in keyed) / best.cells
     takes = sum(rows) - rows[found] * (1 - 1 / best.cells)
     return found if takes <= owners + best.estimate.busiest else None
+
+
+def _small_static(query: ConjunctiveQuery, known: Mapping[str, TableSample]) -> frozenset[int]:
+    """The atoms over static tables that are so small that only where changes go counts; none where nothing changes."""
+    static = [i for i, atom in enumerate(query.atoms) if atom.table.static]
+    small = [i for i in static if (one := known.get(query.atoms[i].table.name.lower())) and one.total <= WHOLE]
+    return frozenset(small if len(static) < len(query.atoms) else ())
 
 
 def _frequencies(

@@ -206,6 +206,7 @@ def _spread(spread: SpreadOutline) -> Record:
                 "brought": [{"relation": one.relation, "way": one.way} for one in stage.brought],
                 "dispatches": [_dispatch(one) for one in stage.dispatches],
                 "shown": list(stage.shown),
+                "static": list(stage.static),
             }
             for stage in spread.stages
         ],

@@ -26,10 +26,11 @@ def owner(table: Table) -> ByColumns | None:
     Returns:
         Where its rows go: with one key they are spread by it; with several keys, a window by rows, or a window and a
         key, where the order of the changes of all keys counts, one cell has them all. Nobody does where only the
-        newest time says what leaves, which every cell is told.
+        newest time says what leaves, which every cell is told, nor for a static table: its rows do not change, and
+        their keys are checked where they are read.
     """
     keys = [columns for columns in (table.primary_key, *table.unique) if columns]
-    if not keys and table.window_rows is None:
+    if table.static or (not keys and table.window_rows is None):
         return None
     return ByColumns(() if table.has_window or len(keys) > 1 else keys[0])
 
@@ -52,10 +53,9 @@ def with_homes(staged: Staged, tables: Iterable[Table]) -> Staged:
             homes[table.name.lower()] = (found[0],)
             continue
         route = owner(table)
-        own = replace(table, foreign_keys=(), static=False, append_only=False)
+        own = replace(table, foreign_keys=())
         if route is None:
-            name = f"{table.name}#"
-            route, own = ByColumns(_comparable(table)), Table(name, table.columns, window_range=table.window_range)
+            route, own = ByColumns(_comparable(table)), replace(own, name=f"{table.name}#", primary_key=(), unique=())
         if found:
             route = replace(route, nulls=nulls)
         there = Home(0, first + len(more), own.name)

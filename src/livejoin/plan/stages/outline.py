@@ -34,11 +34,13 @@ class StageOutline:
         brought: What comes to its cells.
         dispatches: Where the rows of its joins go, with what is expected.
         shown: What its cells show: views, and relations of later stages.
+        static: What comes to its cells before the views, and then no more.
     """
 
     brought: tuple[BroughtOutline, ...]
     dispatches: tuple[Dispatch, ...]
     shown: tuple[str, ...]
+    static: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,11 @@ class SpreadOutline:
         yield f"{self.cells:,} cells, {shuffles}, and so many exchanges of rows a batch"
         for number, stage in enumerate(self.stages, 1):
             yield f"stage {number}: {'; '.join(map(str, stage.brought)) or 'nothing'}; shows {', '.join(stage.shown)}"
+            if len(stage.static) > 1:
+                yield (
+                    f"static tables are {', '.join(stage.static)}: each cell joins its own rows of them once, where "
+                    "that makes few rows by those that are there then"
+                )
             for one in stage.dispatches:
                 yield from one.lines()
                 if one.estimate.rows:
@@ -85,7 +92,13 @@ def _stage(stage: Stage, views: Mapping[str, list[str]]) -> StageOutline:
         if isinstance(one.route, Cube):
             dispatches.setdefault(one.route.dispatch.digest, one.route.dispatch)
     shown = [name for one in stage.shown for name in views.get(one.relation, [one.relation])]
-    return StageOutline(tuple(map(_brought, stage.exchanges)), tuple(dispatches.values()), tuple(shown))
+    brought = tuple(map(_brought, stage.exchanges))
+    static = [one.relation for one, exchange in zip(brought, stage.exchanges, strict=True) if _is_static(exchange)]
+    return StageOutline(brought, tuple(dispatches.values()), tuple(shown), tuple(dict.fromkeys(static)))
+
+
+def _is_static(exchange: Exchange) -> bool:
+    return exchange.tables[0][0].static
 
 
 def _brought(exchange: Exchange) -> BroughtOutline:
@@ -93,6 +106,8 @@ def _brought(exchange: Exchange) -> BroughtOutline:
     given = table.name.partition("#")[0]
     relation = given if given.lower() == exchange.relation else exchange.relation  # as the table was declared
     way = _way(route, table, [bit for _, bit in exchange.tables])
+    if _is_static(exchange):
+        way = f"{way}, once"
     return BroughtOutline(relation, f"{way}, and their newest time to every cell" if exchange.ticks else way)
 
 

@@ -7,8 +7,9 @@ made smaller before they go, where the whole can be told from the parts. Rows th
 to the first cell. What a join reads and is no table comes from an earlier stage: so a NOT IN counts NULLs of all cells.
 
 A table that has a window by rows or a key has an owner of each row in a stage before: it knows which row an upsert
-replaces, and which ones leave the window. What leaves a window by range is told by the newest time alone: its rows go
-where other tables' rows would, and each cell that has some is told that time.
+replaces, and which ones leave the window. A static table has none, as its rows come once. What leaves a window by range
+is told by the newest time alone: its rows go where other tables' rows would, and each cell that has some is told that
+time.
 """
 
 from __future__ import annotations
@@ -179,7 +180,7 @@ class _Placer:
         key = (name, "owned", route)
         if key not in exchanges:
             called = table.name if isinstance(route, ByColumns) else table.name + self._name()
-            own = replace(table, name=called, foreign_keys=(), static=False, append_only=False)
+            own = replace(table, name=called, foreign_keys=())
             exchanges[key] = Exchange(name, route, ((own, -1),))
         return exchanges[key].tables[0][0]
 
@@ -208,7 +209,8 @@ class _Placer:
         dispatch = self._choose(query)
         if dispatch.divided is not None:
             return self._divided(join, dispatch.divided)
-        sources = {one.table.name: self.place(one.relation) for one in join.inputs}
+        made = {one.table.name: one.relation for one in join.inputs}
+        sources = {name: self.place(relation) for name, relation in made.items()}
         came: dict[str, tuple[int, str]] = {}
         for atom in query.atoms:
             name = atom.table.name
@@ -221,9 +223,10 @@ class _Placer:
         stage = max(first for first, _ in came.values())
         atoms = list(query.atoms)
         for name, (_, relation) in came.items():
-            like = _plain if name in sources else _keyed  # NULL may be in the key of what is no table
             own = {
-                i: like(atom.table, atom.table.name + self._name())
+                i: _derived(atom.table, atom.table.name + self._name(), made[name])
+                if name in made
+                else _keyed(atom.table, atom.table.name + self._name())
                 for i, atom in enumerate(query.atoms)
                 if atom.table.name == name
             }
@@ -371,13 +374,31 @@ def _is_by_one_key(table: Table) -> bool:
 
 
 def _plain(table: Table, name: str) -> Table:
-    """A table for the rows of another one, of which a cell may have any."""
-    return Table(name, table.columns, window_range=_window(table))
+    """A table for the rows of another one, of which a cell may have any: no key holds for them, promises do."""
+    return replace(_keyed(table, name), primary_key=(), unique=())
 
 
 def _keyed(table: Table, name: str) -> Table:
     """A table for rows of another one, of which a cell has each once at most."""
-    return Table(name, table.columns, table.primary_key, unique=table.unique, window_range=_window(table))
+    return Table(
+        name,
+        table.columns,
+        table.primary_key,
+        static=table.static,
+        window_range=_window(table),
+        unique=table.unique,
+        append_only=table.append_only,
+    )
+
+
+def _derived(table: Table, name: str, relation: Relation) -> Table:
+    """A table for the rows of a relation that is no table: NULL may be in its key.
+
+    It is there before the views only if a base table below is static: what is made of constants alone comes with the
+    first batch.
+    """
+    found = _plain(table, name)
+    return found if any(base.static for base in Query("", relation).tables) else replace(found, static=False)
 
 
 def _window(table: Table) -> WindowRange | None:

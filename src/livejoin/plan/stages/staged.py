@@ -128,7 +128,7 @@ class Stage:
     def by_key(self) -> frozenset[str]:
         """The tables whose changes are told by key: to these the changes of a base table with a primary key come."""
         owned = (one.tables[0][0] for one in self.exchanges if not isinstance(one.route, Cube))
-        return frozenset(table.name for table in owned if table.primary_key)
+        return frozenset(table.name for table in owned if table.takes_place)
 
 
 @dataclass(frozen=True)

@@ -104,9 +104,9 @@ class DistributedBatches(BatchFunction):
             return
         started = time.perf_counter()
         before = self._declared.before
-        unfilled = [(table, self._static[table.name]) for table in self._declared.unfilled]
-        steps = SparkSteps(frame, self._declared, self._tables, unfilled, self._runs)
+        steps = SparkSteps(frame, self._declared, self._tables, self._static, self._runs)
         was_chosen = self._declared.is_chosen
+        refreshed = tuple(table.name for table in self._declared.refreshed)
         committed = commit(
             self._declared,
             self._manifests,
@@ -143,6 +143,7 @@ class DistributedBatches(BatchFunction):
                 engine_seconds=engine_seconds,
                 seconds=time.perf_counter() - started,
                 cells=cell_reports(committed.done, known, self._declared.plan.cells),
+                refreshed=refreshed,
             )
             self._on_batch(report)
 

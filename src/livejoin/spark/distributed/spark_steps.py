@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
 from livejoin.distributed import Declared, Outcome, Plan, Task
-from livejoin.distributed.bad_rows import Kept, Some, refuse_null
+from livejoin.distributed.bad_rows import Kept, Some
 from livejoin.distributed.driver import Arrived
 from livejoin.distributed.move import Source, Surveyed, rows_of_cell, survey
 from livejoin.distributed.moves import Asked, Known
-from livejoin.distributed.parts import Outbox, Part
+from livejoin.distributed.parts import Part
 from livejoin.errors import LivejoinError
 from livejoin.plan.dispatch import TableSample, sampled
 from livejoin.plan.dispatch.sample import SAMPLE
-from livejoin.schema import Table
 from livejoin.spark.distributed.stage_runs import StageRuns
+from livejoin.spark.distributed.static_frames import StaticFrame
 from livejoin.spark.distributed.steps import (
     SCHEMA,
     Packing,
@@ -34,7 +33,7 @@ from livejoin.spark.distributed.steps import (
     sent,
     whole_changes,
 )
-from livejoin.spark.frames import row_frame, unpack, without_zones
+from livejoin.spark.frames import unpack
 
 
 class SparkSteps:
@@ -44,7 +43,7 @@ class SparkSteps:
         frame: The packed frame of the batch.
         declared: The job.
         tables: The tables in the order in which the frame was packed.
-        static: The static tables that are read with it, each with the frame of its rows.
+        static: The frames of static tables, by name.
         runs: What runs the stages of a plan, by its digest; changed.
     """
 
@@ -53,7 +52,7 @@ class SparkSteps:
         frame: DataFrame,
         declared: Declared,
         tables: tuple[str, ...],
-        static: Sequence[tuple[Table, DataFrame]],
+        static: Mapping[str, DataFrame],
         runs: dict[str, StageRuns],
     ) -> None:
         self._runs = runs
@@ -61,9 +60,9 @@ class SparkSteps:
         self._frame = frame
         self._session = frame.sparkSession
         self._tables = tuple(declared.job.tables[name] for name in tables)
-        self._static = [
-            (table, row_frame(table.name, rows, [column.name for column in table.columns])) for table, rows in static
-        ]
+        self._unfilled = [StaticFrame(table, static[table.name]) for table in declared.unfilled]
+        self._refreshed = [StaticFrame(table, static[table.name]) for table in declared.refreshed]
+        self._digests: dict[str, str] = {}
 
     def samples(self) -> dict[str, TableSample]:
         names = [table.name for table in self._tables]
@@ -73,12 +72,11 @@ class SparkSteps:
             for table in self._tables
             if table.name in arrived.changes
         }
-        for table, frame in self._static:
-            rows = without_zones(frame.limit(SAMPLE).toArrow())
-            found[table.name] = sampled(
-                table, whole_changes(table, rows), total=frame.count() if rows.num_rows == SAMPLE else None
-            )
-        return found
+        return found | {one.table.name: one.sample() for one in self._unfilled}
+
+    @property
+    def digests(self) -> Mapping[str, str]:
+        return self._digests
 
     def run(self, plan: Plan, task: Task) -> tuple[list[Outcome], Arrived]:
         packing = Packing(plan, self._tables)
@@ -87,6 +85,7 @@ class SparkSteps:
             found = packed(self._frame, replace(packing, known=self._known(plan, task, found)), task)
             assert not isinstance(found, Asked), "all that is asked is known"
         parts, arrived = found
+        parts = [*parts, *self._packed(self._refreshed, plan, task)]
         return self._of(plan).run(self._session, replace(task, time=arrived.time), parts), arrived
 
     def keep(self, task: Task) -> list[Kept]:
@@ -101,10 +100,10 @@ class SparkSteps:
         return self._of(plan).ask(self._session, replace(task, asks=asked.keys))
 
     def run_kept(self, plan: Plan, task: Task, some: Sequence[Some]) -> list[Outcome]:
-        return self._of(plan).run(self._session, task, sent(self._session.sparkContext, plan, task, some))
+        return self._of(plan).run(self._session, task, self._sent(plan, task, some))
 
     def try_kept(self, plan: Plan, task: Task, some: Sequence[Some]) -> None:
-        self._of(plan).try_out(self._session, task, sent(self._session.sparkContext, plan, task, some))
+        self._of(plan).try_out(self._session, task, self._sent(plan, task, some))
 
     def survey(self, source: Source, task: Task, views: Sequence[str]) -> list[Surveyed]:
         cells = self._session.range(0, source.plan.cells, 1, source.plan.cells)
@@ -120,9 +119,22 @@ class SparkSteps:
         if source is not None:
             cells = self._session.range(0, source.plan.cells, 1, source.plan.cells)
             parts += collected_parts(cells.mapInArrow(_mover(source, plan, task), SCHEMA))
-        for place, (table, frame) in enumerate(self._static):
-            parts += collected_parts(frame.mapInArrow(_static_packer(plan, table, place, task), SCHEMA))
+        parts += self._packed(self._unfilled, plan, task)
         return self._of(plan).run(self._session, task, parts)
+
+    def _sent(self, plan: Plan, task: Task, some: Sequence[Some]) -> list[Part]:
+        """Some of the changes of the batch that were written down, and all rows of tables that are refreshed."""
+        parts = sent(self._session.sparkContext, plan, task, some)
+        return [*parts, *self._packed(self._refreshed, plan, task)]
+
+    def _packed(self, frames: Sequence[StaticFrame], plan: Plan, task: Task) -> list[Part]:
+        """All rows of static tables."""
+        found = list[Part]()
+        for place, one in enumerate(frames):
+            parts, text = one.packed(plan, place, task)
+            found += parts
+            self._digests[one.table.name.lower()] = text
+        return found
 
     def _of(self, plan: Plan) -> StageRuns:
         """What runs the stages of a plan; it is kept from batch to batch."""
@@ -159,27 +171,5 @@ def _mover(source: Source, plan: Plan, task: Task) -> Step:
                 except LivejoinError as error:
                     error.add_note(f"in cell {cell} of the plan before")
                     yield rows_of_parts([failed(error)])
-
-    return run
-
-
-def _static_packer(plan: Plan, table: Table, place: int, task: Task) -> Step:
-    """A step over the rows of a static table."""
-    folder, batch_id = task.folder, task.batch_id
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        context = TaskContext.get()
-        assert context is not None, "executors have one"
-        outbox = Outbox(plan, f"9{place:04d}{context.partitionId():08d}")
-        for batch in batches:
-            rows = without_zones(pa.Table.from_batches([batch]))
-            found = whole_changes(table, rows)
-            try:
-                refuse_null(table, found)
-            except LivejoinError as error:
-                yield rows_of_parts([failed(error)])
-                return
-            outbox.send(table.name.lower(), found)
-        yield rows_of_parts(outbox.left(folder, batch_id))
 
     return run

@@ -15,6 +15,7 @@ from livejoin.distributed import Outcome, Plan, Task
 from livejoin.distributed.cell_process import advance_all
 from livejoin.distributed.moves import Known, known_of, who_is_asked
 from livejoin.distributed.parts import Part, by_cell, remove_files
+from livejoin.distributed.static_rows import takes_part
 from livejoin.spark.distributed.steps import stage_by_executors
 
 SMALL = 1 << 20
@@ -82,7 +83,9 @@ class StageRuns:
         """Parts through the stages; they get those that the cells send."""
         done = list[Outcome]()
         for stage in range(len(self._plan.staged.stages)):
-            came = {cell: list[Part]() for cell in range(self._plan.cells) if (stage, cell) not in self.outcomes}
+            every = takes_part(self._plan.staged.stages[stage], task.refreshed)
+            cells = range(self._plan.cells)
+            came = {cell: list[Part]() for cell in cells if every or (stage, cell) not in self.outcomes}
             came |= by_cell(parts, stage)
             if not came:
                 continue

@@ -14,6 +14,7 @@ from livejoin.distributed import Declared, Manifests
 from livejoin.distributed.begin import check_columns
 from livejoin.errors import PipelineError
 from livejoin.spark.distributed.batches import DistributedBatches
+from livejoin.spark.distributed.static_frames import digest_of
 from livejoin.spark.micro_batch import BatchReport
 from livejoin.spark.offsets import arranged, check_begun, clear_unbegun
 from livejoin.spark.run_name import run_name
@@ -90,6 +91,8 @@ def open_cells(
     last = manifests.last
     declared = Declared(state / "livejoin", job, cells, options.limits, last, options.reshard)
     check_columns(declared, options.initial)
+    sources = {table.name.lower(): digest_of(table, static[table.name]) for table in declared.held_static}
+    declared.compare(sources, options.on_static_change)
     sink.open(sink_views(declared.bound), manifests.done, manifests.parts, run_name(state))
     if last is None:
         clear_unbegun(state / "spark")

@@ -42,7 +42,8 @@ SCHEMA = (
     "cell INT, stage INT, place INT, sender STRING, number INT, data BINARY, file STRING, begin BIGINT, size BIGINT, "
     "is_tick BOOLEAN"
 )
-_ARRIVED = -1  # the cell of a row that is no part
+SAID = -1
+"""The cell of a row that is no part, and says something to the driver."""
 _FAILED = -2
 
 Done = tuple[Outcome, list[Part]] | LivejoinError
@@ -77,16 +78,16 @@ def packed(frame: DataFrame, packing: Packing, task: Task) -> tuple[list[Part], 
     Returns:
         The parts, and what has come; or what has to be known first, and then nothing is left.
     """
-    parts, said = list[Part](), list[Arrived | Asked]()
+    parts, answers = list[Part](), list[Arrived | Asked]()
     for part in collected_parts(frame.mapInArrow(packer(packing, task), SCHEMA)):
-        if part.cell == _ARRIVED:
-            said.append(pickle.loads(part.data))
+        if part.cell == SAID:
+            answers.append(pickle.loads(part.data))
         else:
             parts.append(part)
-    seen = [one for one in said if isinstance(one, Arrived)]
-    if len(seen) < len(said):
+    seen = [one for one in answers if isinstance(one, Arrived)]
+    if len(seen) < len(answers):
         remove_files(task.folder, parts)
-        return together(one for one in said if isinstance(one, Asked))
+        return together(one for one in answers if isinstance(one, Asked))
     time = next((one.time for one in seen if one.time is not None), None)
     return parts, Arrived(sum(one.changes for one in seen), time)
 
@@ -131,9 +132,9 @@ def rows_of_parts(parts: Iterable[Part]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(dict(columns_of(parts)), schema=_FIELDS)
 
 
-def _said(what: object) -> Part:
+def said(what: object) -> Part:
     """A row that is no part, and says something to the driver."""
-    return Part(_ARRIVED, 0, 0, "", 0, pickle.dumps(what), "", 0, 0)
+    return Part(SAID, 0, 0, "", 0, pickle.dumps(what), "", 0, 0)
 
 
 def failed(error: LivejoinError) -> Part:
@@ -157,9 +158,9 @@ def packer(packing: Packing, task: Task) -> Callable[[Iterator[pa.RecordBatch]],
         try:
             arrived, asked = _sent_on(packing, task, outbox, batches)
             if asked is None:
-                yield rows_of_parts([*outbox.left(folder, batch_id), _said(arrived)])
+                yield rows_of_parts([*outbox.left(folder, batch_id), said(arrived)])
             else:
-                yield rows_of_parts([_said(asked)])
+                yield rows_of_parts([said(asked)])
         except LivejoinError as error:
             yield rows_of_parts([failed(error)])
 
@@ -248,10 +249,10 @@ def kept(frame: DataFrame, packing: Packing, task: Task) -> list[Kept] | Asked:
             answer: Kept | Asked = (
                 together(asked) if asked else keep(task, f"{context.partitionId():08d}", tables, changes, time)
             )
-            said = _said(answer)
+            row = said(answer)
         except LivejoinError as error:
-            said = failed(error)
-        yield rows_of_parts([said])
+            row = failed(error)
+        yield rows_of_parts([row])
 
     answers = [pickle.loads(part.data) for part in collected_parts(frame.mapInArrow(run, SCHEMA))]
     asked = [one for one in answers if isinstance(one, Asked)]

@@ -1,0 +1,42 @@
+"""Changes of append-only tables by which rows would leave, or take the place of others: no changes of these tables.
+
+An update counts as a whole: without the row that goes, the one that comes would stand beside it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from livejoin.schema import CHANGE_TYPE, Table
+
+_LEAVE = pa.array(["delete", "update_preimage", "update_postimage", "upsert", "truncate"], pa.string())
+
+
+def leaving(table: Table, changes: pa.Table) -> dict[int, str]:
+    """The changes of a stream that an append-only table does not take, by their places, each with the reason.
+
+    Args:
+        table: The table.
+        changes: Its changes, as they came.
+
+    Cost: O(changes), in Arrow.
+
+    >>> from livejoin.sql import parse_columns
+    >>> events = parse_columns("events", "id INT", append_only=True)
+    >>> list(leaving(events, pa.table({"id": [1, 1], "_change_type": ["insert", "delete"]})))
+    [1]
+    """
+    if not table.append_only or CHANGE_TYPE not in changes.column_names:
+        return {}
+    kinds = changes.column(CHANGE_TYPE).cast(pa.string())
+    rows = np.flatnonzero(pc.is_in(kinds, _LEAVE).to_numpy())
+    return dict(zip(rows.tolist(), map(_reason, kinds.take(pa.array(rows)).to_pylist()), strict=True))
+
+
+def _reason(kind: str) -> str:
+    return (
+        f"{CHANGE_TYPE} is {kind!r}, and the table is append_only: rows come to it and none of them leaves or changes. "
+        'Let such changes be left out, on_bad_rows = "skip" or "dead_letter", or declare the table without append_only'
+    )
