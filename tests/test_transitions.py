@@ -158,7 +158,7 @@ def test_rows_that_do_not_matter_are_no_change() -> None:
     life.database._check()
 
 
-@pytest.mark.parametrize("limit", [0, 3_000, 60_000])
+@pytest.mark.parametrize("limit", [0, 3_000])
 def test_what_is_forgotten_is_made_again(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(system, "MOST_BYTES", limit)
     for query in (ROSTER, QUERIES[5]):
@@ -169,8 +169,8 @@ def test_what_is_forgotten_is_made_again(limit: int, monkeypatch: pytest.MonkeyP
         flips(life, 2)
         life.database._check()
         for one in joins(life):
-            assert one.system.evictions or limit > 10_000
-            assert one.system.transitions < 40 or limit > 10_000
+            assert one.system.evictions > 1
+            assert one.system.transitions < 40
 
 
 def test_the_limit_holds() -> None:
