@@ -169,7 +169,7 @@ def test_what_is_forgotten_is_made_again(limit: int, monkeypatch: pytest.MonkeyP
         flips(life, 2)
         life.database._check()
         for one in joins(life):
-            assert one.system.evictions > 1
+            assert one.system.evictions
             assert one.system.transitions < 40
 
 
