@@ -86,6 +86,26 @@ def test_a_file_that_spark_cannot_read(spark: SparkSession, tmp_path: Path) -> N
 
 
 @pytest.mark.spark
+def test_rows_that_are_no_changes_and_cannot_be_read(spark: SparkSession, tmp_path: Path) -> None:
+    """The start says so in one line, of a static table and of a batch frame."""
+    (tmp_path / "S").mkdir()
+    (tmp_path / "S" / "1.json").write_text('{"id": 1}\n{"id": "x"}\n')
+    rows = spark.read.schema("id INT").option("mode", "FAILFAST").json(str(tmp_path / "S"))
+    views = {"v": "SELECT T.id FROM T JOIN S ON T.id = S.id"}
+    options: dict[str, Any] = {"path": tmp_path / "out", "on_bad_rows": "skip"}
+    for number, more in enumerate(({"static": ["S"]}, {})):
+        with pytest.raises(LivejoinError) as caught:
+            maintain(
+                spark, views, {"T": spark.range(1), "S": rows}, **options, **more, checkpoint=tmp_path / str(number)
+            )
+        (line,) = str(caught.value).splitlines()
+        what = "the static table 'S'" if more else "a batch frame"
+        assert line.startswith(f"the rows of {what} cannot be read: a row of file://")
+        assert "1.json is malformed: " in line
+        assert line.endswith("on_bad_rows is not for them. Repair that, and start again")
+
+
+@pytest.mark.spark
 def test_an_error_of_a_function(spark: SparkSession, tmp_path: Path) -> None:
     def sink(view: str, delta: DataFrame, batch_id: int) -> None:
         raise KeyError("of mine")

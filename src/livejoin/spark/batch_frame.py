@@ -14,12 +14,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from livejoin.errors import StorageError
-from livejoin.spark.failures import said
+from livejoin.spark.failures import OF_SPARK, said, unread
 from livejoin.spark.local_folder import hadoop_path, streamed
 
 logger = logging.getLogger("livejoin")
@@ -70,10 +69,17 @@ def are_carried(folder: Path) -> bool:
 
 
 def _written_by_executors(frame: DataFrame, folder: Path) -> int:
-    """Have the rows of a frame written; how many they were."""
+    """Have the rows of a frame written; how many they were.
+
+    Raises:
+        LivejoinError: Spark cannot read them, or not write them.
+    """
     counted = Observation()
     rows = frame.observe(counted, F.count(F.lit(1)).alias("rows"))
-    rows.write.mode("overwrite").parquet(hadoop_path(folder))
+    try:
+        rows.write.mode("overwrite").parquet(hadoop_path(folder))
+    except OF_SPARK as error:
+        raise unread("the rows of a batch frame", error) from error
     return int(counted.get["rows"])
 
 
@@ -101,7 +107,7 @@ def _collect(frame: DataFrame, folder: Path, written: int, there: int) -> None:
         from livejoin.spark.carried_rows import write_rows  # noqa: PLC0415
 
         write_rows(frame, folder)
-    except (PySparkException, pa.ArrowException, ImportError) as error:
+    except (*OF_SPARK, pa.ArrowException, ImportError) as error:
         reason = "that takes PySpark 4.2" if isinstance(error, ImportError) else said(str(error))
         msg = (
             f"Spark's executors wrote {written:,} rows of a batch frame to {folder.parent}, and {there:,} of them are "

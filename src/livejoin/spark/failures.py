@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException, StreamingQueryException
 
 from livejoin.errors import AbsentRowError, ChangeError, DuplicateKeyError, ExpressionError, LivejoinError
 
+OF_SPARK = (PySparkException, Py4JJavaError)
+"""What PySpark raises where Spark cannot do something."""
 _LONGEST = 900  # characters
 _CAUSE = "Caused by: "
 _OURS_SAID = re.compile(r"^livejoin\.errors\.\w+: (.+)$", re.MULTILINE)
@@ -20,6 +23,7 @@ _UNREADABLE = (
     "the column _corrupt_record STRING in its schema, which on_bad_rows goes by, and start again"
 )
 _NO_ROWS = "Spark hands out none of its rows, so that on_bad_rows has no part in it. Repair the file, and start again"
+_NO_CHANGES = "they are no changes, so that on_bad_rows is not for them. Repair that, and start again"
 _OTHERWISE = (
     "Here {option} of maintain, or of the pipeline file, is 'fail'; 'skip' leaves such changes out, 'dead_letter' "
     "keeps them elsewhere, and the same checkpoint goes on with either"
@@ -52,17 +56,34 @@ def failure_of(error: Exception) -> LivejoinError:
 
 def said(text: str) -> str:
     """What a text of Spark's says: our own message, a row that it cannot read, what caused it, or its first line."""
+    what, advice = _what_failed(text)
+    return f"{what}; {advice}" if advice else what
+
+
+def unread(what: str, error: Exception) -> LivejoinError:
+    """An error of Spark as it reads rows that are no changes, as one of livejoin.
+
+    Args:
+        what: The rows, as ``"the rows of the static table 'S'"``.
+        error: What Spark raised.
+    """
+    why, _ = _what_failed(str(error))
+    return LivejoinError(f"{what} cannot be read: {why}; {_NO_CHANGES}")
+
+
+def _what_failed(text: str) -> tuple[str, str]:
+    """What a text of Spark's says, and what to do about it, if that is known."""
     if ours := _OURS_SAID.findall(text):  # of a source, which speaks from a process of Spark's
-        return str(ours[-1])
+        return str(ours[-1]), ""
     first = next((line for line in text.splitlines() if line.strip()), "without a word")
     found, file = _causes(text), _FILE.search(text)
     causes = f"{' <- '.join(reversed(found)) or first:.{_LONGEST}}"
     if _MALFORMED in text:
-        return f"a row{f' of {file[1]}' if file is not None else ''} is malformed: {causes}; {_UNREADABLE}"
+        return f"a row{f' of {file[1]}' if file is not None else ''} is malformed: {causes}", _UNREADABLE
     if file is not None:
         why = next((cause for cause in reversed(found) if not _FILE.search(cause)), "it does not say why")
-        return f"the file {file[1]} cannot be read: {why:.{_LONGEST}}; {_NO_ROWS}"
-    return causes
+        return f"the file {file[1]} cannot be read: {why:.{_LONGEST}}", _NO_ROWS
+    return causes, ""
 
 
 def _causes(text: str) -> list[str]:

@@ -41,6 +41,7 @@ from livejoin.schema import (
     Table,
     is_variant,
 )
+from livejoin.spark.failures import OF_SPARK, unread
 from livejoin.spark.stream_part import StreamPart, quoted
 from livejoin.sql.tables.window_range import window_range
 
@@ -167,8 +168,16 @@ def table_of(name: str, frame: DataFrame, declared: Declared | None = None) -> T
 
 
 def rows_of(name: str, frame: DataFrame, columns: Sequence[str]) -> pa.Table:
-    """The rows of a static table, as `row_frame` has them."""
-    return without_zones(row_frame(name, frame, columns).toArrow())
+    """The rows of a static table, as `row_frame` has them.
+
+    Raises:
+        LivejoinError: Spark cannot read them.
+    """
+    rows = row_frame(name, frame, columns)
+    try:
+        return without_zones(rows.toArrow())
+    except OF_SPARK as error:
+        raise unread(f"the rows of the static table {name!r}", error) from error
 
 
 def row_frame(name: str, frame: DataFrame, columns: Sequence[str]) -> DataFrame:
