@@ -101,6 +101,9 @@ SAID = [
         "SELECT ^round(k, 1.5) AS x FROM T",
         "ROUND is not supported: the number of digits is a whole number, written as one",
     ),
+    ("SELECT ^DATETIME(k) AS x FROM T", "DATETIME is not supported: livejoin has no such function"),
+    ("SELECT ^timestamp_add(d, k) AS x FROM T", "TIMESTAMP_ADD is not supported: livejoin has no such function"),
+    ("SELECT ^year() AS x FROM T", "YEAR lacks an argument; it takes 1 argument, and 0 are given"),
     # Names
     ("SELECT ^o.x FROM T", "o is a column here and no table; it is STRUCT<x: INT>, of which no part is read"),
     ("SELECT k FROM T WHERE ^T.o.x = 1", "T.o is a column here and no table; it is STRUCT<x: INT>, of which no part"),

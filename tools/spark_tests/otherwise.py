@@ -113,6 +113,11 @@ def _shows_times_of_another_zone(tree: exp.Expr, recorded: Recorded, answer: Ans
     return theirs == Counter(tuple(_in_zone(row[place]) for place in places) for row in rows)
 
 
+def _is_made_of_another_zone(tree: exp.Expr, recorded: Recorded, answer: Answer) -> bool:
+    """Whether a time is taken as one of the session's zone: CONVERT_TIMEZONE without a zone that it is of."""
+    return any(node.args.get("source_tz") is None for node in tree.find_all(exp.ConvertTimezone))
+
+
 def _is_unknown_in(tree: exp.Expr, recorded: Recorded, answer: Answer) -> bool:
     """Whether ``x IN (SELECT ...)`` outside of WHERE is NULL where Spark says FALSE."""
     is_there = any(node.args.get("query") and not node.find_ancestor(exp.Where) for node in tree.find_all(exp.In))
@@ -141,5 +146,6 @@ _RULES: Sequence[_Rule] = (
     _Rule("an aggregate of which Spark leaves open which value, or which order, it gives", _has_open_aggregate),
     _Rule("instants are shown in the zone of the session", _is_of_another_zone),
     _Rule("what clocks show at an instant, in the zone of the session", _shows_times_of_another_zone),
+    _Rule("a time is taken as one of the session's zone", _is_made_of_another_zone),
     _Rule("IN of a sub-query is NULL where SQL says so; outside of WHERE Spark says FALSE", _is_unknown_in),
 )

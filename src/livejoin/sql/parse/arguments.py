@@ -19,6 +19,7 @@ Build = Callable[..., exp.Expr]
 
 _COUNTS = {
     **dict.fromkeys(("BOOLEAN", "DATE", "DOUBLE", "FLOAT", "INT", "STRING", "TIMESTAMP"), (1, 1)),
+    **dict.fromkeys(("DAY", "DAYOFMONTH", "DAYOFWEEK", "DAYOFYEAR", "MONTH", "TIME", "WEEKOFYEAR", "YEAR"), (1, 1)),
     **dict.fromkeys(("ARRAY_AGG", "COLLECT_LIST", "COLLECT_SET"), (1, 1)),
     **dict.fromkeys(("HEX", "INITCAP", "LOG10", "LOG2", "LOWER", "UPPER"), (1, 1)),
     **dict.fromkeys(("LTRIM", "RTRIM", "CEIL", "CEILING", "FLOOR"), (1, 2)),

@@ -17,6 +17,7 @@ from sqlglot.parsers.spark import SparkParser
 
 from livejoin.errors import SqlSyntaxError
 from livejoin.sql.parse.arguments import Build, WrongCount, with_arguments
+from livejoin.sql.parse.function_names import OTHERS, SPARKS
 from livejoin.sql.parse.gaps import refuse_gaps, refuse_open_parentheses
 from livejoin.sql.parse.keywords import names_from_keywords, reserved_name
 from livejoin.sql.parse.nesting import refuse_nested_queries, too_deep
@@ -50,6 +51,11 @@ _AS_WRITTEN = (
 _WITHIN_STATEMENTS = frozenset({TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.ALIAS})
 _BYTES = re.compile(r"""\b[xX](["'])([0-9a-fA-F]*)([^0-9a-fA-F"'])[^"']*\1""")
 _INTERVAL = re.compile(r"\s*[+-]?[0-9]*\.?[0-9]*\s*[a-z]+\s*", re.IGNORECASE)
+
+
+def _is_read(name: str) -> bool:
+    """Whether a function that sqlglot has is one of Spark's, or one that is told from these."""
+    return name.lower() in SPARKS | OTHERS
 
 
 def _with_unit(name: str, at: int) -> Build:
@@ -127,7 +133,7 @@ class SparkAnsi(Spark):
             TokenType.PLUS: lambda self: _with_plus(self._parse_unary()),
         }
         FUNCTIONS: ClassVar = {
-            **{name: with_arguments(name, build) for name, build in SparkParser.FUNCTIONS.items()},
+            **{name: with_arguments(name, build) for name, build in SparkParser.FUNCTIONS.items() if _is_read(name)},
             **{name: _of_one(name) for name in ("FIRST", "FIRST_VALUE", "LAST", "LAST_VALUE")},
             **{name: _as_written(name) for name in _AS_WRITTEN},
             "TRUNC": _with_unit("TRUNC", 1),
@@ -138,7 +144,7 @@ class SparkAnsi(Spark):
         FUNCTION_PARSERS: ClassVar = {
             name: parser
             for name, parser in SparkParser.FUNCTION_PARSERS.items()
-            if name not in ("CEIL", "FLOOR", "INITCAP")
+            if name not in ("CEIL", "FLOOR", "INITCAP") and _is_read(name)
         }
 
         NO_PAREN_FUNCTION_PARSERS: ClassVar = {

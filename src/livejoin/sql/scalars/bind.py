@@ -20,13 +20,13 @@ from livejoin.query.filters import filtering
 from livejoin.query.scalar import Call, Constant, Field, Function, Scalar
 from livejoin.schema import SqlType
 from livejoin.sql.parse.column_types import CAST_TYPES, TYPES, cast_type, declared_type
-from livejoin.sql.parse.parse import NAME, PLUS, UNIT
+from livejoin.sql.parse.parse import PLUS, UNIT
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.scalars import choices, intervals, literals, times
 from livejoin.sql.scalars.arithmetic import binary, negated, number
 from livejoin.sql.scalars.calls import called, undated
 from livejoin.sql.scalars.coercion import accepted
-from livejoin.sql.scalars.functions import NO_FUNCTION, SPELLINGS, converted, function_of, is_known
+from livejoin.sql.scalars.functions import NO_FUNCTION, converted, function_of, is_known
 from livejoin.sql.scalars.labels import labelled, name_of, text_of
 from livejoin.sql.scalars.operands import (
     BOOLEAN,
@@ -307,9 +307,7 @@ class _Binder:
                 return None
 
     def _call(self, node: exp.Expr) -> Operand:
-        found, name = called(node), str(node.meta.get(NAME, "")).lower()
-        if name and name not in SPELLINGS and not is_known(name) and not isinstance(node, exp.RegexpSplit):
-            raise Unsayable(name.upper(), NO_FUNCTION)  # sqlglot has names for functions that Spark calls otherwise
+        found = called(node)
         if found is None:
             if isinstance(node, exp.RegexpSplit):
                 raise Unsayable(name_of(node), "it is read by an index alone, as SPLIT(text, pattern)[0]")

@@ -38,10 +38,6 @@ from livejoin.sql.scalars.operands import (
     type_of,
 )
 
-SPELLINGS: Final = frozenset(
-    {"instr", "dateadd", "timestampadd", "timestampdiff", "extract", "case", "cast", "try_cast"}
-)
-"""Names of Spark's for what has another name in the tables here, or syntax of its own."""
 NO_FUNCTION: Final = "livejoin has no such function (docs/functions.md lists those that it has)"
 
 
