@@ -379,7 +379,7 @@ def test_nothing_is_kept_that_only_a_change_of_static_tables_needs() -> None:
     fixed._check()
 
 
-@pytest.mark.parametrize("seed", range(max(6, EXAMPLES // 3)))
+@pytest.mark.parametrize("seed", range(max(4, EXAMPLES // 5)))
 def test_random_snowflakes_with_static_dimensions(seed: int) -> None:
     """Foreign-key joins and join trees, with and without threads, refreshed in between, altered, saved and loaded."""
     generator = random.Random(f"snowflake {SEED} {seed}")
