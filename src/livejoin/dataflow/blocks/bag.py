@@ -103,16 +103,22 @@ class BagBlock:
         self._fullness.note(self.join.registered)
 
     def wake(self) -> None:
-        """Have again what a change is joined with, if it was given back; the rows stay as they are."""
+        """Have again what a change is joined with, if it was given back; the rows stay as they are.
+
+        May be cut off anywhere, and called again: what was loaded so far is not there then.
+        """
         if self._rests:
-            for matrix in self.source.all_rows(self.join):
-                self.join.maintain(matrix)
+            join = self._open()
+            for matrix in self.source.all_rows(join):
+                join.maintain(matrix)
+            self.join = join
             self._rests = False
 
     def _rest(self) -> None:
         """Give back what changes are joined with, of a bag over tables that rarely change."""
         if self.plan.derived.table.static:
-            self.join, self._rests = self._open(), True
+            self._rests = True  # first: a join that is let go is not to be changed
+            self.join = self._open()
 
     def scan(self, capacity: int) -> Batches:
         ids, weights = self.rows.live_rows()
