@@ -113,7 +113,7 @@ def test_a_refresh_that_fails_changes_nothing() -> None:
     view = database.create_view("v", "SELECT R.a, 6 / T.b AS c FROM R JOIN T ON R.a = T.a")
     with pytest.raises(ExpressionError):
         database.refresh("T", [(1, 1), (2, 0)])
-    with pytest.raises(ChangeError, match=r"row 2 of the given changes: .*key"):
+    with pytest.raises(ChangeError, match=r"row 2 of the given changes: .*key .*; give one row of each key$"):
         database.refresh("T", [(1, 1), (2, 2), (2, 3), (3, 3)])
     with pytest.raises(ChangeFormatError, match="some go"):
         database.refresh("T", [{"a": 1, "b": 1, "_change_type": "delete"}])
@@ -249,7 +249,10 @@ def test_a_limit_on_what_static_tables_are_joined_to() -> None:
 def test_a_limit_holds_for_what_static_tables_turn_out_to_be_joined_to(tmp_path: Path) -> None:
     """When a view is made, when another one reads its bag, and at a refresh, also behind a snapshot."""
     db = _triangle(even=False)
-    with pytest.raises(PreprocessingLimitError, match=r"view 'v': static bag .* more than 250 rows"):
+    with pytest.raises(
+        PreprocessingLimitError,
+        match=r"view 'v': static bag .* more than 250 rows, the preprocessing_limit of view 'v'",
+    ):
         db.create_view("v", OF_TRIANGLE, preprocessing_limit=250)
     assert not db.views
     db.create_view("v", OF_TRIANGLE, algorithm="view-tree")
@@ -325,6 +328,13 @@ def test_alter_table_and_refresh_table_in_sql() -> None:
         db.alter_table("S", append_only=True)
     with pytest.raises(SchemaError, match="no table 'Q'"):
         db.execute("ALTER TABLE Q SET STATIC")
+    with pytest.raises(SchemaError, match="'v' is a view"):
+        db.execute("ALTER TABLE v SET STATIC")
+    db.create_view("x", OF_TRIANGLE, algorithm="view-tree")
+    with pytest.raises(UnsupportedQueryError, match=r"view 'x' stands in the way: .*Drop it"):
+        for name in ("S", "T"):
+            db.alter_table(name, static=False)
+    db.drop_view("x")
     with pytest.raises(SchemaError, match="static is 'yes'"):
         db.alter_table("S", static="yes")  # type: ignore[arg-type]
 

@@ -179,6 +179,17 @@ class Contents:
         arrays = [self.codec.decode(line, column.type) for line, column in zip(words, columns, strict=True)]
         return pa.Table.from_arrays(arrays, schema=base.table.arrow)
 
+    def declared(self, name: str) -> Table:
+        """The declaration of a table.
+
+        Raises:
+            SchemaError: There is none of this name, or it is that of a view.
+        """
+        if name.lower() in self.views:
+            msg = f"{name!r} is a view, whose rows are those of its query; name a table"
+            raise SchemaError(msg)
+        return self.catalog[name]
+
     def refuse_taken(self, name: str) -> None:
         """Refuse a name that a table or a view has.
 

@@ -209,6 +209,7 @@ class Database:
         Raises:
             SchemaError: There is no such table, or it cannot promise that: a static table is not append-only too, one
                 with a window or ``sequence_by`` is neither.
+            UnsupportedQueryError: The algorithm that was asked for a view does not maintain it then.
             CapacityError: The new plans take more memory than they may; nothing has changed.
 
         Cost: O(base rows) for each plan that is another one then, which is loaded beside the one that is there.

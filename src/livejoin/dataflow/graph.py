@@ -196,9 +196,9 @@ class Graph:
                     with one.naming:
                         one.block.check_limit()
 
-    def _limit(self, bag: Node) -> int | None:
-        """The most rows that a static bag may have, if a view says so."""
-        return min((self._limits[view] for view in bag.views() if view in self._limits), default=None)
+    def _limit(self, bag: Node) -> tuple[int, str] | None:
+        """The most rows that a static bag may have, if a view says so, and that view."""
+        return min(((self._limits[view], view) for view in bag.views() if view in self._limits), default=None)
 
     def keep(self, shown: Iterable[tuple[str, Node, bool]]) -> None:
         """Be what the views make of it: every block that none of them needs goes. May be cut off and called again.

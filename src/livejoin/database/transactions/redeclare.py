@@ -18,6 +18,7 @@ from livejoin.database.contents import Contents
 from livejoin.database.transactions.compaction import Replacement
 from livejoin.database.view import View
 from livejoin.dataflow.graph import Choices
+from livejoin.errors import UnsupportedQueryError
 from livejoin.plan.query_plan import plan_query
 from livejoin.query.relational import Query
 from livejoin.schema import Table
@@ -29,9 +30,10 @@ def redeclare(contents: Contents, name: str, static: bool | None, append_only: b
 
     Raises:
         SchemaError: There is no such table, or it cannot promise that.
+        UnsupportedQueryError: The algorithm that was asked for a view does not maintain it then.
         CapacityError: The new plans take more than they may; nothing has changed.
     """
-    table = contents.catalog[name]
+    table = contents.declared(name)
     other = replace(
         table,
         static=table.static if static is None else static,
@@ -68,7 +70,11 @@ def _planned(contents: Contents, view: View, query: Query) -> dict[str, Any]:
     given = options.statistics.given_alone()
     options = replace(options, statistics=contents.known(query.joins, given, given.preprocessing_limit))
     statistics, algorithm = options.statistics, options.algorithm
-    plan = plan_query(query, statistics, options.deltas, algorithm, contents.workers.threads)
+    try:
+        plan = plan_query(query, statistics, options.deltas, algorithm, contents.workers.threads)
+    except UnsupportedQueryError as error:
+        msg = f"view {view.name!r} stands in the way: {error.message}. Drop it, and create it anew behind the change"
+        raise UnsupportedQueryError(msg, clause=error.clause) from error
     node = graph.add(plan, Choices(algorithm, options.adaptive, statistics, view.name))
     graph.show(node, view.name, options.deltas, statistics.preprocessing_limit)
     _ = node.block

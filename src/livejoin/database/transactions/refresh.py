@@ -14,7 +14,7 @@ from livejoin.changes import ChangeBatch, read_changes
 from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents
 from livejoin.database.transactions import transaction
-from livejoin.errors import ChangeError, ChangeFormatError
+from livejoin.errors import ChangeError, ChangeFormatError, DuplicateKeyError
 from livejoin.schema import CHANGE_TYPE
 from livejoin.words import Words
 
@@ -31,9 +31,9 @@ def refresh(contents: Contents, name: str, data: object) -> Commit:
         ChangeError: The table is not static.
         ChangeFormatError: The data says that rows go.
     """
-    table = contents.catalog[name]
+    table = contents.declared(name)
     if not table.static:
-        msg = "the table is not static: bring its changes by apply, or declare it static"
+        msg = f"the table is not static: bring its changes by apply, or say ALTER TABLE {table.name} SET STATIC first"
         raise ChangeError(msg, table.name)
     given = read_changes(table, data, False, "never")
     if (given.weights < 0).any():
@@ -46,9 +46,12 @@ def refresh(contents: Contents, name: str, data: object) -> Commit:
     try:
         return transaction.commit(contents, [changes.batch], "error")
     except ChangeError as error:
-        if 0 <= error.row < changes.come.shape[0]:  # of the rows that come, which stand first
-            raise type(error)(error.message, error.table, int(changes.come[error.row])) from None
-        raise
+        if not 0 <= error.row < changes.come.shape[0]:  # of the rows that come, which stand first
+            raise
+        message = error.message
+        if isinstance(error, DuplicateKeyError):
+            message = f"{message.partition(';')[0]}; give one row of each key"
+        raise type(error)(message, error.table, int(changes.come[error.row])) from None
 
 
 @dataclass(frozen=True, eq=False)

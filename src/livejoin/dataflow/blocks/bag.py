@@ -41,7 +41,8 @@ class BagBlock:
         inputs: The stored relations that it reads, in the order of the plan's inputs.
         codec: The database's codec.
         workers: The database's threads.
-        limit: Gives the most rows that it may have if its tables are static; None for no limit.
+        limit: Gives the most rows that it may have if its tables are static, and the view that says so; None for no
+            limit.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class BagBlock:
         inputs: Sequence[Relation],
         codec: Codec,
         workers: Workers,
-        limit: Callable[[], int | None],
+        limit: Callable[[], tuple[int, str] | None],
     ) -> None:
         self.plan = plan
         name = f"the join inside of {plan.derived.title}"
@@ -85,13 +86,15 @@ class BagBlock:
             PreprocessingLimitError: It is.
         """
         derived = self.plan.derived
-        if not derived.table.static or (limit := self._limit()) is None or self.rows.rows <= limit:
+        if not derived.table.static or (limit := self._limit()) is None or self.rows.rows <= limit[0]:
             return
         given = {one.table.name for one in self.plan.inputs}
         names = ", ".join(sorted({atom.table.name for atom in derived.query.atoms} - given))
+        most, view = limit
         msg = (
-            f"{derived.title} has more than {limit:,} rows, its preprocessing_limit; raise the limit, or declare one "
-            f"of the tables without static that it is made of ({names})"
+            f"{derived.title} has more than {most:,} rows, the preprocessing_limit of view {view!r}, which it is made "
+            f"for too; make that view anew with a larger limit, or declare one of the tables without static that the "
+            f"bag is made of ({names})"
         )
         raise PreprocessingLimitError(msg)
 
