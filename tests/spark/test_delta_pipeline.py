@@ -127,7 +127,7 @@ def test_a_row_of_another_feed_is_refused(spark: SparkSession, tmp_path: Path, r
     frame = read_changes(spark, load(tmp_path / "p.toml").sources["P"], tmp_path / "scratch")
     places: dict[str, Any] = {"path": tmp_path / "out", "checkpoint": tmp_path / "checkpoint"}
     query = maintain(spark, {"v": "SELECT * FROM P"}, {"P": frame}, **places, trigger={"availableNow": True})
-    with pytest.raises(StreamingQueryException, match=f"table 'P': .* one of insert, delete, .*; found {found}"):
+    with pytest.raises(StreamingQueryException, match=f"table 'P', row 0 .* one of insert, delete, .*; found {found}"):
         query.awaitTermination(60)
 
 

@@ -14,6 +14,7 @@ from benchmarks.figures import WrongAnswerError
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.skipif("LIVEJOIN_TORTURE" not in os.environ, reason="six pipelines are for make torture")
 def test_it_measures_batches_and_restarts(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benchmark, "BATCHES", 4)
     found = benchmark.figures(spark, (400,), (60,), lambda line: None)
