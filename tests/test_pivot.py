@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
-import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import livejoin
+from pairs_of_texts import Commit, Row, check_commits, rows_of
 from strategies import FUZZ
 
-Row = tuple[Any, ...]
 ROWS: list[Row] = [(1, "a", 10, 1.5), (1, "b", 20, 2.5), (2, "a", 5, None), (2, None, 7, 1.0), (1, "a", 30, 0.0)]
 COLUMNS = "k INT, a STRING, x INT, y DOUBLE"
 SPARKS: list[tuple[str, list[str], list[Row]]] = [
@@ -46,10 +44,6 @@ SPARKS: list[tuple[str, list[str], list[Row]]] = [
 ]
 
 
-def _rows(view: livejoin.View) -> Counter[Row]:
-    return Counter(tuple(row) for row in zip(*(column.to_pylist() for column in view.to_arrow().columns), strict=True))
-
-
 @pytest.mark.parametrize(("pivot", "names", "rows"), SPARKS)
 def test_names_and_rows_are_those_of_spark(pivot: str, names: list[str], rows: list[Row]) -> None:
     db = livejoin.Database()
@@ -57,7 +51,7 @@ def test_names_and_rows_are_those_of_spark(pivot: str, names: list[str], rows: l
     view = db.create_view("v", f"SELECT * FROM t PIVOT ({pivot})")
     db.apply("t", ROWS)
     assert view.to_arrow().schema.names == names
-    assert _rows(view) == Counter(rows)
+    assert rows_of(view) == Counter(rows)
 
 
 def test_without_an_alias_the_groups_are_columns_of_their_tables() -> None:
@@ -65,7 +59,7 @@ def test_without_an_alias_the_groups_are_columns_of_their_tables() -> None:
     db.create_table("t", COLUMNS)
     view = db.create_view("v", "SELECT t.k, t.y FROM t PIVOT (SUM(x) FOR a IN ('a'))")
     db.apply("t", ROWS[:2])
-    assert _rows(view) == Counter([(1, 1.5), (1, 2.5)])
+    assert rows_of(view) == Counter([(1, 1.5), (1, 2.5)])
     for name, pivot in (("t", "AS q"), ("pivot", "")):
         with pytest.raises(livejoin.UnknownNameError, match=f"no table or alias '{name}'"):
             db.create_view("w", f"SELECT {name}.k FROM t PIVOT (SUM(x) FOR a IN ('a')) {pivot}")
@@ -101,28 +95,12 @@ U = st.tuples(st.sampled_from((0.0, 1.0)), st.sampled_from((1, 2)))
 
 @FUZZ
 @given(st.lists(st.tuples(st.lists(T, max_size=4), st.lists(U, max_size=2), st.integers(0, 3)), max_size=4))
-def test_commits_leave_what_duckdb_computes(commits: list[tuple[list[Row], list[Row], int]]) -> None:
+def test_commits_leave_what_duckdb_computes(commits: list[Commit]) -> None:
     db = livejoin.Database()
     db.create_table("t", COLUMNS)
     db.create_table("u", "v DOUBLE, w INT")
-    views = [db.create_view(f"v{i}", sql) for i, (sql, _) in enumerate(PAIRS)]
-    there: list[Row] = []
-    of_u: list[Row] = []
-    for t, u, gone in commits:
-        leaves = there[:gone]
-        db.apply("t", [dict(zip("kaxy", row, strict=True)) | {"_change_type": "delete"} for row in leaves])
-        db.apply("t", t)
-        db.apply("u", u)
-        there, of_u = [*there[gone:], *t], [*of_u, *u]
-        with duckdb.connect() as connection:
-            connection.execute("CREATE TABLE t (k INT, a TEXT, x INT, y DOUBLE); CREATE TABLE u (v DOUBLE, w INT)")
-            for table, rows in (("t", there), ("u", of_u)):
-                if rows:
-                    marks = ", ".join("?" * len(rows[0]))
-                    connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
-            for view, (sql, own) in zip(views, PAIRS, strict=True):
-                assert _rows(view) == Counter(connection.execute(own).fetchall()), sql
-    db._check()
+    declared = ("CREATE TABLE t (k INT, a TEXT, x INT, y DOUBLE)", "CREATE TABLE u (v DOUBLE, w INT)")
+    check_commits(db, PAIRS, declared, commits)
 
 
 @pytest.mark.parametrize(

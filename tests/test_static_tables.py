@@ -246,6 +246,17 @@ def test_a_limit_on_what_static_tables_are_joined_to() -> None:
         db.explain(OF_TRIANGLE, preprocessing_limit=-1)
 
 
+def test_bags_of_one_name_in_two_joins_have_their_own_rows() -> None:
+    """The aliases are the same, the tables are not."""
+    db = _triangle(even=True)
+    db.create_table("U", "b INT, c INT", static=True)
+    db.apply("U", [(i, i) for i in range(3)])
+    view = db.create_view("v", f"{OF_TRIANGLE} UNION ALL {OF_TRIANGLE.replace('JOIN S ON', 'JOIN U S ON')}")
+    told = view.explain()
+    bags = [bag for one in (told, *told.others) if one.plan.static for bag in one.plan.static.bags]
+    assert [(bag.title, bag.rows) for bag in bags] == [("static bag {S, T}", 100), ("static bag {S, T}", 30)]
+
+
 def test_a_limit_holds_for_what_static_tables_turn_out_to_be_joined_to(tmp_path: Path) -> None:
     """When a view is made, when another one reads its bag, and at a refresh, also behind a snapshot."""
     db = _triangle(even=False)
@@ -328,6 +339,8 @@ def test_alter_table_and_refresh_table_in_sql() -> None:
         db.alter_table("S", append_only=True)
     with pytest.raises(SchemaError, match="no table 'Q'"):
         db.execute("ALTER TABLE Q SET STATIC")
+    with pytest.raises(SchemaError, match="nothing is to be altered"):
+        db.alter_table("S")
     with pytest.raises(SchemaError, match="'v' is a view"):
         db.execute("ALTER TABLE v SET STATIC")
     db.create_view("x", OF_TRIANGLE, algorithm="view-tree")

@@ -37,6 +37,6 @@ def leaving(table: Table, changes: pa.Table) -> dict[int, str]:
 
 def _reason(kind: str) -> str:
     return (
-        f"{CHANGE_TYPE} is {kind!r}, and the table is append_only: rows come to it and none of them leaves or changes. "
-        'Let such changes be left out, on_bad_rows = "skip" or "dead_letter", or declare the table without append_only'
+        f"{CHANGE_TYPE} is {kind!r}, and the table is append_only: rows come to it and none of them leaves or changes; "
+        "declare it without append_only if they may"
     )

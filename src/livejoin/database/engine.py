@@ -222,6 +222,9 @@ class Database:
         1
         """
         check_name(name, "table")
+        if static is None and append_only is None:
+            msg = "nothing is to be altered; say static=True or False, or append_only=True or False"
+            raise SchemaError(msg)
         for value, argument in ((static, "static"), (append_only, "append_only")):
             if value is not None:
                 check_switch(value, argument)

@@ -27,9 +27,9 @@ from livejoin.dataflow.of_view import of_view
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.repeated import repeated
 from livejoin.errors import ReadError
-from livejoin.families.outline import with_rows
 from livejoin.families.sizes import exactly
 from livejoin.plan import Explanation, Statistics, describe_query
+from livejoin.plan.explain.describe_query import RunningJoin
 from livejoin.plan.operators import Annotated, Bag, Operator, Scan, inputs_of
 from livejoin.query.keys import keys
 from livejoin.query.relational import Query
@@ -86,7 +86,7 @@ class View:
         self._node = node
         self._graph = graph
         self._guard = guard
-        self._tables = {name for one in graph.below(node) for name in one.reads}
+        self._tables = graph.tables_below(node)
         self._tally = tally
         self._before = (tally.versions, tally.of(self._tables))
         self._delta_rows = 0
@@ -335,10 +335,7 @@ class View:
         moved = [one.adaptive.told for one in self._below if one.adaptive is not None]
         moved += [one.spreading.told(one.cells > 1) for one in self._below if one.spreading is not None]
         moved += [LEFT_OUT for one in self._below if leaves_out(one)]
-        told = replace(told, reason=" ".join([told.reason, *dict.fromkeys(moved)]))
-        made = {one.plan.derived.title: one.stored().rows for one in self._below if isinstance(one.plan, Bag)}
-        others = tuple(replace(one, plan=with_rows(one.plan, made)) for one in told.others)
-        return replace(told, plan=with_rows(told.plan, made), others=others)
+        return replace(told, reason=" ".join([told.reason, *dict.fromkeys(moved)]))
 
     @alone
     def stats(self) -> dict[str, int | float]:
@@ -454,9 +451,17 @@ class View:
         self._delta_rows += delta.num_rows
 
 
-def _running(plan: Operator, node: Node) -> Iterator[tuple[Scan | Annotated, tuple[Statistics, bool]]]:
-    """For each join of a plan what the one that runs was chosen by: an equal one, which another view may have made."""
+def _running(plan: Operator, node: Node) -> Iterator[tuple[Scan | Annotated, RunningJoin]]:
+    """For each join of a plan the one that runs: an equal one, which another view may have made."""
     for below, inner in zip(inputs_of(plan), node.inputs, strict=True):
         yield from _running(below, inner)
     if isinstance(plan, (Scan, Annotated)) and isinstance(node.plan, (Scan, Annotated)):
-        yield plan, (node.statistics, node.plan.physical.live)
+        yield plan, RunningJoin(node.statistics, node.plan.physical.live, dict(_bag_rows(node)))
+
+
+def _bag_rows(node: Node) -> Iterator[tuple[str, int]]:
+    """The bags below a join by their titles, with their rows."""
+    for one in node.inputs:
+        if isinstance(one.plan, Bag):
+            yield one.plan.derived.title, one.stored().rows
+            yield from _bag_rows(one)

@@ -235,6 +235,10 @@ class Graph:
         collect(node)
         return [one for one in self.nodes if one in found]
 
+    def tables_below(self, node: Node) -> set[str]:
+        """The base tables that a node reads at any depth, by name in lower case."""
+        return {name for one in self.below(node) for name in one.reads}
+
     def reading(self, tables: Container[str]) -> list[Node]:
         """The nodes that read some of the base tables, given by name in lower case, and so know ids of their rows."""
         return [node for node in self.nodes if any(name in tables for name in node.reads)]

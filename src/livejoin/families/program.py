@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 from livejoin.families.join import WholeJoin
 from livejoin.families.layout.table_use import TableUse
@@ -31,6 +31,21 @@ class TableBytes:
     table: TableUse
     record: int
     indexes: float
+
+
+class Steady:
+    """What a program has that keeps the same whatever static tables do."""
+
+    tables: Sequence[TableUse]
+
+    @property
+    def load_order(self) -> Sequence[int]:
+        """As `Program.load_order`: that of the program."""
+        return range(len(self.tables))
+
+    def form(self, rests: bool, /) -> Self:
+        """As `Program.form`: there is one."""
+        return self
 
 
 class Program(Protocol):

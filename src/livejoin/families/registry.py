@@ -34,6 +34,10 @@ FAMILIES: tuple[Family, ...] = (
 )
 
 
+_AS_WRITTEN = {"inner": "a join", "exists": "EXISTS or IN", "not exists": "NOT EXISTS", "optional": "an outer join"}
+"""What hangs on a join by an edge of each kind, as people write it."""
+
+
 @dataclass(frozen=True)
 class Ranked:
     """A family with its candidates for a query; with at least one, where it is ranked."""
@@ -127,8 +131,8 @@ def _candidates(query: ConjunctiveQuery, known: Statistics, families: Iterable[F
 
 
 def _not_taken(query: ConjunctiveQuery, algorithm: str, obstacles: Sequence[str]) -> UnsupportedQueryError:
-    kinds = ", ".join(dict.fromkeys(f"{branch.kind!r}" for branch in query.branches))
-    reasons = [*obstacles, *([f"it has edges of the kind {kinds}"] if kinds else [])]
+    kinds = ", ".join(dict.fromkeys(_AS_WRITTEN[branch.kind] for branch in query.branches))
+    reasons = [*obstacles, *([f"it has {kinds}"] if kinds else [])]
     why = f": {'; '.join(reasons)}" if reasons else ""
     msg = f"algorithm={algorithm!r} does not maintain this join{why}; algorithm='auto' maintains every join"
     return UnsupportedQueryError(msg, clause="FROM")

@@ -78,5 +78,4 @@ def _planned(contents: Contents, view: View, query: Query) -> dict[str, Any]:
     node = graph.add(plan, Choices(algorithm, options.adaptive, statistics, view.name))
     graph.show(node, view.name, options.deltas, statistics.preprocessing_limit)
     _ = node.block
-    tables = {name for one in graph.below(node) for name in one.reads}
-    return {"_query": query, "_options": options, "_node": node, "_tables": tables}
+    return {"_query": query, "_options": options, "_node": node, "_tables": graph.tables_below(node)}

@@ -18,7 +18,7 @@ from livejoin.families.layout.annotation import annotation_starts, annotation_wi
 from livejoin.families.layout.plan_words import PlanWords
 from livejoin.families.layout.record_layout import factor_triples, lay_out_records
 from livejoin.families.layout.table_use import TableUse
-from livejoin.families.program import TableBytes
+from livejoin.families.program import Steady, TableBytes
 from livejoin.kernels.chain import layout as j
 from livejoin.kernels.join import batch_delta as b
 from livejoin.kernels.join import layout as q
@@ -32,7 +32,7 @@ _NARROW_ATOMS = 2  # rows that are merged over more atoms than this have multipl
 
 
 @dataclass(frozen=True, eq=False)
-class ChainPlan:
+class ChainPlan(Steady):
     """A query, the order of its joins and the words that the kernels read.
 
     Args:
@@ -60,10 +60,6 @@ class ChainPlan:
     atom_offsets: tuple[int, ...]
 
     @property
-    def load_order(self) -> range:
-        return range(len(self.tables))
-
-    @property
     def digest(self) -> str:
         """A fingerprint of the layout: states of plans with equal digests are interchangeable."""
         return hashlib.sha256(b"chain" + self.words.tobytes() + bytes([j.STATE_FORMAT])).hexdigest()[:16]
@@ -87,9 +83,6 @@ class ChainPlan:
     def components(self) -> np.ndarray:
         """First word of each component of an annotation."""
         return annotation_starts(self.query)
-
-    def form(self, rests: bool, /) -> ChainPlan:
-        return self
 
     def open(self, budget: Budget | None = None) -> ChainJoin:
         """An empty join."""

@@ -20,7 +20,7 @@ from livejoin.families.layout.plan_words import PlanWords, place_directories
 from livejoin.families.layout.record_layout import Records, factor_triples, lay_out_records
 from livejoin.families.layout.table_use import TableUse
 from livejoin.families.outline import atom_outlines
-from livejoin.families.program import TableBytes
+from livejoin.families.program import Steady, TableBytes
 from livejoin.kernels.dyn import layout as y
 from livejoin.kernels.join import batch_delta as b
 from livejoin.kernels.join import layout as q
@@ -34,7 +34,7 @@ _OWN = 3
 
 
 @dataclass(frozen=True, eq=False)
-class DynPlan:
+class DynPlan(Steady):
     """A query, DYN's tree for it and the words that the kernels read.
 
     Args:
@@ -60,10 +60,6 @@ class DynPlan:
     header_words: int
     directories: tuple[int, ...]
     node_offsets: tuple[int, ...]
-
-    @property
-    def load_order(self) -> range:
-        return range(len(self.tables))
 
     @property
     def digest(self) -> str:
@@ -97,9 +93,6 @@ class DynPlan:
     def components(self) -> np.ndarray:
         """First word of each component of an annotation."""
         return annotation_starts(self.query)
-
-    def form(self, rests: bool, /) -> DynPlan:
-        return self
 
     def open(self, budget: Budget | None = None) -> DynJoin:
         """An empty join."""

@@ -13,7 +13,7 @@ from livejoin.families.layout.annotation import annotation_starts, result_mode
 from livejoin.families.layout.plan_words import PlanWords
 from livejoin.families.layout.record_layout import Records, lay_out_records
 from livejoin.families.layout.table_use import TableUse
-from livejoin.families.program import TableBytes
+from livejoin.families.program import Steady, TableBytes
 from livejoin.families.transitions.cut import StaticHub
 from livejoin.families.transitions.join import TransitionJoin
 from livejoin.kernels.join import layout as q
@@ -29,7 +29,7 @@ _ATOM_WORDS = 2
 
 
 @dataclass(frozen=True, eq=False)
-class TransitionPlan:
+class TransitionPlan(Steady):
     """A query, and the words that the kernels read.
 
     Args:
@@ -68,10 +68,6 @@ class TransitionPlan:
         return ()
 
     @property
-    def load_order(self) -> range:
-        return range(len(self.tables))
-
-    @property
     def is_set(self) -> bool:
         """Whether results are distinct."""
         return self.query.free is not None
@@ -100,9 +96,6 @@ class TransitionPlan:
     def components(self) -> np.ndarray:
         """First word of each component of an annotation: there are none."""
         return annotation_starts(self.query)
-
-    def form(self, rests: bool, /) -> TransitionPlan:
-        return self
 
     def open(self, budget: Budget | None = None) -> TransitionJoin:
         """An empty join."""

@@ -7,6 +7,7 @@ what the states that instances are in and the transitions of the version at work
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -115,14 +116,11 @@ class TransitionSystem:
             going, coming = kernel.derive(
                 joined, known, self._atoms, self.stride, state, keys, count, self._goes, self._comes
             )
-        needed = {"units": int(known.counts[t.N_UNITS]) + max(0, going) + coming, "change_keys": 0}
-        needed["change_keys"] = int(known.counts[t.N_CHANGE_KEYS]) + (count if count > 1 else 0)
-        forgets = self._must_forget(needed)
+        more = {"units": max(0, going) + coming, "change_keys": count if count > 1 else 0}
+        forgets = self._must_forget(more)
         if forgets:
             self.forget()
-            needed["units"] = int(self.known.counts[t.N_UNITS]) + max(0, going) + coming
-            needed["change_keys"] = int(self.known.counts[t.N_CHANGE_KEYS]) + (count if count > 1 else 0)
-        self._make_room(needed)
+        self._make_room(more)
         lists = (self._goes, going, self._comes, coming)
         kernel.store(self.known, self.stride, state, keys, count, *lists)
         return forgets
@@ -201,32 +199,35 @@ class TransitionSystem:
         states = self.known.states[: number * self.stride].reshape(-1, self.stride)
         return np.flatnonzero(states[:, t.S_SIZE] != t.IS_FREE)
 
-    def _needs(self, needed: dict[str, int]) -> dict[str, int]:
-        """Which arrays must have how many places, of those that have not."""
+    def _needs(self, more: Mapping[str, int]) -> dict[str, int]:
+        """Which arrays must have how many places for one more transition, of those that have not.
+
+        Args:
+            more: The places that it takes of units and of keys of changes.
+        """
         known, counts = self.known, self.known.counts
         needed = {
-            **needed,
+            "units": int(counts[t.N_UNITS]) + more["units"],
+            "change_keys": int(counts[t.N_CHANGE_KEYS]) + more["change_keys"],
             "states": (int(counts[t.N_STATES]) + 2) * self.stride,
             "transitions": (int(counts[t.N_TRANSITIONS]) + 2) * t.TRANSITION,
             "changes": (int(counts[t.N_CHANGES]) + 1) * t.CHANGE,
         }
         return {name: places for name, places in needed.items() if places > getattr(known, name).shape[0]}
 
-    def _must_forget(self, needed: dict[str, int]) -> bool:
+    def _must_forget(self, more: Mapping[str, int]) -> bool:
         """Whether making room would pass the limit, and something can be forgotten."""
         known = self.known
         if not known.counts[t.N_TRANSITIONS]:
             return False
-        more = 0
-        for name, places in self._needs(needed).items():
+        size = 0
+        for name, places in self._needs(more).items():
             array = getattr(known, name)
-            more += max(2 * array.shape[0], places) * array.itemsize - array.nbytes
-        if not more:
-            return False
-        return self._stored + more > self.limit or not self._budget.has_room(more)
+            size += max(2 * array.shape[0], places) * array.itemsize - array.nbytes
+        return size > 0 and (self._stored + size > self.limit or not self._budget.has_room(size))
 
-    def _make_room(self, needed: dict[str, int]) -> None:
-        for name, places in self._needs(needed).items():
+    def _make_room(self, more: Mapping[str, int]) -> None:
+        for name, places in self._needs(more).items():
             self._grow(name, max(2 * getattr(self.known, name).shape[0], places))
         self._widen_slots()
 

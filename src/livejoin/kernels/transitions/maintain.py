@@ -224,6 +224,33 @@ def _find(m: Arena, known: Words, place: int, touched: Line, found: Line, keys: 
 
 
 @helper
+def _write_copies(
+    m: Arena,
+    p: Plan,
+    joined: Words,
+    instance: int,
+    unit: int,
+    times: int,
+    sign: int,
+    out: Output,
+    capacity: int,
+    runs: Segments,
+) -> bool:
+    """Write the copies of a result that wait, of so many; False if the output is full."""
+    while m[H_COPIES] < times:
+        room = capacity - m[H_OUT]
+        if room == 0 or not open_segment(m, runs, sign):
+            return False
+        number = min(room, times - m[H_COPIES])
+        shown, units = words(joined.shown), joined.shown.shape[1]
+        write_unit(m, p, instance, unit, number, shown, units, out, capacity, m[H_OUT])
+        m[H_OUT] += number
+        m[H_COPIES] += number
+    m[H_COPIES] = 0
+    return True
+
+
+@helper
 def _write_list(
     m: Arena,
     p: Plan,
@@ -245,10 +272,10 @@ def _write_list(
     shown = words(joined.shown)
     units = joined.shown.shape[1]
     while m[H_PLACE] < count:
-        room = capacity - m[H_OUT]
-        if room == 0 or not open_segment(m, runs, sign):
-            return False
         if plain:
+            room = capacity - m[H_OUT]
+            if room == 0 or not open_segment(m, runs, sign):
+                return False
             number = min(room, count - m[H_PLACE])
             write_units(m, p, instance, known.units, begin + m[H_PLACE], number, shown, units, out, capacity, m[H_OUT])
             m[H_PLACE] += number
@@ -259,13 +286,9 @@ def _write_list(
             if rough > TOO_MANY:
                 m[H_OVERFLOW] = -1
                 return False
-            number = min(room, times - m[H_COPIES])
-            write_unit(m, p, instance, unit, number, shown, units, out, capacity, m[H_OUT])
-            m[H_OUT] += number
-            m[H_COPIES] += number
-            if m[H_COPIES] == times:
-                m[H_COPIES] = 0
-                m[H_PLACE] += 1
+            if not _write_copies(m, p, joined, instance, unit, times, sign, out, capacity, runs):
+                return False
+            m[H_PLACE] += 1
     m[H_PLACE] = 0
     return True
 
@@ -311,8 +334,6 @@ def _write_more_or_less(
     at = place * FOUND
     instance = found[at + F_INSTANCE]
     state = m[instance + I_STATE]
-    shown = words(joined.shown)
-    units = joined.shown.shape[1]
     while m[H_LINK] != 0:
         cell = touched[(m[H_LINK] - 1) * TOUCHED + U_CELL]
         before = m[cell + C_BEFORE]
@@ -330,15 +351,8 @@ def _write_more_or_less(
                         m[H_OVERFLOW] = -1
                         return False
                     times = sign * (now - past)
-                    while m[H_COPIES] < times:
-                        room = capacity - m[H_OUT]
-                        if room == 0 or not open_segment(m, runs, sign):
-                            return False
-                        number = min(room, times - m[H_COPIES])
-                        write_unit(m, p, instance, row, number, shown, units, out, capacity, m[H_OUT])
-                        m[H_OUT] += number
-                        m[H_COPIES] += number
-                    m[H_COPIES] = 0
+                    if not _write_copies(m, p, joined, instance, row, times, sign, out, capacity, runs):
+                        return False
                 m[H_PLACE] += 1
             m[H_PLACE] = 0
         m[H_LINK] = touched[(m[H_LINK] - 1) * TOUCHED + U_NEXT]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TypeAlias, assert_never
 
 from livejoin.changes import ChangeBatch
+from livejoin.families.outline import with_rows
 from livejoin.families.registry import Ranked
 from livejoin.plan.explain.changed_results import changed_results
 from livejoin.plan.explain.describe import Planned, explained
@@ -47,8 +48,24 @@ from livejoin.search.guarantee import (
 )
 from livejoin.search.statistics import Statistics, observe
 
-Running: TypeAlias = Callable[[Operator], Mapping[Scan | Annotated, tuple[Statistics, bool]]]
-"""For the joins of a plan that run already: what the plans that run were chosen by, and whether these give deltas."""
+
+@dataclass(frozen=True)
+class RunningJoin:
+    """A join that runs already.
+
+    Args:
+        statistics: What its plan was chosen by.
+        live: Whether it gives deltas.
+        bag_rows: The rows of the bags that it reads, by their titles, which differ within a join.
+    """
+
+    statistics: Statistics
+    live: bool
+    bag_rows: Mapping[str, int] = field(default_factory=dict)
+
+
+Running: TypeAlias = Callable[[Operator], Mapping[Scan | Annotated, RunningJoin]]
+"""For the joins of a plan those that run already."""
 
 
 def describe_query(
@@ -69,7 +86,7 @@ def describe_query(
         log: A change log, one batch a table.
         algorithm: What maintains the joins.
         threads: Cells that each join is split into where it can be.
-        running: Of joins that run already, what their plans were chosen by, and whether they give deltas.
+        running: The joins that run already.
     """
     known = statistics
     for join in query.joins:
@@ -87,13 +104,15 @@ def describe_query(
             one = _over_inputs(_with_store(one, planned_leaf.query, kept), planned_leaf)
             told.append(_as_bounds(one) if planned_leaf in bounding else one)
             continue
-        by, gives = there.get(planned_leaf, (known, planned_leaf.physical.live))
+        runs = there.get(planned_leaf) or RunningJoin(known, planned_leaf.physical.live)
+        by, gives = runs.statistics, runs.live
         leaf, join = planned_leaf, planned_leaf.query
         ranked = plan.ranked[join]
         if (by, gives) != (known, leaf.physical.live):
             leaf, ranked = plan_join(leaf, by, gives, algorithm, threads), join_candidates(join, by, algorithm)
         planned = Planned(join, leaf.physical, ranked, leaf.asked, gives, algorithm, by)
         one = explained(planned, None if _relations_below(leaf) else log)
+        one = replace(one, plan=with_rows(one.plan, runs.bag_rows))
         one = replace(one, deltas=live, cells=cells_outline(leaf, one.tables, threads))
         one = _with_check(one, join, checked.get(planned_leaf, ""))
         one = _over_inputs(_with_store(one, join, kept), leaf)
