@@ -12,9 +12,9 @@ import pytest
 import livejoin
 from livejoin.checkpoint.batch import Arrival
 from livejoin.checkpoint.engine import open_engine
+from livejoin.checkpoint.incoming.settled import settled, to_settle
 from livejoin.checkpoint.job import job_of
 from livejoin.checkpoint.policy import Policy
-from livejoin.checkpoint.settled import settled, to_settle
 from livejoin.errors import ChangeFormatError, ExpressionError
 from livejoin.sql import parse_columns
 

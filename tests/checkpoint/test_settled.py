@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import livejoin
-from livejoin.checkpoint.moved import moved
-from livejoin.checkpoint.settled import settled, to_settle
+from livejoin.checkpoint.incoming.moved import moved
+from livejoin.checkpoint.incoming.settled import settled, to_settle
 from livejoin.database.base_rows import keys_of, rows_with
 from livejoin.distributed.move import as_now
 from livejoin.errors import StateError

@@ -13,9 +13,9 @@ import pytest
 
 import livejoin
 from driven_cells import LocalSteps, Memories
+from livejoin.checkpoint.incoming.settled import settled
 from livejoin.checkpoint.job import job_of
 from livejoin.checkpoint.policy import Policy
-from livejoin.checkpoint.settled import settled
 from livejoin.database.refusals import Refusal, refused_changes, without
 from livejoin.distributed import Declared, Manifests
 from livejoin.distributed.bad_rows import refuse_null

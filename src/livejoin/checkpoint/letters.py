@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 import pyarrow as pa
 
 from livejoin.checkpoint.batch import REASON, Arrival
+from livejoin.checkpoint.incoming.settled import settled
 from livejoin.checkpoint.job import Job
 from livejoin.checkpoint.policy import Policy
-from livejoin.checkpoint.settled import settled
 from livejoin.database import Database
 from livejoin.database.refusals import Refusal
 from livejoin.errors import ChangeError
@@ -58,7 +58,7 @@ def as_letters(changes: pa.Table, reasons: pa.Array) -> pa.Table:
 
 
 def told(refusal: Refusal, changes: pa.Table) -> ChangeError:
-    """The error of a change that `livejoin.checkpoint.settled` refused, with the change itself, as people look for it.
+    """The error of a change that was refused as it came, with the change itself, as people look for it.
 
     Args:
         refusal: The change.

@@ -26,9 +26,9 @@ import pyarrow as pa
 
 from livejoin.changes import read_changes
 from livejoin.checkpoint.batch import LoggedBatch, encoded
+from livejoin.checkpoint.incoming.malformed import of_changes_alone
+from livejoin.checkpoint.incoming.settled import to_settle, truncations
 from livejoin.checkpoint.letters import as_letters, told
-from livejoin.checkpoint.malformed import of_changes_alone
-from livejoin.checkpoint.settled import to_settle, truncations
 from livejoin.distributed.declaration import Plan
 from livejoin.distributed.files import batches_of, write_delta, write_file
 from livejoin.distributed.parts import Outbox, Part
@@ -186,7 +186,7 @@ def to_send(table: Table, changes: pa.Table) -> pa.Table:
     Raises:
         ChangeFormatError: Something is no change of the table.
         ChangeValueError: A row lacks a value, or has NULL where its table takes none.
-        StateError: As `livejoin.checkpoint.settled.to_settle`.
+        StateError: As `livejoin.checkpoint.incoming.settled.to_settle`.
 
     Cost: O(columns) where nothing is lacking.
     """

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from livejoin.checkpoint.settled import truncations
+from livejoin.checkpoint.incoming.settled import truncations
 from livejoin.plan.dispatch import Router, cells_of
 from livejoin.plan.stages import ByColumns, Cube, Everywhere, Exchange, Home
 from livejoin.schema import CHANGE_TYPE, WindowRange

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from livejoin.checkpoint.moved import moved
+from livejoin.checkpoint.incoming.moved import moved
 from livejoin.distributed.declaration import Plan
 from livejoin.distributed.files import delta_of
 from livejoin.distributed.task import Outcome, Task, home_of
@@ -40,7 +40,7 @@ def with_values(table: Table, changes: pa.Table, known: Known | None, folder: Pa
         folder: Where the files are.
 
     Raises:
-        StateError: A file is missing or damaged, or as `livejoin.checkpoint.moved`.
+        StateError: A file is missing or damaged, or as `livejoin.checkpoint.incoming.moved`.
         StorageError: The disk refuses.
     """
     rows = None

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from livejoin.checkpoint.batch import REASON
+from livejoin.checkpoint.incoming.settled import settled
 from livejoin.checkpoint.policy import Policy
-from livejoin.checkpoint.settled import settled
 from livejoin.database.refusals import Refusal, refused_changes, without
 from livejoin.distributed.cell import Cell
 from livejoin.errors import (

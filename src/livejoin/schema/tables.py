@@ -29,7 +29,7 @@ CHANGE_TYPE = "_change_type"
 COMMIT_VERSION = "_commit_version"
 SEQUENCE = "_seq"
 WITHOUT = "_without"
-"""The columns that a change of a stream has no value of, and why, as JSON; `livejoin.checkpoint.settled` reads it."""
+"""The columns that a change of a stream has no value of, and why, as JSON, for `livejoin.checkpoint.incoming`."""
 UNCHANGED, LOST, ABSENT, GONE, TEXT = "unchanged", "lost", "absent", "gone", "="
 """Why: it is as it was; so it is, and nobody has it; the column was not there yet; it is no more; behind the last one,
 a text that is no value."""

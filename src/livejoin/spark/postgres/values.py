@@ -18,7 +18,7 @@ _DATES = {"infinity": "9999-12-31", "-infinity": "0001-01-01"}
 _TIMES = {"infinity": "9999-12-31 23:59:59.999999", "-infinity": "0001-01-01 00:00:00"}
 
 Missing = dict[int, dict[str, str]]
-"""Why values are missing, by row and column, as `livejoin.checkpoint.settled` reads it."""
+"""Why values are missing, by row and column, as `livejoin.checkpoint.incoming.settled` reads it."""
 
 
 def rows_of(table: PublishedTable, columns: Sequence[pa.Array]) -> tuple[pa.StructArray, Missing]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from livejoin.checkpoint.lacking import AFTER, BEFORE, GOING, Flags
+from livejoin.checkpoint.incoming.lacking import AFTER, BEFORE, GOING, Flags
 from livejoin.database import Database
 from livejoin.database.base_rows import keys_of, rows_with
 from livejoin.schema import CHANGE_TYPE, Table

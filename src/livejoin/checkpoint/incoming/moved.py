@@ -3,7 +3,8 @@
 The row of before may be in another place than the one that comes: so the keys of such rows are asked for, and with what
 is found the changes say themselves what they bring.
 
-Law: what comes out, settled where the tables are, comes to what `livejoin.checkpoint.settled` makes of what came.
+Law: what comes out, settled where the tables are, comes to what `livejoin.checkpoint.incoming.settled` makes of
+what came.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from livejoin.checkpoint.filled import Places, RowsByKey, filled
-from livejoin.checkpoint.lacking import BEFORE, Flags, lacking
-from livejoin.checkpoint.settled import behind_truncation, comes_under_another_key, reasons_of, without
+from livejoin.checkpoint.incoming.filled import Places, RowsByKey, filled
+from livejoin.checkpoint.incoming.lacking import BEFORE, Flags, lacking
+from livejoin.checkpoint.incoming.settled import behind_truncation, comes_under_another_key, reasons_of, without
 from livejoin.schema import CHANGE_TYPE, LOST, WITHOUT, Table
 
 _DONE, _LOST = 1, 2
@@ -46,7 +47,7 @@ def moved(table: Table, changes: pa.Table, rows: pa.Table | None) -> Moved:
             was asked yet.
 
     Raises:
-        StateError: As `livejoin.checkpoint.settled.settled`.
+        StateError: As `livejoin.checkpoint.incoming.settled.settled`.
 
     Cost: little where there are no such rows; else linear in the changes.
     """

@@ -3,8 +3,8 @@
 A stream may bring ``truncate``, a deletion of all rows, and rows that lack values. The column `WITHOUT` says why, as
 JSON by column: ``unchanged``, it is the value of the row that the change replaces; ``absent``, the column was not there
 then, and nobody knows what the row has in it; ``gone``, the column is not there any more; or ``=`` and a text that is
-no value of the column's type. `livejoin.checkpoint.moved` adds ``lost``: unchanged, and nobody has it. Columns that are
-not kept do not matter.
+no value of the column's type. `livejoin.checkpoint.incoming.moved` adds ``lost``: unchanged, and nobody has it. Columns
+that are not kept do not matter.
 
 Law: applied one after the other, the changes that come out do what those that go in say.
 """
@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from livejoin.checkpoint.filled import Places, RowsOfDatabase, filled
-from livejoin.checkpoint.lacking import AFTER, Flags, Lacking, first_of, lacking, no_value, not_there
-from livejoin.checkpoint.malformed import TRUNCATE, malformed, of_changes_alone
+from livejoin.checkpoint.incoming.filled import Places, RowsOfDatabase, filled
+from livejoin.checkpoint.incoming.lacking import AFTER, Flags, Lacking, first_of, lacking, no_value, not_there
+from livejoin.checkpoint.incoming.malformed import TRUNCATE, malformed, of_changes_alone
 from livejoin.database import Database
 from livejoin.database.base_rows import all_rows
 from livejoin.database.refusals import Refusal
@@ -83,7 +83,7 @@ def to_settle(table: Table, changes: pa.Table) -> Settled:
     """Changes whose tables are elsewhere, each part of them where `settled` is called with it, but for those refused.
 
     They keep `WITHOUT` only where it says something. A row under another key that lacks a value is refused: the row
-    before may be in another place, and `livejoin.checkpoint.moved` has not found it.
+    before may be in another place, and `livejoin.checkpoint.incoming.moved` has not found it.
 
     Raises:
         StateError: As `settled`.

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from livejoin.changes.kinds import KINDS, no_kind, of_no_kind
-from livejoin.checkpoint.leaving import leaving
+from livejoin.checkpoint.incoming.leaving import leaving
 from livejoin.schema import CHANGE_TYPE, CORRUPT, REFUSED, WITHOUT, Table
 from livejoin.shown import shortened
 

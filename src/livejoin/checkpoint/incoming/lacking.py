@@ -1,6 +1,6 @@
 """What changes of a stream lack: values that stay as they were, and texts that are no values of their columns.
 
-`WITHOUT` says it, as JSON by column; see `livejoin.checkpoint.settled`.
+`WITHOUT` says it, as JSON by column; see `livejoin.checkpoint.incoming.settled`.
 """
 
 from __future__ import annotations
