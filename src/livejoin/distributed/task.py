@@ -70,8 +70,8 @@ class Task:
         recovery_seconds: How long a cell may take to apply the batches behind its snapshots again; None for no limit.
         is_trial: Whether it is only to be found out if the changes can be applied, without those that conflict.
         time: The time of the batch; None where it has none, or nobody knows it yet.
-        asks: For base tables the keys of rows that are asked for, as `livejoin.checkpoint.incoming.moved` asks; then the
-            cells do nothing else.
+        asks: For base tables the keys of rows that are asked for, as `livejoin.checkpoint.incoming.moved` asks; then
+            the cells do nothing else.
         refreshed: The static tables of which all rows come with the batch, by their names in lower case.
         parquet: For each view whose parts are to be written as Parquet, if they are large, the columns of its delta
             with the time.
