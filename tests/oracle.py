@@ -156,10 +156,14 @@ class Oracle:
     def apply_ignoring(self, changes: Iterable[Change]) -> int:
         """As `apply`, but deletions of absent rows and second rows of a key are skipped; returns how many.
 
-        Among rows that are new in the same commit, the first of a key stays.
+        Among rows that are new in the same commit, the one of a key that was given first stays.
         """
         self._changed()
         changes = list(changes)
+        given: dict[tuple[str, Row], int] = {}
+        for place, change in enumerate(changes):
+            if change.sign > 0:
+                given.setdefault((change.table, canonical_row(change.row)), place)
         ignored = 0
         before = {name: multiset(rows) for name, rows in self.rows.items()}
         for change in sorted(changes, key=lambda c: c.sign, reverse=True):
@@ -171,14 +175,14 @@ class Oracle:
             if not table.primary_key:
                 continue
             kept: list[Row] = []
-            for old in (True, False):
-                for row in self.rows[name]:
-                    if (canonical_row(row) in before[name]) != old:
-                        continue
-                    if canonical_row(table.key(row)) in {canonical_row(table.key(k)) for k in kept}:
-                        ignored += 1
-                    else:
-                        kept.append(row)
+            rows = self.rows[name]
+            old = [row for row in rows if canonical_row(row) in before[name]]
+            new = [row for row in rows if canonical_row(row) not in before[name]]
+            for row in old + sorted(new, key=lambda row: given[name, canonical_row(row)]):
+                if canonical_row(table.key(row)) in {canonical_row(table.key(k)) for k in kept}:
+                    ignored += 1
+                else:
+                    kept.append(row)
             self.rows[name] = kept
         return ignored
 

@@ -273,7 +273,7 @@ def test_a_replay_has_a_delta_for_each_change() -> None:
         ("SELECT T1.a FROM T1, T2 WHERE T1.a = T2.b", "no table is static"),
         ("SELECT x.a FROM T0 x, T0 y WHERE x.b = y.a", "every table is static"),
         ("SELECT DISTINCT T1.w FROM T0, T1, T2 WHERE T0.a = T1.a AND T0.b = T2.b", "T1.w"),
-        ("SELECT T0.a FROM T0 JOIN T1 ON T0.a = T1.a LEFT JOIN T2 ON T0.b = T2.b", "optional"),
+        ("SELECT T0.a FROM T0 JOIN T1 ON T0.a = T1.a LEFT JOIN T2 ON T0.b = T2.b", "an outer join"),
     ],
 )
 def test_refusals_say_which_part_and_what_would_work(sql: str, reason: str) -> None:
