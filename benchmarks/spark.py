@@ -185,13 +185,14 @@ def measure(spark: SparkSession, workload: Workload, folder: Path, place: Path, 
     Raises:
         WrongAnswerError: The output is not what DuckDB computes.
     """
-    from livejoin.spark import maintain  # noqa: PLC0415 - after --help
+    from livejoin.spark import RunOptions, maintain, stream  # noqa: PLC0415 - after --help
 
+    mode: dict[str, Any] = {} if cells is None else {"mode": "distributed", "cells": cells}
+    given = frames(spark, workload, folder).items()
+    tables = {name: stream(frame, key=workload.keys.get(name, ())) for name, frame in given}
     places: dict[str, Any] = {"path": place / "out", "checkpoint": place / "checkpoint"}
-    if cells is not None:
-        places |= {"mode": "distributed", "cells": cells}
-    views, streams = {"v": workload.sql}, frames(spark, workload, folder)
-    query = maintain(spark, views, streams, keys=workload.keys, trigger={"availableNow": True}, **places)
+    now = {"availableNow": True}
+    query = maintain(spark, {"v": workload.sql}, tables, **places, trigger=now, options=RunOptions(**mode))
     query.awaitTermination()
     log = [file.stat().st_size for file in sorted((place / "checkpoint" / "livejoin" / "log").glob("*.batch"))[1:]]
     written = statistics.mean(log) if log else 0.0

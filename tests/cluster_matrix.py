@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 import local_cluster
-from livejoin.spark import maintain
+from livejoin.spark import RunOptions, maintain, stream
 from local_cluster import SPECULATION, cells_below, executors_of, python_of
 from oracle import assert_same_rows, signed_multiset, without_zeros
 from scenario import Row
@@ -51,25 +51,21 @@ def feed(pipeline: Pipeline, folder: Path) -> None:
 
 def run(spark: SparkSession, pipeline: Pipeline, source: Path, folder: Path, **more: Any) -> Deltas:
     """What a pipeline writes."""
-    frames, ranges = {}, {}
+    tables = {}
     for name, one in pipeline.tables.items():
         reader = spark.readStream.schema(f"{one.columns}, _change_type STRING, _seq BIGINT")
-        frames[name] = reader.option("maxFilesPerTrigger", 1).parquet((source / name).as_uri())
-        if one.window_range is not None:
-            ranges[name] = one.window_range
-    tables = pipeline.tables.items()
+        frame = reader.option("maxFilesPerTrigger", 1).parquet((source / name).as_uri())
+        said: dict[str, Any] = {"window_rows": one.window_rows, "window_range": one.window_range}
+        said |= {"key": one.key.split(", ") if one.key else (), "sequence_by": one.sequence_by or None}
+        tables[name] = stream(frame, **said)
     query = maintain(
         spark,
         pipeline.views,
-        frames,
-        {name: one.window_rows for name, one in tables if one.window_rows is not None},
-        keys={name: one.key.split(", ") for name, one in tables if one.key},
-        sequence_by={name: one.sequence_by for name, one in tables if one.sequence_by},
-        window_range=ranges,
+        tables,
         path=folder / "out",
         checkpoint=folder / "checkpoint",
         trigger={"availableNow": True},
-        **more,
+        options=RunOptions(**more),
     )
     query.awaitTermination()
     return [

@@ -13,6 +13,7 @@ import pyarrow as pa
 from livejoin.checkpoint.batch import Arrival
 from livejoin.checkpoint.engine import Engine, open_engine
 from livejoin.checkpoint.job import Job, job_of
+from livejoin.schema import TableSettings
 from livejoin.sql import parse_columns
 
 TIME = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -21,7 +22,9 @@ Rows = Iterable[Sequence[Any]]
 
 def job(tables: Mapping[str, str], views: Mapping[str, str], keep_all: bool = False, **options: Any) -> Job:
     """A job of tables as they are written in CREATE TABLE, all of whose rows stay unless they have a key."""
-    declared = {name: parse_columns(name, columns, **options.get(name, {})) for name, columns in tables.items()}
+    declared = {
+        name: parse_columns(name, columns, TableSettings(**options.get(name, {}))) for name, columns in tables.items()
+    }
     stay = {name for name, columns in tables.items() if "KEY" not in columns and name not in options}
     return job_of(declared, views, stay, keep_all)
 

@@ -22,7 +22,7 @@ from livejoin.checkpoint.static_tables import check_on_static_change
 from livejoin.database.base_rows import all_rows
 from livejoin.database.refreshing import refreshing
 from livejoin.errors import ChangeFormatError, DuplicateKeyError, PipelineError, StateError
-from livejoin.schema import Table
+from livejoin.schema import Table, TableSettings
 from livejoin.sql import parse_columns
 from strategies import EXAMPLES
 
@@ -176,7 +176,7 @@ def test_columns_of_a_static_table_come(tmp_path: Path) -> None:
         )
 
     def asked(views: dict[str, str]) -> Job:
-        declared = {name: parse_columns(name, text, static=name == "N") for name, text in tables.items()}
+        declared = {name: parse_columns(name, text, TableSettings(static=name == "N")) for name, text in tables.items()}
         used = {name: table for name, table in declared.items() if any(name in sql for sql in views.values())}
         return job_of(used, views, {"G", "N"})
 
@@ -234,7 +234,7 @@ def test_values_of_all_types_are_the_same_in_any_form() -> None:
         "n BINARY, day DATE, at TIMESTAMP, l TIMESTAMP_NTZ, m INTERVAL YEAR TO MONTH, p INTERVAL DAY TO SECOND, "
         "a ARRAY<INT>, h MAP<STRING, INT>, r STRUCT<k: INT, e: ARRAY<STRING>>"
     )
-    table = parse_columns("T", columns, static=True)
+    table = parse_columns("T", columns, TableSettings(static=True))
     at = datetime(2026, 7, 1, 12, tzinfo=UTC)
     values = (True, 3, -5, 0.5, float("nan"), Decimal("7.5"), "ä", "ab", "abc", b"\0x", at.date())
     more = (at, at.replace(tzinfo=None), 14, timedelta(hours=30), [1, None], [("z", 1), ("a", None)])

@@ -76,7 +76,7 @@ EMPTY = (7, *[None] * 10)
 def bound(sql: str, **tables: str) -> tuple[ConjunctiveQuery, Catalog]:
     catalog = Catalog()
     for name, columns in tables.items():
-        catalog.add(parse_columns(name, columns, None))
+        catalog.add(parse_columns(name, columns))
     return bind(sql, catalog), catalog
 
 

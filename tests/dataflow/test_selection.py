@@ -16,7 +16,7 @@ from livejoin.state.codec import Codec
 pytestmark = pytest.mark.nojit
 
 CATALOG = Catalog()
-for table in (parse_columns("G", "src BIGINT, dst BIGINT, s STRING", None), parse_columns("H", "id BIGINT", None)):
+for table in (parse_columns("G", "src BIGINT, dst BIGINT, s STRING"), parse_columns("H", "id BIGINT")):
     CATALOG.add(table)
 
 

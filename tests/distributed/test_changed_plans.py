@@ -28,7 +28,7 @@ from livejoin.distributed import Declared, Manifests, load
 from livejoin.distributed.begin import check_columns
 from livejoin.distributed.driver import Committed, commit, read_delta
 from livejoin.errors import DuplicateKeyError, StateError
-from livejoin.schema import Table
+from livejoin.schema import Table, TableSettings
 from livejoin.sql import parse_columns
 from oracle import signed_multiset, without_zeros
 from scenario import Row
@@ -214,7 +214,9 @@ def _inserted(rows: pa.Table) -> pa.Table:
 
 def job(views: Mapping[str, str], tables: Mapping[str, tuple[str, dict[str, Any]]] = TABLES) -> Job:
     """A job of some tables."""
-    declared = {name: parse_columns(name, columns, **options) for name, (columns, options) in tables.items()}
+    declared = {
+        name: parse_columns(name, columns, TableSettings(**options)) for name, (columns, options) in tables.items()
+    }
     return job_of(declared, views, frozenset(), keep_all=True)
 
 

@@ -29,6 +29,7 @@ from livejoin.errors import ChangeFormatError, StateError
 from livejoin.plan.dispatch import choose, sampled
 from livejoin.plan.dispatch.choose import WHOLE
 from livejoin.plan.stages import outline, stages
+from livejoin.schema import TableSettings
 from livejoin.sql import parse_columns
 from oracle import signed_multiset, without_zeros
 from scenario import Row
@@ -36,12 +37,12 @@ from strategies import EXAMPLES
 
 TABLES = {
     "O": parse_columns("O", "id INT PRIMARY KEY, shop INT, product INT"),
-    "E": parse_columns("E", "shop INT, n INT", append_only=True),
-    "A": parse_columns("A", "id INT PRIMARY KEY, shop INT", append_only=True),
-    "P": parse_columns("P", "product INT PRIMARY KEY, region INT", static=True),
-    "S": parse_columns("S", "region INT, tag INT", static=True),
-    "L": parse_columns("L", "tag INT, person INT", static=True),
-    "Unread": parse_columns("Unread", "k INT PRIMARY KEY, v INT", static=True),
+    "E": parse_columns("E", "shop INT, n INT", TableSettings(append_only=True)),
+    "A": parse_columns("A", "id INT PRIMARY KEY, shop INT", TableSettings(append_only=True)),
+    "P": parse_columns("P", "product INT PRIMARY KEY, region INT", TableSettings(static=True)),
+    "S": parse_columns("S", "region INT, tag INT", TableSettings(static=True)),
+    "L": parse_columns("L", "tag INT, person INT", TableSettings(static=True)),
+    "Unread": parse_columns("Unread", "k INT PRIMARY KEY, v INT", TableSettings(static=True)),
 }
 VIEWS = {
     "sold": "SELECT O.id, O.shop, P.region FROM O JOIN P ON O.product = P.product",

@@ -23,7 +23,7 @@ from test_naive import random_tree
 pytestmark = pytest.mark.nojit
 
 CATALOG = Catalog()
-for table in (parse_columns("G", "src BIGINT, dst BIGINT, w BIGINT", None), parse_columns("H", "id BIGINT", None)):
+for table in (parse_columns("G", "src BIGINT, dst BIGINT, w BIGINT"), parse_columns("H", "id BIGINT")):
     CATALOG.add(table)
 
 HOP3 = "SELECT A.src, C.dst FROM G A JOIN G B ON A.dst = B.src JOIN G C ON B.dst = C.src"

@@ -13,9 +13,10 @@ from deltas import sum_of
 from pyspark.sql import DataFrame, SparkSession
 
 from livejoin.errors import ChangeFormatError, SchemaError
-from livejoin.spark import BatchReport, QueryFailedError, maintain
+from livejoin.spark import BatchReport, QueryFailedError
 from livejoin.spark.sources import FileSource, read_changes
 from livejoin.sql import parse_columns
+from maintaining import maintain
 
 pytestmark = pytest.mark.spark
 IN_CELLS: list[dict[str, Any]] = [{"mode": "distributed", "cells": 2}] if "LIVEJOIN_TORTURE" in os.environ else []
@@ -39,7 +40,7 @@ def files(spark: SparkSession, folder: Path, text: str, columns: str = COLUMNS, 
     """A stream of one file."""
     folder.mkdir()
     (folder / "1").write_text(text)
-    table = parse_columns("T", columns, None)
+    table = parse_columns("T", columns)
     named = [(column.name, str(column.type)) for column in table.columns]
     if more.get("feed") == "change-feed":
         named.append(("_change_type", "STRING"))
@@ -77,7 +78,7 @@ def test_lines_of_json(spark: SparkSession, tmp_path: Path, more: dict[str, Any]
     assert said[0].startswith("ChangeFormatError: table 'T'")
     assert 'what came is no row of the table: \'{"id": 3, ' in said[0]
     assert said[1].startswith("the change is ")
-    assert said[-1].startswith("Here on_bad_rows of maintain, or of the pipeline file, is 'fail'; 'skip' leaves such")
+    assert said[-1].startswith("Here on_bad_rows of RunOptions, or of the pipeline file, is 'fail'; 'skip' leaves such")
     assert len(said) == (4 if not more else len(said))
     assert isinstance(caught.value.__cause__, ChangeFormatError)
 
@@ -105,7 +106,7 @@ def test_envelopes(spark: SparkSession, tmp_path: Path, key: str) -> None:
     bad = [{"op": "t"}, {"op": "d", "after": row}, {"op": "c"}, {"after": row}, {"op": "u", "before": row}]
     lines = [*map(json.dumps, [*good, *bad]), '{"op": "c", "after": {"id": "x"}}']
     frame = files(spark, tmp_path / "in", "\n".join(lines), "id BIGINT, n INT" + key, feed="debezium")
-    more: dict[str, Any] = {"keys": {"T": "id"}} if key else {}
+    more: dict[str, Any] = {"of": {"T": {"key": "id"}}} if key else {}
     told, _ = run(tmp_path, spark, {"v": "SELECT id, n FROM T"}, frame, on_bad_rows="dead_letter", **more)
     assert sum_of(tmp_path / "out" / "v") == Counter({(2, 6): 1})
     texts = Counter(json.dumps(json.loads(row["_corrupt_record"])) for row, _ in told)
@@ -122,7 +123,7 @@ def test_envelopes(spark: SparkSession, tmp_path: Path, key: str) -> None:
 def test_rows_of_a_change_data_feed_and_places_in_the_order(spark: SparkSession, tmp_path: Path) -> None:
     rows = [(1, 1, "insert", 1), (2, 2, "upsert", 1), (3, 3, None, 2), (4, 4, "insert", None)]
     versions = spark.createDataFrame(rows, "id BIGINT, n INT, _change_type STRING, _commit_version BIGINT")
-    more: dict[str, Any] = {"changes": {"T": "cdf"}, "on_bad_rows": "dead_letter"}
+    more: dict[str, Any] = {"of": {"T": {"changes": "cdf"}}, "on_bad_rows": "dead_letter"}
     told, _ = run(tmp_path / "1", spark, {"v": "SELECT id, n FROM T"}, versions, **more)
     assert sorted(reason.partition("found ")[2] for _, reason in told) == ["insert, none", "none, 2", "upsert, 1"]
     ordered = spark.createDataFrame([(1, 1, None), (2, 2, 7)], "id BIGINT, n INT, _seq BIGINT")
@@ -148,7 +149,7 @@ def test_a_frame_of_the_user(spark: SparkSession, tmp_path: Path) -> None:
             spark,
             {"v": "SELECT T.id FROM T JOIN S ON T.id = S.id"},
             tables,
-            static=["S"],
+            of={"S": {"static": True}},
             path=tmp_path / "o",
             checkpoint=tmp_path / "s",
         )

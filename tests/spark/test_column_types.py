@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from livejoin.errors import SchemaError
-from livejoin.spark import maintain
+from maintaining import maintain
 
 pytestmark = pytest.mark.spark
 
@@ -93,7 +93,7 @@ def test_months_come_from_spark_and_are_refused_on_the_way_back(spark: SparkSess
             {"T": frame, "S": frame},
             sink=lambda view, delta, batch: found.extend(delta.select("k", "s", "a", "x").collect()),
             checkpoint=tmp_path / folder,
-            static=["S"],
+            of={"S": {"static": True}},
         )
         assert query.awaitTermination(60)
 

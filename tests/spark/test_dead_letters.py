@@ -14,7 +14,8 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from livejoin.errors import PipelineError, SchemaError
-from livejoin.spark import BatchReport, maintain
+from livejoin.spark import BatchReport
+from maintaining import maintain
 
 pytestmark = pytest.mark.spark
 
@@ -62,7 +63,7 @@ def test_in_cells_as_in_one_process(spark: SparkSession, tmp_path: Path) -> None
     with pytest.raises(
         StreamingQueryException, match=r"ChangeValueError: table 'T': .*NULL[^|]*none of it was applied"
     ):
-        run(spark, tmp_path / "2", [(None, "e", "upsert")], **cells, keys={"T": "k"})
+        run(spark, tmp_path / "2", [(None, "e", "upsert")], **cells, of={"T": {"key": "k"}})
 
 
 def test_what_cannot_be_asked(spark: SparkSession, tmp_path: Path) -> None:

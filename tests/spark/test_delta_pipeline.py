@@ -18,8 +18,8 @@ from livejoin.errors import DuplicateKeyError, PipelineError, SchemaError, State
 from livejoin.pipeline import load
 from livejoin.pipeline.check import check
 from livejoin.pipeline.run import run
-from livejoin.spark import maintain
 from livejoin.spark.sources import read_changes
+from maintaining import maintain
 
 FILE = """
 [tables.P]
@@ -140,13 +140,15 @@ def test_what_maintain_declares(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.sql(f"SELECT * FROM VALUES {rows} AS P(id, badge, memo, at, _change_type)")
     places: dict[str, Any] = {"path": tmp_path / "out", "checkpoint": tmp_path / "checkpoint"}
     options: dict[str, Any] = {
-        "keys": {"P": "id"},
-        "sequence_by": {"P": "at"},
-        "unique": {"P": ["badge", ["badge", "at"]]},
-        "tombstones": {"P": 1},
-        "retain": {"P": "used"},
+        "key": "id",
+        "sequence_by": "at",
+        "unique": ["badge", ["badge", "at"]],
+        "tombstones": 1,
+        "retain": "used",
     }
-    maintain(spark, {"v": "SELECT COUNT(*) AS n FROM P"}, {"P": frame}, **options, **places).awaitTermination(60)
+    maintain(spark, {"v": "SELECT COUNT(*) AS n FROM P"}, {"P": frame}, of={"P": options}, **places).awaitTermination(
+        60
+    )
     found = read_checkpoint(tmp_path / "checkpoint")
     declared = found.tables["P"]
     assert [column.name for column in declared.columns] == ["id", "badge", "at"]
@@ -154,11 +156,18 @@ def test_what_maintain_declares(spark: SparkSession, tmp_path: Path) -> None:
     assert found.stats()["tables"]["P"]["tombstones"] == 1
     with pytest.raises(StateError, match="table 'P': tombstones was 1 and is now 2"):
         maintain(
-            spark, {"v": "SELECT COUNT(*) AS n FROM P"}, {"P": frame}, **options | {"tombstones": {"P": 2}}, **places
+            spark, {"v": "SELECT COUNT(*) AS n FROM P"}, {"P": frame}, of={"P": options | {"tombstones": 2}}, **places
         )
-    for wrong in ({"tombstones": {"P": 5}}, {"unique": {"Q": ["id"]}}, {"unique": {"P": ["nothing"]}}):
+    for wrong in ({"tombstones": 5}, {"unique": ["nothing"]}):
         with pytest.raises(SchemaError):
-            maintain(spark, {"v": "SELECT id FROM P"}, {"P": frame}, **wrong, path=tmp_path / "o", checkpoint=tmp_path)
+            maintain(
+                spark,
+                {"v": "SELECT id FROM P"},
+                {"P": frame},
+                of={"P": wrong},
+                path=tmp_path / "o",
+                checkpoint=tmp_path,
+            )
 
 
 @pytest.mark.parametrize(

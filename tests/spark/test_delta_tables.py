@@ -20,11 +20,11 @@ import livejoin
 from livejoin.checkpoint.batch_delta import JoinedDelta
 from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.errors import SchemaError, StateError, StorageError
-from livejoin.spark import maintain
 from livejoin.spark.arrow_columns import sql_columns
 from livejoin.spark.delta import DeltaSink, read_delta
 from livejoin.spark.delta.source import _types, table_columns
 from livejoin.spark.sinks import SinkView
+from maintaining import maintain
 
 
 def held(place: Path) -> list[Any]:
@@ -133,11 +133,16 @@ def test_a_snapshot_then_the_versions(spark: SparkSession, tmp_path: Path) -> No
         checkpoint = tmp_path / f"ckpt-{type(sink).__name__}"
         if sink == "parquet":
             query = maintain(
-                spark, {"v": "SELECT * FROM P"}, {"P": frame}, changes={"P": "cdf"}, checkpoint=checkpoint, **more
+                spark,
+                {"v": "SELECT * FROM P"},
+                {"P": frame},
+                of={"P": {"changes": "cdf"}},
+                checkpoint=checkpoint,
+                **more,
             )
         else:
             views = {"v": "SELECT id, name FROM P WHERE id <> 7"}
-            keys: Any = {"changes": {"P": "cdf"}, "keys": {"P": "id"}}
+            keys: Any = {"of": {"P": {"changes": "cdf", "key": "id"}}}
             query = maintain(spark, views, {"P": frame}, **keys, sink=sink, checkpoint=checkpoint, **more)
         assert query.awaitTermination(60)
 

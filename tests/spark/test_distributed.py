@@ -20,12 +20,13 @@ from pyspark.sql import SparkSession
 
 from livejoin.distributed import deltas, parts
 from livejoin.errors import LivejoinError, PipelineError, SchemaError, StateError, StorageError
-from livejoin.spark import BatchReport, maintain, read_deltas
+from livejoin.spark import BatchReport, read_deltas
 from livejoin.spark.delta import DeltaSink
 from livejoin.spark.distributed import stage_runs
 from livejoin.spark.distributed.manifest_source import ManifestReader, newest_of, types_of_view
 from livejoin.spark.sinks import ParquetSink
 from livejoin.spark.written_deltas import WrittenDeltasReader
+from maintaining import maintain
 
 pytestmark = pytest.mark.spark
 
@@ -39,7 +40,13 @@ class Cluster:
         self.spark, self.root, self.cells = spark, root, cells
         self.source = Source(root)
 
-    def start(self, views: dict[str, str] = VIEWS, tables: dict[str, Any] | None = None, **more: Any) -> Any:
+    def start(
+        self,
+        views: dict[str, str] = VIEWS,
+        tables: dict[str, Any] | None = None,
+        static: tuple[str, ...] = (),
+        **more: Any,
+    ) -> Any:
         streams = {
             name: self.spark.readStream.schema(schema).option("maxFilesPerTrigger", 2).csv((self.root / name).as_uri())
             for name, schema in STREAMS.items()
@@ -48,10 +55,12 @@ class Cluster:
             self.spark,
             views,
             {**streams, **(tables or {})},
-            {"G": WINDOW},
+            of={
+                "G": {"window_rows": WINDOW},
+                "P": {"key": "id", "sequence_by": "at"},
+                **{name: {"static": True} for name in static},
+            },
             **{
-                "keys": {"P": "id"},
-                "sequence_by": {"P": "at"},
                 "path": self.root / "out",
                 "checkpoint": self.root / "checkpoint",
                 "trigger": {"availableNow": True},
@@ -117,7 +126,7 @@ def test_another_job_in_more_cells(spark: SparkSession, tmp_path: Path) -> None:
     """Views come, go and change, and a static table comes."""
     cluster = Cluster(spark, tmp_path)
     cluster.source.step()
-    options: dict[str, Any] = {"cells": 3, "static": ["N"], "keep_deltas": 9}
+    options: dict[str, Any] = {"cells": 3, "static": ("N",), "keep_deltas": 9}
     assert cluster.start(
         {"gone": VIEWS["lonely"], "total": "SELECT COUNT(*) AS n, SUM(dst) AS s FROM G"}, keep_deltas=9
     ).awaitTermination(120)

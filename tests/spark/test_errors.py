@@ -18,9 +18,10 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from livejoin.errors import AbsentRowError, ExpressionError, LivejoinError, PipelineError, SchemaError, StorageError
-from livejoin.spark import MaintainedQuery, QueryFailedError, maintain
+from livejoin.spark import MaintainedQuery, QueryFailedError
 from livejoin.spark.checkpoint_lock import lock_checkpoint
 from livejoin.spark.distributed.steps import check_shared
+from maintaining import maintain
 
 NOW = {"availableNow": True}
 COPY = {"v": "SELECT id FROM T"}
@@ -93,7 +94,7 @@ def test_rows_that_are_no_changes_and_cannot_be_read(spark: SparkSession, tmp_pa
     rows = spark.read.schema("id INT").option("mode", "FAILFAST").json(str(tmp_path / "S"))
     views = {"v": "SELECT T.id FROM T JOIN S ON T.id = S.id"}
     options: dict[str, Any] = {"path": tmp_path / "out", "on_bad_rows": "skip"}
-    for number, more in enumerate(({"static": ["S"]}, {})):
+    for number, more in enumerate(({"of": {"S": {"static": True}}}, {})):
         with pytest.raises(LivejoinError) as caught:
             maintain(
                 spark, views, {"T": spark.range(1), "S": rows}, **options, **more, checkpoint=tmp_path / str(number)

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from livejoin.errors import SchemaError
+from livejoin.schema import TableSettings
 from livejoin.spark.frames import Declared, pack, table_of, unpack
 
 pytestmark = pytest.mark.spark
@@ -25,7 +26,9 @@ def rows_of(table: pa.Table) -> Counter[tuple[object, ...]]:
 
 def test_every_supported_type_becomes_that_of_the_table(spark: SparkSession) -> None:
     table = table_of(
-        "T", spark.createDataFrame([], ALL_TYPES + ", _change_type STRING, _seq BIGINT"), Declared(window_rows=7)
+        "T",
+        spark.createDataFrame([], ALL_TYPES + ", _change_type STRING, _seq BIGINT"),
+        Declared(settings=TableSettings(window_rows=7)),
     )
     assert [str(column.type) for column in table.columns] == [
         *("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "DOUBLE", "DECIMAL(10, 2)", "DATE", "TIMESTAMP"),

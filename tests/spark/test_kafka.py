@@ -17,10 +17,10 @@ import livejoin
 from kafka_cluster import Cluster, all_of
 from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.errors import SchemaError, StateError, StorageError
-from livejoin.spark import maintain
 from livejoin.spark.kafka import KafkaSink, read_kafka
 from livejoin.spark.kafka.source import KafkaReader
 from livejoin.spark.sinks import SinkView
+from maintaining import maintain
 
 
 def test_ranges_of_offsets_are_exact(cluster: Cluster) -> None:
@@ -90,7 +90,9 @@ def test_from_topics_to_topics(spark: SparkSession, cluster: Cluster, tmp_path: 
         }
         views = {"named": "SELECT o.id, p.name FROM orders o JOIN people p ON o.person = p.id"}
         more: Any = {"checkpoint": tmp_path / "checkpoint", "trigger": {"availableNow": True}, "sink": sink}
-        assert maintain(spark, views, tables, keys={"people": "id", "orders": "id"}, **more).awaitTermination(60)
+        assert maintain(
+            spark, views, tables, of={"people": {"key": "id"}, "orders": {"key": "id"}}, **more
+        ).awaitTermination(60)
 
     def held() -> Counter[Any]:
         """What the messages that came last say."""
@@ -118,7 +120,12 @@ def test_from_topics_to_topics(spark: SparkSession, cluster: Cluster, tmp_path: 
     more: Any = {"checkpoint": tmp_path / "other", "path": tmp_path / "out", "trigger": {"availableNow": True}}
     views = {"names": "SELECT name, COUNT(*) AS n FROM people GROUP BY name"}
     query = maintain(
-        spark, views, {"people": limited}, keys={"people": "id"}, **more, on_batch=lambda b: batches.append(b.changes)
+        spark,
+        views,
+        {"people": limited},
+        of={"people": {"key": "id"}},
+        **more,
+        on_batch=lambda b: batches.append(b.changes),
     )
     assert query.awaitTermination(60)
     assert [count for count in batches if count] == [4, 4, 4, 4]
@@ -140,7 +147,7 @@ def test_messages_that_are_none(spark: SparkSession, cluster: Cluster, tmp_path:
     frame = read_kafka(spark, cluster.servers, topic, "id BIGINT, name STRING", messages, keys)
     more: Any = {"checkpoint": tmp_path / "state", "path": tmp_path / "out", "trigger": {"availableNow": True}}
     letters: Any = {"on_bad_rows": "dead_letter", "dead_letters": lambda row, *rest: told.append((row, rest[-1]))}
-    by_key: Any = {"keys": {"T": keys}} if keys else {}
+    by_key: Any = {"of": {"T": {"key": keys}}} if keys else {}
     query = maintain(spark, {"v": "SELECT id, name FROM T"}, {"T": frame}, **by_key, **more, **letters)
     assert query.awaitTermination(60)
     assert sum_of(tmp_path / "out" / "v") == Counter({(1, "a"): 1})

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from livejoin.errors import MemoryLimitError, SchemaError, StorageError
-from livejoin.spark import maintain
+from maintaining import maintain
 
 pytestmark = pytest.mark.spark
 

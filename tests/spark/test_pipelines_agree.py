@@ -10,7 +10,7 @@ from changing_tables import EDGE, PERSON, VIEWS, WINDOW, Source, expected
 from deltas import sum_of
 from pyspark.sql import SparkSession
 
-from livejoin.spark import maintain
+from maintaining import maintain
 
 pytestmark = pytest.mark.spark
 
@@ -20,6 +20,9 @@ OTHER = {
     "known": "SELECT P.id, N.name FROM P FULL JOIN N ON P.id = N.k",
     "distinct_ends": "SELECT DISTINCT dst FROM G EXCEPT SELECT id FROM P",
 }
+
+
+SAID: dict[str, Any] = {"G": {"window_rows": WINDOW}, "P": {"key": "id", "sequence_by": "at"}}
 
 
 def test_views_of_all_kinds_over_changing_jobs(spark: SparkSession, tmp_path: Path) -> None:
@@ -34,9 +37,7 @@ def test_views_of_all_kinds_over_changing_jobs(spark: SparkSession, tmp_path: Pa
             spark,
             views,
             {table: stream(table, schema) for table, schema in tables.items()},
-            {"G": WINDOW},
-            keys={"P": "id"},
-            sequence_by={"P": "at"},
+            of={name: said for name, said in SAID.items() if name in tables},
             path=tmp_path / "out",
             checkpoint=tmp_path / "checkpoint",
             trigger={"availableNow": True},

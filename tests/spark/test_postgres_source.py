@@ -17,9 +17,9 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from livejoin.errors import SchemaError, StateError
-from livejoin.spark import maintain
 from livejoin.spark.postgres import PostgresSink, read_postgres
 from livejoin.spark.postgres.slot import number, text
+from maintaining import maintain
 from postgres_server import PostgresServer
 
 pytestmark = pytest.mark.spark

@@ -12,9 +12,10 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from livejoin.pipeline.check import table_now
-from livejoin.spark import maintain
+from livejoin.schema import TableSettings
 from livejoin.spark.sources import FileSource, arrange, read_changes
 from livejoin.sql import parse_columns
+from maintaining import maintain
 
 ROW = "id BIGINT, name STRING"
 ROW_COLUMNS = (("id", "BIGINT"), ("name", "STRING"))
@@ -22,7 +23,7 @@ ROW_COLUMNS = (("id", "BIGINT"), ("name", "STRING"))
 
 def source(path: Path, **more: Any) -> FileSource:
     values: dict[str, Any] = {"columns": ROW_COLUMNS, "format": "csv", "options": {}}
-    return FileSource(table=parse_columns("T", ROW, None), path=path, **(values | more))
+    return FileSource(table=parse_columns("T", ROW), path=path, **(values | more))
 
 
 def same_time(folder: Path, names: list[str]) -> None:
@@ -103,10 +104,12 @@ def test_duckdb_reads_what_a_table_holds(tmp_path: Path) -> None:
     (tmp_path / "1.csv").write_text("3,x\n1,a\n")
     (tmp_path / "2.csv").write_text("2,b\n")
     ordered = (("_seq", "BIGINT"), ("name", "STRING"))
-    table = parse_columns("T", "name STRING", 2)
+    table = parse_columns("T", "name STRING", TableSettings(window_rows=2))
     window = FileSource(table, ordered, "csv", tmp_path, {}, by_name=True)
     assert in_duckdb(window) == Counter({("b",): 1, ("x",): 1})
-    no_sequence = FileSource(parse_columns("T", ROW, 2), ROW_COLUMNS, "csv", tmp_path, {}, by_name=True)
+    no_sequence = FileSource(
+        parse_columns("T", ROW, TableSettings(window_rows=2)), ROW_COLUMNS, "csv", tmp_path, {}, by_name=True
+    )
     assert in_duckdb(no_sequence) == Counter({(1, "a"): 1, (2, "b"): 1})
 
 
@@ -136,12 +139,12 @@ def test_debezium_envelopes_by_key(spark: SparkSession, tmp_path: Path) -> None:
     """Updates without the row before, deletions with the key alone, messages twice, an update of a key."""
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "1.json").write_text("\n".join(json.dumps(envelope) for envelope in BY_KEY))
-    table = parse_columns("T", f"{ROW}, PRIMARY KEY (id)", None)
+    table = parse_columns("T", f"{ROW}, PRIMARY KEY (id)")
     given = FileSource(table, (("_seq", "BIGINT"), *ROW_COLUMNS), "json", tmp_path / "in", {}, feed="debezium")
     frame = read_changes(spark, given, tmp_path / "scratch")
     places: dict[str, Any] = {"path": tmp_path / "out", "checkpoint": tmp_path / "checkpoint"}
     query = maintain(
-        spark, {"v": "SELECT * FROM T"}, {"T": frame}, keys={"T": "id"}, trigger={"availableNow": True}, **places
+        spark, {"v": "SELECT * FROM T"}, {"T": frame}, of={"T": {"key": "id"}}, trigger={"availableNow": True}, **places
     )
     assert query.awaitTermination(60)
     assert sum_of(tmp_path / "out" / "v") == Counter({(1, "A"): 1, (5, "e"): 1})
@@ -153,6 +156,6 @@ def test_duckdb_takes_the_last_change_of_each_key(tmp_path: Path) -> None:
     (tmp_path / "1.csv").write_text("1,5,upsert\n2,5,insert\n1,4,delete\n3,1,insert\n")
     (tmp_path / "2.csv").write_text("2,5,delete\n3,2,update_preimage\n3,2,update_postimage\n4,1,insert\n")
     for sequence, expected in ((None, {(3, 2), (4, 1)}), ("at", {(1, 5), (3, 2), (4, 1)})):
-        table = parse_columns("T", "id BIGINT PRIMARY KEY, at INT", sequence_by=sequence)
+        table = parse_columns("T", "id BIGINT PRIMARY KEY, at INT", TableSettings(sequence_by=sequence))
         given = FileSource(table, columns, "csv", tmp_path, {}, feed="change-feed", by_name=True)
         assert in_duckdb(given) == Counter(expected)

@@ -13,10 +13,12 @@ from deltas import sum_of
 from pyspark.sql import DataFrame, SparkSession
 
 from livejoin.errors import DuplicateKeyError, PipelineError, SchemaError, StateError
-from livejoin.spark import BatchReport, QueryFailedError, maintain
+from livejoin.schema import TableSettings
+from livejoin.spark import BatchReport, QueryFailedError
 from livejoin.spark.distributed.static_frames import StaticFrame
 from livejoin.spark.stream_part import StreamPart
 from livejoin.sql import parse_columns
+from maintaining import maintain
 
 pytestmark = pytest.mark.spark
 
@@ -53,15 +55,17 @@ class Shop:
             "T": self.spark.createDataFrame(self.tags, "name STRING, tag ARRAY<INT>"),
         }
 
-    def run(self, **more: Any) -> None:
+    def run(self, of_events: dict[str, Any] | None = None, **more: Any) -> None:
         query = maintain(
             self.spark,
             VIEWS,
             self.tables(),
             **{
-                "keys": {"P": "product", "E": "id"},
-                "static": ["P", "T"],
-                "append_only": ["E"],
+                "of": {
+                    "P": {"key": "product", "static": True},
+                    "T": {"static": True},
+                    "E": {"key": "id", "append_only": True, **(of_events or {})},
+                },
                 "path": self.root / "out",
                 "checkpoint": self.root / "checkpoint",
                 "trigger": {"availableNow": True},
@@ -111,7 +115,7 @@ def test_a_source_that_changes_between_starts(spark: SparkSession, tmp_path: Pat
 
 def test_keys_of_static_tables_in_cells(spark: SparkSession) -> None:
     """No cell sees all rows with a key; NULL in UNIQUE is no value, and CHAR is filled up."""
-    table = parse_columns("P", "id BIGINT PRIMARY KEY, c CHAR(3), n INT, UNIQUE (c, n)", static=True)
+    table = parse_columns("P", "id BIGINT PRIMARY KEY, c CHAR(3), n INT, UNIQUE (c, n)", TableSettings(static=True))
     schema = "id BIGINT, c STRING, n INT"
     rows = [(1, "a", 1), (2, "a", None), (3, "a", None), (4, "a", 2)]
     StaticFrame(table, spark.createDataFrame(rows, schema)).check_keys()
@@ -124,14 +128,13 @@ def test_what_cannot_stand_beside_append_only(spark: SparkSession, tmp_path: Pat
     shop = Shop(spark, tmp_path, {})
     shop.feed("1,1,insert")
     for more, says in (
-        ({"changes": {"E": "upsert"}}, "append_only and changes = 'upsert'"),
-        ({"apply_as_deletes": {"E": "id = 1"}}, "append_only and apply_as_deletes"),
-        ({"sequence_by": {"E": "product"}}, "append_only and sequence_by"),
-        ({"windows": {"E": 5}}, "append_only and a window"),
-        ({"append_only": ["P"]}, "append_only and static"),
-        ({"append_only": ["M"]}, "append_only= names the table 'M'"),
+        ({"changes": "upsert"}, "append_only and changes = 'upsert'"),
+        ({"apply_as_deletes": "id = 1"}, "append_only and apply_as_deletes"),
+        ({"sequence_by": "product"}, "append_only and sequence_by"),
+        ({"window_rows": 5}, "append_only and a window"),
+        ({"static": True}, "append_only and static"),
     ):
         with pytest.raises(SchemaError, match=says):
-            shop.run(**more)
+            shop.run(more)
     with pytest.raises(PipelineError, match="on_static_change='ignore' is unknown"):
         shop.run(on_static_change="ignore")

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from livejoin.checkpoint import read_checkpoint
 from livejoin.errors import SchemaError
-from livejoin.spark import maintain
+from maintaining import maintain
 
 pytestmark = pytest.mark.spark
 
@@ -51,9 +51,9 @@ def test_upserts_out_of_order_with_duplicates(
         (tmp_path / "in" / f"{place}.csv").write_text("".join(f"{k},{n},{kind}\n" for k, n, kind in rows))
     schema = "id BIGINT, number BIGINT, kind STRING"
     frame = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).csv((tmp_path / "in").as_uri())
-    given = {"keys": {"T": "id"}, "sequence_by": {"T": "number"}, "apply_as_deletes": {"T": "kind = 'DROP'"}}
+    given = {"key": "id", "sequence_by": "number", "apply_as_deletes": "kind = 'DROP'"}
     expected = Counter((key, number) for key, (number, kind) in newest.items() if kind != "DROP")
-    assert run("SELECT id, number FROM T", {"T": frame}, **given) == expected
+    assert run("SELECT id, number FROM T", {"T": frame}, of={"T": given}) == expected
 
 
 def test_envelopes_with_a_sequence_beside_the_rows(spark: SparkSession, run: Callable[..., Counter[Any]]) -> None:
@@ -69,8 +69,8 @@ def test_envelopes_with_a_sequence_beside_the_rows(spark: SparkSession, run: Cal
     schema = f"op STRING, before {row}, after {row}, source STRUCT<lsn: BIGINT>"
     frame = spark.createDataFrame([(json.dumps(each),) for each in rows], "value STRING")
     frame = frame.selectExpr(f"from_json(value, '{schema}') AS message").select("message.*")
-    more: Any = {"changes": {"P": "debezium"}, "keys": {"P": "id"}, "sequence_by": {"P": "source.lsn"}}
-    assert run("SELECT id, name, lsn FROM P", {"P": frame}, **more) == Counter([(1, "Eve", 12)])
+    more: Any = {"changes": "debezium", "key": "id", "sequence_by": "source.lsn"}
+    assert run("SELECT id, name, lsn FROM P", {"P": frame}, of={"P": more}) == Counter([(1, "Eve", 12)])
 
 
 def test_a_change_data_feed(spark: SparkSession, run: Callable[..., Counter[Any]]) -> None:
@@ -83,7 +83,7 @@ def test_a_change_data_feed(spark: SparkSession, run: Callable[..., Counter[Any]
     ]
     columns = "id INT, name STRING, _change_type STRING, _commit_version BIGINT, _commit_timestamp TIMESTAMP"
     frame = spark.createDataFrame(rows[::-1], columns)
-    assert run("SELECT * FROM F", {"F": frame}, changes={"F": "cdf"}) == Counter([(1, "b")])
+    assert run("SELECT * FROM F", {"F": frame}, of={"F": {"changes": "cdf"}}) == Counter([(1, "b")])
 
 
 def test_a_window_of_time_and_a_reference(
@@ -96,11 +96,10 @@ def test_a_window_of_time_and_a_reference(
     people = spark.createDataFrame([(0, "a"), (1, "b"), (2, "c")], "id INT, name STRING")
     sql = "SELECT p.name, COUNT(*) AS n FROM events e JOIN people p ON e.k = p.id GROUP BY p.name"
     more: Any = {
-        "keys": {"people": "id"},
-        "window_range": {"events": ("at", timedelta(minutes=30))},
-        "foreign_keys": {"events": {"k": "people"}},
+        "people": {"key": "id"},
+        "events": {"window_range": ("at", timedelta(minutes=30)), "foreign_keys": {"k": "people"}},
     }
-    assert run(sql, {"people": people, "events": events}, **more) == Counter([("a", 10), ("b", 10), ("c", 10)])
+    assert run(sql, {"people": people, "events": events}, of=more) == Counter([("a", 10), ("b", 10), ("c", 10)])
     kept = read_checkpoint(tmp_path / "ckpt").tables["events"]
     assert kept.window_range is not None
     assert kept.window_range.width == 30 * 60 * 10**6
@@ -110,16 +109,15 @@ def test_a_window_of_time_and_a_reference(
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"changes": {"X": "append"}}, "changes= names the table 'X'"),
-        ({"changes": {"T": "scd2"}}, "changes = 'scd2' is unknown; allowed are 'append', 'cdf', 'debezium', 'upsert'"),
-        ({"changes": {"T": "upsert"}}, "upserts go by a key, and it has none"),
-        ({"apply_as_deletes": {"T": "a > 1"}}, "upserts go by a key, and it has none"),
-        ({"apply_as_deletes": {"T": "a > 1"}, "changes": {"T": "cdf"}}, "apply_as_deletes is for changes = 'upsert'"),
-        ({"apply_as_deletes": {"T": "z > 1"}, "keys": {"T": "a"}}, r"apply_as_deletes = 'z > 1' is no condition"),
-        ({"changes": {"T": "cdf"}}, "_change_type, _commit_version is missing among a, b"),
-        ({"changes": {"T": "debezium"}}, "op, before, after is missing among a, b"),
-        ({"window_range": {"T": ("z", 5)}}, "window_range names the column 'z'"),
-        ({"foreign_keys": {"T": {"a": "U"}}}, "names a table that is not there"),
+        ({"changes": "scd2"}, "changes = 'scd2' is unknown; allowed are 'append', 'cdf', 'debezium', 'upsert'"),
+        ({"changes": "upsert"}, "upserts go by a key, and it has none"),
+        ({"apply_as_deletes": "a > 1"}, "upserts go by a key, and it has none"),
+        ({"apply_as_deletes": "a > 1", "changes": "cdf"}, "apply_as_deletes is for changes = 'upsert'"),
+        ({"apply_as_deletes": "z > 1", "key": "a"}, r"apply_as_deletes = 'z > 1' is no condition"),
+        ({"changes": "cdf"}, "_change_type, _commit_version is missing among a, b"),
+        ({"changes": "debezium"}, "op, before, after is missing among a, b"),
+        ({"window_range": ("z", 5)}, "window_range names the column 'z'"),
+        ({"foreign_keys": {"a": "U"}}, "names a table that is not there"),
     ],
 )
 def test_what_does_not_fit_is_refused(
@@ -127,4 +125,4 @@ def test_what_does_not_fit_is_refused(
 ) -> None:
     frame = spark.createDataFrame([(1, date(2024, 1, 1))], "a INT, b DATE")
     with pytest.raises(SchemaError, match=message):
-        run("SELECT a FROM T", {"T": frame}, **more)
+        run("SELECT a FROM T", {"T": frame}, of={"T": more})

@@ -12,8 +12,8 @@ from deltas import sum_of
 from pyspark.sql import DataFrame, SparkSession
 
 from livejoin.errors import StateError
-from livejoin.spark import maintain
 from livejoin.spark import offsets as offsets_module
+from maintaining import maintain
 
 pytestmark = pytest.mark.spark
 

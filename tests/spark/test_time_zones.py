@@ -20,10 +20,11 @@ from livejoin.errors import LivejoinError, PipelineError, StateError, Unsupporte
 from livejoin.pipeline import check, load, run
 from livejoin.query.relational import Query
 from livejoin.schema import SqlType
-from livejoin.spark import maintain, read_deltas
+from livejoin.spark import read_deltas
 from livejoin.spark.time_zone import SETTING, is_utc
 from livejoin.sql import bind_query, parse_columns
 from livejoin.sql.zone_dependence import zone_dependence
+from maintaining import maintain
 
 NOW = {"availableNow": True}
 SCHEMA = (

@@ -12,7 +12,8 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from livejoin.errors import StorageError
-from livejoin.spark import maintain, read_deltas
+from livejoin.spark import read_deltas
+from maintaining import maintain
 
 GROUPS = "SELECT name, COUNT(*) AS n, MIN(k) AS k FROM T GROUP BY name"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from livejoin.errors import SchemaError, SqlError, SqlSyntaxError, SqlTypeError, UnknownNameError, UnsupportedQueryError
-from livejoin.schema import Column, ForeignKey, SqlType, Table, WindowRange
+from livejoin.schema import Column, ForeignKey, SqlType, Table, TableSettings, WindowRange
 from livejoin.sql import (
     AlterTable,
     CreateTable,
@@ -75,8 +75,8 @@ def test_keys_and_nullability(columns: str, key: tuple[int, ...], nullable: list
 
 
 def test_a_table() -> None:
-    expected = Table("G", (Column("src", BIGINT), Column("a b", BIGINT)), (), 5)
-    assert parse_columns("G", "src BIGINT,\n  `a b` BIGINT -- x", window_rows=5) == expected
+    expected = Table("G", (Column("src", BIGINT), Column("a b", BIGINT)), settings=TableSettings(window_rows=5))
+    assert parse_columns("G", "src BIGINT,\n  `a b` BIGINT -- x", TableSettings(window_rows=5)) == expected
     assert parse_create_table("CREATE TABLE `my g` (src BIGINT)").name == "my g"
 
 
@@ -174,10 +174,10 @@ def test_a_range_that_does_not_parse(written: str) -> None:
 
 def test_a_static_table_has_no_window() -> None:
     with pytest.raises(SchemaError, match="static and has window_rows = 3"):
-        parse_columns("T", "a INT", window_rows=3, static=True)
+        parse_columns("T", "a INT", TableSettings(window_rows=3, static=True))
     with pytest.raises(SchemaError, match="static and has window_rows = 3"):
         parse_create_table("CREATE TABLE T (a INT) TBLPROPERTIES ('livejoin.static'=true, 'livejoin.window_rows'=3)")
-    assert parse_columns("T", "a INT", static=True).static
+    assert parse_columns("T", "a INT", TableSettings(static=True)).static
 
 
 # A ^ marks the position that the error must name; it is not part of the text.

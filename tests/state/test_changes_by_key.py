@@ -17,7 +17,7 @@ from livejoin.kernels.relation.staging import (
     INSERT,
     UPSERT,
 )
-from livejoin.schema import Column, SqlType, Table, WindowRange
+from livejoin.schema import Column, SqlType, Table, TableSettings
 from livejoin.state.table import BaseTable, Conflict
 from livejoin.words import NULL_CODE
 
@@ -96,8 +96,9 @@ class Model:
 
 def declare(key: tuple[int, ...], window: int | None, reach: int | None, unique: tuple[int, ...] = ()) -> Table:
     columns = tuple(Column(f"c{i}", SqlType.integer(64)) for i in range(WIDTH))
-    by_range = None if reach is None else WindowRange(WIDTH - 1, reach)
-    return Table("T", columns, key, window, window_range=by_range, unique=tuple((one,) for one in unique))
+    by_range = None if reach is None else (f"c{WIDTH - 1}", reach)
+    settings = TableSettings(window_rows=window, window_range=by_range)
+    return Table("T", columns, key, unique=tuple((one,) for one in unique), settings=settings)
 
 
 def content(base: BaseTable) -> Counter[Row]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from livejoin.kernels.relation.range_window import W_ENTRIES
-from livejoin.schema import Column, SqlType, Table, WindowRange
+from livejoin.schema import Column, SqlType, Table, TableSettings
 from livejoin.state.table import BaseTable, Conflict
 from livejoin.state.table_rows import rows_of, table_of
 
@@ -18,7 +18,7 @@ Row = tuple[int, ...]
 
 def declare(width: int, keyed: bool = False) -> BaseTable:
     columns = tuple(Column(name, SqlType.integer(64)) for name in "at")
-    return BaseTable(Table("T", columns, (0,) if keyed else (), window_range=WindowRange(1, width)))
+    return BaseTable(Table("T", columns, (0,) if keyed else (), settings=TableSettings(window_range=("t", width))))
 
 
 def content(base: BaseTable) -> Counter[Row]:

@@ -15,7 +15,7 @@ from livejoin.errors import CapacityError, StateError
 from livejoin.kernels.memory import layout
 from livejoin.kernels.relation.rows import R_HEAD, R_NEXT, R_TAIL
 from livejoin.kernels.relation.staging import AT_ONCE
-from livejoin.schema import Column, SqlType, Table
+from livejoin.schema import Column, SqlType, Table, TableSettings
 from livejoin.state import table as table_module
 from livejoin.state.table import BaseTable, Conflict, Staged
 from livejoin.state.table_rows import rows_of, table_of
@@ -83,7 +83,7 @@ def declare(
     columns: int, key: tuple[int, ...] = (), window: int | None = None, unique: tuple[tuple[int, ...], ...] = ()
 ) -> Table:
     named = tuple(Column(f"c{i}", SqlType.integer(64)) for i in range(columns))
-    return Table("T", named, key, window, unique=unique)
+    return Table("T", named, key, unique=unique, settings=TableSettings(window_rows=window))
 
 
 def random_unique(rng: random.Random, columns: int, key: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:

@@ -11,7 +11,7 @@ import pytest
 
 from livejoin.errors import StateError
 from livejoin.kernels.relation.staging import AT_ONCE, FORGET_BY_KEY, INSERT, UPSERT
-from livejoin.schema import Column, SqlType, Table
+from livejoin.schema import Column, SqlType, Table, TableSettings
 from livejoin.state.table import BaseTable, Conflict
 from livejoin.state.table_rows import rows_of, table_of
 from livejoin.state.tombstones import stage_in_sequence
@@ -70,7 +70,7 @@ class Model:
 
 def declare(bound: int) -> Table:
     columns = tuple(Column(f"c{i}", SqlType.integer(64)) for i in range(4))
-    return Table("T", columns, KEY, sequence_by=SEQUENCE, tombstones=bound)
+    return Table("T", columns, KEY, settings=TableSettings(sequence_by=f"c{SEQUENCE}", tombstones=bound))
 
 
 def tombstones(base: BaseTable) -> dict[Row, int]:

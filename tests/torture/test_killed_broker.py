@@ -14,9 +14,9 @@ import kafka_broker
 from kafka_broker import Broker
 from kafka_cluster import Cluster, all_of
 from livejoin.errors import StorageError
-from livejoin.spark import maintain
 from livejoin.spark.kafka import KafkaSink, read_kafka, sink, source
 from livejoin.spark.kafka.source import KafkaReader
+from maintaining import maintain
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_what_is_sent_is_that_of_a_run_without_faults(spark: SparkSession, broke
         }
         views = {"named": "SELECT P.name, COUNT(*) AS n FROM O JOIN P ON O.p = P.id GROUP BY P.name"}
         more: Any = {"checkpoint": tmp_path / "checkpoint", "trigger": {"availableNow": True}, "sink": to}
-        assert maintain(spark, views, tables, keys={"P": "id"}, **more).awaitTermination(60)
+        assert maintain(spark, views, tables, of={"P": {"key": "id"}}, **more).awaitTermination(60)
 
     orders: list[int] = []
 

@@ -195,14 +195,14 @@ _PROPERTIES = ("the key", "UNIQUE", "window_rows", "window_range", "sequence_by"
 def _properties(table: Table) -> tuple[object, ...]:
     """What the rows of a table depend on beside its columns, by names of columns."""
     names = [column.name for column in table.columns]
-    window = table.window_range
+    said = table.settings
     return (
         [names[column] for column in table.primary_key],
         sorted(sorted(names[column] for column in unique) for unique in table.unique),
-        table.window_rows,
-        None if window is None else (names[window.column], window.width),
-        None if table.sequence_by is None else names[table.sequence_by],
-        None if table.sequence_by is None else table.tombstones,
+        said.window_rows,
+        said.window_range,
+        said.sequence_by,
+        None if said.sequence_by is None else table.tombstones,
     )
 
 

@@ -147,7 +147,6 @@ def restricted(table: Table, columns: Sequence[int]) -> Table:
     def moved(positions: Iterable[int]) -> tuple[int, ...]:
         return tuple(place[position] for position in positions)
 
-    window = table.window_range
     return replace(
         table,
         columns=tuple(table.columns[column] for column in columns),
@@ -155,8 +154,6 @@ def restricted(table: Table, columns: Sequence[int]) -> Table:
         foreign_keys=tuple(
             replace(key, columns=moved(key.columns)) for key in table.foreign_keys if place.keys() >= set(key.columns)
         ),
-        window_range=None if window is None else replace(window, column=place[window.column]),
-        sequence_by=None if table.sequence_by is None else place[table.sequence_by],
         unique=tuple(map(moved, table.unique)),
-        retain="all",
+        settings=replace(table.settings, retain="all"),
     )

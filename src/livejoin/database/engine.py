@@ -45,7 +45,7 @@ from livejoin.plan.explain.describe_spread import with_cells
 from livejoin.plan.explain.graph import GraphExplanation
 from livejoin.plan.explain.not_null import with_not_null
 from livejoin.plan.query_plan import refuse_cells
-from livejoin.schema import Retain, Table
+from livejoin.schema import Retain, Table, TableSettings
 from livejoin.search.algorithm import Algorithm
 from livejoin.sql import (
     AlterTable,
@@ -241,7 +241,7 @@ class Database:
         static: bool = False,
         sequence_by: str | None = None,
         tombstones: int | None = None,
-        retain: Retain | None = None,
+        retain: Retain = "all",
         append_only: bool = False,
     ) -> None:
         """Declare a table.
@@ -279,10 +279,16 @@ class Database:
         """
         check_name(name, "table")
         check_text(columns, "columns", "src BIGINT, dst BIGINT")
-        table = parse_columns(
-            name, columns, window_rows, static, window_range, sequence_by, tombstones, retain, append_only
+        settings = TableSettings(
+            static=static,
+            append_only=append_only,
+            window_rows=window_rows,
+            window_range=window_range,
+            sequence_by=sequence_by,
+            tombstones=tombstones,
+            retain=retain,
         )
-        self._contents.add_table(table)
+        self._contents.add_table(parse_columns(name, columns, settings))
 
     @alone
     def create_view(

@@ -171,7 +171,7 @@ def bound_of(job: Job) -> Database:
 
 def _unpromised(job: Job) -> Job:
     """A job whose tables promise nothing."""
-    tables = {name: replace(table, static=False, append_only=False) for name, table in job.tables.items()}
+    tables = {name: table.having(static=False, append_only=False) for name, table in job.tables.items()}
     return replace(job, tables=tables)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,6 @@ from livejoin.spark.sinks import Sink
 from livejoin.spark.sources import FileSource
 from livejoin.spark.time_zone import SETTING, is_utc
 from livejoin.sql import bind_view, names_read, parse_columns
-from livejoin.sql.tables.window_range import parse_range
 
 _KEY = re.compile(r"(CONSTRAINT\s+\S+\s+)?(PRIMARY\s+KEY\b|FOREIGN\s+KEY\b|UNIQUE\s*\()", re.IGNORECASE)
 _CARRIED = {CHANGE_TYPE: "STRING", SEQUENCE: "BIGINT"}
@@ -195,24 +194,10 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
 
 
 def _run_options(run: RunSettings, folder: Path) -> RunOptions:
-    return RunOptions(
-        memory_limit=run.memory_limit,
-        spill=None if run.spill is None else folder / local_path(run.spill, "spill"),
-        spill_over=run.spill_over,
-        allow_product=run.allow_product,
-        keep=run.keep,
-        initial=run.initial,
-        recovery_seconds=run.recovery_seconds,
-        on_conflict=run.on_conflict,
-        on_bad_rows=run.on_bad_rows,
-        max_bad_rows=run.max_bad_rows,
-        dead_letters=None if run.dead_letters is None else folder / local_path(run.dead_letters, "dead_letters"),
-        mode=run.mode,
-        cells=run.cells,
-        reshard=run.reshard,
-        keep_deltas=run.keep_deltas,
-        on_static_change=run.on_static_change,
-    )
+    given = {one.name: getattr(run, one.name) for one in fields(RunOptions) if one.name in RunSettings.model_fields}
+    for name in ("spill", "dead_letters"):
+        given[name] = None if given[name] is None else folder / local_path(given[name], name)
+    return RunOptions(**given)
 
 
 def _servers(
@@ -261,17 +246,7 @@ def _source(name: str, table: TableSource, parsed: PipelineFile, folder: Path) -
             raise _Refused("schema", msg)
     _check_feed(table, carried.values())
     own = ", ".join(text for text in definitions if text not in carried)
-    declared = parse_columns(
-        name,
-        own,
-        table.window_rows,
-        table.static,
-        None if table.window_range is None else parse_range(table.window_range),
-        sequence_by=table.sequence_by,
-        tombstones=table.tombstones,
-        retain=table.retain,
-        append_only=table.append_only,
-    )
+    declared = parse_columns(name, own, table.table_settings)
     if declared.static and carried:
         msg = f"a static table has no changes that {', '.join(carried.values())} could order; leave it out"
         raise _Refused("schema", msg)

@@ -24,6 +24,7 @@ from livejoin.checkpoint.policy import OnBad
 from livejoin.checkpoint.static_tables import OnStaticChange
 from livejoin.database.arguments import check_bytes
 from livejoin.errors import SchemaError
+from livejoin.schema import Form, TableSettings, form_of, options
 from livejoin.spark.run_options import Keep, Mode
 from livejoin.sql.tables.window_range import parse_range
 
@@ -58,7 +59,44 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class TableSource(_Strict):
+class _Windowed(_Strict):
+    """What may be said of any table, as of `livejoin.schema.TableSettings`.
+
+    Args:
+        window_rows: The table keeps this many rows.
+        window_range: A column of times and a range, as ``"at 1 HOUR"``: rows stay while they are less than that older
+            than the newest one.
+        retain: ``used`` lets only the columns be kept that a view or a key uses: rows that differ in others alone are
+            equal, also where one is deleted.
+        append_only: Rows come to the table and none leaves: deletions and updates are bad rows (``run.on_bad_rows``).
+    """
+
+    window_rows: PositiveInt | None = None
+    window_range: Annotated[str | None, AfterValidator(_range)] = None
+    retain: Literal["all", "used"] = "all"
+    append_only: bool = False
+
+    @property
+    def table_settings(self) -> TableSettings:
+        """All that is said of the table."""
+        given = {one.name: getattr(self, one.name) for one in options() if one.name in type(self).model_fields}
+        ranges = {name: parse_range(text) for name, text in given.items() if text and form_of(name) is Form.RANGE}
+        return TableSettings(**{**given, **ranges})
+
+
+class _Ordered(_Windowed):
+    """What may be said of a table too where changes tell of keys.
+
+    Args:
+        sequence_by: The column that orders the changes of each key: older ones than what is there are skipped.
+        tombstones: With ``sequence_by`` how many deleted keys are remembered.
+    """
+
+    sequence_by: str | None = None
+    tombstones: NonNegativeInt | None = None
+
+
+class TableSource(_Ordered):
     """One table: files of changes that Spark reads as a stream.
 
     Args:
@@ -73,16 +111,8 @@ class TableSource(_Strict):
             of a Delta table's change data feed, as ``table_changes`` and ``readChangeFeed`` give them, those of one
             version in one file; ``schema`` is that of the table, ``_change_type`` and ``_commit_version`` stand beside.
             ``upsert``: every row takes the place of the one with its key, or deletes it, see ``apply_as_deletes``.
-        window_rows: The table keeps this many rows.
-        window_range: A column of times and a range, as ``"at 1 HOUR"``: rows stay while they are less than that older
-            than the newest one.
         apply_as_deletes: With feed ``upsert`` a condition in Spark's SQL: the rows that delete their key.
-        sequence_by: The column that orders the changes of each key: older ones than what is there are skipped.
-        tombstones: With ``sequence_by`` how many deleted keys are remembered.
-        retain: ``used`` lets only the columns be kept that a view or a key uses: rows that differ in others alone are
-            equal, also where one is deleted.
         static: The table is read whole at the first start, before the views are made, and does not change.
-        append_only: Rows come to the table and none leaves: deletions and updates are bad rows (``run.on_bad_rows``).
         arrival: ``by-time``: files arrive in the order of their modification times, as always in Spark. ``by-name``: in
             the order of their names; for that they are copied below the checkpoint first.
     """
@@ -92,14 +122,8 @@ class TableSource(_Strict):
     path: str
     options: dict[str, str | bool | int | float] = {}
     feed: Feed = "append"
-    window_rows: PositiveInt | None = None
-    window_range: Annotated[str | None, AfterValidator(_range)] = None
     apply_as_deletes: str | None = None
-    sequence_by: str | None = None
-    tombstones: NonNegativeInt | None = None
-    retain: Literal["all", "used"] = "all"
     static: bool = False
-    append_only: bool = False
     arrival: Literal["by-time", "by-name"] = "by-time"
 
     @model_validator(mode="after")
@@ -122,51 +146,35 @@ class TableSource(_Strict):
         return self
 
 
-class ServerTable(_Strict):
+class ServerTable(_Windowed):
     """One table of a database whose changes are streamed; its columns and keys are those that it has there.
 
     Args:
         server: The name of one of the ``servers``.
         name: What it is called there, if not as here; also with its schema, as ``shop.orders``.
         columns: What columns are called here, and there, where that is not the same.
-        window_rows: The table keeps this many rows.
-        window_range: A column of times and a range, as ``"at 1 HOUR"``.
-        retain: As of tables from files.
-        append_only: As of tables from files; of a table without a key, as the changes of others go by it.
     """
 
     server: str
     name: str | None = None
     columns: dict[str, str] = {}
-    window_rows: PositiveInt | None = None
-    window_range: Annotated[str | None, AfterValidator(_range)] = None
-    retain: Literal["all", "used"] = "all"
-    append_only: bool = False
 
 
-class DeltaTableSource(_Strict):
+class DeltaTableSource(_Windowed):
     """One table: a Delta table, read as it is and then by its change data feed.
 
     Args:
         format: ``delta``.
         path: Where it is, relative to the pipeline file.
         keys: The columns of its primary key; its changes go by it.
-        window_rows: As of tables from files.
-        window_range: As of tables from files.
-        retain: As of tables from files.
-        append_only: As of tables from files.
     """
 
     format: Literal["delta"]
     path: str
     keys: list[str] = []
-    window_rows: PositiveInt | None = None
-    window_range: Annotated[str | None, AfterValidator(_range)] = None
-    retain: Literal["all", "used"] = "all"
-    append_only: bool = False
 
 
-class KafkaTableSource(_Strict):
+class KafkaTableSource(_Ordered):
     """One table: the messages of a topic, from the oldest one on.
 
     Args:
@@ -178,12 +186,6 @@ class KafkaTableSource(_Strict):
             their key, and a message without a value deletes it. ``debezium``: values are envelopes.
         settings: More of librdkafka's settings.
         max_messages: The most messages of a batch; all that are there without it.
-        sequence_by: As of tables from files.
-        tombstones: As of tables from files.
-        window_rows: As of tables from files.
-        window_range: As of tables from files.
-        retain: As of tables from files.
-        append_only: As of tables from files.
     """
 
     format: Literal["kafka"]
@@ -193,12 +195,6 @@ class KafkaTableSource(_Strict):
     messages: Literal["append", "upsert", "debezium"] = "append"
     settings: dict[str, str] = {}
     max_messages: PositiveInt | None = None
-    sequence_by: str | None = None
-    tombstones: NonNegativeInt | None = None
-    window_rows: PositiveInt | None = None
-    window_range: Annotated[str | None, AfterValidator(_range)] = None
-    retain: Literal["all", "used"] = "all"
-    append_only: bool = False
 
 
 class PostgresServer(_Strict):

@@ -23,7 +23,6 @@ from livejoin.spark.feeds import from_versions
 from livejoin.spark.local_folder import is_remote, local_path
 from livejoin.spark.sinks import ConsoleSink, Sink
 from livejoin.sql import parse_columns
-from livejoin.sql.tables.window_range import parse_range
 
 
 class Server(Protocol):
@@ -60,7 +59,7 @@ class _Postgres:
         given = self._settings
         found = self._client.published_tables(given.url, given.publication, self._names, self._columns)
         texts = {table.name: sql_columns(table.name, table.arrow_schema, table.key) for table in found}
-        tables = {name: _declared(name, text, self._asked[name]) for name, text in texts.items()}
+        tables = {name: parse_columns(name, text, self._asked[name].table_settings) for name, text in texts.items()}
         for table in tables.values():
             if table.append_only and table.primary_key:
                 msg = (
@@ -94,7 +93,7 @@ class _Delta:
     def look_up(self) -> dict[str, Table]:
         columns = self._client.table_columns(self._path)
         text = sql_columns(self._name, columns, tuple(self._settings.keys))
-        return {self._name: _declared(self._name, text, self._settings)}
+        return {self._name: parse_columns(self._name, text, self._settings.table_settings)}
 
     def read(self, spark: Any) -> dict[str, Any]:
         frame = self._client.read_delta(spark, self._path)
@@ -118,17 +117,7 @@ class _Kafka:
 
     def look_up(self) -> dict[str, Table]:
         given = self._settings
-        window = None if given.window_range is None else parse_range(given.window_range)
-        table = parse_columns(
-            self._name,
-            given.columns,
-            given.window_rows,
-            window_range=window,
-            sequence_by=given.sequence_by,
-            tombstones=given.tombstones,
-            retain=given.retain,
-            append_only=given.append_only,
-        )
+        table = parse_columns(self._name, given.columns, given.table_settings)
         if table.append_only and given.messages == "upsert":
             msg = "append_only and messages = 'upsert': an upsert takes the place of a row; leave one of the two out"
             raise SchemaError(msg)
@@ -209,10 +198,3 @@ def sink_of(settings: PostgresOutput | DeltaOutput | KafkaOutput | ConsoleOutput
     from livejoin.spark.postgres import PostgresSink  # noqa: PLC0415
 
     return PostgresSink(settings.url, settings.schema_name, settings.tables, settings.history)
-
-
-def _declared(name: str, columns: str, given: ServerTable | DeltaTableSource) -> Table:
-    window = None if given.window_range is None else parse_range(given.window_range)
-    return parse_columns(
-        name, columns, given.window_rows, window_range=window, retain=given.retain, append_only=given.append_only
-    )

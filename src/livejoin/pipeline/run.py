@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,6 +13,7 @@ from livejoin.pipeline.load import Pipeline
 from livejoin.schema import Table
 from livejoin.spark import BatchReport, Recovery, local_session
 from livejoin.spark.frames import Declared, ForeignColumns
+from livejoin.spark.local_folder import local_folder
 from livejoin.spark.run_name import NAME_FILE, run_name
 from livejoin.spark.sinks import Forgetting, ParquetSink
 from livejoin.spark.sources import read_changes
@@ -85,17 +86,10 @@ def run(
         found.update(server.read(spark))
     tables = {name: found[name] for name in pipeline.declared}
     declared = {name: declared_of(table) for name, table in pipeline.declared.items()}
+    options = replace(pipeline.options, on_batch=on_batch)
+    sink = pipeline.sink or ParquetSink(local_folder(pipeline.output, "path"))
     query, batches = start(
-        spark,
-        pipeline.views,
-        tables,
-        declared,
-        pipeline.sink or "parquet",
-        pipeline.output,
-        pipeline.checkpoint,
-        pipeline.trigger,
-        pipeline.options,
-        on_batch,
+        spark, pipeline.views, tables, declared, sink, pipeline.checkpoint, pipeline.trigger, options
     )
     if batches.recovery is not None:
         on_recovery(batches.recovery)
@@ -114,34 +108,11 @@ def run(
 
 def declared_of(table: Table) -> Declared:
     """What is declared of a table beside the names and Spark's types of its columns."""
-    names = [column.name for column in table.columns]
-    sequence = None if table.sequence_by is None else names[table.sequence_by]
+    names = table.names
     key, *unique = (tuple(names[column] for column in key) for key in (table.primary_key, *table.unique))
-    bound = None if sequence is None else table.tombstones
     foreign = tuple(
         ForeignColumns(tuple(names[column] for column in own.columns), own.table, own.references)
         for own in table.foreign_keys
     )
-    return Declared(
-        key,
-        sequence,
-        table.window_rows,
-        tuple(unique),
-        table.retain,
-        bound,
-        foreign,
-        _range_of(table),
-        table.static,
-        tuple(column for column in table.columns if column.length or not column.nullable),
-        table.append_only,
-    )
-
-
-def _range_of(table: Table) -> tuple[str, dt.timedelta | int] | None:
-    """A window of times as a column and a range."""
-    window = table.window_range
-    if window is None:
-        return None
-    column = table.columns[window.column]
-    units = {"timestamp": dt.timedelta(microseconds=1), "date": dt.timedelta(days=1)}
-    return column.name, units[column.type.kind] * window.width if column.type.kind in units else window.width
+    columns = tuple(column for column in table.columns if column.length or not column.nullable)
+    return Declared(key, tuple(unique), foreign, columns, table.settings)

@@ -18,7 +18,7 @@ from livejoin.plan.powers import BIGINT, counted_rows
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Factor, Product
 from livejoin.query.relational import Aggregate, Call, Input, Join
 from livejoin.query.scalar import Expression, Field
-from livejoin.schema import Column, Table
+from livejoin.schema import Column, Table, TableSettings
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def _counts(join: Join, equal: Sequence[int], keys: list[int]) -> Input:
     number = next(name for i in range(len(taken) + 1) if (name := "number" + "_" * i) not in taken)
     name = f"counts of {', '.join(join.query.atoms[position].alias for position in equal)}"
     columns = (*named, Column(number, BIGINT, False))
-    table = Table(name, columns, primary_key=tuple(range(len(keys))), static=atom.table.static)
+    table = Table(name, columns, tuple(range(len(keys))), settings=TableSettings(static=atom.table.static))
     return Input(table, relation)
 
 

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import product
+from typing import assert_never
 
 from livejoin.query.conjunctive import ConjunctiveQuery
 from livejoin.query.relational import (
     Aggregate,
     Distinct,
-    Input,
     Join,
     Numbers,
     Project,
@@ -68,7 +68,7 @@ def keys(relation: Relation) -> tuple[Key, ...]:
 
     The empty key says that there is at most one row.
 
-    Cost: one closure for each column of each key; a few ms for a join of dozens of atoms.
+    Cost: one closure for each column of each key, of each relation below once; a few ms for dozens of atoms.
 
     >>> from livejoin.catalog import Catalog
     >>> from livejoin.sql import bind_query, parse_columns
@@ -80,50 +80,108 @@ def keys(relation: Relation) -> tuple[Key, ...]:
     >>> [sorted(key) for key in keys(bind_query("SELECT a, COUNT(*) FROM R GROUP BY a", catalog).root)]
     [[0]]
     """
-    columns = frozenset(range(len(relation.types)))
-    match relation:
-        case Join():
-            return _keys_of_join(relation)
-        case Project():
-            return _copied(relation)
-        case Distinct():
-            return _minimal([columns, *keys(relation.input)])
-        case Aggregate():
-            group = frozenset(range(relation.groups))
-            return _all_minimal(group, lambda columns: group <= closure(relation.input, columns))
-        case SetOperation():
-            return _keys_of_set(relation, columns)
-        case Ranked():
-            partition = frozenset(relation.partition)
-            is_first = relation.limit <= 1
-            by_rank = partition if is_first else partition | {len(relation.input.types)}
-            return _minimal([*([by_rank] if relation.function == "row_number" else []), *keys(relation.input)])
-        case Running():
-            return keys(relation.input)
-        case TopK():
-            return (frozenset(),) if relation.limit <= 1 else keys(relation.input)
-        case Numbers():
-            return (frozenset(),) if relation.count <= 1 else (columns,)
+    return _Found().keys(relation)
 
 
 def closure(relation: Relation, columns: Key) -> Key:
     """The columns that some columns of a relation determine, these included; some may be missed."""
-    if any(key <= columns for key in keys(relation)):
-        return frozenset(range(len(relation.types)))
-    match relation:
-        case Project():
-            copies = {i: output.source for i, output in enumerate(relation.outputs) if isinstance(output.source, int)}
-            known = closure(relation.input, frozenset(copies[column] for column in columns & copies.keys()))
-            return columns | {column for column, source in copies.items() if source in known}
-        case Join():
-            query = relation.query
-            shown = _shown(query)
-            known_variables = _grown(
-                {shown[column] for column in columns & shown.keys()}, query, _dependencies(query, relation.inputs)
-            )
-            return columns | {column for column, variable in shown.items() if variable in known_variables}
-        case _:
-            return columns
+    return _Found().closure(relation, columns)
+
+
+class _Found:
+    """Keys of relations below one that stays, each found once: every closure asks for those of all inputs."""
+
+    def __init__(self) -> None:
+        self._keys: dict[int, tuple[Key, ...]] = {}
+        self._dependencies: dict[int, list[list[frozenset[str]]]] = {}
+
+    def keys(self, relation: Relation) -> tuple[Key, ...]:
+        """The keys of one of them."""
+        if id(relation) not in self._keys:
+            self._keys[id(relation)] = self._find(relation)
+        return self._keys[id(relation)]
+
+    def _find(self, relation: Relation) -> tuple[Key, ...]:
+        columns = frozenset(range(len(relation.types)))
+        match relation:
+            case Join():
+                return self._of_join(relation)
+            case Project():
+                return _copied(relation, self.keys(relation.input))
+            case Distinct():
+                return _minimal([columns, *self.keys(relation.input)])
+            case Aggregate():
+                group = frozenset(range(relation.groups))
+                return _all_minimal(group, lambda columns: group <= self.closure(relation.input, columns))
+            case SetOperation():
+                return self._of_set(relation, columns)
+            case Ranked():
+                partition = frozenset(relation.partition)
+                is_first = relation.limit <= 1
+                by_rank = partition if is_first else partition | {len(relation.input.types)}
+                return _minimal([*([by_rank] if relation.function == "row_number" else []), *self.keys(relation.input)])
+            case Running():
+                return self.keys(relation.input)
+            case TopK():
+                return (frozenset(),) if relation.limit <= 1 else self.keys(relation.input)
+            case Numbers():
+                return (frozenset(),) if relation.count <= 1 else (columns,)
+            case _:
+                assert_never(relation)
+
+    def closure(self, relation: Relation, columns: Key) -> Key:
+        """The columns of one of them that some determine."""
+        if any(key <= columns for key in self.keys(relation)):
+            return frozenset(range(len(relation.types)))
+        match relation:
+            case Project():
+                copies = {
+                    i: output.source for i, output in enumerate(relation.outputs) if isinstance(output.source, int)
+                }
+                known = self.closure(relation.input, frozenset(copies[column] for column in columns & copies.keys()))
+                return columns | {column for column, source in copies.items() if source in known}
+            case Join():
+                query = relation.query
+                shown = _shown(query)
+                known_variables = _grown(
+                    {shown[column] for column in columns & shown.keys()}, query, self._of_atoms(relation)
+                )
+                return columns | {column for column, variable in shown.items() if variable in known_variables}
+            case _:
+                return columns
+
+    def _of_set(self, relation: SetOperation, columns: Key) -> tuple[Key, ...]:
+        """EXCEPT gives some of the left side's rows, INTERSECT some of both sides'."""
+        found = [] if relation.all else [columns]
+        if relation.kind != "union":
+            found += self.keys(relation.left)
+        if relation.kind == "intersect":
+            found += self.keys(relation.right)
+        return _minimal(found)
+
+    def _of_join(self, join: Join) -> tuple[Key, ...]:
+        query = join.query
+        dependencies = self._of_atoms(join)
+        variables = _shown(query)
+
+        def is_key(columns: Key) -> bool:
+            return _determines_rows({variables[column] for column in columns}, query, dependencies)
+
+        return _all_minimal(frozenset(variables), is_key)
+
+    def _of_atoms(self, join: Join) -> list[list[frozenset[str]]]:
+        """For each atom the variables of its keys, of those whose columns the atom uses."""
+        if id(join) in self._dependencies:
+            return self._dependencies[id(join)]
+        derived = {given.table.name: self.keys(given.relation) for given in join.inputs}
+        found = []
+        for atom in join.query.atoms:
+            own = tuple(map(frozenset, atom.table.keys))
+            all_keys = derived.get(atom.table.name, own)
+            used = dict(zip(atom.columns, atom.variables, strict=True))
+            found.append([frozenset(used[column] for column in key) for key in all_keys if key <= used.keys()])
+        self._dependencies[id(join)] = found
+        return found
 
 
 def _grown(known: set[str], query: ConjunctiveQuery, dependencies: list[list[frozenset[str]]]) -> set[str]:
@@ -144,52 +202,19 @@ def _shown(query: ConjunctiveQuery) -> dict[int, str]:
     }
 
 
-def _keys_of_set(relation: SetOperation, columns: Key) -> tuple[Key, ...]:
-    """EXCEPT gives some of the left side's rows, INTERSECT some of both sides'."""
-    found = [] if relation.all else [columns]
-    if relation.kind != "union":
-        found += keys(relation.left)
-    if relation.kind == "intersect":
-        found += keys(relation.right)
-    return _minimal(found)
-
-
-def _copied(relation: Project) -> tuple[Key, ...]:
+def _copied(relation: Project, of_input: tuple[Key, ...]) -> tuple[Key, ...]:
     """The keys whose columns a projection copies; a column that it copies twice stands for itself in either place."""
     places: dict[int, list[int]] = {}
     for position, output in enumerate(relation.outputs):
         if isinstance(output.source, int):
             places.setdefault(output.source, []).append(position)
     found: list[Key] = []
-    for key in keys(relation.input):
+    for key in of_input:
         for chosen in product(*(places.get(column, []) for column in sorted(key))):
             if len(found) == _MOST_KEYS:
                 break
             found.append(frozenset(chosen))
     return _minimal(found)
-
-
-def _keys_of_join(join: Join) -> tuple[Key, ...]:
-    query = join.query
-    dependencies = _dependencies(query, join.inputs)
-    variables = _shown(query)
-
-    def is_key(columns: Key) -> bool:
-        return _determines_rows({variables[column] for column in columns}, query, dependencies)
-
-    return _all_minimal(frozenset(variables), is_key)
-
-
-def _dependencies(query: ConjunctiveQuery, inputs: Iterable[Input]) -> list[list[frozenset[str]]]:
-    """For each atom the variables of its keys, of those whose columns the atom uses."""
-    derived = {given.table.name: keys(given.relation) for given in inputs}
-    found = []
-    for atom in query.atoms:
-        own = tuple(map(frozenset, atom.table.keys))
-        all_keys = derived.get(atom.table.name, own)
-        used = dict(zip(atom.columns, atom.variables, strict=True))
-        found.append([frozenset(used[column] for column in key) for key in all_keys if key <= used.keys()])
-    return found
 
 
 def _determines_rows(known: set[str], query: ConjunctiveQuery, dependencies: list[list[frozenset[str]]]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from livejoin.query.keys import keys
 from livejoin.query.relational import Distinct, Join, Numbers, Project, Relation, SetOperation
-from livejoin.schema import Column, Table
+from livejoin.schema import Column, Table, TableSettings
 
 
 def as_table(name: str, columns: tuple[Column, ...], relation: Relation) -> Table:
@@ -18,7 +18,7 @@ def as_table(name: str, columns: tuple[Column, ...], relation: Relation) -> Tabl
     best = min((sorted(key) for key in keys(relation)), key=lambda key: (len(key), key), default=[])
     fixed = never_changes(relation)
     grows = not fixed and only_grows(relation)
-    return Table(name, columns, primary_key=tuple(best), static=fixed, append_only=grows)
+    return Table(name, columns, tuple(best), settings=TableSettings(static=fixed, append_only=grows))
 
 
 def never_changes(relation: Relation) -> bool:

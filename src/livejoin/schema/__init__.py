@@ -1,5 +1,7 @@
 """What tables are declared to be: types, columns, keys, windows, and the columns that tell of changes."""
 
+from livejoin.schema.columns import Column
+from livejoin.schema.settings import NOTHING_SAID, TOMBSTONES, Form, Retain, Span, TableSettings, form_of, options
 from livejoin.schema.tables import (
     ABSENT,
     CHANGE_COLUMNS,
@@ -13,16 +15,13 @@ from livejoin.schema.tables import (
     RESERVED_PREFIX,
     SEQUENCE,
     TEXT,
-    TOMBSTONES,
     UNCHANGED,
     WITHOUT,
-    Column,
     ForeignKey,
-    Retain,
     Table,
-    WindowRange,
 )
 from livejoin.schema.types import ELEMENT, VARIANT, Kind, SqlType, is_made_list, is_variant
+from livejoin.schema.windows import WindowRange, span_of
 
 __all__ = [
     "ABSENT",
@@ -34,6 +33,7 @@ __all__ = [
     "ELEMENT",
     "GONE",
     "LOST",
+    "NOTHING_SAID",
     "REFUSED",
     "RESERVED_PREFIX",
     "SEQUENCE",
@@ -44,11 +44,17 @@ __all__ = [
     "WITHOUT",
     "Column",
     "ForeignKey",
+    "Form",
     "Kind",
     "Retain",
+    "Span",
     "SqlType",
     "Table",
+    "TableSettings",
     "WindowRange",
+    "form_of",
     "is_made_list",
     "is_variant",
+    "options",
+    "span_of",
 ]

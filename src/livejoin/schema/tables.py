@@ -13,16 +13,18 @@ referenced rows out of a query anyway (AJU, section 2.3).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any
 
 import pyarrow as pa
 
 from livejoin.errors import SchemaError
+from livejoin.schema.checked_settings import checked_settings
+from livejoin.schema.columns import Column
+from livejoin.schema.settings import NOTHING_SAID, TOMBSTONES, Retain, TableSettings
 from livejoin.schema.types import SqlType
-
-Retain = Literal["all", "used"]
+from livejoin.schema.windows import WindowRange, window_range
 
 RESERVED_PREFIX = "_"
 CHANGE_TYPE = "_change_type"
@@ -39,46 +41,8 @@ REFUSED = "_refused"
 """Why something that came in a stream is no change of its table; NULL beside a change."""
 CHANGE_COLUMNS = (CHANGE_TYPE, COMMIT_VERSION, "_commit_timestamp", SEQUENCE)
 
-TOMBSTONES = 100_000
-"""Deleted keys that a table with ``sequence_by`` remembers unless it is said otherwise."""
-
 CONSTRAINTS = 64
 """UNIQUE constraints of a table at most."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """A named, typed column.
-
-    Args:
-        name: Its name.
-        type: Its type.
-        nullable: False for NOT NULL and primary key columns.
-        length: Characters that a string has at most, as VARCHAR(length) says; 0 if any number.
-        is_uuid: Whether it is a string that is the text of a UUID, in lower case with hyphens.
-        is_char: Whether it is a string that is filled with blanks up to ``length`` characters, as CHAR(length) says.
-        is_made: Whether no user named it: it is one of a relation that a sub-query or a window function becomes.
-    """
-
-    name: str
-    type: SqlType
-    nullable: bool = True
-    length: int = 0
-    is_uuid: bool = False
-    is_char: bool = False
-    is_made: bool = field(default=False, compare=False)
-
-    @property
-    def declared(self) -> str:
-        """Its type as it is declared."""
-        if self.is_uuid:
-            return "UUID"
-        if self.length:
-            return f"{'CHAR' if self.is_char else 'VARCHAR'}({self.length})"
-        return str(self.type)
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.declared}" + ("" if self.nullable else " NOT NULL")
 
 
 @dataclass(frozen=True)
@@ -115,19 +79,6 @@ class ForeignKey:
 
 
 @dataclass(frozen=True)
-class WindowRange:
-    """A window over a column of times: rows stay while they are less than a range older than the newest time seen.
-
-    Args:
-        column: Position of the column.
-        width: The range: microseconds for a TIMESTAMP, days for a DATE, the difference of two values for an integer.
-    """
-
-    column: int
-    width: int
-
-
-@dataclass(frozen=True)
 class Table:
     """The declaration of a base table.
 
@@ -135,18 +86,9 @@ class Table:
         name: The table's name.
         columns: Its columns, at least one, names distinct without regard to case.
         primary_key: Positions of the key's columns; empty for a multiset.
-        window_rows: The table keeps this many rows, the oldest leave as new ones come; None keeps all.
         foreign_keys: Its foreign keys.
-        static: The table does not change any more once a view uses it.
-        window_range: The table keeps the rows with a time ``> newest - width``, where *newest* is the newest time that
-            was ever inserted; None keeps all. The column is never NULL.
-        sequence_by: Position of the column that orders the changes of each key; None for the order in which they come.
-            It is never NULL.
-        tombstones: With ``sequence_by`` how many deleted keys are remembered at most.
         unique: Positions of the columns of each UNIQUE constraint.
-        retain: Which columns of its rows are kept: ``all``, or those that are ``used`` by a view when the first row
-            comes, and those that the table itself needs.
-        append_only: Rows come to the table and never leave it, nor does one take the place of another.
+        settings: What else is said of it.
 
     Raises:
         SchemaError: A name is empty, doubled or reserved, a UNIQUE constraint has no columns or those of another key, a
@@ -162,15 +104,9 @@ class Table:
     name: str
     columns: tuple[Column, ...]
     primary_key: tuple[int, ...] = ()
-    window_rows: int | None = None
     foreign_keys: tuple[ForeignKey, ...] = ()
-    static: bool = False
-    window_range: WindowRange | None = None
-    sequence_by: int | None = None
-    tombstones: int = TOMBSTONES
     unique: tuple[tuple[int, ...], ...] = ()
-    retain: Retain = "all"
-    append_only: bool = False
+    settings: TableSettings = NOTHING_SAID
     _positions: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -189,102 +125,57 @@ class Table:
                 msg = f"table {self.name!r}: column {column.name!r} is declared twice"
                 raise SchemaError(msg)
             positions[column.name.lower()] = position
-        window = self.window_rows
-        if window is not None and (not isinstance(window, int) or isinstance(window, bool) or window < 1):
-            msg = f"table {self.name!r}: window_rows is {window!r}; allowed is a positive whole number of rows"
-            raise SchemaError(msg)
-        if not isinstance(self.static, bool):
-            msg = f"table {self.name!r}: static is {self.static!r}; allowed are True and False"
-            raise SchemaError(msg)
-        self._check_append_only()
-        if self.static and window is not None:
-            msg = (
-                f"table {self.name!r} is static and has window_rows = {window}: a window moves as rows come, and to a "
-                "static table none come; leave one of the two out"
-            )
-            raise SchemaError(msg)
-        if self.window_range is not None:
-            self._check_range(self.window_range)
-        if self.sequence_by is not None:
-            self._check_sequence(self.columns[self.sequence_by])
+        object.__setattr__(self, "_positions", positions)
+        object.__setattr__(self, "settings", checked_settings(self.name, self.columns, self.primary_key, self.settings))
         for key in self.foreign_keys:
             self._check_columns(key)
         self._check_unique()
         self._check_payload()
-        self._check_retain()
-        object.__setattr__(self, "_positions", positions)
 
-    def _check_append_only(self) -> None:
-        if not isinstance(self.append_only, bool):
-            msg = f"table {self.name!r}: append_only is {self.append_only!r}; allowed are True and False"
-            raise SchemaError(msg)
-        if not self.append_only:
-            return
-        reasons = (
-            (self.static, "static", "to a static table no rows come, which promises more"),
-            (self.has_window, "a window", "a window lets rows leave"),
-            (self.sequence_by is not None, "sequence_by", "it orders changes that replace and delete rows"),
-        )
-        for stands, what, why in reasons:
-            if stands:
-                msg = f"table {self.name!r} has append_only and {what}: {why}; leave one of the two out"
-                raise SchemaError(msg)
+    @cached_property
+    def static(self) -> bool:
+        """As of `TableSettings`."""
+        return self.settings.static
 
-    def _check_range(self, window: WindowRange) -> None:
-        if self.window_rows is not None:
-            msg = f"table {self.name!r} has window_rows and window_range; a table has one window, leave one out"
-            raise SchemaError(msg)
-        if self.static:
-            msg = (
-                f"table {self.name!r} is static and has window_range: a window moves as rows come, and to a static "
-                "table none come; leave one of the two out"
-            )
-            raise SchemaError(msg)
-        column = self.columns[window.column]
-        if column.type.kind not in ("timestamp", "date", "integer"):
-            msg = (
-                f"table {self.name!r}: the column {column.name!r} of window_range is {column.type}; allowed are "
-                "TIMESTAMP, DATE and integers"
-            )
-            raise SchemaError(msg)
-        if not 1 <= window.width < 1 << 63:
-            msg = f"table {self.name!r}: the range of window_range is {window.width}; allowed is a positive one"
-            raise SchemaError(msg)
+    @cached_property
+    def append_only(self) -> bool:
+        """As of `TableSettings`."""
+        return self.settings.append_only
 
-    def _check_sequence(self, column: Column) -> None:
-        where = f"table {self.name!r}: sequence_by is {column.name!r}"
-        if not self.primary_key:
-            msg = f"{where}, and the table has no PRIMARY KEY: what is ordered are the changes of each key; declare one"
-            raise SchemaError(msg)
-        if self.sequence_by in self.primary_key:
-            msg = (
-                f"{where}, which is in the primary key, so that no two changes of a key differ in it; name another one"
-            )
-            raise SchemaError(msg)
-        if column.type.kind not in ("timestamp", "date", "integer"):
-            msg = f"{where}, which is {column.type}; allowed are TIMESTAMP, DATE and integers"
-            raise SchemaError(msg)
-        if self.has_window:
-            msg = (
-                f"{where}, and the table has a window: a row that a window took out leaves nothing that a later change "
-                "of its key could be compared with; leave one of the two out"
-            )
-            raise SchemaError(msg)
-        bound = self.tombstones
-        if not isinstance(bound, int) or isinstance(bound, bool) or not 0 <= bound < 1 << 31:
-            msg = f"table {self.name!r}: tombstones is {bound!r}; allowed is a whole number of keys from 0 on"
-            raise SchemaError(msg)
+    @cached_property
+    def window_rows(self) -> int | None:
+        """As of `TableSettings`."""
+        return self.settings.window_rows
 
-    def _check_retain(self) -> None:
-        if self.retain not in ("all", "used"):
-            msg = f"table {self.name!r}: retain is {self.retain!r}; allowed are 'all' and 'used'"
-            raise SchemaError(msg)
-        if self.retain == "used" and self.static:
-            msg = (
-                f"table {self.name!r} is static and has retain = 'used': a static table is filled before views use it, "
-                "so that no column would be kept; leave one of the two out"
-            )
-            raise SchemaError(msg)
+    @cached_property
+    def window_range(self) -> WindowRange | None:
+        """The window over a column of times, as it is kept."""
+        written = self.settings.window_range
+        return None if written is None else window_range(self.name, self.columns, written)
+
+    @cached_property
+    def sequence_by(self) -> int | None:
+        """Position of the column that orders the changes of each key. It is never NULL."""
+        written = self.settings.sequence_by
+        return None if written is None else self._positions[written.lower()]
+
+    @cached_property
+    def tombstones(self) -> int:
+        """With ``sequence_by`` how many deleted keys are remembered at most."""
+        return TOMBSTONES if self.settings.tombstones is None else self.settings.tombstones
+
+    @cached_property
+    def retain(self) -> Retain:
+        """As of `TableSettings`."""
+        return self.settings.retain
+
+    def having(self, **settings: Any) -> Table:
+        """This table with other settings.
+
+        >>> Table("G", (Column("src", SqlType.integer(64)),)).having(static=True).static
+        True
+        """
+        return replace(self, settings=replace(self.settings, **settings))
 
     def _check_payload(self) -> None:
         named = dict.fromkeys(self.primary_key, "PRIMARY KEY")

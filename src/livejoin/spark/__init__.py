@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from livejoin.spark.failures import QueryFailedError
     from livejoin.spark.maintained_query import MaintainedQuery
     from livejoin.spark.micro_batch import BatchReport
+    from livejoin.spark.run_options import RunOptions
     from livejoin.spark.session import local_session
     from livejoin.spark.sinks import ConsoleSink, Sink, SinkView
     from livejoin.spark.stream_part import StreamPart
     from livejoin.spark.streaming import maintain
+    from livejoin.spark.table_stream import TableStream, stream
     from livejoin.spark.written_deltas import read_deltas
 
 # Spark's workers import what reads a source, which is below this package, and need none of these.
@@ -25,12 +27,15 @@ _HOMES = {
     "MaintainedQuery": "livejoin.spark.maintained_query",
     "QueryFailedError": "livejoin.spark.failures",
     "Recovery": "livejoin.checkpoint.recovery",
+    "RunOptions": "livejoin.spark.run_options",
     "Sink": "livejoin.spark.sinks",
     "SinkView": "livejoin.spark.sinks",
     "StreamPart": "livejoin.spark.stream_part",
+    "TableStream": "livejoin.spark.table_stream",
     "local_session": "livejoin.spark.session",
     "maintain": "livejoin.spark.streaming",
     "read_deltas": "livejoin.spark.written_deltas",
+    "stream": "livejoin.spark.table_stream",
 }
 
 __all__ = [
@@ -39,12 +44,15 @@ __all__ = [
     "MaintainedQuery",
     "QueryFailedError",
     "Recovery",
+    "RunOptions",
     "Sink",
     "SinkView",
     "StreamPart",
+    "TableStream",
     "local_session",
     "maintain",
     "read_deltas",
+    "stream",
 ]
 
 

@@ -25,7 +25,7 @@ _UNREADABLE = (
 _NO_ROWS = "Spark hands out none of its rows, so that on_bad_rows has no part in it. Repair the file, and start again"
 _NO_CHANGES = "they are no changes, so that on_bad_rows is not for them. Repair that, and start again"
 _OTHERWISE = (
-    "Here {option} of maintain, or of the pipeline file, is 'fail'; 'skip' leaves such changes out, 'dead_letter' "
+    "Here {option} of RunOptions, or of the pipeline file, is 'fail'; 'skip' leaves such changes out, 'dead_letter' "
     "keeps them elsewhere, and the same checkpoint goes on with either"
 )
 _TOO_MANY = "changes of this batch"  # in a note of an error that ended a query although such changes may be left out

@@ -10,7 +10,6 @@ The law: ``unpack(pack(frames))`` gives for each table the multiset of rows of i
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,20 +29,19 @@ from livejoin.schema import (
     CHANGE_COLUMNS,
     CHANGE_TYPE,
     CORRUPT,
+    NOTHING_SAID,
     REFUSED,
     SEQUENCE,
-    TOMBSTONES,
     WITHOUT,
     Column,
     ForeignKey,
-    Retain,
     SqlType,
     Table,
+    TableSettings,
     is_variant,
 )
 from livejoin.spark.failures import OF_SPARK, unread
 from livejoin.spark.stream_part import StreamPart, quoted
-from livejoin.sql.tables.window_range import window_range
 
 TAG = "_table"
 _PLAIN_TYPES: dict[type[T.DataType], SqlType] = {
@@ -88,29 +86,17 @@ class Declared:
 
     Args:
         key: The columns of its primary key; empty for a multiset.
-        sequence_by: The column that orders the changes of each key; None for the order in which they come.
-        window_rows: How many rows it keeps; None for all.
         unique: The columns of each UNIQUE constraint.
-        retain: Whether columns are kept that no view uses.
-        tombstones: With ``sequence_by`` how many deleted keys are remembered; None for as many as usual.
         foreign_keys: Promises to the planner, which are not checked.
-        window_range: A column of times and how far below the newest one they may be; None keeps all.
-        static: Whether it does not change.
         columns: Columns of which more is declared than their frame says: NOT NULL, VARCHAR(n) and CHAR(n).
-        append_only: Whether rows come to it and none leaves.
+        settings: What else is said of it.
     """
 
     key: tuple[str, ...] = ()
-    sequence_by: str | None = None
-    window_rows: int | None = None
     unique: tuple[tuple[str, ...], ...] = ()
-    retain: Retain = "all"
-    tombstones: int | None = None
     foreign_keys: tuple[ForeignColumns, ...] = ()
-    window_range: tuple[str, dt.timedelta | int] | None = None
-    static: bool = False
     columns: tuple[Column, ...] = ()
-    append_only: bool = False
+    settings: TableSettings = NOTHING_SAID
 
 
 def table_of(name: str, frame: DataFrame, declared: Declared | None = None) -> Table:
@@ -137,34 +123,17 @@ def table_of(name: str, frame: DataFrame, declared: Declared | None = None) -> T
             column = replace(column, nullable=said.nullable, length=said.length, is_char=said.is_char)
         columns.append(column)
     plain = Table(name, tuple(columns))
-    sequence = None if declared.sequence_by is None else plain.position(declared.sequence_by)
     key = tuple(dict.fromkeys(plain.position(column) for column in declared.key))
-    unique = tuple(tuple(plain.position(column) for column in columns) for columns in declared.unique)
-    if declared.tombstones is not None and sequence is None:
-        msg = (
-            f"table {name!r} has tombstones = {declared.tombstones!r} and no sequence_by, without which there are none"
-        )
-        raise SchemaError(msg)
-    window = None if declared.window_range is None else window_range(name, columns, declared.window_range)
-    if window is not None:
-        columns[window.column] = replace(columns[window.column], nullable=False)
-    return Table(
-        name,
-        tuple(columns),
-        key,
-        declared.window_rows,
-        tuple(
-            ForeignKey(tuple(map(plain.position, foreign.columns)), foreign.table, foreign.references)
-            for foreign in declared.foreign_keys
-        ),
-        declared.static,
-        window_range=window,
-        sequence_by=sequence,
-        tombstones=TOMBSTONES if declared.tombstones is None else declared.tombstones,
-        unique=unique,
-        retain=declared.retain,
-        append_only=declared.append_only,
+    foreign = tuple(
+        ForeignKey(tuple(map(plain.position, one.columns)), one.table, one.references) for one in declared.foreign_keys
     )
+    unique = tuple(tuple(plain.position(column) for column in columns) for columns in declared.unique)
+    table = Table(name, tuple(columns), key, foreign, unique, declared.settings)
+    if table.window_range is None:
+        return table
+    place = table.window_range.column
+    columns[place] = replace(columns[place], nullable=False)
+    return replace(table, columns=tuple(columns))
 
 
 def rows_of(name: str, frame: DataFrame, columns: Sequence[str]) -> pa.Table:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from livejoin.checkpoint.initial import Initial
 from livejoin.checkpoint.policy import OnBad, Policy
@@ -15,13 +16,64 @@ from livejoin.errors import PipelineError
 from livejoin.spark.dead_letters import DeadLetters, Letter
 from livejoin.spark.local_folder import local_folder, local_path
 
+if TYPE_CHECKING:
+    from livejoin.checkpoint.recovery import Recovery
+    from livejoin.spark.micro_batch import BatchReport
+
 Keep = Literal["used", "all"]
 Mode = Literal["embedded", "distributed"]
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What `livejoin.spark.maintain` says of a run; see there for each."""
+    """How `livejoin.spark.maintain` runs, as ``options=RunOptions(memory_limit="4GB", on_bad_rows="skip")``.
+
+    Args:
+        memory_limit: The most memory for the engine, or for each cell of a stage, as for ``livejoin.Database``. A
+            batch that would pass it ends the query with `MemoryLimitError`, and none of it is applied; the next query
+            with the same checkpoint begins with it, under a limit of its own.
+        spill: A folder on a local disk, as for ``livejoin.Database``: a delta that takes more memory than
+            ``spill_over`` is written there before its batch is applied, and goes to the Parquet output piece by piece.
+            A function as a sink still gets it whole.
+        spill_over: So many bytes, as for ``livejoin.Database``.
+        allow_product: Whether conditions of the views may be over tables that no equality connects, as for
+            `livejoin.Database.create_view`.
+        keep: Which columns of tables without deletions, or with a key, are kept: those that are ``used`` by a view, or
+            ``all``, so that a view that is added later may read any of them.
+        initial: What the first batch tells of a view that is new, or another query than before, if the checkpoint has
+            seen batches: the ``difference`` between its result and what its deltas have told so far, its ``whole``
+            result as insertions, or ``nothing``. At the very first start views tell what they hold in any case but
+            ``nothing``; an aggregate without groups has a row before the first change.
+        recovery_seconds: How long applying the log again at a start may take before there is another snapshot of the
+            tables, of each cell by itself. Without, there is one when the log behind the last one has come to be as
+            large as the tables.
+        on_conflict: What becomes of a deletion of an absent row and of a second row with a key: ``fail`` ends the
+            query, ``skip`` leaves the change out, ``dead_letter`` too and tells of it. Tables with a key take what
+            comes in the place of what is there, so that for them this is about UNIQUE alone.
+        on_bad_rows: The same for values that their columns do not take, for rows for which an expression of a view has
+            no value, of which each costs another try of the batch, and for what is no change: another
+            ``_change_type``, none, no ``_seq``, and texts that were not read, which frames have in
+            ``_corrupt_record``, as Spark calls it.
+        max_bad_rows: How many changes of a batch may be left out; more of them end the query.
+        dead_letters: A folder, which gets ``<table>/part-<batch>.parquet`` with the changes as they came and why in
+            ``_reason``; or a function, called with each row as a dict, its table, the batch and the reason.
+        mode: Where the engine runs. ``embedded``: in this process. ``distributed``: in the processes of Spark's
+            executors, each cell with the rows that HyperCube sends there. Views and their deltas are the same. The
+            folder of the checkpoint must be one that all hosts see, and livejoin be installed on them.
+        cells: With ``distributed``, how many cells there are; about as many as the cores of the executors. Another
+            number than before moves the rows with the first batch.
+        reshard: With ``distributed``, whether it is chosen anew which rows go to which cells, by the rows that are
+            there, and they move with the first batch of this query. The log of this process warns where the busiest
+            cell of a join has more than twice the rows that were expected.
+        keep_deltas: With ``distributed``, of how many batches before the newest one the deltas stay in the checkpoint
+            for `livejoin.spark.read_deltas`.
+        on_static_change: What becomes of a static table whose frame has other rows at a restart than the checkpoint:
+            ``refresh`` brings what differs with the first batch, in its commit, so that views tell it; ``refuse`` is a
+            `StateError`.
+        on_batch: Called with a ``BatchReport`` after each batch, when the log says that it is done.
+        on_recovery: Called with a ``Recovery`` where the checkpoint had a state: how many rows came back, how many
+            batches were applied again, and how long that took.
+    """
 
     memory_limit: str | int | None = None
     spill: str | Path | None = None
@@ -39,6 +91,8 @@ class RunOptions:
     reshard: bool = False
     keep_deltas: int = 0
     on_static_change: OnStaticChange = "refresh"
+    on_batch: Callable[[BatchReport], object] | None = None
+    on_recovery: Callable[[Recovery], object] | None = None
 
     @property
     def limits(self) -> Limits:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, TypeVar, get_args
 
-from livejoin.schema import TOMBSTONES, Column, ForeignKey, Kind, SqlType, Table, WindowRange
+from livejoin.schema import Column, ForeignKey, Kind, SqlType, Table, TableSettings, span_of
 from livejoin.search.statistics import Statistics
 
 Value = TypeVar("Value")
@@ -97,29 +97,36 @@ def read_table(entry: object) -> Table:
         )
         for key in value(entry, "foreign_keys", list)
     )
-    rows, range = value(entry, "window_rows", object), value(entry, "window_range", object)
-    window = None
-    if range is not None:
-        read_positions([number(range, "column")], columns)
-        window = WindowRange(number(range, "column"), value(range, "width", int))
-    sequence = None
-    if isinstance(entry, dict) and entry.get("sequence_by") is not None:  # formats before 5 know of none
-        (sequence,) = read_positions([number(entry, "sequence_by")], columns)
-    retain: Any = _since_format_6(entry, "retain", "all")
     unique: list[object] = _since_format_6(entry, "unique", [])
     return Table(
         value(entry, "name", str),
         columns,
         read_positions(value(entry, "key", list), columns),
-        None if rows is None else number(entry, "window_rows", 1),
         foreign,
-        value(entry, "static", bool),
-        window,
-        sequence,
-        TOMBSTONES if sequence is None else number(entry, "tombstones"),
         tuple(read_positions(key, columns) for key in unique),
-        retain,
-        isinstance(entry, dict) and "append_only" in entry and value(entry, "append_only", bool),
+        _settings(entry, columns),
+    )
+
+
+def _settings(entry: object, columns: Sequence[Column]) -> TableSettings:
+    """What else is said of a table; columns stand there by their positions."""
+    rows, range = value(entry, "window_rows", object), value(entry, "window_range", object)
+    window = None
+    if range is not None:
+        (place,) = read_positions([number(range, "column")], columns)
+        window = columns[place].name, span_of(columns[place], value(range, "width", int))
+    sequence = None
+    if isinstance(entry, dict) and entry.get("sequence_by") is not None:  # formats before 5 know of none
+        (sequence,) = read_positions([number(entry, "sequence_by")], columns)
+    retain: Any = _since_format_6(entry, "retain", "all")
+    return TableSettings(
+        static=value(entry, "static", bool),
+        append_only=isinstance(entry, dict) and "append_only" in entry and value(entry, "append_only", bool),
+        window_rows=None if rows is None else number(entry, "window_rows", 1),
+        window_range=window,
+        sequence_by=None if sequence is None else columns[sequence].name,
+        tombstones=None if sequence is None else number(entry, "tombstones"),
+        retain=retain,
     )
 
 

@@ -34,8 +34,7 @@ def redeclare(contents: Contents, name: str, static: bool | None, append_only: b
         CapacityError: The new plans take more than they may; nothing has changed.
     """
     table = contents.declared(name)
-    other = replace(
-        table,
+    other = table.having(
         static=table.static if static is None else static,
         append_only=table.append_only if append_only is None else append_only,
     )

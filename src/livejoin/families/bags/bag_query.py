@@ -16,10 +16,11 @@ from livejoin.families.bags.bag_plan import BagJoinPlan, compile_bag
 from livejoin.families.bags.bag_store import BagRelation
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output, Product
 from livejoin.query.scalar import Expression
-from livejoin.schema import Column, SqlType, Table
+from livejoin.schema import Column, SqlType, Table, TableSettings
 from livejoin.search.guarantee import power
 from livejoin.theory.cyclic.edge_cover import fractional_edge_cover
 
+_NOTHING = Column("nothing", SqlType.integer(64))
 _MOST_ORDERS = 5040  # of atoms that could stand for each other; beyond, they stay as they are
 
 Label: TypeAlias = tuple[str, tuple[int, ...], str, bool, tuple[str, ...]]
@@ -139,7 +140,7 @@ class WrittenBag:
         filters = frozenset(i for i, one in enumerate(self.atoms) if one.support)
         static = all(one.atom.table.static for one in self.atoms)
         return BagQuery(
-            Table(name, tuple(columns) or (Column("nothing", SqlType.integer(64)),), static=static),
+            Table(name, tuple(columns) or (_NOTHING,), settings=TableSettings(static=static)),
             title,
             ConjunctiveQuery(
                 sql, tuple(one.atom for one in self.atoms), head, outputs, frozenset(self.kept), (Product(),)

@@ -12,7 +12,7 @@ from livejoin.plan.explain.explanation import Alternative, Explanation, TableOut
 from livejoin.plan.explain.log import describe_log
 from livejoin.plan.operators import Numbers, Selected
 from livejoin.query.conjunctive import Atom, ColumnRef, ConjunctiveQuery, Output
-from livejoin.schema import Column, Table
+from livejoin.schema import Column, Table, TableSettings
 from livejoin.search.guarantee import Guarantee, UpdateBound
 from livejoin.search.statistics import Statistics
 
@@ -58,7 +58,7 @@ def explained_selection(
 def constant(plan: Numbers) -> Selected:
     """Constant rows as those of a table that never changes, to be explained."""
     number = Column("number", plan.types[0], nullable=False)
-    table = Table(_CONSTANT, (number,), static=True)
+    table = Table(_CONSTANT, (number,), settings=TableSettings(static=True))
     atom = Atom(table.name, table, (0,), ("number",))
     output = Output("number", number.type.arrow, 0)
     return Selected(ConjunctiveQuery("", (atom,), (ColumnRef(0, 0),), (output,)), plan.types)

@@ -144,7 +144,7 @@ def _static_tables(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_T
         for some in combinations(tables, number):
             names = listed(table.name for table in some)
             what = "a static table, if it never changes" if number == 1 else "static tables, if they never change"
-            changed = {table.name: replace(table, static=True, append_only=False) for table in some}
+            changed = {table.name: table.having(static=True, append_only=False) for table in some}
             sql = "TBLPROPERTIES ('livejoin.static' = 'true')"
             yield _Trial("static table", f"Declare {names} {what}.", sql, _with_tables(query, changed), free, number)
 
@@ -156,7 +156,7 @@ def _append_only_tables(query: ConjunctiveQuery, free: frozenset[str]) -> Iterat
     for number in dict.fromkeys(n for n in (1, 2, len(tables)) if 0 < n <= len(tables)):
         for some in combinations(tables, number):
             text = f"Declare {listed(table.name for table in some)} append-only, if nothing is ever deleted."
-            changed = {table.name: replace(table, append_only=True) for table in some}
+            changed = {table.name: table.having(append_only=True) for table in some}
             sql = "TBLPROPERTIES ('livejoin.append_only' = 'true')"
             yield _Trial("append-only table", text, sql, _with_tables(query, changed), free, number)
 

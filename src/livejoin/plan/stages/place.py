@@ -36,7 +36,7 @@ from livejoin.query.relational import (
     SetOperation,
     TopK,
 )
-from livejoin.schema import Column, Table, WindowRange
+from livejoin.schema import Column, Table, TableSettings
 
 Choose = Callable[[ConjunctiveQuery], Dispatch]
 """Where the rows of a join's tables go."""
@@ -379,16 +379,13 @@ def _plain(table: Table, name: str) -> Table:
 
 
 def _keyed(table: Table, name: str) -> Table:
-    """A table for rows of another one, of which a cell has each once at most."""
-    return Table(
-        name,
-        table.columns,
-        table.primary_key,
-        static=table.static,
-        window_range=_window(table),
-        unique=table.unique,
-        append_only=table.append_only,
-    )
+    """A table for rows of another one, of which a cell has each once at most.
+
+    It has the window of one whose changes come as they are; an owner of its rows tells what leaves.
+    """
+    window = table.settings.window_range if owner(table) is None else None
+    settings = TableSettings(static=table.static, append_only=table.append_only, window_range=window)
+    return Table(name, table.columns, table.primary_key, unique=table.unique, settings=settings)
 
 
 def _derived(table: Table, name: str, relation: Relation) -> Table:
@@ -398,9 +395,4 @@ def _derived(table: Table, name: str, relation: Relation) -> Table:
     first batch.
     """
     found = _plain(table, name)
-    return found if any(base.static for base in Query("", relation).tables) else replace(found, static=False)
-
-
-def _window(table: Table) -> WindowRange | None:
-    """The window of a table whose changes come as they are; an owner of its rows tells what leaves."""
-    return table.window_range if owner(table) is None else None
+    return found if any(base.static for base in Query("", relation).tables) else found.having(static=False)

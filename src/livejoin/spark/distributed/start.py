@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import get_args
@@ -15,7 +15,6 @@ from livejoin.distributed.begin import check_columns
 from livejoin.errors import PipelineError
 from livejoin.spark.distributed.batches import DistributedBatches
 from livejoin.spark.distributed.static_frames import digest_of
-from livejoin.spark.micro_batch import BatchReport
 from livejoin.spark.offsets import arranged, check_begun, clear_unbegun
 from livejoin.spark.run_name import run_name
 from livejoin.spark.run_options import Mode, RunOptions
@@ -64,7 +63,6 @@ def open_cells(
     options: RunOptions,
     state: Path,
     sink: Sink,
-    on_batch: Callable[[BatchReport], object] | None,
     frames: Mapping[str, DataFrame | StreamPart],
     static: Mapping[str, DataFrame],
 ) -> tuple[DistributedBatches, Job, dict[str, DataFrame | StreamPart]]:
@@ -76,7 +74,6 @@ def open_cells(
         options: How it runs.
         state: The folder of the checkpoint.
         sink: Where deltas go; it is opened.
-        on_batch: Called after each batch.
         frames: The frames of changes, by table.
         static: The frames of static tables.
 
@@ -105,7 +102,7 @@ def open_cells(
         declared,
         manifests,
         sink,
-        on_batch,
+        options.on_batch,
         tuple(arranged_frames),
         options.initial,
         static,

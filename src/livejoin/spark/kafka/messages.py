@@ -41,7 +41,7 @@ def read_kafka(
         messages: ``append``: each value is a JSON object, a row that comes. ``upsert``: it takes the place of the row
             with its key, and a message without a value deletes the key, which is a JSON object of the key's columns.
             ``debezium``: values are envelopes, with ``payload`` around them or without; those without are skipped.
-        key: The columns of the table's primary key, which `maintain` is told too (``keys=``).
+        key: The columns of the table's primary key, which `livejoin.spark.stream` is told too (``key=``).
         settings: More of librdkafka's settings, for example ``{"security.protocol": "SASL_SSL", ...}``.
         max_messages: The most messages of a batch, from all partitions; None for all that are there.
 

@@ -12,7 +12,7 @@ from sqlglot import TokenType, exp
 
 from livejoin.sql.parse.source import Source
 from livejoin.sql.tables.declare import table_name
-from livejoin.sql.tables.table_properties import APPEND_ONLY, STATIC, switches
+from livejoin.sql.tables.table_properties import switches
 
 _FORMS = "SET STATIC, SET DYNAMIC and SET TBLPROPERTIES ('livejoin.static' = 'true')"
 ALLOWED = f"of ALTER TABLE name are allowed {_FORMS}, with false or true, or 'livejoin.append_only'"
@@ -47,8 +47,8 @@ def alter_table(tree: exp.Expr, source: Source) -> AlterTable:
         found = [part for action in tree.args["actions"] for part in _properties(action)]
         parts = [part for part in found if type(part) is exp.Property]
         if parts and len(parts) == len(found):
-            given = switches(parts, (STATIC, APPEND_ONLY), source)
-            return AlterTable(table_name(tree.this, source), given.get(STATIC), given.get(APPEND_ONLY))
+            given = switches(parts, ("static", "append_only"), source)
+            return AlterTable(table_name(tree.this, source), given.get("static"), given.get("append_only"))
     start = source.tokens[0].start
     at = source.tokens[3].start if len(source.tokens) > 3 else start
     raise source.unsupported("ALTER", f"this form of ALTER is not supported; {ALLOWED}", at)

@@ -6,21 +6,18 @@ is refused, because a constraint or a length that is read but not kept would be 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlglot import TokenType, exp
 
 from livejoin.errors import SchemaError, SqlError, SqlTypeError, UnknownNameError, UnsupportedQueryError
-from livejoin.schema import TOMBSTONES, Column, Retain, SqlType, Table
+from livejoin.schema import NOTHING_SAID, Column, SqlType, Table, TableSettings
 from livejoin.sql.parse.column_types import ALLOWED_TYPES, declared_type, written_type
 from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.tables.keys import ALLOWED, declared_keys, is_foreign, is_unique
-from livejoin.sql.tables.table_properties import is_table_property, table_properties
-from livejoin.sql.tables.window_range import Span
-from livejoin.sql.tables.window_range import window_range as find_range
+from livejoin.sql.tables.table_properties import is_table_property, table_settings
 
 _OF_LENGTH = (exp.DType.VARCHAR, exp.DType.CHAR)
 
@@ -50,27 +47,16 @@ def _create_table(sql: str) -> tuple[exp.Create, Source]:
     return tree, source
 
 
-def parse_columns(
-    name: str,
-    columns: str,
-    window_rows: int | None = None,
-    static: bool = False,
-    window_range: tuple[str, Span] | None = None,
-    sequence_by: str | None = None,
-    tombstones: int | None = None,
-    retain: Retain | None = None,
-    append_only: bool = False,
-) -> Table:
+def parse_columns(name: str, columns: str, settings: TableSettings = NOTHING_SAID) -> Table:
     """The table with a name and a list of columns, for example ``"src BIGINT, dst BIGINT"``.
 
     Positions in errors are those in ``columns``. Raises as `parse_create_table`.
 
-    >>> parse_columns("G", "src BIGINT PRIMARY KEY, dst BIGINT", window_rows=10).primary_key
+    >>> parse_columns("G", "src BIGINT PRIMARY KEY, dst BIGINT", TableSettings(window_rows=10)).primary_key
     (0,)
     """
     try:
-        parsed = _create_table(f"CREATE TABLE t (\n{columns}\n)")
-        return declare(*parsed, name, window_rows, static, window_range, sequence_by, tombstones, retain, append_only)
+        return declare(*_create_table(f"CREATE TABLE t (\n{columns}\n)"), name, settings)
     except UnsupportedQueryError as error:
         raise UnsupportedQueryError(
             error.message, columns, max(error.line - 1, 0), error.column, error.clause
@@ -80,18 +66,9 @@ def parse_columns(
 
 
 def declare(
-    create: exp.Create,
-    source: Source,
-    name: str | None = None,
-    window_rows: int | None = None,
-    static: bool = False,
-    window_range: tuple[str, Span] | None = None,
-    sequence_by: str | None = None,
-    tombstones: int | None = None,
-    retain: Retain | None = None,
-    append_only: bool = False,
+    create: exp.Create, source: Source, name: str | None = None, settings: TableSettings | None = None
 ) -> Table:
-    """The table that a parsed CREATE TABLE declares, under another name if one is given.
+    """The table that a parsed CREATE TABLE declares, under another name, with other settings if some are given.
 
     Raises as `parse_create_table`.
     """
@@ -101,45 +78,13 @@ def declare(
         msg = "CREATE TABLE needs a list of columns: CREATE TABLE name (column type, ...)"
         raise source.unsupported("CREATE TABLE", msg, source.find({TokenType.ALIAS}, default=start))
     _refuse_options(create, source)
-    properties = table_properties(create, source)
+    said = table_settings(create, source) if settings is None else settings
     columns = [_column(part, source) for part in schema.expressions if isinstance(part, exp.ColumnDef)]
     keys = declared_keys(schema.expressions, columns, source)
     table = name or table_name(schema.this, source)
-    written = properties.window_range if window_range is None else window_range
-    window = None if written is None else find_range(table, columns, written)
-    sequence_by = properties.sequence_by if sequence_by is None else sequence_by
-    tombstones = properties.tombstones if tombstones is None else tombstones
-    sequence = None if sequence_by is None else _sequence(table, columns, sequence_by)
-    if tombstones is not None and sequence is None:
-        msg = f"table {table!r} has tombstones = {tombstones!r} and no sequence_by, without which there are none"
-        raise SchemaError(msg)
-    required = {*keys.primary, *(() if window is None else (window.column,)), sequence}
-    nullable = [column.nullable and i not in required for i, column in enumerate(columns)]
-    return Table(
-        table,
-        tuple(replace(c, nullable=n) for c, n in zip(columns, nullable, strict=True)),
-        keys.primary,
-        properties.window_rows if window_rows is None else window_rows,
-        keys.foreign,
-        properties.static or static,
-        window,
-        sequence,
-        TOMBSTONES if tombstones is None else tombstones,
-        keys.unique,
-        (properties.retain or "all") if retain is None else retain,
-        properties.append_only or append_only,
-    )
-
-
-def _sequence(table: str, columns: Sequence[Column], name: object) -> int:
-    """The position of the column that orders the changes of each key."""
-    wanted = name.lower() if isinstance(name, str) else None
-    named = [place for place, column in enumerate(columns) if column.name.lower() == wanted]
-    if not named:
-        known = ", ".join(column.name for column in columns)
-        msg = f"table {table!r}: sequence_by is {name!r}; allowed is one of its columns: {known}"
-        raise SchemaError(msg)
-    return named[0]
+    declared = Table(table, tuple(columns), keys.primary, keys.foreign, keys.unique, said)
+    required = zip(columns, declared.required, strict=True)
+    return replace(declared, columns=tuple(replace(column, nullable=not never) for column, never in required))
 
 
 def table_name(table: exp.Expr, source: Source) -> str:

@@ -7,50 +7,32 @@ properties, so that a statement with them stays one that Spark reads too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any, assert_never
 
 from sqlglot import exp
 
 from livejoin.errors import SqlTypeError
-from livejoin.schema import Retain
+from livejoin.schema import Form, Retain, Span, TableSettings, form_of, options
 from livejoin.sql.parse.source import Source, offset_of, shown
-from livejoin.sql.tables.window_range import Span, parse_range
+from livejoin.sql.tables.window_range import parse_range
 
-STATIC = "livejoin.static"
-WINDOW_ROWS = "livejoin.window_rows"
-WINDOW_RANGE = "livejoin.window_range"
-SEQUENCE_BY = "livejoin.sequence_by"
-TOMBSTONES = "livejoin.tombstones"
-RETAIN = "livejoin.retain"
-APPEND_ONLY = "livejoin.append_only"
-_KNOWN = (STATIC, WINDOW_ROWS, WINDOW_RANGE, SEQUENCE_BY, TOMBSTONES, RETAIN, APPEND_ONLY)
-
-
-@dataclass(frozen=True)
-class TableProperties:
-    """The properties of a table, as in `schema.Table`; columns by their names, as they are written."""
-
-    static: bool = False
-    window_rows: int | None = None
-    window_range: tuple[str, Span] | None = None
-    sequence_by: str | None = None
-    tombstones: int | None = None
-    retain: Retain | None = None
-    append_only: bool = False
+_PREFIX = "livejoin."
+_KNOWN = tuple(_PREFIX + option.name for option in options())
 
 
 def switches(parts: Sequence[exp.Property], known: Sequence[str], source: Source) -> dict[str, bool]:
-    """The values of properties that are true or false, by their names.
+    """The values of options that are true or false, by their names.
 
     Raises:
         SqlTypeError: One is something else.
         UnsupportedQueryError: One is not known, or there twice.
     """
-    return {name: _switch(part, source) for name, part in _given(parts, known, source).items()}
+    given = _given(parts, [_PREFIX + option for option in known], source)
+    return {name.removeprefix(_PREFIX): _switch(part, source) for name, part in given.items()}
 
 
-def table_properties(create: exp.Create, source: Source) -> TableProperties:
-    """The properties that a CREATE TABLE gives its table.
+def table_settings(create: exp.Create, source: Source) -> TableSettings:
+    """What the properties of a CREATE TABLE say of its table.
 
     Raises:
         SqlTypeError: A property has a value that it cannot have.
@@ -58,16 +40,27 @@ def table_properties(create: exp.Create, source: Source) -> TableProperties:
     """
     parts = create.args["properties"].expressions if create.args.get("properties") else ()
     given = _given([part for part in parts if is_table_property(part)], _KNOWN, source)
-    static, window, span, sequence, bound, retain, appended = (given.get(name) for name in _KNOWN)
-    return TableProperties(
-        static is not None and _switch(static, source),
-        None if window is None else _number(window, "a positive whole number of rows", source, least=1),
-        None if span is None else _range(span, source),
-        None if sequence is None else _column(sequence, source),
-        None if bound is None else _number(bound, "a whole number of deleted keys", source),
-        None if retain is None else _retain(retain, source),
-        appended is not None and _switch(appended, source),
-    )
+    return TableSettings(**{name.removeprefix(_PREFIX): _value(name, part, source) for name, part in given.items()})
+
+
+def _value(name: str, part: exp.Property, source: Source) -> Any:
+    """The value of a property, as its option is written."""
+    form = form_of(name.removeprefix(_PREFIX))
+    match form:
+        case Form.SWITCH:
+            return _switch(part, source)
+        case Form.ROWS:
+            return _number(part, "a positive whole number of rows", source, least=1)
+        case Form.KEYS:
+            return _number(part, "a whole number of deleted keys", source)
+        case Form.COLUMN:
+            return _column(part, source)
+        case Form.RANGE:
+            return _range(part, source)
+        case Form.COLUMNS_KEPT:
+            return _columns_kept(part, source)
+        case _:
+            assert_never(form)
 
 
 def _given(parts: Sequence[exp.Property], known: Sequence[str], source: Source) -> dict[str, exp.Property]:
@@ -101,7 +94,7 @@ def _switch(part: exp.Property, source: Source) -> bool:
     return value.lower() == "true"
 
 
-def _retain(part: exp.Property, source: Source) -> Retain:
+def _columns_kept(part: exp.Property, source: Source) -> Retain:
     value = part.args["value"]
     match value.name if isinstance(value, exp.Literal) and value.is_string else "":
         case "all":

@@ -1,0 +1,154 @@
+"""What may be said of a table: each option by itself, and which of them cannot stand together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from livejoin.errors import SchemaError
+from livejoin.schema.columns import Column
+from livejoin.schema.settings import NOTHING_SAID, TOMBSTONES, Form, Span, TableSettings, options
+from livejoin.schema.windows import WindowRange, span_of, window_range
+
+_ORDERED = ("timestamp", "date", "integer")
+_MOST_KEYS = 1 << 31
+
+
+def checked_settings(
+    table: str, columns: Sequence[Column], primary_key: Sequence[int], given: TableSettings
+) -> TableSettings:
+    """The settings of a table, with the columns' names as the table spells them, so that equal ones are equal.
+
+    Args:
+        table: Its name, for messages.
+        columns: Its columns.
+        primary_key: The positions of its primary key.
+        given: What is said of it.
+
+    Raises:
+        SchemaError: An option has a value that it cannot have, names no column of the table, or two contradict.
+    """
+    if given == NOTHING_SAID:
+        return given
+    for one in options():
+        _check_value(table, one.name, one.metadata["form"], getattr(given, one.name))
+    window = None if given.window_range is None else window_range(table, columns, given.window_range)
+    _check_static(table, given)
+    _check_append_only(table, given)
+    if window is not None:
+        _check_range(table, columns[window.column], window, given)
+    sequence = None if given.sequence_by is None else _position(table, columns, given.sequence_by)
+    if sequence is not None:
+        _check_sequence(table, columns[sequence], sequence in primary_key, bool(primary_key), given)
+    elif given.tombstones is not None:
+        msg = f"table {table!r} has tombstones = {given.tombstones!r} and no sequence_by, without which there are none"
+        raise SchemaError(msg)
+    return replace(
+        given,
+        window_range=None if window is None else _spelled(columns[window.column], window),
+        sequence_by=None if sequence is None else columns[sequence].name,
+        tombstones=None if given.tombstones == TOMBSTONES else given.tombstones,
+    )
+
+
+def _check_value(table: str, option: str, form: Form, value: object) -> None:
+    """Refuse a value of another kind; what names columns is looked at where they are known."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    match form:
+        case Form.SWITCH:
+            sound, allowed = isinstance(value, bool), "allowed are True and False"
+        case Form.ROWS:
+            sound = value is None or (whole and value >= 1)  # type: ignore[operator]  # it is an int
+            allowed = "allowed is a positive whole number of rows"
+        case Form.KEYS:
+            sound = value is None or (whole and 0 <= value < _MOST_KEYS)  # type: ignore[operator]  # it is an int
+            allowed = "allowed is a whole number of keys from 0 on"
+        case Form.COLUMNS_KEPT:
+            sound, allowed = value in ("all", "used"), "allowed are 'all' and 'used'"
+        case Form.COLUMN | Form.RANGE:
+            return
+    if not sound:
+        msg = f"table {table!r}: {option} is {value!r}; {allowed}"
+        raise SchemaError(msg)
+
+
+def _position(table: str, columns: Sequence[Column], name: object) -> int:
+    """The position of the column that orders the changes of each key."""
+    wanted = name.lower() if isinstance(name, str) else None
+    place = next((i for i, column in enumerate(columns) if column.name.lower() == wanted), None)
+    if place is None:
+        known = ", ".join(column.name for column in columns)
+        msg = f"table {table!r}: sequence_by is {name!r}; allowed is one of its columns: {known}"
+        raise SchemaError(msg)
+    return place
+
+
+def _spelled(column: Column, window: WindowRange) -> tuple[str, Span]:
+    return column.name, span_of(column, window.width)
+
+
+def _check_static(table: str, given: TableSettings) -> None:
+    if not given.static:
+        return
+    if given.window_rows is not None or given.window_range is not None:
+        found = "window_range" if given.window_rows is None else f"window_rows = {given.window_rows}"
+        msg = (
+            f"table {table!r} is static and has {found}: a window moves as rows come, and to a static table none come; "
+            "leave one of the two out"
+        )
+        raise SchemaError(msg)
+    if given.retain == "used":
+        msg = (
+            f"table {table!r} is static and has retain = 'used': a static table is filled before views use it, "
+            "so that no column would be kept; leave one of the two out"
+        )
+        raise SchemaError(msg)
+
+
+def _check_append_only(table: str, given: TableSettings) -> None:
+    if not given.append_only:
+        return
+    has_window = given.window_rows is not None or given.window_range is not None
+    reasons = (
+        (given.static, "static", "to a static table no rows come, which promises more"),
+        (has_window, "a window", "a window lets rows leave"),
+        (given.sequence_by is not None, "sequence_by", "it orders changes that replace and delete rows"),
+    )
+    for stands, what, why in reasons:
+        if stands:
+            msg = f"table {table!r} has append_only and {what}: {why}; leave one of the two out"
+            raise SchemaError(msg)
+
+
+def _check_range(table: str, column: Column, window: WindowRange, given: TableSettings) -> None:
+    if given.window_rows is not None:
+        msg = f"table {table!r} has window_rows and window_range; a table has one window, leave one out"
+        raise SchemaError(msg)
+    if column.type.kind not in _ORDERED:
+        msg = (
+            f"table {table!r}: the column {column.name!r} of window_range is {column.type}; allowed are TIMESTAMP, "
+            "DATE and integers"
+        )
+        raise SchemaError(msg)
+    if not 1 <= window.width < 1 << 63:
+        msg = f"table {table!r}: the range of window_range is {window.width}; allowed is a positive one"
+        raise SchemaError(msg)
+
+
+def _check_sequence(table: str, column: Column, in_key: bool, has_key: bool, given: TableSettings) -> None:
+    where = f"table {table!r}: sequence_by is {column.name!r}"
+    if not has_key:
+        msg = f"{where}, and the table has no PRIMARY KEY: what is ordered are the changes of each key; declare one"
+        raise SchemaError(msg)
+    if in_key:
+        msg = f"{where}, which is in the primary key, so that no two changes of a key differ in it; name another one"
+        raise SchemaError(msg)
+    if column.type.kind not in _ORDERED:
+        msg = f"{where}, which is {column.type}; allowed are TIMESTAMP, DATE and integers"
+        raise SchemaError(msg)
+    if given.window_rows is not None or given.window_range is not None:
+        msg = (
+            f"{where}, and the table has a window: a row that a window took out leaves nothing that a later change of "
+            "its key could be compared with; leave one of the two out"
+        )
+        raise SchemaError(msg)
