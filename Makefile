@@ -67,7 +67,8 @@ doctest: $(STAMP)
 	@$(BIN)/python -m pytest --quiet --doctest-modules src
 
 nojit: $(STAMP)
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadgroup --quiet -m nojit
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadgroup --quiet -m nojit \
+		$$(grep --recursive --files-with-matches --include='test_*.py' nojit tests)
 
 lock: $(STAMP) ## pin the newest versions that pyproject.toml allows
 	@$(BIN)/python -m pip install --quiet uv

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,10 +26,15 @@ QUICK_SPARK = {
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep all tests of Spark in one process where the run is split, so that there is one session."""
+    """Keep all tests of Spark in one process where the run is split, so that there is one session.
+
+    What is marked ``torture`` runs where LIVEJOIN_TORTURE is set.
+    """
     for item in items:
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
+        if item.get_closest_marker("torture") and "LIVEJOIN_TORTURE" not in os.environ:
+            item.add_marker(pytest.mark.skip(reason="for make torture"))
 
 
 @pytest.fixture(autouse=True)

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
 from livejoin.spark import MaintainedQuery, RunOptions, stream
 from livejoin.spark import maintain as maintain_views
+
+IN_CELLS = pytest.param({"mode": "distributed", "cells": 2}, marks=pytest.mark.torture, id="cells")
+"""The options of a run in cells, for tests whose like `tests/distributed` has without Spark."""
 
 
 def maintain(

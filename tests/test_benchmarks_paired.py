@@ -27,6 +27,7 @@ def edges(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.torture
 def test_a_version_beside_itself_has_the_same_answers(
     edges: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -121,4 +121,4 @@ def test_rows_of_whole_numbers_have_words_at_once() -> None:
     batch = read_changes(PAIRS, [(1, 2), [3, -(2**63)], (5, 6)])
     assert batch.words is not None and batch.words.tolist() == [[1, 3, 5], [2, -(2**63), 6]]
     assert read_changes(PAIRS, [(1, None)]).words is None
-    assert read_changes(dataclasses.replace(PAIRS, retain="used"), [(1, 2)]).words is None
+    assert read_changes(PAIRS.having(retain="used"), [(1, 2)]).words is None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,10 @@ from livejoin.errors import ChangeFormatError, SchemaError
 from livejoin.spark import BatchReport, QueryFailedError
 from livejoin.spark.sources import FileSource, read_changes
 from livejoin.sql import parse_columns
-from maintaining import maintain
+from maintaining import IN_CELLS, maintain
 
 pytestmark = pytest.mark.spark
-IN_CELLS: list[dict[str, Any]] = [{"mode": "distributed", "cells": 2}] if "LIVEJOIN_TORTURE" in os.environ else []
-CELLS = pytest.mark.parametrize("more", [{}, *IN_CELLS], ids=str)  # without Spark `tests/distributed` has bad rows
+CELLS = pytest.mark.parametrize("more", [{}, IN_CELLS], ids=str)  # without Spark `tests/distributed` has bad rows
 COLUMNS = "id BIGINT, n INT, at TIMESTAMP, s STRUCT<x: INT, y: ARRAY<INT>>"
 ALL = {"v": "SELECT id, n FROM T WHERE at IS NULL OR s IS NULL OR s IS NOT NULL"}
 GOOD = ['{"id": 1, "n": 5, "_change_type": "insert"}', '{"id": 2, "s": {"x": 1}, "_change_type": "insert"}']

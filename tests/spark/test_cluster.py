@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.skipif("LIVEJOIN_TORTURE" not in os.environ, reason="a cluster of processes is for make torture"),
+    pytest.mark.torture,
 ]
 
 TESTS = Path(__file__).parents[1]

@@ -51,6 +51,7 @@ def test_a_folder_and_a_function(spark: SparkSession, tmp_path: Path) -> None:
     assert (report.skipped, report.dead_letters) == (2, {})
 
 
+@pytest.mark.torture  # without Spark tests/distributed has bad rows
 def test_in_cells_as_in_one_process(spark: SparkSession, tmp_path: Path) -> None:
     cells: dict[str, Any] = {"mode": "distributed", "cells": 2}
     bad = {"on_conflict": "skip", "on_bad_rows": "dead_letter"}

@@ -121,7 +121,7 @@ def test_views_of_all_kinds_over_restarts(spark: SparkSession, tmp_path: Path, m
     cluster.run()
 
 
-@pytest.mark.skipif("LIVEJOIN_TORTURE" not in os.environ, reason="without Spark tests/distributed does the same")
+@pytest.mark.torture  # without Spark tests/distributed does the same
 def test_another_job_in_more_cells(spark: SparkSession, tmp_path: Path) -> None:
     """Views come, go and change, and a static table comes."""
     cluster = Cluster(spark, tmp_path)
@@ -147,7 +147,7 @@ def test_another_job_in_more_cells(spark: SparkSession, tmp_path: Path) -> None:
         cluster.kept_deltas("total", "named")
 
 
-@pytest.mark.skipif("LIVEJOIN_TORTURE" not in os.environ, reason="half a minute, for make torture")
+@pytest.mark.torture
 def test_the_deltas_are_read_from_the_manifests(spark: SparkSession, tmp_path: Path) -> None:
     """While they go to Delta tables, too; over two starts, and as long as they are kept."""
     cluster, reports, seen = Cluster(spark, tmp_path), list[BatchReport](), Counter[Any]()

@@ -21,11 +21,11 @@ from livejoin.errors import AbsentRowError, ExpressionError, LivejoinError, Pipe
 from livejoin.spark import MaintainedQuery, QueryFailedError
 from livejoin.spark.checkpoint_lock import lock_checkpoint
 from livejoin.spark.distributed.steps import check_shared
-from maintaining import maintain
+from maintaining import IN_CELLS, maintain
 
 NOW = {"availableNow": True}
 COPY = {"v": "SELECT id FROM T"}
-CELLS = pytest.mark.parametrize("more", [{}, {"mode": "distributed", "cells": 2}], ids=["embedded", "cells"])
+CELLS = pytest.mark.parametrize("more", [{}, IN_CELLS])
 
 
 def started(root: Path, spark: SparkSession, views: dict[str, str], frame: Any, **more: Any) -> MaintainedQuery:

@@ -50,16 +50,15 @@ checkpoint = "checkpoint"
 
 
 @pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.torture  # `tests/checkpoint` stops at every step
 def test_a_killed_pipeline_continues_without_loss_or_repetition(tmp_path: Path) -> None:
     edges = write_input(tmp_path)
     (tmp_path / "pipeline.toml").write_text(PIPELINE)
 
     assert run(tmp_path, "before-done", 0) == -signal.SIGKILL
-    if os.environ.get("LIVEJOIN_TORTURE"):  # each start takes some ten seconds; `tests/checkpoint` stops at every step
-        assert run(tmp_path, "between-views", 3) == -signal.SIGKILL
-        assert run(tmp_path, "taken", 4) == -signal.SIGKILL
-        assert run(tmp_path, "after-done", 6) == -signal.SIGKILL
+    assert run(tmp_path, "between-views", 3) == -signal.SIGKILL
+    assert run(tmp_path, "taken", 4) == -signal.SIGKILL
+    assert run(tmp_path, "after-done", 6) == -signal.SIGKILL
     killed_at_random(tmp_path)
     assert run(tmp_path, "never", 0) == 0
 

@@ -23,7 +23,7 @@ from livejoin.errors import PipelineError, StateError, StorageError
 from livejoin.pipeline import check, load, run
 from livejoin.spark import batch_frame, carried_rows, read_deltas
 from livejoin.spark.local_folder import hadoop_pattern, local_folder
-from maintaining import maintain
+from maintaining import IN_CELLS, maintain
 
 ODD = "r ü%20b #é,;'&+=日"
 WILD = "a?[1]{a,b}*\\"
@@ -46,7 +46,7 @@ def run_once(spark: SparkSession, root: Path, **more: Any) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("more", [{}, {"mode": "distributed", "cells": 2}], ids=["embedded", "cells"])
+@pytest.mark.parametrize("more", [{}, IN_CELLS])
 def test_a_folder_of_any_name(spark: SparkSession, tmp_path: Path, more: dict[str, Any]) -> None:
     root = tmp_path / ODD
     feed(root / "in", "1.csv", "1\n2\n")

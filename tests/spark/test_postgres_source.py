@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -224,7 +223,7 @@ def test_what_cannot_go_on_says_why(
         run(names, tables=["customers"])
 
 
-@pytest.mark.skipif("LIVEJOIN_TORTURE" not in os.environ, reason="minutes; in cells without Spark each is tested too")
+@pytest.mark.torture  # in cells without Spark each is tested too
 def test_what_a_shop_does_meanwhile_in_cells(
     spark: SparkSession, place: str, writer: Any, run: Callable[..., None], tmp_path: Path
 ) -> None:

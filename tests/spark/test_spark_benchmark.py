@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 
 import pytest
 from pyspark.sql import SparkSession
@@ -14,7 +13,7 @@ from benchmarks.figures import WrongAnswerError
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.skipif("LIVEJOIN_TORTURE" not in os.environ, reason="six pipelines are for make torture")
+@pytest.mark.torture
 def test_it_measures_batches_and_restarts(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benchmark, "BATCHES", 4)
     found = benchmark.figures(spark, (400,), (60,), lambda line: None)
@@ -23,7 +22,7 @@ def test_it_measures_batches_and_restarts(spark: SparkSession, monkeypatch: pyte
     assert all("sum of deltas = DuckDB" in figure.check for figure in found[:3])
 
 
-@pytest.mark.skipif("LIVEJOIN_TORTURE" not in os.environ, reason="twelve pipelines are for make torture")
+@pytest.mark.torture
 def test_it_compares_cells_with_one_process(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benchmark, "BATCHES", 4)
     found = benchmark.spread(spark, (400,), (60,), (1, 2), lambda line: None)

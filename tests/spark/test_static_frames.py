@@ -18,7 +18,7 @@ from livejoin.spark import BatchReport, QueryFailedError
 from livejoin.spark.distributed.static_frames import StaticFrame
 from livejoin.spark.stream_part import StreamPart
 from livejoin.sql import parse_columns
-from maintaining import maintain
+from maintaining import IN_CELLS, maintain
 
 pytestmark = pytest.mark.spark
 
@@ -27,7 +27,6 @@ VIEWS = {
     "sold": "SELECT E.id, P.name, T.tag FROM E JOIN P ON E.product = P.product JOIN T ON P.name = T.name",
     "names": "SELECT name, COUNT(*) AS n FROM P GROUP BY name",
 }
-MODES = [{}, {"mode": "distributed", "cells": 2}]
 
 
 class Shop:
@@ -89,7 +88,7 @@ class Shop:
         assert sum_of(self.root / "out" / "names") == Counter(Counter(names.values()).items())
 
 
-@pytest.mark.parametrize("mode", MODES if "LIVEJOIN_TORTURE" in os.environ else MODES[:1], ids=str)
+@pytest.mark.parametrize("mode", [{}, IN_CELLS])
 def test_a_source_that_changes_between_starts(spark: SparkSession, tmp_path: Path, mode: dict[str, Any]) -> None:
     shop = Shop(spark, tmp_path, mode)
     shop.feed("1,1,insert", "2,2,insert", "3,9,insert", "4,1,insert")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from livejoin.spark import read_deltas
 from livejoin.spark.time_zone import SETTING, is_utc
 from livejoin.sql import bind_query, parse_columns
 from livejoin.sql.zone_dependence import zone_dependence
-from maintaining import maintain
+from maintaining import IN_CELLS, maintain
 
 NOW = {"availableNow": True}
 SCHEMA = (
@@ -80,11 +79,8 @@ def check_types(frame: DataFrame, view: str = "v") -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("more", [{}, {"mode": "distributed", "cells": 2}], ids=["embedded", "cells"])
+@pytest.mark.parametrize("more", [{}, IN_CELLS])
 def test_times_arrive_as_they_were_declared(zoned: SparkSession, tmp_path: Path, more: dict[str, Any]) -> None:
-    is_far = zoned.conf.get("spark.sql.session.timeZone") == "America/New_York"
-    if more and not is_far and "LIVEJOIN_TORTURE" not in os.environ:
-        pytest.skip("one zone beside UTC is enough; all are for make torture")
     seen: dict[str, DataFrame] = {}
 
     def sink(view: str, delta: DataFrame, batch_id: int) -> None:

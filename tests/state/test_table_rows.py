@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from livejoin.errors import StateError
-from livejoin.schema import Column, SqlType, Table, WindowRange
+from livejoin.schema import Column, SqlType, Table
 from livejoin.state.codec import WIDE_BASE, Codec
 from livejoin.state.known_words import check_words
 from livejoin.state.table_rows import TableRows, rows_of, table_of
@@ -19,8 +19,8 @@ from livejoin.words import NULL_CODE, Words
 
 PLAIN = Table("T", (Column("a", SqlType.integer(64)), Column("b", SqlType.integer(64))))
 KEYED = replace(PLAIN, primary_key=(0,))
-LAST = replace(PLAIN, window_rows=3)
-RECENT = replace(PLAIN, window_range=WindowRange(0, 10))
+LAST = PLAIN.having(window_rows=3)
+RECENT = PLAIN.having(window_range=("a", 10))
 
 
 def words(*items: int) -> Words:
