@@ -424,4 +424,5 @@ def allowed_keys(location: tuple[Any, ...], kind: str = "") -> tuple[str, ...]:
     }
     place = (location[0], len(location)) if location else ("", 0)
     model = _KINDS.get(place, {}).get(kind) or inner.get(place, PipelineFile)
-    return tuple(field.alias or name for name, field in model.model_fields.items())
+    fields = sorted(model.model_fields.items(), key=lambda field: field[0] in _Ordered.model_fields)
+    return tuple(field.alias or name for name, field in fields)
