@@ -52,7 +52,7 @@ conformance: $(STAMP) ## ask a real Spark what every expression of the corpus me
 	@LIVEJOIN_CONFORMANCE=all $(BIN)/python -m pytest -q tests/conformance
 
 lint: $(STAMP)
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/vulture
 
 format: $(STAMP) ## format the source
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .

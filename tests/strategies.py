@@ -7,7 +7,6 @@ test: 12 examples, or as many as the environment variable `LIVEJOIN_FUZZ` says.
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, datetime
@@ -235,7 +234,7 @@ def _bad_change(
 
 
 @st.composite
-def scenarios(
+def scenarios(  # noqa: PLR0913, PLR0917  # what is drawn
     draw: st.DrawFn,
     keys: bool = True,
     errors: bool = True,
@@ -255,8 +254,3 @@ def scenarios(
     steps = tuple(draw(commits(specs, max_commits, errors, sizes)))
     forms = tuple(draw(st.sampled_from(["arrow", "dicts", "tuples", "chunks"])) for _ in steps)
     return Scenario(specs, chosen, steps, forms)
-
-
-def row_counts(contents: list[Row]) -> Counter[Row]:
-    """Multiset of rows."""
-    return Counter(map(canonical_row, contents))

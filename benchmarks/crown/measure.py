@@ -128,7 +128,7 @@ class Measurement:
         return next((point for point in self.points if point.events == events), None)
 
 
-def measure(
+def measure(  # noqa: PLR0913  # what is varied
     system: System,
     query: CrownQuery,
     stream: ChangeStream,

@@ -231,7 +231,7 @@ class Database:
         redeclare(self._contents, name, static, append_only)
 
     @alone
-    def create_table(
+    def create_table(  # noqa: PLR0913  # the options of a table
         self,
         name: str,
         columns: str,

@@ -136,7 +136,7 @@ class TableStream:
         return from_envelopes(frame, columns, by_key, beside)
 
 
-def stream(  # the options of a table
+def stream(  # noqa: PLR0913  # the options of a table
     frame: DataFrame | StreamPart,
     *,
     key: str | Sequence[str] = (),

@@ -113,18 +113,6 @@ class ThresholdGroups(AggregateStore):
         check(self.bounded)
 
 
-def can_sum(plan: GroupPlan) -> bool:
-    """Whether the aggregates of a plan are all read off sums that rows are added to one by one, and few words of them.
-
-    Sums of doubles are not: they are kept exactly in windows of their own (`livejoin.kernels.groups.exact_sum`).
-    """
-    words = plan.words
-    return bool(words[g.P_ACCUMULATORS] == words[g.P_PLAIN] and words[g.P_KEY] < _MOST_VALUES)
-
-
-_MOST_VALUES = 60  # words that the bits of one word tell of
-
-
 def _accumulators(plan: GroupPlan) -> list[Words]:
     begin, end = int(plan.words[g.P_ACCUMULATORS]), int(plan.words[g.P_ACCUMULATORS_END])
     return list(plan.words[begin:end].reshape(-1, g.ACCUMULATOR))

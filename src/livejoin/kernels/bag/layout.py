@@ -70,7 +70,6 @@ S_EDGES = 5
 S_EDGE_LIST = 6  # edge descriptors in a row
 S_RELATIONS = 7
 S_RELATION_LIST = 8  # relation descriptors in a row
-PLAN_STORE = 9
 
 # Plan: relation of a store
 RL_PROGRAM = 0
@@ -108,7 +107,6 @@ G_KEPT = 6  # list of the attributes that the bag keeps
 G_LAST = 7  # the last step that binds a kept attribute, 0 if the changed tuple has them all
 G_PAIR = 8  # the pair view of its only step, 0: none
 G_FIRST_SIDE = 9  # which participant of the step is the view's first side
-BAG_PROGRAM = 10
 
 # Plan: participant of a step or of the start
 A_DIRECTORY = 0  # of the node that is reached

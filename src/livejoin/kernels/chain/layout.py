@@ -77,7 +77,6 @@ J_LEFT = 0
 J_RIGHT = 1
 J_RESULT = 2
 J_VALUES = 3  # list of pairs for the values of the result: 0 left or 1 right, offset
-STAGE = 4
 
 # Record of a row in a delta
 X_SUPPORT = X_OWN  # change of its support

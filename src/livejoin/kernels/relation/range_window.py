@@ -27,7 +27,6 @@ W_HEAP = 2
 RANGE_ROWS = 0  # rows that the table keeps, 0 without a window by rows
 RANGE_REACH = 1  # the range less one, -1 without a window by range
 RANGE_TIME = 2  # offset of the time in a row
-WINDOW_WORDS = 3
 
 _LEAST = -(1 << 63)
 

@@ -55,7 +55,6 @@ F_TERM = 9  # where values are: what a row adds, sums up to the places
 F_LOW = 10
 F_HIGH = 11
 F_OFFSETS = 12  # 0, 1, ..., as many as a key has words
-FORM = 12
 
 # Lines of the output, then the words of the row, then values
 L_WEIGHT = 0

@@ -55,7 +55,6 @@ H_COPIES = 22
 H_LINK = 23  # the touched cell at work, plus one
 H_TOGGLED = 25  # keys of the change that has no transition yet
 H_DOUBLED = 26  # whether a touched cell is there more than once
-H_MADE = 27  # units that were found to come or go, in total
 SCRATCH = k.ARENA_HEADER
 
 # Phases of a version, behind FRESH

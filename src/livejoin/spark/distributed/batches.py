@@ -13,22 +13,21 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
 from livejoin.checkpoint.initial import Initial
-from livejoin.checkpoint.policy import FAIL, Policy
 from livejoin.checkpoint.recovery import Recovery
 from livejoin.distributed import Declared, Manifest, Manifests, cell_reports
 from livejoin.distributed.cell_process import end_processes
 from livejoin.distributed.driver import commit, delta_for_sink, is_next, read_letters
 from livejoin.distributed.load import off_load
 from livejoin.spark.batch_function import BatchFunction
-from livejoin.spark.dead_letters import DeadLetters
 from livejoin.spark.distributed.spark_steps import SparkSteps
 from livejoin.spark.distributed.stage_runs import StageRuns
 from livejoin.spark.micro_batch import BatchReport
+from livejoin.spark.run_options import RunOptions
 from livejoin.spark.sinks import ParquetSink, Sink
 
 logger = logging.getLogger("livejoin")
@@ -41,13 +40,9 @@ class DistributedBatches(BatchFunction):
         declared: What the checkpoint says of the job and of where rows go.
         manifests: What was committed.
         sink: Where the deltas go.
-        on_batch: Called with a report after each batch that is not skipped.
         tables: The tables in the order in which the frames were packed.
-        initial: What the first batch of a plan tells of views that are new or changed.
         static: The frames of static tables, by name.
-        policy: What becomes of changes that cannot be applied.
-        letters: Where they go; None if nowhere.
-        recovery_seconds: How long a cell may take to apply its log again; None for as long as it takes.
+        options: How it runs.
     """
 
     def __init__(
@@ -55,23 +50,19 @@ class DistributedBatches(BatchFunction):
         declared: Declared,
         manifests: Manifests,
         sink: Sink,
-        on_batch: Callable[[BatchReport], object] | None,
         tables: tuple[str, ...],
-        initial: Initial = "difference",
-        static: Mapping[str, DataFrame] | None = None,
-        policy: Policy = FAIL,
-        letters: DeadLetters | None = None,
-        recovery_seconds: float | None = None,
+        static: Mapping[str, DataFrame],
+        options: RunOptions,
     ) -> None:
         super().__init__()
-        self._policy, self._letters = policy, letters
-        self._recovery_seconds = recovery_seconds
-        self._initial: Initial = initial
-        self._static = dict(static or {})
+        self._policy, self._letters = options.policy, options.letters
+        self._recovery_seconds = options.recovery_seconds
+        self._initial: Initial = options.initial
+        self._static = dict(static)
         self._declared = declared
         self._manifests = manifests
         self._sink = sink
-        self._on_batch = on_batch
+        self._on_batch = options.on_batch
         self._tables = tables
         self._warned = set[str]()
         self._runs: dict[str, StageRuns] = {}

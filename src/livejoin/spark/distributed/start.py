@@ -98,16 +98,5 @@ def open_cells(
     tables = job.tables if declared.before is None else {**declared.before.job.tables, **job.tables}
     filled = [name for name in tables if last is not None and name.lower() in last.filled]
     arranged_frames = arranged(state / "spark", frames, filled)
-    batches = DistributedBatches(
-        declared,
-        manifests,
-        sink,
-        options.on_batch,
-        tuple(arranged_frames),
-        options.initial,
-        static,
-        options.policy,
-        options.letters,
-        options.recovery_seconds,
-    )
+    batches = DistributedBatches(declared, manifests, sink, tuple(arranged_frames), static, options)
     return batches, declared.job, arranged_frames

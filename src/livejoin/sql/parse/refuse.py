@@ -128,12 +128,6 @@ def refuse_modifiers(tree: exp.Expr, source: Source) -> None:
             raise source.unsupported(clause, f"{clause} is not supported: {remedy}", at)
 
 
-def clause_refusal(name: str, source: Source, offset: int) -> UnsupportedQueryError:
-    """The refusal of a clause by the name that sqlglot has for it."""
-    clause, _, remedy = _CLAUSES[name]
-    return source.unsupported(clause, f"{clause} is not supported: {remedy}", offset)
-
-
 def refuse_statement(tree: exp.Expr, source: Source) -> UnsupportedQueryError:
     """The refusal of a statement that is no query."""
     clause = source.tokens[0].text.upper()

@@ -85,7 +85,7 @@ class Code:
         self._tail += words
         return len(self._tail) - len(words)
 
-    def emit(
+    def emit(  # noqa: PLR0913, PLR0917  # the fields of an instruction
         self,
         op: int,
         a: int = 0,
