@@ -19,3 +19,9 @@ NULL_CODE = 0x7FF94E554C4C0001
 
 CANONICAL_NAN = 0x7FF8000000000000
 """The word of every NaN."""
+
+WIDE_BASE = 1 << 62
+"""What the word of a decimal that is in the dictionary has above its place there."""
+
+NARROW_LIMIT = 10**18
+"""Unscaled decimals below are words, those from here on are in the dictionary."""

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from livejoin.errors import ChangeValueError, StateError
 from livejoin.schema import Column, SqlType, Table
-from livejoin.state.codec import WIDE_BASE, Codec
-from livejoin.words import CANONICAL_NAN, NULL_CODE
+from livejoin.state.codec import Codec
+from livejoin.words import CANONICAL_NAN, NULL_CODE, WIDE_BASE
 
 pytestmark = pytest.mark.nojit
 

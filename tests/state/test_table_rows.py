@@ -12,10 +12,10 @@ import pytest
 
 from livejoin.errors import StateError
 from livejoin.schema import Column, SqlType, Table
-from livejoin.state.codec import WIDE_BASE, Codec
+from livejoin.state.codec import Codec
 from livejoin.state.known_words import check_words
 from livejoin.state.table_rows import TableRows, rows_of, table_of
-from livejoin.words import NULL_CODE, Words
+from livejoin.words import NULL_CODE, WIDE_BASE, Words
 
 PLAIN = Table("T", (Column("a", SqlType.integer(64)), Column("b", SqlType.integer(64))))
 KEYED = replace(PLAIN, primary_key=(0,))

@@ -28,8 +28,7 @@ from livejoin.database.snapshots import snapshot
 from livejoin.errors import CapacityError, LivejoinError, StateError, StorageError
 from livejoin.query.relational import Query
 from livejoin.sql import bind_query, to_duckdb
-from livejoin.state.codec import WIDE_BASE
-from livejoin.words import NULL_CODE
+from livejoin.words import NULL_CODE, WIDE_BASE
 from oracle import connect, multiset
 from torture.file_faults import KINDS, Views, failing, results
 

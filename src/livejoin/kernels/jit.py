@@ -1,8 +1,8 @@
 """How kernels are compiled and cached.
 
 A kernel is a plain function over NumPy arrays and integers. Compiled code is cached on disk in a folder named by a
-hash of all kernel sources, of their places and of the compiler's version, because Numba notices an edited function but
-not an edited callee in another file. With ``NUMBA_DISABLE_JIT=1`` kernels are the functions as they are written. With
+hash of all kernel sources and of `livejoin.words`, of their places and of the compiler's version, because Numba notices
+an edited function but not an edited callee in another file. With ``NUMBA_DISABLE_JIT=1`` kernels are the functions as they are written. With
 ``NUMBA_BOUNDSCHECK=1`` every access of a kernel to an array or an arena is checked, and the code is cached apart.
 """
 
@@ -40,8 +40,8 @@ def cache_folder() -> Path:
     if numba.config.BOUNDSCHECK:  # type: ignore[attr-defined]
         digest.update(b"checked")
     root = Path(__file__).parent
-    for source in sorted(root.rglob("*.py")):
-        digest.update(f"{source.relative_to(root)}\n".encode() + source.read_bytes())
+    for source in sorted((*root.rglob("*.py"), root.with_name("words.py"))):
+        digest.update(f"{source.relative_to(root.parent)}\n".encode() + source.read_bytes())
     name = f"kernels-{digest.hexdigest()[:16]}"
     named = os.environ.get("NUMBA_CACHE_DIR")
     for parent in (Path(named) if named else own_folders.cache_folder(), own_folders.temporary_folder()):

@@ -37,11 +37,7 @@ from livejoin.kernels.values.strings import FREE, Bytes, Ints, Longs
 from livejoin.schema import Column, SqlType, Table
 from livejoin.state.budget import Budget
 from livejoin.state.dictionary import ALL_VALID, ByteDictionary, KnownStrings
-from livejoin.words import CANONICAL_NAN, NULL_CODE, Words
-
-WIDE_BASE = 1 << 62
-NARROW_LIMIT = 10**18
-"""Unscaled decimals below are words, those from here on are in the dictionary."""
+from livejoin.words import CANONICAL_NAN, NARROW_LIMIT, NULL_CODE, WIDE_BASE, Words
 
 _INTEGERS: dict[int, type[np.signedinteger[Any]]] = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 _DECIMAL_BYTES = 16

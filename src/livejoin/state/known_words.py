@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from livejoin.errors import StateError
 from livejoin.schema import SqlType, Table
-from livejoin.state.codec import NARROW_LIMIT, WIDE_BASE, Codec
-from livejoin.words import CANONICAL_NAN, NULL_CODE, Words
+from livejoin.state.codec import Codec
+from livejoin.words import CANONICAL_NAN, NARROW_LIMIT, NULL_CODE, WIDE_BASE, Words
 
 _INT32 = 1 << 31
 _NEGATIVE_ZERO = -(1 << 63)

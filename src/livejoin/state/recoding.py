@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from livejoin.schema import SqlType
-from livejoin.state.codec import WIDE_BASE, Codec
-from livejoin.words import NULL_CODE, Words
+from livejoin.state.codec import Codec
+from livejoin.words import NULL_CODE, WIDE_BASE, Words
 
 
 @dataclass(frozen=True, eq=False)

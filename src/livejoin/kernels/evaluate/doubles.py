@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from livejoin.kernels.jit import inlined
-
-CANONICAL_NAN = 0x7FF8000000000000
+from livejoin.words import CANONICAL_NAN
 
 
 @inlined

@@ -24,10 +24,7 @@ from livejoin.kernels.numbers.wide import product_wraps, signed_high_product, su
 from livejoin.kernels.parameters import Line, Matrix, Texts, Words
 from livejoin.kernels.values.dictionary_view import pointers
 from livejoin.kernels.values.value_order import double_key, precedes
-
-NULL_CODE = 0x7FF94E554C4C0001  # see `livejoin.state.codec`
-WIDE_BASE = 1 << 62
-NARROW_LIMIT = 10**18
+from livejoin.words import NARROW_LIMIT, NULL_CODE, WIDE_BASE
 
 _FEW = 32  # constants that are compared with one after the other, which takes less than to search
 

@@ -15,8 +15,9 @@ results      one word, which is the value's word; of integer sums and decimals t
 from __future__ import annotations
 
 from livejoin.kernels.memory.layout import ARENA_HEADER, DIRECTORY
+from livejoin.words import NULL_CODE
 
-NULL = 0x7FF94E554C4C0001  # the word of NULL, see `livejoin.state.codec`
+NULL = NULL_CODE
 OVERFLOW = -(1 << 63)
 
 # Arena header behind the fixed one

@@ -33,8 +33,8 @@ from livejoin.kernels.numbers.big_integer import (
     to_double,
 )
 from livejoin.kernels.parameters import Arena, Plan
+from livejoin.words import CANONICAL_NAN
 
-CANONICAL_NAN = 0x7FF8000000000000
 _INFINITY = 0x7FF << 52
 _MINUS_INFINITY = -(1 << 52)
 _LARGEST_HIGH = 10**38 >> 64  # of decimals of 38 digits

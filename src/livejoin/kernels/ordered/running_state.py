@@ -11,7 +11,7 @@ import numpy as np
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.parameters import Arena, Line, Plan, Texts, Words
 from livejoin.kernels.values.row_order import E_WORDS, VALUE, compare_bytes
-from livejoin.words import NULL_CODE
+from livejoin.words import CANONICAL_NAN, NULL_CODE
 
 # Which frames there are
 UP_TO = 0
@@ -60,7 +60,6 @@ CALL = 11
 
 _SIGN = -(1 << 63)
 _GREATEST = (1 << 63) - 1
-_CANONICAL_NAN = 0x7FF8000000000000
 
 
 @inlined
@@ -98,7 +97,7 @@ def _add(state: Line, at: int, low: int, high: int, words_of_sum: int) -> None:
 @helper
 def _add_double(state: Line, at: int, word: int) -> None:
     total = np.int64(state[at]).view(np.float64) + np.int64(word).view(np.float64)
-    state[at] = np.float64(total).view(np.int64) if not np.isnan(total) else _CANONICAL_NAN
+    state[at] = np.float64(total).view(np.int64) if not np.isnan(total) else CANONICAL_NAN
 
 
 @helper

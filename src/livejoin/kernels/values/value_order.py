@@ -13,13 +13,12 @@ import numpy as np
 
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.parameters import Texts, Words
+from livejoin.words import WIDE_BASE
 
 NUMBER = 0  # words compare as they are
 DOUBLE = 1
 TEXT = 2
 DECIMAL = 3
-
-WIDE_BASE = 1 << 62  # see `livejoin.state.codec`
 
 _BYTE = np.uint64(8)
 _MAGNITUDE = (1 << 63) - 1

@@ -17,9 +17,9 @@ import pyarrow as pa
 from livejoin.kernels.values.decimals import narrow
 from livejoin.kernels.values.hashes import hash_strings, hash_words, place_hashes
 from livejoin.schema import SqlType
-from livejoin.state.codec import NARROW_LIMIT, fixed_words
+from livejoin.state.codec import fixed_words
 from livejoin.theory.hypercube.frequencies import Hashes
-from livejoin.words import NULL_CODE, Words
+from livejoin.words import NARROW_LIMIT, NULL_CODE, Words
 
 Valid = npt.NDArray[np.bool_]
 
