@@ -45,6 +45,8 @@ def test_an_edited_kernel_has_another_folder(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     sources = tmp_path / "kernels"
     shutil.copytree(Path(jit.__file__).parent, sources, ignore=shutil.ignore_patterns("__pycache__"))
+    words = sources.with_name("words.py")
+    shutil.copy(Path(jit.__file__).parents[1] / words.name, words)
     monkeypatch.setattr(jit, "__file__", str(sources / "jit.py"))
     names = [cache_folder().name]
 
@@ -61,6 +63,8 @@ def test_an_edited_kernel_has_another_folder(tmp_path: Path, monkeypatch: pytest
     (sources / "memory" / "deeper" / "kernel.py").write_text("X = 1\n")
     assert renamed() not in names[:-1]
     (sources / "memory" / "deeper" / "kernel.py").rename(sources / "memory" / "kernel.py")
+    assert renamed() not in names[:-1]
+    words.write_text(words.read_text().replace("1 << 62", "1 << 61"))
     assert renamed() not in names[:-1]
 
 

@@ -2,8 +2,9 @@
 
 A kernel is a plain function over NumPy arrays and integers. Compiled code is cached on disk in a folder named by a
 hash of all kernel sources and of `livejoin.words`, of their places and of the compiler's version, because Numba notices
-an edited function but not an edited callee in another file. With ``NUMBA_DISABLE_JIT=1`` kernels are the functions as they are written. With
-``NUMBA_BOUNDSCHECK=1`` every access of a kernel to an array or an arena is checked, and the code is cached apart.
+an edited function but not an edited callee in another file. With ``NUMBA_DISABLE_JIT=1`` kernels are the functions as
+they are written. With ``NUMBA_BOUNDSCHECK=1`` every access of a kernel to an array or an arena is checked, and the code
+is cached apart.
 """
 
 from __future__ import annotations
