@@ -185,6 +185,7 @@ def _table(table: TableOutline) -> Record:
         "changes_known": table.changes_known,
         "rows": _number(table.rows),
         "rows_known": table.rows_known,
+        "kept": table.kept,
     }
 
 
