@@ -11,6 +11,7 @@ from livejoin.families.derived import DerivedTable, RowProgram
 from livejoin.families.family import Candidate
 from livejoin.families.program import Program
 from livejoin.families.registry import Ranked, kept_output, ranked
+from livejoin.families.static_subtrees.merged import merged
 from livejoin.plan.lower import Compiler, lower_query
 from livejoin.plan.operators import Annotated, Operator, Scan
 from livejoin.query import ConjunctiveQuery
@@ -67,7 +68,7 @@ def plan_with_reasons(
 
     def chosen(join: ConjunctiveQuery) -> Candidate:
         if join not in found:
-            found[join] = join_candidates(join, statistics, algorithm)
+            found[join] = _with_merged(join, statistics, algorithm)
         return found[join][0].first
 
     def output(join: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:
@@ -89,6 +90,20 @@ def plan_with_reasons(
     own = of_auto and not query.reads  # the groups of a view are there as they are
     by = Compiler(chosen, output, delta, split, rows, shares, powers=of_auto, thresholds=of_auto, restricts=own)
     return QueryPlan(lower_query(query.root, by, deltas), found)
+
+
+def _with_merged(join: ConjunctiveQuery, statistics: Statistics, algorithm: Algorithm) -> tuple[Ranked, ...]:
+    """As `join_candidates`, the plan in which static tables are one relation first where it takes less memory."""
+
+    def planner(query: ConjunctiveQuery, known: Statistics) -> Candidate:
+        return join_candidates(query, known, algorithm)[0].first
+
+    first, *others = join_candidates(join, statistics, algorithm)
+    plan = merged(join, statistics, first.first, planner)
+    if plan is None:
+        return (first, *others)
+    found = first.candidates
+    return (Ranked(first.family, replace(found, plans=(plan, *found.plans))), *others)
 
 
 def plan_join(

@@ -14,7 +14,14 @@ from livejoin.plan.draw.drawing import commas
 from livejoin.plan.explain.glossary import PLACE, verdict, words
 
 if TYPE_CHECKING:
-    from livejoin.families.outline import BagOutline, NodeOutline, PlanOutline, StatesOutline, StaticOutline
+    from livejoin.families.outline import (
+        BagOutline,
+        MergedOutline,
+        NodeOutline,
+        PlanOutline,
+        StatesOutline,
+        StaticOutline,
+    )
     from livejoin.plan.explain.explanation import (
         Alternative,
         Explanation,
@@ -68,6 +75,8 @@ def _summary(explanation: Explanation, width: int) -> Iterator[str]:
     if explanation.plan.static is not None:
         for position, line in enumerate(static_lines(explanation.plan.static)):
             yield from _field("" if position else "static", line, width)
+    for position, merged in enumerate(explanation.plan.merged):
+        yield from _field("" if position else "merged", merged_line(merged), width)
     if left_out := left_out_line(explanation.tables):
         yield from _field("left out", left_out, width)
     if explanation.plan.states is not None:
@@ -96,6 +105,12 @@ def static_lines(static: StaticOutline) -> Iterator[str]:
     yield from (f"{bag.title}: {_bag_rows(bag)}" for bag in static.bags)
     if static.limit is not None:
         yield f"refused beyond {static.limit:,} rows (preprocessing_limit)"
+
+
+def merged_line(merged: MergedOutline) -> str:
+    """Which static tables are one relation, and how many rows that spares."""
+    rows = f"up to {merged.expected:,.0f}" if merged.rows is None else f"{merged.rows:,}"
+    return f"{commas(merged.tables)}: one relation of {rows} rows instead of {merged.instead:,.0f}"
 
 
 def left_out_line(tables: Sequence[TableOutline]) -> str:
