@@ -123,6 +123,46 @@ def test_suppliers_of_other_regions_take_no_memory(algorithm: str) -> None:
     db._check()
 
 
+@pytest.mark.usefixtures("numbered")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_is_made_of_static_tables_is_reduced_too(threads: int, tmp_path: Path) -> None:
+    """Groups of a static table, which a static table with a condition reduces, refreshed and loaded."""
+    db = livejoin.Database(threads=threads)
+    db.create_table("product", "p INT, cat INT", static=True)
+    db.create_table("category", "c INT PRIMARY KEY, dep INT", static=True)
+    db.create_table("sales", "id INT PRIMARY KEY, p INT")
+    generator = random.Random(7)
+    held = {"category": [(c, c % 4) for c in range(12)], "product": [], "sales": []}
+    db.apply("category", held["category"])
+    sql = (
+        "SELECT s.id, s.p, q.cat, c.dep FROM sales s JOIN (SELECT p, MAX(cat) AS cat FROM product GROUP BY p) q "
+        "ON s.p = q.p JOIN category c ON q.cat = c.c WHERE c.dep = 1"
+    )
+    view = db.create_view("v", sql)
+    for step in range(12):
+        if step % 3 == 2:
+            held["category"] = [(c, generator.randrange(3)) for c in range(12) if generator.random() < 0.9]
+            db.refresh("category", held["category"])
+        elif step % 3 == 1:
+            kept = [row for row in held["product"] if generator.random() < 0.8]
+            held["product"] = kept + [(generator.randrange(20), generator.randrange(14)) for _ in range(10)]
+            db.refresh("product", held["product"])
+        else:
+            held["sales"] += (come := [(100 * step + i, generator.randrange(20)) for i in range(30)])
+            db.apply("sales", come)
+        if step == 7:
+            db.save(tmp_path)
+            db = livejoin.Database.load(tmp_path, trusted=True)
+            view = db.views["v"]
+        groups = {p: max(cat for other, cat in held["product"] if other == p) for p, _ in held["product"]}
+        deps = dict(held["category"])
+        rows = [(i, p, groups[p], 1) for i, p in held["sales"] if p in groups and deps.get(groups[p]) == 1]
+        assert sorted(tuple(row.values()) for row in view.to_arrow().to_pylist()) == sorted(rows)
+        assert all(view.multiplicity(row) == 1 for row in rows[:5])
+        assert view.multiplicity((-1, 0, 0, 1)) == 0
+        db._check()
+
+
 def test_which_tables_reduce_which() -> None:
     """Static ones alone; what hangs on another one by NOT EXISTS or a left join does not reduce it."""
     db = _asia()

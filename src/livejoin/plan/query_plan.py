@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from livejoin.errors import UnsupportedQueryError
@@ -11,7 +11,7 @@ from livejoin.families.derived import DerivedTable, RowProgram
 from livejoin.families.family import Candidate
 from livejoin.families.program import Program
 from livejoin.families.registry import Ranked, kept_output, ranked
-from livejoin.families.static_subtrees.merged import merged
+from livejoin.families.static_subtrees.merged import MergedCandidate, merged
 from livejoin.plan.lower import Compiler, lower_query
 from livejoin.plan.operators import Annotated, Operator, Scan
 from livejoin.query import ConjunctiveQuery
@@ -98,12 +98,35 @@ def _with_merged(join: ConjunctiveQuery, statistics: Statistics, algorithm: Algo
     def planner(query: ConjunctiveQuery, known: Statistics) -> Candidate:
         return join_candidates(query, known, algorithm)[0].first
 
-    first, *others = join_candidates(join, statistics, algorithm)
-    plan = merged(join, statistics, first.first, planner)
-    if plan is None:
-        return (first, *others)
-    found = first.candidates
-    return (Ranked(first.family, replace(found, plans=(plan, *found.plans))), *others)
+    found = join_candidates(join, statistics, algorithm)
+    plan = merged(join, statistics, found[0].first, planner)
+    return found if plan is None else _before(plan, found)
+
+
+def candidates_again(
+    leaf: Scan | Annotated, before: Sequence[Ranked], statistics: Statistics, algorithm: Algorithm
+) -> tuple[Ranked, ...]:
+    """What `plan_join` chooses from: relations that stand for static tables stay.
+
+    Args:
+        leaf: The join, with the plan that other statistics give it.
+        before: What its first plan was chosen from.
+        statistics: These statistics.
+        algorithm: What maintains it.
+    """
+    found = join_candidates(leaf.query, statistics, algorithm)
+    plan = before[0].first
+    if not isinstance(plan, MergedCandidate):
+        return found
+    outer = join_candidates(leaf.physical.query, statistics, algorithm)[0].first
+    return _before(replace(plan, outer=outer), found)
+
+
+def _before(plan: Candidate, found: Sequence[Ranked]) -> tuple[Ranked, ...]:
+    """The families that could run a join, with a plan before all others of the first."""
+    first, *others = found
+    candidates = replace(first.candidates, plans=(plan, *first.candidates.plans))
+    return (Ranked(first.family, candidates), *others)
 
 
 def plan_join(

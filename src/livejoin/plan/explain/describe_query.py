@@ -33,7 +33,7 @@ from livejoin.plan.operators import (
     ThresholdGroup,
     inputs_of,
 )
-from livejoin.plan.query_plan import join_candidates, plan_join, plan_with_reasons
+from livejoin.plan.query_plan import candidates_again, plan_join, plan_with_reasons
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.relational import EVERY_RANK, EVERY_ROW, LISTS, Query, RowsAround, RowsUpTo, RunningFrame
 from livejoin.query.scalar import Expression
@@ -114,7 +114,8 @@ def describe_query(
         leaf, join = planned_leaf, planned_leaf.query
         ranked = plan.ranked[join]
         if (by, gives) != (known, leaf.physical.live):
-            leaf, ranked = plan_join(leaf, by, gives, algorithm, threads), join_candidates(join, by, algorithm)
+            leaf = plan_join(leaf, by, gives, algorithm, threads)
+            ranked = candidates_again(leaf, ranked, by, algorithm)
         planned = Planned(join, leaf.physical, ranked, leaf.asked, gives, algorithm, by)
         one = explained(planned, None if _relations_below(leaf) else log)
         one = replace(one, plan=with_rows(one.plan, runs.bag_rows))
