@@ -50,6 +50,16 @@ def _drawn(generator: random.Random, seed: int) -> tuple[StaticQuery, StaticLife
             return query, life
 
 
+def test_a_relation_that_no_plan_joins_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside it the join has a circle, or its output is not connected any more; the tables alone have a plan."""
+    monkeypatch.setattr(merged, "LEAST_SAVED", -(1 << 60))
+    monkeypatch.setattr(merged, "_WORTH", 0.0)
+    query = StaticQuery(("abcd", "bce", "cd", "d", "e"), "abce", frozenset({0}))
+    life = StaticLife(query, random.Random(1), 8, 10, "crown", keyed=True)
+    life.views(*FORMS)
+    life.commit(life.changes())
+
+
 def _customers() -> livejoin.Database:
     """Sales to customers, each with an address of their own, in few cities."""
     db = livejoin.Database()

@@ -95,8 +95,11 @@ def plan_with_reasons(
 def _with_merged(join: ConjunctiveQuery, statistics: Statistics, algorithm: Algorithm) -> tuple[Ranked, ...]:
     """As `join_candidates`, the plan in which static tables are one relation first where it takes less memory."""
 
-    def planner(query: ConjunctiveQuery, known: Statistics) -> Candidate:
-        return join_candidates(query, known, algorithm)[0].first
+    def planner(query: ConjunctiveQuery, known: Statistics) -> Candidate | None:
+        try:
+            return join_candidates(query, known, algorithm)[0].first
+        except UnsupportedQueryError:
+            return None
 
     found = join_candidates(join, statistics, algorithm)
     plan = merged(join, statistics, found[0].first, planner)

@@ -24,8 +24,8 @@ from livejoin.search.statistics import Figure, Statistics, TableStatistics
 from livejoin.theory.static.static_bags import StaticBag
 from livejoin.theory.trees.join_tree import JoinTree
 
-Planner: TypeAlias = Callable[[ConjunctiveQuery, Statistics], Candidate]
-"""The plan that is taken for a query, which is one that some family has."""
+Planner: TypeAlias = Callable[[ConjunctiveQuery, Statistics], Candidate | None]
+"""The plan that is taken for a query; None if no family takes it: with fewer atoms it may be cyclic."""
 
 LEAST_SAVED = 1 << 16
 """Bytes that must be saved: a block, and what its records and buffers are rounded up to, take as much."""
@@ -138,7 +138,7 @@ def _with_relations(
     merged_atoms = {atom for one in chosen for atom in one.atoms}
     left = [atom for atom in range(len(query.atoms)) if atom not in merged_atoms]
     outer = planner(cutting.outer(left, range(len(chosen))), Statistics(tuple(figures)).over(known))
-    if outer.derived or outer.obstacle:
+    if outer is None or outer.derived or outer.obstacle:
         return None
     told = []
     for relation, one in zip(relations, chosen, strict=True):
