@@ -10,8 +10,7 @@ from livejoin.families.cells.partition import Partition, partition, rows_variabl
 from livejoin.families.derived import DerivedTable, RowProgram
 from livejoin.families.family import Candidate
 from livejoin.families.program import Program
-from livejoin.families.registry import Ranked, kept_output, ranked
-from livejoin.families.static_subtrees.merged import MergedCandidate, merged
+from livejoin.families.registry import Ranked, kept_output, ranked, ranked_again, ranked_with_merged
 from livejoin.plan.lower import Compiler, lower_query
 from livejoin.plan.operators import Annotated, Operator, Scan
 from livejoin.query import ConjunctiveQuery
@@ -68,7 +67,7 @@ def plan_with_reasons(
 
     def chosen(join: ConjunctiveQuery) -> Candidate:
         if join not in found:
-            found[join] = _with_merged(join, statistics, algorithm)
+            found[join] = ranked_with_merged(join, statistics, algorithm)
         return found[join][0].first
 
     def output(join: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:
@@ -92,20 +91,6 @@ def plan_with_reasons(
     return QueryPlan(lower_query(query.root, by, deltas), found)
 
 
-def _with_merged(join: ConjunctiveQuery, statistics: Statistics, algorithm: Algorithm) -> tuple[Ranked, ...]:
-    """As `join_candidates`, the plan in which static tables are one relation first where it takes less memory."""
-
-    def planner(query: ConjunctiveQuery, known: Statistics) -> Candidate | None:
-        try:
-            return join_candidates(query, known, algorithm)[0].first
-        except UnsupportedQueryError:
-            return None
-
-    found = join_candidates(join, statistics, algorithm)
-    plan = merged(join, statistics, found[0].first, planner)
-    return found if plan is None else _before(plan, found)
-
-
 def candidates_again(
     leaf: Scan | Annotated, before: Sequence[Ranked], statistics: Statistics, algorithm: Algorithm
 ) -> tuple[Ranked, ...]:
@@ -117,19 +102,7 @@ def candidates_again(
         statistics: These statistics.
         algorithm: What maintains it.
     """
-    found = join_candidates(leaf.query, statistics, algorithm)
-    plan = before[0].first
-    if not isinstance(plan, MergedCandidate):
-        return found
-    outer = join_candidates(leaf.physical.query, statistics, algorithm)[0].first
-    return _before(replace(plan, outer=outer), found)
-
-
-def _before(plan: Candidate, found: Sequence[Ranked]) -> tuple[Ranked, ...]:
-    """The families that could run a join, with a plan before all others of the first."""
-    first, *others = found
-    candidates = replace(first.candidates, plans=(plan, *first.candidates.plans))
-    return (Ranked(first.family, candidates), *others)
+    return ranked_again(leaf.query, leaf.physical.query, before, statistics, algorithm)
 
 
 def plan_join(
