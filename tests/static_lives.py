@@ -33,6 +33,7 @@ class StaticQuery:
         dynamic: Positions of the dynamic atoms.
         kinds: How the last atoms hang on those before, with which each shares a variable; the others are joined.
         growing: Positions of the dynamic atoms whose tables are append-only.
+        tested: Positions of the atoms of which rows count only if their ``w`` is less than 2.
     """
 
     edges: tuple[str, ...]
@@ -40,6 +41,7 @@ class StaticQuery:
     dynamic: frozenset[int]
     kinds: tuple[Kind, ...] = ()
     growing: frozenset[int] = frozenset()
+    tested: frozenset[int] = frozenset()
 
     @property
     def sets(self) -> tuple[frozenset[str], ...]:
@@ -61,10 +63,12 @@ class StaticQuery:
                 if variable in first:
                     conditions.append(f"{first[variable]} = {column}")
                 first.setdefault(variable, column)
+        conditions += [f"t{atom}.w < 2" for atom in range(inner) if atom in self.tested]
         tables = " CROSS JOIN ".join(f"T{atom} AS t{atom}" for atom in range(inner))
         core = dict(first)
         for atom, kind in enumerate(self.kinds, inner):
             on = " AND ".join(f"{core[v]} = t{atom}.{v}" for v in self.edges[atom] if v in core)
+            on += f" AND t{atom}.w < 2" if atom in self.tested else ""
             if kind == "optional":
                 tables += f" LEFT JOIN T{atom} AS t{atom} ON {on}"
                 first = {**{v: f"t{atom}.{v}" for v in self.edges[atom]}, **first}

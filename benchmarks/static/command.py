@@ -5,9 +5,9 @@ on changes that meet many rows. The theory says of C_lin and C_poly that the cos
 shown as a multiple of that at the smallest size in the same run, beside the rows that a change visits, which do not
 depend on the machine. Preparation: rows and seconds of static bags by the rows of the static tables, and their
 exponents against the preprocessing width. Refresh: three rows of a static table beside a commit of them and beside
-making all anew. State: bytes and the time of a commit of facts, with static dimensions and without, of a star schema
-and, where its data is or can be made, of TPC-H. Transitions: rows that flip around a static table (C_exp), beside
-``auto``. A figure stands only if the result is DuckDB's.
+making all anew. State: bytes and the time of a commit of facts, with static dimensions and without, of a star schema,
+a snowflake and, where its data is or can be made, of TPC-H. Transitions: rows that flip around a static table (C_exp),
+beside ``auto``. A figure stands only if the result is DuckDB's.
 """
 
 from __future__ import annotations
@@ -119,7 +119,8 @@ def _refreshes(rows: int, screen: Console) -> list[Figure]:
 
 
 def _states(options: argparse.Namespace, screen: Console, notes: Console) -> list[Figure]:
-    schemas = [partial(state.star, 2_000 if options.small else 300_000)]
+    size = 2_000 if options.small else 300_000
+    schemas = [partial(state.star, size), partial(state.snowflake, size)]
     if not options.small:
         schemas.append(partial(state.tpch, 0.1))
     figures = []

@@ -1,4 +1,4 @@
-"""What static tables save in a star schema and in TPC-H: bytes of the state, and the time of commits of facts.
+"""What static tables save in a star, a snowflake and TPC-H: bytes of the state, and the time of commits of facts.
 
 Each query is a view twice, over tables that may change and over the same tables with dimensions that are declared
 static. Rows of the facts leave and come again in commits that do so for both in turn.
@@ -91,6 +91,46 @@ def star(size: int) -> Schema:
         "GROUP BY c_group, p_group",
     }
     return Schema(f"star, {size:,} sales", statements, tables, tuple(sizes), ("sales",), queries)
+
+
+def snowflake(size: int) -> Schema:
+    """So many sales of products, which are of categories of departments, to customers with addresses in cities.
+
+    The queries show all, or ask for one department of twenty, or one country of fifty.
+    """
+    chance = np.random.default_rng(2)
+    products, customers = size // 5 + 1, size // 10 + 1
+
+    def refers(rows: int, to: int) -> np.ndarray:
+        return chance.integers(0, to, rows)
+
+    tables = {
+        "department": pa.table({"d_id": np.arange(20), "d_name": np.arange(20)}),
+        "category": pa.table({"c_id": np.arange(1_000), "c_dep": refers(1_000, 20), "c_name": np.arange(1_000)}),
+        "product": pa.table(
+            {"p_id": np.arange(products), "p_cat": refers(products, 1_000), "p_price": refers(products, 500)}
+        ),
+        "country": pa.table({"n_id": np.arange(50), "n_name": np.arange(50)}),
+        "city": pa.table({"t_id": np.arange(2_000), "t_country": refers(2_000, 50)}),
+        "address": pa.table({"a_id": np.arange(customers), "a_city": refers(customers, 2_000)}),
+        "customer": pa.table({"u_id": np.arange(customers), "u_address": chance.permutation(customers)}),
+        "sales": pa.table({"sale": np.arange(size), "p": refers(size, products), "u": refers(size, customers)}),
+    }
+    statements = []
+    for name, table in tables.items():
+        key, *others = table.column_names
+        statements.append(f"CREATE TABLE {name} ({key} BIGINT PRIMARY KEY, {', '.join(f'{c} BIGINT' for c in others)})")
+    bought = "FROM sales JOIN product ON p = p_id JOIN category ON p_cat = c_id JOIN department ON c_dep = d_id"
+    sold = "FROM sales JOIN customer ON u = u_id JOIN address ON u_address = a_id JOIN city ON a_city = t_id"
+    queries = {
+        "rows": f"SELECT sale, p_price, c_name, d_name {bought}",
+        "one department": f"SELECT sale, p_price, c_name {bought} WHERE d_name = 7",
+        "customers": f"SELECT sale, u, t_country {sold}",
+        "one country": f"SELECT sale, u {sold} JOIN country ON t_country = n_id WHERE n_name = 7",
+        "groups": f"SELECT c_name, SUM(p_price) AS total, COUNT(*) AS n {bought} WHERE d_name < 5 GROUP BY c_name",
+    }
+    static = tuple(name for name in tables if name != "sales")
+    return Schema(f"snowflake, {size:,} sales", statements, tables, static, ("sales",), queries)
 
 
 def tpch(scale: float) -> Schema:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from explanations import ALWAYS, EXAMPLE, SNOWFLAKE, STATIC
 
-from livejoin.families.outline import StatesOutline
+from livejoin.families.outline import MergedOutline, StatesOutline
 
 pytestmark = pytest.mark.nojit
 
@@ -30,7 +30,8 @@ def keys(value: Any, path: str = "") -> set[str]:
 def test_every_key_is_documented_and_every_documented_key_is_there() -> None:
     documented = set(re.findall(r"^\| `([\w.\[\]]+)` \|", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE))
     states = StatesOutline(10.0, {"A": 3.0, "B": None}, ("a",), 1 << 20)
-    whole = replace(EXAMPLE, plan=replace(EXAMPLE.plan, static=STATIC, states=states))
+    merged = (MergedOutline("static bag {B, C}", ("B", "C"), 20.0, 10.0),)
+    whole = replace(EXAMPLE, plan=replace(EXAMPLE.plan, static=STATIC, states=states, merged=merged))
     found = {key for key in keys(whole.to_dict()) if "].guarantee" not in key}
     assert found == documented
 

@@ -441,7 +441,7 @@ class Database:
         )
         contents = self._contents
         found = with_not_null(
-            describe_query(query, known, deltas, changes, algorithm, self.threads),
+            describe_query(query, known, deltas, changes, algorithm, self.threads, static=contents.graph.kept_static),
             query,
             contents.catalog,
             lambda catalog: bind_query(sql, catalog, contents.queries, allow_product),

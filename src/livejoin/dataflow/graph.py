@@ -35,6 +35,7 @@ from livejoin.dataflow.forms import reform
 from livejoin.dataflow.node import Node
 from livejoin.dataflow.selection import Selection, Selector
 from livejoin.dataflow.spreading import Spreading, whole_at_first
+from livejoin.dataflow.static_rows import kept_of_tables
 from livejoin.families.cells.running import LEAST_SECONDS
 from livejoin.families.cells.workers import Workers
 from livejoin.plan.identity import identity
@@ -402,6 +403,10 @@ class Graph:
     def _replanned(self, algorithm: Algorithm, leaf: Scan | Annotated, statistics: Statistics) -> Scan | Annotated:
         """A join with the plan that other statistics give it."""
         return plan_join(leaf, statistics, leaf.physical.live, algorithm, self.threads)
+
+    def kept_static(self, leaf: Scan | Annotated) -> Mapping[str, int]:
+        """As `livejoin.dataflow.static_rows.kept_of_tables`, of a join that is in the graph or could be."""
+        return kept_of_tables(leaf, self._tables, self.codec)
 
     def _block(self, node: Node) -> Block:
         """An empty block for a node."""

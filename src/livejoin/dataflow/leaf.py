@@ -14,7 +14,7 @@ from livejoin.families.cells.added import AddedJoin
 from livejoin.families.cells.join import CellJoin
 from livejoin.families.cells.workers import Workers
 from livejoin.families.delta_chunk import DeltaChunk
-from livejoin.families.join import Join
+from livejoin.families.join import WholeJoin
 from livejoin.families.join_access import RowIndexes
 from livejoin.families.sizes import MAX_COUNT
 from livejoin.plan.operators import Annotated, Scan
@@ -153,7 +153,7 @@ def make_leaf(plan: Scan | Annotated, codec: Codec, workers: Workers) -> ScanLea
     return ScanLeaf(plan, codec, workers) if isinstance(plan, Scan) else AnnotatedLeaf(plan, codec, workers)
 
 
-def make_leaf_join(plan: Scan | Annotated, workers: Workers, budget: Budget | None = None) -> Join:
+def make_leaf_join(plan: Scan | Annotated, workers: Workers, budget: Budget | None = None) -> WholeJoin | CellJoin:
     """The join of a leaf, in cells if it is split."""
     if plan.partition is None:
         return plan.physical.open(budget)

@@ -21,7 +21,7 @@ from livejoin.state.codec import Codec
 from livejoin.words import NULL_CODE, Words
 
 _FEW = 64  # rows, of which those without NULL share one mask
-_NO_VALUES = np.empty((0, 0), np.int64)
+NO_VALUES = np.empty((0, 0), np.int64)
 
 
 @dataclass(eq=False)
@@ -73,6 +73,11 @@ class Selector:
         if expressions or use.factors:
             self._evaluator = Evaluator([*expressions, *use.factors], table.columns, codec)
 
+    @property
+    def takes_all(self) -> bool:
+        """Whether every row takes part in every atom."""
+        return not (self._groups[1].shape[0] or self._unfit.shape[0])
+
     def select(self, words: Words, is_whole: bool = False) -> Selection:
         """What the join has to know.
 
@@ -85,14 +90,14 @@ class Selector:
         """
         rows = words.shape[1]
         if is_whole and self._evaluator is None and rows <= _FEW:
-            return Selection(self._of_few[:rows], _NO_VALUES)
-        values = _NO_VALUES if self._evaluator is None else self._evaluator.words(words)
+            return Selection(self._of_few[:rows], NO_VALUES)
+        values = NO_VALUES if self._evaluator is None else self._evaluator.words(words)
         masks = np.empty(rows, np.int64)
         begins, columns, others = self._groups
         mask_rows(words, begins, columns, others, self._all, values, self._unfit, masks)
         predicates = self._unfit.shape[0]
         if values.shape[0] == predicates:
-            return Selection(masks, _NO_VALUES)
+            return Selection(masks, NO_VALUES)
         factors = values[predicates:]
         factors[factors == NULL_CODE] = 0
         return Selection(masks, factors)

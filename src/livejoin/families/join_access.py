@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from livejoin.families.cells.rows import CellRows
+from livejoin.families.kept_rows import KeptRows
 from livejoin.state.derived_rows import DerivedRows
 from livejoin.state.table import BaseTable
 from livejoin.words import Words
@@ -14,7 +15,7 @@ from livejoin.words import Words
 Values = Mapping[str, Words]
 """The words of variables, one a row."""
 
-RowIndexes = Mapping[str, BaseTable | DerivedRows | CellRows]
+RowIndexes = Mapping[str, BaseTable | DerivedRows | CellRows | KeptRows]
 """Tables by their names in lower case."""
 
 

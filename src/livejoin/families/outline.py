@@ -55,6 +55,25 @@ class BagOutline:
 
 
 @dataclass(frozen=True)
+class MergedOutline:
+    """Static tables that are one relation of a plan, because that takes less memory.
+
+    Args:
+        title: What stands for it in the plan.
+        tables: The aliases of the tables, that which the others are referred to by first.
+        instead: The rows of these tables.
+        expected: The rows that it has at most.
+        rows: The rows that it has; None where it is not made.
+    """
+
+    title: str
+    tables: tuple[str, ...]
+    instead: float
+    expected: float
+    rows: int | None = None
+
+
+@dataclass(frozen=True)
 class StaticOutline:
     """What is made of the static tables of a plan before changes come (ICDT 2025).
 
@@ -163,6 +182,7 @@ class PlanOutline:
         height: Largest number of atoms (or bags, or views) from a leaf to a root.
         static: What is made of static tables before changes come; None if the plan does not rest on that.
         states: What its states are made of; None if it has none.
+        merged: Static tables that are one relation.
     """
 
     kind: str
@@ -172,6 +192,7 @@ class PlanOutline:
     height: int
     static: StaticOutline | None = None
     states: StatesOutline | None = None
+    merged: tuple[MergedOutline, ...] = ()
 
     def children(self, node: int) -> tuple[int, ...]:
         """Children of a node."""
@@ -203,6 +224,7 @@ def with_promises(plan: PlanOutline, atoms: Sequence[AtomOutline]) -> PlanOutlin
 
 def with_rows(plan: PlanOutline, rows: Mapping[str, int]) -> PlanOutline:
     """The plan with the rows that its static bags have, by their titles."""
+    plan = replace(plan, merged=tuple(replace(one, rows=rows.get(one.title)) for one in plan.merged))
     if plan.static is None:
         return plan
     bags = tuple(replace(bag, rows=rows.get(bag.title)) for bag in plan.static.bags)

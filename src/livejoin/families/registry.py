@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from livejoin.errors import SchemaError, UnsupportedQueryError
 from livejoin.families.bags.family import Bags
@@ -16,6 +16,7 @@ from livejoin.families.crown.family import Crown
 from livejoin.families.dyn.family import Dyn
 from livejoin.families.family import Candidate, Candidates, Family
 from livejoin.families.foreign_keys.family import ForeignKeys
+from livejoin.families.static_subtrees.merged import MergedCandidate, merged
 from livejoin.families.transitions.family import Transitions
 from livejoin.families.view_trees.family import ViewTrees
 from livejoin.query import ConjunctiveQuery
@@ -123,6 +124,49 @@ def ranked(query: ConjunctiveQuery, known: Statistics, algorithm: str) -> tuple[
         equal = [one for one in runs if one.first.guarantee.bound == least]
         best = equal[0] if len(equal) == 1 else min(equal, key=lambda one: round(one.first.touches, 9))
     return (best, *(one for one in found if one is not best))
+
+
+def ranked_with_merged(query: ConjunctiveQuery, known: Statistics, algorithm: str) -> tuple[Ranked, ...]:
+    """As `ranked`, the plan in which static tables are one relation first where it takes less memory.
+
+    Cost: that of `ranked`, and again for tables that may become one relation.
+    """
+
+    def planner(across: ConjunctiveQuery, statistics: Statistics) -> Candidate | None:
+        try:
+            return ranked(across, statistics, algorithm)[0].first
+        except UnsupportedQueryError:
+            return None
+
+    found = ranked(query, known, algorithm)
+    plan = merged(query, known, found[0].first, planner)
+    return found if plan is None else _before(plan, found)
+
+
+def ranked_again(
+    query: ConjunctiveQuery, across: ConjunctiveQuery, before: Sequence[Ranked], known: Statistics, algorithm: str
+) -> tuple[Ranked, ...]:
+    """As `ranked` for a join that runs: relations that stand for static tables stay.
+
+    Args:
+        query: The join.
+        across: It over these relations, where there are some.
+        before: What the first of its plans was chosen from.
+        known: What is known of its tables.
+        algorithm: Which families are considered.
+    """
+    found = ranked(query, known, algorithm)
+    plan = before[0].first
+    if not isinstance(plan, MergedCandidate):
+        return found
+    return _before(replace(plan, outer=ranked(across, known, algorithm)[0].first), found)
+
+
+def _before(plan: Candidate, found: Sequence[Ranked]) -> tuple[Ranked, ...]:
+    """The families that could run a join, with a plan before all others of the first."""
+    first, *others = found
+    candidates = replace(first.candidates, plans=(plan, *first.candidates.plans))
+    return (Ranked(first.family, candidates), *others)
 
 
 def _candidates(query: ConjunctiveQuery, known: Statistics, families: Iterable[Family]) -> Iterator[Ranked]:

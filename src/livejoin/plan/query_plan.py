@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from livejoin.errors import UnsupportedQueryError
@@ -10,7 +10,7 @@ from livejoin.families.cells.partition import Partition, partition, rows_variabl
 from livejoin.families.derived import DerivedTable, RowProgram
 from livejoin.families.family import Candidate
 from livejoin.families.program import Program
-from livejoin.families.registry import Ranked, kept_output, ranked
+from livejoin.families.registry import Ranked, kept_output, ranked, ranked_again, ranked_with_merged
 from livejoin.plan.lower import Compiler, lower_query
 from livejoin.plan.operators import Annotated, Operator, Scan
 from livejoin.query import ConjunctiveQuery
@@ -67,7 +67,7 @@ def plan_with_reasons(
 
     def chosen(join: ConjunctiveQuery) -> Candidate:
         if join not in found:
-            found[join] = join_candidates(join, statistics, algorithm)
+            found[join] = ranked_with_merged(join, statistics, algorithm)
         return found[join][0].first
 
     def output(join: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:
@@ -89,6 +89,20 @@ def plan_with_reasons(
     own = of_auto and not query.reads  # the groups of a view are there as they are
     by = Compiler(chosen, output, delta, split, rows, shares, powers=of_auto, thresholds=of_auto, restricts=own)
     return QueryPlan(lower_query(query.root, by, deltas), found)
+
+
+def candidates_again(
+    leaf: Scan | Annotated, before: Sequence[Ranked], statistics: Statistics, algorithm: Algorithm
+) -> tuple[Ranked, ...]:
+    """What `plan_join` chooses from: relations that stand for static tables stay.
+
+    Args:
+        leaf: The join, with the plan that other statistics give it.
+        before: What its first plan was chosen from.
+        statistics: These statistics.
+        algorithm: What maintains it.
+    """
+    return ranked_again(leaf.query, leaf.physical.query, before, statistics, algorithm)
 
 
 def plan_join(

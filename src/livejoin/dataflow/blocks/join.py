@@ -9,7 +9,7 @@ import pyarrow as pa
 from livejoin.dataflow.arrow_delta import ChunkRows, copied_bytes, copied_columns, is_injective, net_pieces
 from livejoin.dataflow.batches import Delta, concatenate
 from livejoin.dataflow.blocks.block import Batches, Change, Relation, RowChange, Wanted, not_stored
-from livejoin.dataflow.blocks.row_source import RowSource
+from livejoin.dataflow.blocks.row_source import Loads, RowSource
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.deltas.extents import DeltaWriter, Extent, stored_schema
 from livejoin.dataflow.deltas.netting import net
@@ -18,6 +18,7 @@ from livejoin.dataflow.deltas.view_delta import FileDelta, MemoryDelta, ViewDelt
 from livejoin.dataflow.leaf import ScanLeaf, make_leaf
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.spreading import shows
+from livejoin.dataflow.static_rows import NumberedRows, leaves_out
 from livejoin.families.cells.join import CellJoin
 from livejoin.families.cells.workers import Workers
 from livejoin.families.delta_chunk import DeltaChunk
@@ -30,6 +31,8 @@ from livejoin.state.fullness import Fullness
 from livejoin.state.scratch import Scratch
 from livejoin.state.table import BaseTable
 from livejoin.words import Words
+
+_KEPT = "kept"  # and the table's position: an array of a snapshot
 
 
 class JoinBlock:
@@ -99,10 +102,17 @@ class JoinBlock:
         Args:
             again: Whether a block with the same plan has held the rows; see `livejoin.families.join.Join.enlist`.
         """
-        for matrix in self.source.all_rows(self.join, self.plan.physical.load_order):
+        for matrix in self.source.all_rows(self._loads(), self.plan.physical.load_order):
             self.join.enlist(matrix, again=again)
         self.join.build(again=again)
         self._fullness.note(self.join.registered)
+
+    def _loads(self) -> Loads:
+        """The join as rows are brought into it; rows that can be part of no result are left out from here on."""
+        if not leaves_out(self.plan.physical):
+            return self.join
+        self.source.reduce(numbers=not isinstance(self.join, CellJoin))
+        return self.join if isinstance(self.join, CellJoin) else NumberedRows(self.join, self.source.kept)
 
     def scan(self, capacity: int) -> Batches:
         return self._leaf.scan(capacity)
@@ -114,7 +124,7 @@ class JoinBlock:
         return self._leaf.size()
 
     def access(self) -> Access:
-        return self._leaf.access({**self._tables, **self.source.stored})
+        return self._leaf.access(self.source.indexes)
 
     def finish(self) -> None:
         self.source.finish()
@@ -127,14 +137,17 @@ class JoinBlock:
         return []
 
     def arrays(self) -> dict[str, Words]:
-        return self.join.arrays()
+        kept = {f"{_KEPT}{place}": one.ids for place, one in self.source.kept.items()}
+        return {**self.join.arrays(), **kept}
 
     def restore(self, arrays: Mapping[str, Words]) -> None:
-        self.join.restore(arrays)
+        self.source.restore({int(n.removeprefix(_KEPT)): ids for n, ids in arrays.items() if n.startswith(_KEPT)})
+        self.join.restore({name: words for name, words in arrays.items() if not name.startswith(_KEPT)})
 
     def sizes(self) -> tuple[int, int]:
         handed, capacity = self.join.sizes()
-        return handed - self.join.free_bytes(), capacity
+        kept = sum(one.nbytes for one in self.source.kept.values())
+        return handed - self.join.free_bytes() + kept, capacity + kept
 
     def is_sparse(self) -> bool:
         join = self.join

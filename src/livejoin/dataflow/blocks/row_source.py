@@ -12,8 +12,11 @@ import numpy.typing as npt
 from livejoin.dataflow.blocks.block import Change, Relation
 from livejoin.dataflow.blocks.passing import Passing
 from livejoin.dataflow.blocks.table_change import TableChange
-from livejoin.dataflow.selection import Selection, Selector
+from livejoin.dataflow.selection import NO_VALUES, Selection, Selector
+from livejoin.dataflow.static_rows import Reduced, StaticUse, kept_rows, reduced
 from livejoin.families.events import TableEvents, inverse, table_events, view_events
+from livejoin.families.join_access import RowIndexes
+from livejoin.families.kept_rows import KeptRows
 from livejoin.families.layout.table_use import TableUse
 from livejoin.kernels.join.events import ALL_COME
 from livejoin.kernels.join.layout import EVENT_FIELDS, V_MASK
@@ -58,6 +61,8 @@ class RowSource:
         selectors: By base table, in lower case, what tells of its changed rows what the join has to know.
         seen: The events of base tables in the last commit.
         passing: How many of the rows that came took part in some atom.
+        kept: The static tables, by their positions in the program, of which `all_rows` brings those rows alone that can
+            be part of a result, under numbers of their own.
     """
 
     def __init__(
@@ -71,7 +76,10 @@ class RowSource:
     ) -> None:
         self.seen: list[TableEvents] = []
         self.passing = Passing(query, uses)
+        self.kept: dict[int, KeptRows] = {}
+        self._reduced: dict[int, Reduced] = {}
         self._last: list[tuple[int, TableEvents]] = []
+        self._query = query
         self._codec = codec
         self._tables = tables
         self._inputs = inputs
@@ -82,7 +90,7 @@ class RowSource:
         for use in uses:
             place, table = declared[use.name] if use.name in declared else (None, tables[use.name.lower()].table)
             selector = Selector(query, use, table, codec)
-            self._uses.append(_Use(selector, place))
+            self._uses.append(_Use(use, selector, place))
             if place is None:
                 self.selectors.setdefault(use.name.lower(), []).append(selector)
 
@@ -90,6 +98,11 @@ class RowSource:
     def stored(self) -> dict[str, DerivedRows]:
         """The rows of the derived relations by the names that the query has for them, in lower case."""
         return {name.lower(): given.stored() for name, given in zip(self._names, self._inputs, strict=True)}
+
+    @property
+    def indexes(self) -> RowIndexes:
+        """The relations, by names in lower case, as the join numbers their rows."""
+        return {**self._tables, **self.stored, **{self._uses[place].name: kept for place, kept in self.kept.items()}}
 
     def changed(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], join: Loads) -> Words:
         """The events of a commit, whose rows are brought into the join.
@@ -143,6 +156,38 @@ class RowSource:
         """Forget what `back` needs."""
         self._last = []
 
+    def reduce(self, numbers: bool) -> None:
+        """Let the next `all_rows` leave out the rows of static tables that can be part of no result.
+
+        Args:
+            numbers: Whether the others may be numbered anew, where that saves memory.
+
+        Raises:
+            ExpressionError: A predicate has no value for some row.
+        """
+        budget = self._codec.budget
+        uses = self._static_uses()
+        self._reduced = reduced(self._query, uses, budget)
+        for position, left in self._reduced.items() if numbers else ():
+            if (kept := kept_rows(uses[position], left, budget)) is not None:
+                self.kept[position] = kept
+
+    def restore(self, kept: Mapping[int, Words]) -> None:
+        """Let the join have numbered rows of static tables.
+
+        Args:
+            kept: The ids of the rows that it keeps, by the table's position in the program.
+        """
+        budget = self._codec.budget
+        self.kept = {place: KeptRows(self._rows(self._uses[place]), ids, budget) for place, ids in kept.items()}
+
+    def _static_uses(self) -> dict[int, StaticUse]:
+        return {
+            position: StaticUse(one.use, one.selector, self._rows(one))
+            for position, one in enumerate(self._uses)
+            if self._query.atoms[one.use.atoms[0]].table.static
+        }
+
     def all_rows(self, join: Loads, order: Sequence[int] | None = None) -> Iterator[Words]:
         """Events that insert all rows that are there, which are brought into the join, in pieces; each as `changed`.
 
@@ -157,12 +202,18 @@ class RowSource:
             table = self._rows(use)
             events_of_piece = 2 * min(table.rows, _PIECE) * EVENT_FIELDS * 8  # the columns, and the matrix
             with self._codec.budget.holding(_HELD * table.rows + events_of_piece, LOADED):
+                left, kept = self._reduced.pop(position, None), self.kept.get(position)
                 ids, times = table.live_rows()
+                masks = None if left is None else left.masks
+                if kept is not None and masks is not None:
+                    ids, times, masks = ids[masks != 0], times[masks != 0], masks[masks != 0]
                 for begin in range(0, ids.shape[0], _PIECE):
                     rows, weights = ids[begin : begin + _PIECE], times[begin : begin + _PIECE]
-                    selection = use.selector.select(table.values_of(rows))
-                    events = _events(use.selector.table, rows, weights, np.zeros_like(rows), selection)
-                    self._load(position, use, events.rows, None, events.factors, join)
+                    known = None if masks is None else masks[begin : begin + _PIECE]
+                    selection = _selected(use, table, rows, known)
+                    named = rows if kept is None else kept.numbers(rows)
+                    events = _events(use.selector.table, named, weights, np.zeros_like(rows), selection)
+                    self._load(position, use, rows, None, events.factors, join)
                     self.passing.note(position, events)
                     yield view_events([(position, events)])
 
@@ -223,14 +274,24 @@ class _Use:
     """How the join reads a table.
 
     Args:
+        use: How its program uses it.
         selector: What tells of its rows what the join has to know.
         place: Position of the derived relation among the inputs; None for a base table.
     """
 
-    def __init__(self, selector: Selector, place: int | None) -> None:
+    def __init__(self, use: TableUse, selector: Selector, place: int | None) -> None:
+        self.use = use
         self.selector = selector
         self.name = selector.table.lower()
         self.place = place
+
+
+def _selected(use: _Use, table: Rows, rows: Words, masks: Words | None) -> Selection:
+    """What a join has to know of rows, whose masks may be known."""
+    if masks is None:
+        return use.selector.select(table.values_of(rows))
+    factors = use.selector.select(table.values_of(rows)).factors if use.use.factors else NO_VALUES
+    return Selection(masks, factors)
 
 
 def _events(name: str, rows: Words, weights: Words, versions: Words, selection: Selection) -> TableEvents:

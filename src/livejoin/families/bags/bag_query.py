@@ -124,23 +124,25 @@ class WrittenBag:
         named = [(one.atom.alias, factor) for one in self.atoms for factor in one.factors]
         return {factor: f"f{i}" for i, factor in enumerate(named)}
 
-    def query(self, name: str, title: str, sql: str) -> BagQuery:
+    def query(self, name: str, title: str, sql: str, key: frozenset[str] = frozenset()) -> BagQuery:
         """It as a table.
 
         Args:
             name: The name of the table.
             title: What people call it.
             sql: The text of the query around it.
+            key: Those of its variables on which no two rows agree, and which are never NULL; empty if there are none.
         """
         head = tuple(self._reference(variable) for variable in self.kept)
         types = [self.atoms[ref.atom].atom.table.columns[ref.column].type for ref in head]
-        columns = [Column(f"v{i}", type_) for i, type_ in enumerate(types)]
+        columns = [Column(f"v{i}", type_, nullable=self.kept[i] not in key) for i, type_ in enumerate(types)]
         columns += [Column(column, SqlType.integer(64), nullable=False) for column in self.columns.values()]
         outputs = tuple(Output(f"v{i}", type_.arrow, i) for i, type_ in enumerate(types))
         filters = frozenset(i for i, one in enumerate(self.atoms) if one.support)
         static = all(one.atom.table.static for one in self.atoms)
+        keyed = tuple(place for place, variable in enumerate(self.kept) if variable in key)
         return BagQuery(
-            Table(name, tuple(columns) or (_NOTHING,), settings=TableSettings(static=static)),
+            Table(name, tuple(columns) or (_NOTHING,), keyed, settings=TableSettings(static=static)),
             title,
             ConjunctiveQuery(
                 sql, tuple(one.atom for one in self.atoms), head, outputs, frozenset(self.kept), (Product(),)

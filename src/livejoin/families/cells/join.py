@@ -30,6 +30,8 @@ from livejoin.families.program import Program
 from livejoin.families.sizes import MAX_COUNT, exactly
 from livejoin.kernels.join import layout as q
 from livejoin.state.budget import Budget
+from livejoin.state.derived_rows import DerivedRows
+from livejoin.state.table import BaseTable
 from livejoin.words import Words
 
 T = TypeVar("T")
@@ -233,7 +235,7 @@ class JoinCell(Cell[WholeJoin]):
         found: dict[str, CellRows] = {}
         for use, homes in zip(self.join.plan.tables, self._homes, strict=True):
             base = tables[use.name.lower()]
-            assert not isinstance(base, CellRows), "cells are not nested"
+            assert isinstance(base, (BaseTable, DerivedRows)), "a cell numbers the rows of a table by itself"
             found[use.name.lower()] = CellRows(base, homes)
         return found
 

@@ -1,7 +1,8 @@
 """Quiet edges of a foreign-key graph: below them nothing changes, so that no parents are listed there.
 
 Rows that are there are loaded table by table. A row below a quiet edge that came after one above it would not be heard
-of; so static tables are loaded first, and among them a table after those that it refers to.
+of; so static tables are loaded first, and among them a table after those that it refers to, also where something that
+changes is below it too.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def quiet_links(graph: LinkGraph) -> QuietLinks:
     def name(relation: int) -> str:
         return atoms[relation].table.name
 
-    among = [link for link in quiet if fixed[link.parent] and name(link.parent) != name(link.child)]
+    among = [link for link in quiet if atoms[link.parent].table.static and name(link.parent) != name(link.child)]
     after: dict[str, set[str]] = {atom.table.name: set() for atom in atoms if atom.table.static}
     for link in among:
         after[name(link.parent)].add(name(link.child))
@@ -53,4 +54,4 @@ def quiet_links(graph: LinkGraph) -> QuietLinks:
         first = tuple(TopologicalSorter(after).static_order())
     except CycleError:
         among, first = [], tuple(after)
-    return QuietLinks(frozenset([*among, *(link for link in quiet if not fixed[link.parent])]), first)
+    return QuietLinks(frozenset([*among, *(link for link in quiet if not atoms[link.parent].table.static)]), first)

@@ -65,14 +65,19 @@ def cut_static(query: ConjunctiveQuery, budget: int) -> StaticCut | None:
     assert found.order is not None
     free = small.variables if query.free is None else query.free
     bags = static_bags(small.edges, free, dynamic, found.order.order)
-    cut = _Cut(query, small)
+    cut = Cutting(query, small)
     for bag in bags.bags:
         cut.add(bag)
     return StaticCut(query, small, found, tuple(cut.derived.values()), cut.outer(bags.atoms, bags.shown))
 
 
-class _Cut:
-    """The bags so far, and how they are read."""
+class Cutting:
+    """The bags so far, and how they are read; mutable.
+
+    Args:
+        query: The query.
+        small: It with the variables of each atom that are of use.
+    """
 
     def __init__(self, query: ConjunctiveQuery, small: ConjunctiveQuery) -> None:
         self._query = query
@@ -85,8 +90,13 @@ class _Cut:
         self._prefix = fresh_prefix(query)
         self.derived: dict[object, BagQuery] = {}
 
-    def add(self, bag: StaticBag) -> None:
-        """Make a bag a relation."""
+    def add(self, bag: StaticBag, key: frozenset[str] = frozenset()) -> None:
+        """Make a bag a relation.
+
+        Args:
+            bag: The bag.
+            key: Those of its variables on which no two of its rows agree; empty if that is not known.
+        """
         joined = [*(self._atoms[atom] for atom in bag.atoms), *(self._bags[below] for below in bag.bags)]
         filters = [*(self._atoms[atom] for atom in bag.filters), *(self._bags[below] for below in bag.bag_filters)]
         atoms = [BagAtom(restricted(one.atom, bag.variables), False, _expressions(one)) for one in joined]
@@ -94,7 +104,7 @@ class _Cut:
         inside = written(atoms, bag.kept)
         title = _title(joined, filters)
         name = f"{self._prefix}{len(self.derived)}"
-        derived = self.derived.setdefault(inside.identity, inside.query(name, title, self._query.sql))
+        derived = self.derived.setdefault(inside.identity, inside.query(name, title, self._query.sql, key))
         factors = {
             factor: column_factor(0, derived.table, inside.columns[one.atom.alias, expression]).expression
             for one in joined
@@ -117,6 +127,7 @@ class _Cut:
             for factor, expression in one.factors.items()
         }
         places = {atom: position for position, atom in enumerate(atoms)}
+        branches = (replace(one, atoms=tuple(places[atom] for atom in one.atoms)) for one in self._query.branches)
         across = [one.atom for one in pieces]
         query = self._query
         return replace(
@@ -124,6 +135,7 @@ class _Cut:
             atoms=tuple(across),
             head=tuple(place_of(query.variable(ref), places.get(ref.atom), across) for ref in query.head),
             sums=tuple(Product(tuple(factors[f] for f in product.factors), product.wide) for product in query.sums),
+            branches=tuple(branches),
         )
 
 

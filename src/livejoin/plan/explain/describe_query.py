@@ -33,7 +33,7 @@ from livejoin.plan.operators import (
     ThresholdGroup,
     inputs_of,
 )
-from livejoin.plan.query_plan import join_candidates, plan_join, plan_with_reasons
+from livejoin.plan.query_plan import candidates_again, plan_join, plan_with_reasons
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.relational import EVERY_RANK, EVERY_ROW, LISTS, Query, RowsAround, RowsUpTo, RunningFrame
 from livejoin.query.scalar import Expression
@@ -67,6 +67,9 @@ class RunningJoin:
 Running: TypeAlias = Callable[[Operator], Mapping[Scan | Annotated, RunningJoin]]
 """For the joins of a plan those that run already."""
 
+KeptStatic: TypeAlias = Callable[[Scan | Annotated], Mapping[str, int]]
+"""For a join the rows that it keeps of its static tables, by name; nothing of a join that keeps all."""
+
 
 def describe_query(
     query: Query,
@@ -76,6 +79,7 @@ def describe_query(
     algorithm: Algorithm = "auto",
     threads: int = 1,
     running: Running | None = None,
+    static: KeptStatic | None = None,
 ) -> Explanation:
     """Explain a query and the operators that maintain it; as `describe`.
 
@@ -87,6 +91,7 @@ def describe_query(
         algorithm: What maintains the joins.
         threads: Cells that each join is split into where it can be.
         running: The joins that run already.
+        static: What is kept of static tables; None if it is not to be said.
     """
     known = statistics
     for join in query.joins:
@@ -109,10 +114,13 @@ def describe_query(
         leaf, join = planned_leaf, planned_leaf.query
         ranked = plan.ranked[join]
         if (by, gives) != (known, leaf.physical.live):
-            leaf, ranked = plan_join(leaf, by, gives, algorithm, threads), join_candidates(join, by, algorithm)
+            leaf = plan_join(leaf, by, gives, algorithm, threads)
+            ranked = candidates_again(leaf, ranked, by, algorithm)
         planned = Planned(join, leaf.physical, ranked, leaf.asked, gives, algorithm, by)
         one = explained(planned, None if _relations_below(leaf) else log)
         one = replace(one, plan=with_rows(one.plan, runs.bag_rows))
+        left = {} if static is None else static(leaf)
+        one = replace(one, tables=tuple(replace(table, kept=left.get(table.name)) for table in one.tables))
         one = replace(one, deltas=live, cells=cells_outline(leaf, one.tables, threads))
         one = _with_check(one, join, checked.get(planned_leaf, ""))
         one = _over_inputs(_with_store(one, join, kept), leaf)

@@ -129,6 +129,8 @@ class TableOutline:
         changes_known: Where this is from.
         rows: Its rows, None if unknown.
         rows_known: Where this is from.
+        kept: The rows of a static table that can be part of a result, of which alone the state has records; None of
+            other tables, and where nothing is left out.
     """
 
     name: str
@@ -140,6 +142,7 @@ class TableOutline:
     changes_known: Known
     rows: float | None
     rows_known: Known
+    kept: int | None = None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from livejoin.plan.explain.glossary import verdict, words
 
 if TYPE_CHECKING:
-    from livejoin.families.outline import PlanOutline, StatesOutline, StaticOutline
+    from livejoin.families.outline import MergedOutline, PlanOutline, StatesOutline, StaticOutline
     from livejoin.plan.dispatch import Dispatch
     from livejoin.plan.explain.explanation import CellsOutline, Explanation, LogOutline, TableOutline
     from livejoin.plan.stages import SpreadOutline
@@ -150,6 +150,7 @@ def _plan(plan: PlanOutline) -> Record:
             for edge in plan.edges
         ],
         "static": None if plan.static is None else _static(plan.static),
+        "merged": [_merged(one) for one in plan.merged],
         "states": None if plan.states is None else _states(plan.states),
     }
 
@@ -161,6 +162,16 @@ def _static(static: StaticOutline) -> Record:
         "width": static.width,
         "bags": [{"title": bag.title, "expected": _number(bag.expected), "rows": bag.rows} for bag in static.bags],
         "limit": static.limit,
+    }
+
+
+def _merged(merged: MergedOutline) -> Record:
+    return {
+        "title": merged.title,
+        "tables": list(merged.tables),
+        "instead": _number(merged.instead),
+        "expected": _number(merged.expected),
+        "rows": merged.rows,
     }
 
 
@@ -185,6 +196,7 @@ def _table(table: TableOutline) -> Record:
         "changes_known": table.changes_known,
         "rows": _number(table.rows),
         "rows_known": table.rows_known,
+        "kept": table.kept,
     }
 
 

@@ -16,7 +16,16 @@ from livejoin.plan.draw.drawing import Box, Drawing, Kind, Line, Link, commas, w
 from livejoin.plan.draw.svg import printable, svg
 from livejoin.plan.draw.tidy_tree import CELL, layered
 from livejoin.plan.explain.glossary import verdict, words
-from livejoin.plan.explain.text import class_line, gain, log_figures, node_name, static_lines, views
+from livejoin.plan.explain.text import (
+    class_line,
+    gain,
+    left_out_line,
+    log_figures,
+    merged_line,
+    node_name,
+    static_lines,
+    views,
+)
 
 if TYPE_CHECKING:
     from livejoin.families.outline import EdgeOutline, NodeOutline, PlanOutline
@@ -155,6 +164,10 @@ def _facts(explanation: Explanation) -> Iterator[tuple[str, str]]:
     ):
         if value:
             yield name, _escaped(value)
+    if explanation.plan.merged:
+        yield "merged", _list([*map(merged_line, explanation.plan.merged)])
+    if left_out := left_out_line(explanation.tables):
+        yield "left out", _escaped(left_out)
     sizes = [f"{t.name}: {t.row_bytes + t.index_bytes:.0f} bytes a base row" for t in explanation.tables]
     if sizes:
         yield "state, predicted", _list(sizes)

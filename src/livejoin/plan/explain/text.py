@@ -14,7 +14,14 @@ from livejoin.plan.draw.drawing import commas
 from livejoin.plan.explain.glossary import PLACE, verdict, words
 
 if TYPE_CHECKING:
-    from livejoin.families.outline import BagOutline, NodeOutline, PlanOutline, StatesOutline, StaticOutline
+    from livejoin.families.outline import (
+        BagOutline,
+        MergedOutline,
+        NodeOutline,
+        PlanOutline,
+        StatesOutline,
+        StaticOutline,
+    )
     from livejoin.plan.explain.explanation import (
         Alternative,
         Explanation,
@@ -68,6 +75,10 @@ def _summary(explanation: Explanation, width: int) -> Iterator[str]:
     if explanation.plan.static is not None:
         for position, line in enumerate(static_lines(explanation.plan.static)):
             yield from _field("" if position else "static", line, width)
+    for position, merged in enumerate(explanation.plan.merged):
+        yield from _field("" if position else "merged", merged_line(merged), width)
+    if left_out := left_out_line(explanation.tables):
+        yield from _field("left out", left_out, width)
     if explanation.plan.states is not None:
         yield from _field("states", _states(explanation.plan.states), width)
     yield from _field("update", promise.update, width)
@@ -94,6 +105,22 @@ def static_lines(static: StaticOutline) -> Iterator[str]:
     yield from (f"{bag.title}: {_bag_rows(bag)}" for bag in static.bags)
     if static.limit is not None:
         yield f"refused beyond {static.limit:,} rows (preprocessing_limit)"
+
+
+def merged_line(merged: MergedOutline) -> str:
+    """Which static tables are one relation, and how many rows that spares."""
+    rows = f"up to {merged.expected:,.0f}" if merged.rows is None else f"{merged.rows:,}"
+    return f"{commas(merged.tables)}: one relation of {rows} rows instead of {merged.instead:,.0f}"
+
+
+def left_out_line(tables: Sequence[TableOutline]) -> str:
+    """How many rows of static tables have no record, since they can be part of no result; empty if all have one."""
+    static = [one for one in tables if one.kept is not None and one.rows is not None]
+    rows, kept = sum(one.rows or 0 for one in static), sum(one.kept or 0 for one in static)
+    if kept >= rows:
+        return ""
+    names = commas([one.name for one in static])
+    return f"of {rows:,.0f} rows of {names} {kept:,} are kept; the others are part of no result, whatever changes"
 
 
 def _bag_rows(bag: BagOutline) -> str:
@@ -216,6 +243,8 @@ def _known(table: TableOutline) -> str:
         parts.append(f"{table.rows:,.0f} rows ({table.rows_known})")
     if table.changes is not None and table.changes_known != "unknown":
         parts.append(f"relative rate of change {table.changes:.3g} ({table.changes_known})")
+    if table.kept is not None and table.kept < (table.rows or 0):
+        parts.append(f"{table.kept:,} of them kept")
     return "".join(f"; {part}" for part in parts)
 
 
