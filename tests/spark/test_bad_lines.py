@@ -78,14 +78,9 @@ def test_lines_of_json(spark: SparkSession, tmp_path: Path, more: dict[str, Any]
     assert 'what came is no row of the table: \'{"id": 3, ' in said[0]
     assert f", in the file '{tmp_path}/in/1'; " in said[0]
     assert said[1].startswith("the change is ")
-<<<<<<< HEAD
-    assert said[-1].startswith("Here on_bad_rows of RunOptions, or of the pipeline file, is 'fail'; 'skip' leaves such")
-    assert len(said) == (4 if not more else len(said))
-=======
     assert said[2] == f"it is line 2 of {tmp_path}/in/1"
-    assert said[-1].startswith("Here on_bad_rows of maintain, or of the pipeline file, is 'fail'; 'skip' leaves such")
+    assert said[-1].startswith("Here on_bad_rows of RunOptions, or of the pipeline file, is 'fail'; 'skip' leaves such")
     assert len(said) == (5 if not more else len(said))
->>>>>>> c0c4f6b (A line that is no row names its file, and its number where it is found)
     assert isinstance(caught.value.__cause__, ChangeFormatError)
 
 

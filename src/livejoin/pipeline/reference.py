@@ -32,7 +32,6 @@ _SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
     ("## `[sink]`: the terminal", "", m.ConsoleOutput),
     ("## `[run]`", "", m.RunSettings),
 )
-_AS_FILES = "As of tables from files"
 _CHECKED = {
     "_trigger": "`available-now`, or an interval as `10 seconds`",
     "_range": "a column and a range, as `at 1 HOUR`",
@@ -51,21 +50,26 @@ def _section(heading: str, text: str, model: type[BaseModel]) -> Iterator[str]:
         yield from (text, "")
     yield from ("| key | value | default | meaning |", "|---|---|---|---|")
     meanings = _meanings(model)
-    for name, field in model.model_fields.items():
+    own = [name for name in model.model_fields if name in model.__annotations__]
+    for name in dict.fromkeys([*own, *model.model_fields]):
+        field = model.model_fields[name]
         value, meaning = _annotated(field.annotation, *field.metadata), _meaning(name, field.annotation, meanings)
         yield f"| `{field.alias or name}` | {value} | {_default(field)} | {meaning} |"
     yield ""
 
 
 def _meanings(model: type[BaseModel]) -> dict[str, str]:
-    """What the docstring of a model says of its fields.
+    """What the docstrings of a model and of those that it is made from say of its fields.
 
     >>> _meanings(m.ConsoleOutput)
     {'rows': 'How many rows of a delta are shown at most.'}
     """
     found: dict[str, str] = {}
     name = ""
-    for line in (model.__doc__ or "").partition("Args:\n")[2].splitlines():
+    said = [
+        (one.__doc__ or "").partition("Args:\n")[2] for one in reversed(model.__mro__) if issubclass(one, BaseModel)
+    ]
+    for line in "\n".join(said).splitlines():
         if begin := re.match(r" {8}(\w+): (.*)", line):
             name = begin[1]
             found[name] = begin[2]
@@ -84,9 +88,6 @@ def _meaning(name: str, hint: Any, meanings: dict[str, str]) -> str:
     if len(values) == 1 and name not in meanings:
         return "Says that it is this one."
     text = re.sub(r"^Key `\w+`: (.)", lambda found: found[1].upper(), meanings[name])
-    if text.startswith(_AS_FILES):
-        of_files = _meanings(m.TableSource)[name]
-        text = f"{of_files.rstrip('.')}{text.removeprefix(_AS_FILES)}"
     return text.replace("|", r"\|")
 
 

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
 from livejoin.errors import SchemaError
-from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, CORRUPT, ORIGIN, NOTHING_SAID, Retain, TableSettings
+from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, CORRUPT, NOTHING_SAID, ORIGIN, Retain, TableSettings
 from livejoin.spark.feeds import from_envelopes, from_versions, upserts
 from livejoin.spark.frames import Declared, ForeignColumns
 from livejoin.spark.stream_part import StreamPart
