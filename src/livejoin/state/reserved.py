@@ -83,11 +83,10 @@ class _Range:
     opened = 0
 
     def __init__(self, reserved: Sized, dtype: np.dtype[Any]) -> None:
-        self._reserved = reserved
-        self._address, self._size = _address_of(reserved), len(reserved)
+        self._reserved, self._address = reserved, _address_of(reserved)
         self.__array_interface__ = {
             "data": (self._address, False),
-            "shape": (self._size // dtype.itemsize,),
+            "shape": (len(reserved) // dtype.itemsize,),
             "typestr": dtype.str,
             "version": 3,
         }
@@ -102,7 +101,7 @@ class _Range:
             msg = f"the system does not grant {size:,} bytes for a buffer that has {self.opened:,}"
             raise MemoryError(msg)
         if self.opened < _HUGE <= size:
-            _ask_for_huge_pages(self._address, self._size)
+            _ask_for_huge_pages(self._address, len(self._reserved))
         self.opened = size
 
 
