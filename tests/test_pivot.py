@@ -84,6 +84,18 @@ PAIRS = [
         "SELECT v, w, SUM(x) FILTER (WHERE k = 1 AND a = 'a') FROM t JOIN u ON t.y = u.v GROUP BY y, v, w",
     ),
     (
+        "SELECT p.k, y, a, b, v FROM t PIVOT (SUM(x) FOR a IN ('a', 'b')) AS p LEFT JOIN u ON p.k = u.w AND a > 5",
+        "SELECT p.k, y, a, b, v FROM (SELECT k, y, SUM(x) FILTER (WHERE a = 'a') AS a, SUM(x) FILTER (WHERE a = 'b') "
+        "AS b FROM t GROUP BY k, y) p LEFT JOIN u ON p.k = u.w AND a > 5",
+    ),
+    (
+        "SELECT * FROM t, u PIVOT (SUM(x) FOR a IN ('a')) AS p CROSS JOIN (SELECT COUNT(*) AS c FROM t) "
+        "PIVOT (MAX(w) FOR c IN (1, 2)) AS q",
+        "SELECT k, y, v, s, MAX(w) FILTER (WHERE c = 1), MAX(w) FILTER (WHERE c = 2) FROM (SELECT k, y, v, w, "
+        "SUM(x) FILTER (WHERE a = 'a') AS s FROM t, u GROUP BY k, y, v, w), (SELECT COUNT(*) AS c FROM t) "
+        "GROUP BY k, y, v, s",
+    ),
+    (
         "SELECT q.* FROM (SELECT * FROM t PIVOT (SUM(x) FOR a IN ('a', 'b')) WHERE b IS NULL) q JOIN u ON q.k = u.w",
         "SELECT q.* FROM (SELECT k, y, SUM(x) FILTER (WHERE a = 'a') AS a, SUM(x) FILTER (WHERE a = 'b') AS b FROM t "
         "GROUP BY k, y) q JOIN u ON q.k = u.w WHERE b IS NULL",

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
+import duckdb
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import livejoin
+from livejoin.sql import to_duckdb
 from pairs_of_texts import Commit, Row, check_commits, rows_of
 from strategies import FUZZ
 
@@ -58,6 +61,22 @@ SPARKS: list[tuple[str, list[str], list[Row]]] = [
         [(2, "q", 2.5, None, 5), (1, "p", 1.5, 10, 20)],
     ),
     ("v FROM (SELECT 1L AS a, 1.5F AS b) UNPIVOT (v FOR n IN (a, b))", ["v float"], [(1.0,), (1.5,)]),
+    # Further joins behind it: it is of all that stands before it, and what follows sees what it gives.
+    (
+        "* FROM t UNPIVOT (v FOR n IN (a, b)) JOIN u ON t.k = u.k",
+        ["k int32", "s string", "y double", "n string", "v int32", "k_1 int32", "z int32"],
+        [(1, "p", 1.5, "a", 10, 1, 7), (1, "p", 1.5, "b", 20, 1, 7), (2, "q", 2.5, "b", 5, 2, None)],
+    ),
+    (
+        "x.n, x.v, z FROM t UNPIVOT (v FOR n IN (a, b)) AS x LEFT JOIN u ON x.v = u.z + 13 AND x.n = 'b'",
+        ["n string", "v int32", "z int32"],
+        [("a", 10, None), ("b", 20, 7), ("b", 5, None)],
+    ),
+    (
+        "u.k, v, w.k AS j FROM t, u UNPIVOT (v FOR n IN (z)) JOIN (SELECT 3 AS k) w ON t.k = w.k",
+        ["k int32", "v int32", "j int32"],
+        [(1, 7, 3)],
+    ),
     (
         "n, v FROM (SELECT 1.5 AS a, 2L AS b, 3F AS c, DATE'2020-01-01' AS d) UNPIVOT ((v) FOR n IN ((a), (b) AS x))",
         ["n string", "v decimal128(21, 1)"],
@@ -81,6 +100,14 @@ def test_columns_and_rows_are_those_of_spark(select: str, columns: list[str], ro
     db.apply("u", OTHERS)
     assert [f"{field.name} {field.type}" for field in view.to_arrow().schema] == columns
     assert rows_of(view) == Counter(rows)
+    with duckdb.connect() as duck:
+        for name, table in db.tables.items():
+            duck.register("rows", pa.Table.from_pylist([], table.arrow))
+            duck.execute(f"CREATE TABLE {name} AS FROM rows")
+        duck.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?)", ROWS)
+        duck.executemany("INSERT INTO u VALUES (?, ?)", OTHERS)
+        text = to_duckdb(f"SELECT {select}", db._contents.catalog)
+        assert Counter(duck.execute(text).fetchall()) == Counter(rows), "the same text for DuckDB, as run.check has it"
 
 
 # Each beside what it means for DuckDB.
@@ -109,6 +136,19 @@ PAIRS = [
         "SELECT * FROM (SELECT s, COUNT(*) AS c, SUM(a) AS m FROM t GROUP BY s) UNPIVOT (v FOR n IN (c, m))",
         "SELECT s, 'c', c FROM (SELECT s, COUNT(*) AS c FROM t GROUP BY s) UNION ALL "
         "SELECT s, 'm', m FROM (SELECT s, SUM(a) AS m FROM t GROUP BY s) WHERE m IS NOT NULL",
+    ),
+    (
+        "SELECT p.k, v, n, u.z FROM t UNPIVOT (v FOR n IN (a, b AS x)) AS p JOIN u ON p.k = u.k AND v <> z",
+        f"SELECT p.k, v, n, u.z FROM {_PLAIN} p JOIN u ON p.k = u.k AND v <> z",
+    ),
+    (
+        "SELECT z, t.k, m, n, v FROM u JOIN (t UNPIVOT (v FOR n IN (a, b AS x)) "
+        "CROSS JOIN (SELECT MAX(k) AS m FROM u)) ON t.k = u.k",
+        f"SELECT z, p.k, m, n, v FROM u JOIN {_PLAIN} p ON p.k = u.k CROSS JOIN (SELECT MAX(k) AS m FROM u)",
+    ),
+    (
+        "SELECT * FROM u LEFT JOIN t USING (k) UNPIVOT (v FOR n IN (a, b AS x)) JOIN u AS w ON v = w.z",
+        f"SELECT p.k, u.z, p.s, p.y, p.n, p.v, w.k, w.z FROM u JOIN {_PLAIN} p USING (k) JOIN u AS w ON p.v = w.z",
     ),
     (
         "SELECT z FROM u WHERE z NOT IN (SELECT v FROM t UNPIVOT (v FOR n IN (a, b AS x)) WHERE k = 1)",
@@ -166,10 +206,19 @@ def test_what_is_refused_says_so(unpivot: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("sql", "message"),
     [
-        ("SELECT * FROM t UNPIVOT (v FOR n IN (a)) JOIN u ON TRUE", "UNPIVOT is not supported: it stands behind all"),
+        (
+            "SELECT * FROM t JOIN u UNPIVOT (v FOR n IN (a)) ON t.k = u.k",
+            "UNPIVOT in front of ON or USING is not supported: it is of all that stands before it in FROM",
+        ),
+        ("SELECT * FROM t UNPIVOT (v FOR n IN (a)) AS x JOIN u AS x ON TRUE", "alias 'x' occurs twice in FROM"),
+        ("SELECT t.k FROM t UNPIVOT (v FOR n IN (a)) AS x JOIN u ON t.k = u.k", "no table or alias 't' is in scope"),
         ("SELECT t.n FROM t UNPIVOT (v FOR n IN (a))", "'t' (table 't') has no column 'n'; it has k, b, s, y"),
         (
             "SELECT (SELECT MAX(v) FROM (SELECT a FROM t WHERE t.k = u.k) UNPIVOT (v FOR n IN (a))) AS m FROM u",
+            "UNPIVOT of a query that reads columns of the query around is not supported; keep the columns",
+        ),
+        (
+            "SELECT (SELECT MAX(v) FROM t JOIN t AS w ON t.k = u.k UNPIVOT (v FOR n IN (t.a))) AS m FROM u",
             "UNPIVOT of a query that reads columns of the query around is not supported; keep the columns",
         ),
         (

@@ -171,7 +171,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     "sql",
     [
         HOP2,
-        "SELECT A.src + 1 AS a, B.dst::VARCHAR AS b FROM G A JOIN G B ON A.dst = B.src",
+        "SELECT A.src + 1 AS a, B.dst::STRING AS b FROM G A JOIN G B ON A.dst = B.src",
         "SELECT src, MAX(dst) AS m FROM G GROUP BY src",
         "SELECT src, COUNT(*) AS n FROM G GROUP BY src",
         "SELECT src AS a FROM G UNION SELECT dst AS a FROM G",

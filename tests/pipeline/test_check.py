@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from livejoin.checkpoint.job import job_of
 from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.pipeline.check import check
 from livejoin.pipeline.load import Pipeline
+from livejoin.spark.run_options import RunOptions
 from livejoin.spark.sinks import ParquetSink, SinkView
 from livejoin.spark.sources import FileSource
 from livejoin.sql import parse_columns
@@ -73,3 +75,23 @@ def test_a_row_that_the_files_do_not_have_is_noticed(pipeline: Pipeline) -> None
     assert not found.identical
     assert (found.recomputed, found.maintained, found.differing) == (9, 6, 2)
     assert "times in DuckDB" in found.example
+
+
+@pytest.mark.parametrize("pipeline", ["SELECT * FROM G JOIN H USING (dst)"], indirect=True)
+def test_changes_that_were_left_out_are_no_difference(pipeline: Pipeline) -> None:
+    """The files have them still: first a row, then a line that is none."""
+    leaves_out = replace(pipeline, options=RunOptions(on_bad_rows="skip"))
+    assert [(one.identical, one.taken) for one in check(leaves_out)] == [(True, {})]
+    for line, said in (
+        ("9,2\n", "1 row differs from what its files add up to"),
+        ("x,2\n", "DuckDB cannot read its files"),
+    ):
+        with pipeline.sources["H"].path.open("a") as file:
+            file.write(line)
+        (found,) = check(leaves_out)
+        assert (found.identical, found.recomputed) == (True, 6), found.example
+        assert found.taken.keys() == {"H"} and found.taken["H"].startswith(said)
+    assert pipeline.output is not None
+    ParquetSink(pipeline.output).files("v")[-1].unlink()
+    (found,) = check(leaves_out)
+    assert (found.identical, found.delta_rows) == (False, 0)

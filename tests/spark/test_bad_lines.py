@@ -66,6 +66,7 @@ def test_lines_of_json(spark: SparkSession, tmp_path: Path, more: dict[str, Any]
     frame = files(spark, tmp_path / "in", lines, feed="change-feed")
     told, report = run(tmp_path / "1", spark, ALL, frame, on_bad_rows="dead_letter", **more)
     assert Counter(row["_corrupt_record"] for row, _ in told) == Counter([*BAD, None, None])
+    assert all((row["_corrupt_file"] is None) == (row["_corrupt_record"] is None) for row, _ in told)
     assert sorted(row["_change_type"] or "" for row, _ in told if row["_corrupt_record"] is None) == ["", "remove"]
     assert all("no row of the table" in reason or "_change_type is" in reason for _, reason in told)
     assert sum_of(tmp_path / "1" / "out" / "v") == Counter({(1, 5): 1, (2, None): 1})
@@ -75,9 +76,11 @@ def test_lines_of_json(spark: SparkSession, tmp_path: Path, more: dict[str, Any]
     said = str(caught.value).splitlines()
     assert said[0].startswith("ChangeFormatError: table 'T'")
     assert 'what came is no row of the table: \'{"id": 3, ' in said[0]
+    assert f", in the file '{tmp_path}/in/1'; " in said[0]
     assert said[1].startswith("the change is ")
+    assert said[2] == f"it is line 2 of {tmp_path}/in/1"
     assert said[-1].startswith("Here on_bad_rows of RunOptions, or of the pipeline file, is 'fail'; 'skip' leaves such")
-    assert len(said) == (4 if not more else len(said))
+    assert len(said) == (5 if not more else len(said))
     assert isinstance(caught.value.__cause__, ChangeFormatError)
 
 

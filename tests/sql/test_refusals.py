@@ -24,7 +24,7 @@ CLAUSES = [
     ("SELECT src FROM G ^LATERAL VIEW explode(array(1)) t AS y", "LATERAL VIEW"),
     ("SELECT id FROM ^range(10)", "table function"),
     ("SELECT src FROM G ^TABLESAMPLE (10 ROWS)", "TABLESAMPLE"),
-    ("SELECT * FROM G ^PIVOT (sum(src) FOR dst IN (1)) JOIN H ON TRUE", "PIVOT"),
+    ("SELECT * FROM G JOIN H ^PIVOT (sum(src) FOR dst IN (1)) ON G.src = H.src", "PIVOT"),
     ("SELECT src FROM G ^VERSION AS OF 3", "VERSION AS OF"),
     ("SELECT a FROM G AS x(^a, b, c)", "AS"),
     ("SELECT b FROM G AS x(_seq, b)".replace("(_", "(^_"), "AS"),

@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import resource
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -105,6 +107,22 @@ def test_memory_comes_as_it_is_touched_and_goes_with_the_last_array() -> None:
     assert longer[0] == 1
     del longer
     assert resident() - begin < 16 * MB
+
+
+def test_memory_goes_without_code_of_python() -> None:
+    """An interrupt that came within such code, a finalizer, would be lost: Python prints what it raises, no more."""
+    array = zeros(MB)
+    assert is_in_place(array)
+    called: list[str] = []
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            called.append(frame.f_code.co_qualname)
+
+    sys.setprofile(note)
+    del array
+    sys.setprofile(None)
+    assert not called
 
 
 def test_a_system_that_refuses_leaves_the_buffer_as_it_was() -> None:

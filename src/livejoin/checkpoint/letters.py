@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping
 import pyarrow as pa
 
 from livejoin.checkpoint.batch import REASON, Arrival
+from livejoin.checkpoint.incoming.malformed import line_of
 from livejoin.checkpoint.incoming.settled import settled
 from livejoin.checkpoint.job import Job
 from livejoin.checkpoint.policy import Policy
 from livejoin.database import Database
 from livejoin.database.refusals import Refusal
 from livejoin.errors import ChangeError
-from livejoin.schema import REFUSED
+from livejoin.schema import ORIGIN, REFUSED
 from livejoin.shown import shown_row
 
 _COLUMNS = 8  # of a change that are shown
@@ -65,10 +66,12 @@ def told(refusal: Refusal, changes: pa.Table) -> ChangeError:
         changes: Those that were given for its table.
     """
     row = changes.slice(refusal.row, 1)
-    there = [name for name in row.column_names if name != REFUSED and row.column(name)[0].is_valid]
+    there = [name for name in row.column_names if name not in (ORIGIN, REFUSED) and row.column(name)[0].is_valid]
     assert issubclass(refusal.kind, ChangeError), "it stands beside no expression"
     error = refusal.kind(refusal.reason, refusal.table, refusal.row)
     error.add_note(f"the change is {shown_row(row.select(there), _COLUMNS) or 'of NULLs alone'}")
+    if line := line_of(row):
+        error.add_note(f"it is line {line:,} of {row.column(ORIGIN)[0].as_py()}")
     return error
 
 

@@ -77,6 +77,9 @@ def run_pipeline(
 
 def _show_checks(checks: Sequence[ViewCheck], console: Console) -> bool:
     console.print("\nThe same files, recomputed by DuckDB from scratch:")
+    for table, found in {name: found for result in checks for name, found in result.taken.items()}.items():
+        message = f"  table {table}: {found}. Changes may be left out, so its rows are taken as livejoin has them."
+        console.print(Text(message, "yellow"), soft_wrap=True)
     for result in checks:
         verdict = ("identical", "bold green") if result.identical else ("DIFFERENT", "bold red")
         console.print(

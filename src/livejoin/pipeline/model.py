@@ -218,7 +218,12 @@ class PostgresServer(_Strict):
 
 
 class ViewText(_Strict):
-    """One view: its SQL text, here or in a file beside."""
+    """One view: its SQL text, here or in a file beside.
+
+    Args:
+        sql: The query.
+        sql_file: A file with the query, relative to the pipeline file.
+    """
 
     sql: str | None = None
     sql_file: str | None = None
@@ -232,7 +237,11 @@ class ViewText(_Strict):
 
 
 class ParquetOutput(_Strict):
-    """Where the deltas go: ``<path>/<view>/part-<batch>.parquet``."""
+    """Where the deltas go: ``<path>/<view>/part-<batch>.parquet``.
+
+    Args:
+        path: The parent folder, relative to the pipeline file.
+    """
 
     kind: Literal["parquet"]
     path: str
@@ -284,7 +293,11 @@ class KafkaOutput(_Strict):
 
 
 class ConsoleOutput(_Strict):
-    """The first rows of each delta on the terminal."""
+    """The first rows of each delta on the terminal.
+
+    Args:
+        rows: How many rows of a delta are shown at most.
+    """
 
     kind: Literal["console"]
     rows: PositiveInt = 20
@@ -294,25 +307,30 @@ class RunSettings(_Strict):
     """How the pipeline runs.
 
     Args:
-        checkpoint: The folder of the state.
+        checkpoint: The folder of the state, relative to the file.
         trigger: ``available-now`` takes all files that are there and ends; an interval goes on until it is stopped.
-        memory_limit: The most memory for the engine, as for ``livejoin.Database``: ``"4GB"``.
-        spill: A folder for deltas that take too much memory, as for ``livejoin.Database``, relative to the file.
-        spill_over: How much that is.
+        memory_limit: The most memory for the engine.
+        spill: A folder for deltas that take too much memory, relative to the file.
+        spill_over: How much memory a delta may take before it goes there.
         allow_product: Whether conditions of views may be over tables that no equality connects.
-        keep: ``used`` or ``all``: which columns are kept where the rows can be told apart without the others.
-        initial: ``difference``, ``whole`` or ``nothing``: what the first batch tells of new and changed views.
+        keep: Which columns are kept where the rows can be told apart without the others: those that views use, or all.
+        initial: What the first batch tells of new and changed views: what differs from what was told of them, all of
+            their rows, or nothing.
         recovery_seconds: How long applying the log again at a start may take.
-        on_conflict: ``fail``, ``skip`` or ``dead_letter``: what becomes of deletions of absent rows and second rows.
-        on_bad_rows: The same for values and rows that cannot be, as for `livejoin.spark.maintain`.
-        max_bad_rows: How many changes of a batch may be left out.
+        on_conflict: What becomes of deletions of rows that are not there, and of second rows with a key: ``fail`` ends
+            the run, ``skip`` leaves them out, ``dead_letter`` also writes them to ``dead_letters``.
+        on_bad_rows: The same for values that their columns do not take, and for lines that are no rows.
+        max_bad_rows: How many changes of a batch may be left out; more of them end the run.
         dead_letters: The folder for those that are ``dead_letter``, relative to the file.
-        mode: ``embedded``, in this process, or ``distributed``, in cells in those of Spark's executors.
-        cells: How many cells.
+        mode: Where views are kept: ``embedded``, in this process, or ``distributed``, in cells in those of Spark's
+            executors.
+        cells: How many cells, with ``mode = "distributed"``.
         reshard: Whether it is chosen anew at this start which rows go to which cells.
         keep_deltas: Of how many batches before the newest one the deltas stay in the checkpoint for readers.
-        on_static_change: ``refresh`` or ``refuse``: what becomes of a static table that has other rows at a restart.
-        check: At the end, compare with a recomputation in DuckDB.
+        on_static_change: What becomes of a static table that has other rows at a restart: the first batch brings what
+            differs, or the start is refused.
+        check: Whether DuckDB recomputes the views from the files at the end, and the results are compared. Of a table
+            of which changes were left out it takes the rows that livejoin has, and says so.
         spark: Settings of the Spark session.
     """
 

@@ -37,6 +37,8 @@ UNCHANGED, LOST, ABSENT, GONE, TEXT = "unchanged", "lost", "absent", "gone", "="
 a text that is no value."""
 CORRUPT = "_corrupt_record"
 """The text of what a stream could not read as a row of its table, by Spark's name for it; NULL beside a row."""
+ORIGIN = "_corrupt_file"
+"""The file that such a text stands in, where that is known; NULL beside a row."""
 REFUSED = "_refused"
 """Why something that came in a stream is no change of its table; NULL beside a change."""
 CHANGE_COLUMNS = (CHANGE_TYPE, COMMIT_VERSION, "_commit_timestamp", SEQUENCE)

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from livejoin.errors import SchemaError
-from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, CORRUPT, REFUSED, SEQUENCE
+from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, CORRUPT, ORIGIN, REFUSED, SEQUENCE
 from livejoin.spark.stream_part import quoted
 
 
@@ -59,11 +59,13 @@ def from_envelopes(
     images = F.when(unread.isNotNull(), no_image).otherwise(images)
     carried = [F.col(name) for name in frame.columns if name == SEQUENCE]
     carried += [refused.alias(REFUSED), unread.alias(CORRUPT)]
+    if ORIGIN in frame.columns:
+        carried.append(F.when(unread.isNotNull(), F.col(ORIGIN)).alias(ORIGIN))
     more = [F.col(path).alias(name) for name, path in (beside or {}).items()]
     exploded = frame.select(*carried, *more, F.explode(images).alias("image"))
     rows = [F.col(f"image.row.{quoted(column)}").alias(column) for column in columns]
     rows += [F.col(name) for name in beside or ()]
-    names = [name for name in exploded.columns if name in (SEQUENCE, REFUSED, CORRUPT)]
+    names = [name for name in exploded.columns if name in (SEQUENCE, REFUSED, CORRUPT, ORIGIN)]
     return exploded.select(*names, F.col("image.kind").alias(CHANGE_TYPE), *rows)
 
 
@@ -86,6 +88,8 @@ def from_versions(frame: DataFrame, columns: Sequence[str], by_key: bool) -> Dat
     why = F.when(~is_known | version.isNull(), F.concat(F.lit(allowed), found))
     carried = [F.col(CORRUPT)] if CORRUPT in frame.columns else []
     refused = F.when(carried[0].isNull(), why) if carried else why
+    if ORIGIN in frame.columns:
+        carried.append(F.when(carried[0].isNotNull() | refused.isNotNull(), F.col(ORIGIN)).alias(ORIGIN))
     sequence = F.shiftleft(version, 1) + comes.cast("bigint")
     rows = [F.col(quoted(column)) for column in columns]
     own = [sequence.alias(SEQUENCE), F.when(is_known, said).otherwise(kind).alias(CHANGE_TYPE), refused.alias(REFUSED)]
@@ -106,6 +110,7 @@ def upserts(frame: DataFrame, table: str, apply_as_deletes: str | None) -> DataF
     if CHANGE_TYPE in map(str.lower, frame.columns):
         msg = f"table {table!r} has {CHANGE_TYPE}, which says what a row is, and is to be 'upsert'; leave one out"
         raise SchemaError(msg)
+    frame = with_origin(frame)
     kind = F.lit("upsert")
     if apply_as_deletes is None:
         return frame.withColumn(CHANGE_TYPE, kind)
@@ -115,6 +120,13 @@ def upserts(frame: DataFrame, table: str, apply_as_deletes: str | None) -> DataF
         reason = next(iter(str(error).splitlines()), "")
         msg = f"table {table!r}: apply_as_deletes = {apply_as_deletes!r} is no condition over its columns: {reason}"
         raise SchemaError(msg) from error
+
+
+def with_origin(frame: DataFrame) -> DataFrame:
+    """A frame whose rows name their file where their text could not be read, and there alone."""
+    if ORIGIN not in frame.columns or CORRUPT not in frame.columns:
+        return frame
+    return frame.withColumn(ORIGIN, F.when(F.col(CORRUPT).isNotNull(), F.col(ORIGIN)))
 
 
 def _image(kind: str, side: str) -> Expression:

@@ -30,6 +30,7 @@ from livejoin.schema import (
     CHANGE_TYPE,
     CORRUPT,
     NOTHING_SAID,
+    ORIGIN,
     REFUSED,
     SEQUENCE,
     WITHOUT,
@@ -41,6 +42,7 @@ from livejoin.schema import (
     is_variant,
 )
 from livejoin.spark.failures import OF_SPARK, unread
+from livejoin.spark.local_folder import path_of
 from livejoin.spark.stream_part import StreamPart, quoted
 
 TAG = "_table"
@@ -58,7 +60,7 @@ _PLAIN_TYPES: dict[type[T.DataType], SqlType] = {
     T.TimestampType: SqlType("timestamp"),
     T.TimestampNTZType: SqlType.local_time(),
 }
-_CARRIED = (CHANGE_TYPE, SEQUENCE, CORRUPT, REFUSED)
+_CARRIED = (CHANGE_TYPE, SEQUENCE, CORRUPT, ORIGIN, REFUSED)
 _OF_PARTS = (CHANGE_TYPE, SEQUENCE)
 _NO_SEQUENCE = f"{SEQUENCE} is NULL; it orders the changes, so that every one needs it"
 _TEXT_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
@@ -237,7 +239,7 @@ def unpack(names: Sequence[str], rows: pa.Table, *, in_sequence: bool = True) ->
         of_table = rows if len(names) == 1 else rows.filter(pc.equal(rows[TAG], tag))
         if of_table.num_rows:
             plain = pa.Table.from_struct_array(of_table[f"t{tag}"])
-            plain = _refused_without_sequence(_with_variants(plain))
+            plain = _refused_without_sequence(_with_paths(_with_variants(plain)))
             changes[name] = without_zones(_in_sequence(plain) if in_sequence else plain)
     time = rows[TIMESTAMP][0].as_py() if rows.num_rows else None
     return Arrival(changes, time)
@@ -306,7 +308,7 @@ def _text_column(column: Column, field: T.StructField) -> Column:
 def _check_change_column(table: str, field: T.StructField) -> None:
     lowered = field.name.lower()
     wrong_sequence = lowered == SEQUENCE and not isinstance(field.dataType, T.IntegralType)
-    wrong_type = lowered in (CHANGE_TYPE, CORRUPT, REFUSED) and not isinstance(field.dataType, T.StringType)
+    wrong_type = lowered in (CHANGE_TYPE, CORRUPT, ORIGIN, REFUSED) and not isinstance(field.dataType, T.StringType)
     if wrong_sequence or wrong_type:
         allowed = "an integer" if wrong_sequence else "a string"
         found = field.dataType.simpleString()
@@ -344,6 +346,14 @@ def _row_column(frame: DataFrame, column: str) -> Expression:
 
 def _named(frame: DataFrame, column: str) -> Expression:
     return frame["`" + column.replace("`", "``") + "`"]
+
+
+def _with_paths(rows: pa.Table) -> pa.Table:
+    """The rows with the paths of files that Spark has as URIs."""
+    if ORIGIN not in rows.column_names or rows[ORIGIN].null_count == rows.num_rows:
+        return rows
+    paths = [None if uri is None else path_of(uri) for uri in rows[ORIGIN].to_pylist()]
+    return rows.set_column(rows.column_names.index(ORIGIN), ORIGIN, pa.array(paths, pa.string()))
 
 
 def _refused_without_sequence(rows: pa.Table) -> pa.Table:

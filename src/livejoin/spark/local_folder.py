@@ -71,6 +71,16 @@ def local_path(folder: str | Path, argument: str) -> Path:
     return path
 
 
+def path_of(uri: str) -> str:
+    """The path of a file that Spark names by a URI; the URI of another place as it is.
+
+    >>> path_of("file:///data/a%20b.csv"), path_of("s3://bucket/a%20b.csv"), path_of("1.csv")
+    ('/data/a b.csv', 's3://bucket/a%20b.csv', '1.csv')
+    """
+    found = _FILE.fullmatch(uri)
+    return uri if found is None else "/" + unquote(found["path"]).lstrip("/")
+
+
 def _expanded(folder: str | Path) -> Path | None:
     """A path without ``~`` before it; None if nobody knows that home folder."""
     try:

@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
+from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from livejoin.errors import SchemaError
-from livejoin.schema import CORRUPT, REFUSED, SEQUENCE, Table
-from livejoin.spark.feeds import from_envelopes, from_versions, upserts
+from livejoin.schema import CORRUPT, ORIGIN, REFUSED, SEQUENCE, Table
+from livejoin.spark.feeds import from_envelopes, from_versions, upserts, with_origin
 from livejoin.spark.local_folder import hadoop_pattern, streamed
 
 Feed = Literal["append", "change-feed", "debezium", "delta", "upsert"]
@@ -81,8 +83,8 @@ class FileSource:
 def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> DataFrame:
     """A streaming frame over the files of a source; of a static table a frame that is no stream.
 
-    A line of JSON or CSV that is no row of the table, in the mode ``FAILFAST``, is a row with its text in `CORRUPT`, so
-    that it can be left out; of a static table it ends the query, since its rows are no changes.
+    A line of JSON or CSV that is no row of the table, in the mode ``FAILFAST``, is a row with its text in `CORRUPT` and
+    the file in `ORIGIN`, so that it can be left out; of a static table it ends the query, as its rows are no changes.
 
     Args:
         spark: The session.
@@ -91,14 +93,15 @@ def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> Data
 
     Raises:
         PipelineError: Spark reads no stream from a folder of that name.
-        SchemaError: A column has the name `CORRUPT` or `REFUSED`.
+        SchemaError: A column has the name `CORRUPT`, `ORIGIN` or `REFUSED`.
     """
     place, pattern = source.place
     for name, _ in source.columns:
-        if name.lower() in (CORRUPT, REFUSED):
+        if name.lower() in (CORRUPT, ORIGIN, REFUSED):
             msg = f"table {source.table.name!r}: column name {name!r} is reserved for what is no row of the table"
             raise SchemaError(msg)
-    if not source.table.static and (source.by_name or place.is_file()):
+    is_arranged = not source.table.static and (source.by_name or place.is_file())
+    if is_arranged:
         place, pattern = scratch / quote(source.table.name, safe=""), ""
         arrange(source.files(), place)
     if source.feed == "debezium":
@@ -123,6 +126,8 @@ def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> Data
         schema = f"{schema}, {CORRUPT} STRING"
     reader = spark.read if source.table.static else spark.readStream
     frame = reader.format(source.format).options(**options).schema(schema).load(where)
+    if CORRUPT in frame.columns:
+        frame = frame.withColumn(ORIGIN, _origin(source if is_arranged else None))
     names = [column.name for column in source.table.columns]
     match source.feed:
         case "upsert":
@@ -132,7 +137,20 @@ def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> Data
         case "delta":
             return from_versions(frame, names, source.table.takes_place)
         case _:
-            return frame
+            return with_origin(frame)
+
+
+def _origin(arranged: FileSource | None) -> Expression:
+    """The file that a row stands in, as a URI; of files that were copied to be in order the one that was copied.
+
+    Args:
+        arranged: Their source; None if the files are read where they are.
+    """
+    if arranged is None:
+        return F.col("_metadata.file_path")
+    folders = {file.parent for file in arranged.files()}
+    folder = f"{folders.pop().absolute().as_uri()}/" if len(folders) == 1 else ""
+    return F.concat(F.lit(folder), F.element_at(F.split("_metadata.file_path", "/"), -1))
 
 
 def _is_strict(source: FileSource) -> bool:

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
 from livejoin.errors import SchemaError
-from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, CORRUPT, NOTHING_SAID, Retain, TableSettings
+from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, CORRUPT, NOTHING_SAID, ORIGIN, Retain, TableSettings
 from livejoin.spark.feeds import from_envelopes, from_versions, upserts
 from livejoin.spark.frames import Declared, ForeignColumns
 from livejoin.spark.stream_part import StreamPart
@@ -120,7 +120,7 @@ class TableStream:
 
     def _of_versions(self, table: str, frame: DataFrame, by_key: bool) -> DataFrame:
         _check_there(table, "cdf", frame, (CHANGE_TYPE, COMMIT_VERSION))
-        own = {CHANGE_TYPE, COMMIT_VERSION, "_commit_timestamp", CORRUPT}
+        own = {CHANGE_TYPE, COMMIT_VERSION, "_commit_timestamp", CORRUPT, ORIGIN}
         return from_versions(frame, [c for c in frame.columns if c.lower() not in own], by_key)
 
     def _of_envelopes(self, table: str, frame: DataFrame, by_key: bool) -> DataFrame:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Sized
 from typing import Any, TypeVar
 
 import numpy as np
@@ -37,20 +38,22 @@ if sys.platform == "linux":
     import resource
 
     _system = ctypes.CDLL(None, use_errno=True)
-    _system.mmap.restype = ctypes.c_void_p
-    _system.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
     _system.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
     _system.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-    _system.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-    _FAILED = ctypes.c_void_p(-1).value
+    _NOTHING, _PRIVATE = 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 
-    def _reserve(size: int) -> int:
-        """The address of a new range; 0 where none is to be had."""
+    def _reserve(size: int) -> mmap.mmap | None:
+        """A new range, which is given back with the object; None where none is to be had.
+
+        Python's own object for it, and not an address: it is given back by C alone. A finalizer in Python would be a
+        place where Ctrl-C is lost, since Python prints what such a finalizer raises and goes on.
+        """
         if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
-            return 0
-        nothing, private = 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-        address: int = _system.mmap(None, size, nothing, private, -1, 0)
-        return 0 if address == _FAILED else address
+            return None
+        try:
+            return mmap.mmap(-1, size, flags=_PRIVATE, prot=_NOTHING)
+        except OSError:
+            return None
 
     def _open(address: int, size: int) -> bool:
         """Let the begin of a range be memory; False where the system refuses."""
@@ -60,22 +63,17 @@ if sys.platform == "linux":
         """Let a range have huge pages, if there are any: of ordinary ones there are 512 times as many to bring."""
         _system.madvise(address, size, mmap.MADV_HUGEPAGE)
 
-    def _release(address: int, size: int) -> None:
-        """Give a range back, and its memory."""
-        _system.munmap(address, size)
-
 else:
 
-    def _reserve(size: int) -> int:
-        return 0
+    def _reserve(size: int) -> None:
+        return None
 
 
 class _Range:
     """A range of addresses, the first of which are memory; mutable. It is released with the last array over it.
 
     Args:
-        address: Where it begins.
-        size: Its bytes.
+        reserved: What has the addresses.
         dtype: What it is an array of.
 
     Attributes:
@@ -83,14 +81,12 @@ class _Range:
     """
 
     opened = 0
-    _size = 0
 
-    def __init__(self, address: int, size: int, dtype: np.dtype[Any]) -> None:
-        self._release = _release  # at the end of the process the module may be gone before its arrays are
-        self._address, self._size = address, size
+    def __init__(self, reserved: Sized, dtype: np.dtype[Any]) -> None:
+        self._reserved, self._address = reserved, _address_of(reserved)
         self.__array_interface__ = {
-            "data": (address, False),
-            "shape": (size // dtype.itemsize,),
+            "data": (self._address, False),
+            "shape": (len(reserved) // dtype.itemsize,),
             "typestr": dtype.str,
             "version": 3,
         }
@@ -105,12 +101,8 @@ class _Range:
             msg = f"the system does not grant {size:,} bytes for a buffer that has {self.opened:,}"
             raise MemoryError(msg)
         if self.opened < _HUGE <= size:
-            _ask_for_huge_pages(self._address, self._size)
+            _ask_for_huge_pages(self._address, len(self._reserved))
         self.opened = size
-
-    def __del__(self) -> None:
-        if self._size:
-            self._release(self._address, self._size)
 
 
 def zeros(places: int, dtype: npt.DTypeLike = np.int64) -> npt.NDArray[Any]:
@@ -126,10 +118,10 @@ def zeros(places: int, dtype: npt.DTypeLike = np.int64) -> npt.NDArray[Any]:
     kind = np.dtype(dtype)
     needed = places * kind.itemsize
     size = max(2 * needed, min(_TIMES * needed, _MOST))
-    address = _reserve(size) if needed >= LEAST else 0
-    if not address:
+    reserved = _reserve(size) if needed >= LEAST else None
+    if reserved is None:
         return np.zeros(places, kind)
-    range_ = _Range(address, size, kind)
+    range_ = _Range(reserved, kind)
     range_.open(needed)
     whole: npt.NDArray[Any] = np.asarray(range_)
     return whole[:places]
@@ -160,6 +152,11 @@ def grown(array: npt.NDArray[Item], places: int) -> npt.NDArray[Item]:
 def bytes_to_grow(array: npt.NDArray[Any], places: int) -> int:
     """Bytes that `grown` allocates: what is added where there is room, else all, as both are there for a while."""
     return places * array.itemsize - (array.nbytes if _has_room(array, places) else 0)
+
+
+def _address_of(reserved: Any) -> int:
+    """Where a range begins; nothing of it is read."""
+    return int(np.frombuffer(reserved, np.uint8).ctypes.data)
 
 
 def _has_room(array: npt.NDArray[Any], places: int) -> bool:

@@ -1,19 +1,22 @@
 """What comes in a stream beside changes: texts that are no rows of their table, and rows whose kind there is not.
 
-Who reads a stream lets them come: in `CORRUPT` the text that could not be read, in `REFUSED` why something is no
-change. Each is refused like a value that its column does not take, and the rest of the batch is applied.
+Who reads a stream lets them come: in `CORRUPT` the text that could not be read, in `ORIGIN` its file, in `REFUSED` why
+something is no change. Each is refused like a value that its column does not take, and the rest of the batch is
+applied.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from livejoin.changes.kinds import KINDS, no_kind, of_no_kind
 from livejoin.checkpoint.incoming.leaving import leaving
-from livejoin.schema import CHANGE_TYPE, CORRUPT, REFUSED, WITHOUT, Table
+from livejoin.schema import CHANGE_TYPE, CORRUPT, ORIGIN, REFUSED, WITHOUT, Table
 from livejoin.shown import shortened
 
 TRUNCATE = "truncate"
@@ -47,15 +50,41 @@ def malformed(table: Table, changes: pa.Table) -> dict[int, str]:
     found |= leaving(table, changes)
     columns = ", ".join(f"{column.name} {column.declared}" for column in table.columns)
     wanted = f"of its columns these are kept: {shortened(columns, _SHOWN)}"
+    files = dict(_texts(changes, ORIGIN))
     for row, text in _texts(changes, CORRUPT):
-        found[row] = f"what came is no row of the table: {shortened(repr(text), _SHOWN)}; {wanted}"
-    found |= _texts(changes, REFUSED)
+        shown = shortened(repr(text), _SHOWN)
+        found[row] = f"what came is no row of the table: {shown}{_within(files, row)}; {wanted}"
+    found |= ((row, f"{why}{_within(files, row)}") for row, why in _texts(changes, REFUSED))
     return found
+
+
+def _within(files: Mapping[int, str], row: int) -> str:
+    """The file that a row came in, for a message; empty where it is not known."""
+    return f", in the file {files[row]!r}" if row in files else ""
+
+
+def line_of(change: pa.Table) -> int:
+    """The line of its file that the text of a change is, from 1; 0 where it is not seen: the file is read for that.
+
+    Args:
+        change: One row as it came, with `CORRUPT` and `ORIGIN`.
+
+    Cost: that of reading the file up to there. Of several equal lines it is the first one.
+    """
+    if not {CORRUPT, ORIGIN} <= {*change.column_names}:
+        return 0
+    text, file = change.column(CORRUPT)[0].as_py(), change.column(ORIGIN)[0].as_py()
+    if not text or not file:
+        return 0
+    wanted = text.encode()
+    with suppress(OSError), Path(file).open("rb") as lines:
+        return next((number for number, line in enumerate(lines, 1) if line.rstrip(b"\r\n") == wanted), 0)
+    return 0
 
 
 def of_changes_alone(changes: pa.Table) -> pa.Table:
     """Changes without the columns that say what is none."""
-    own = [name for name in (CORRUPT, REFUSED) if name in changes.column_names]
+    own = [name for name in (CORRUPT, ORIGIN, REFUSED) if name in changes.column_names]
     return changes.drop_columns(own) if own else changes
 
 

@@ -86,8 +86,8 @@ def refuse_leaving(batch: ChangeBatch) -> None:
     leaving = np.flatnonzero(batch.weights < 0)
     if leaving.size:
         msg = (
-            "the change takes a row from an append-only table, from which none leaves; "
-            "insert rows alone, or declare it without append_only"
+            "the change takes a row from an append-only table, from which none leaves; insert rows alone, or "
+            f"{_let_leave(batch.table)}"
         )
         raise ChangeError(msg, batch.table.name, int(leaving[0]))
 
@@ -100,9 +100,13 @@ def refuse_replacing(table: Table, row: int) -> NoReturn:
     """
     msg = (
         "the table is append-only, so that no row takes the place of another; insert rows (on_conflict='ignore' "
-        "skips those with a key that is there), or declare it without append_only"
+        f"skips those with a key that is there), or {_let_leave(table)}"
     )
     raise ChangeError(msg, table.name, row)
+
+
+def _let_leave(table: Table) -> str:
+    return f"let rows leave it by ALTER TABLE {table.name} SET TBLPROPERTIES ('livejoin.append_only' = 'false')"
 
 
 def stage(given: TableInput, granularity: Granularity, on_conflict: OnConflict) -> Staged:

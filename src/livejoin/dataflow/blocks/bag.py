@@ -92,9 +92,9 @@ class BagBlock:
         names = ", ".join(sorted({atom.table.name for atom in derived.query.atoms} - given))
         most, view = limit
         msg = (
-            f"{derived.title} has more than {most:,} rows, the preprocessing_limit of view {view!r}, which it is made "
-            f"for too; make that view anew with a larger limit, or declare one of the tables without static that the "
-            f"bag is made of ({names})"
+            f"{derived.title} (the join of {names}) has more than {most:,} rows, the preprocessing_limit of view "
+            f"{view!r}, which it is made for too; make that view anew with a larger limit, or let one of these tables "
+            "change (ALTER TABLE name SET DYNAMIC), so that they are joined as changes come"
         )
         raise PreprocessingLimitError(msg)
 

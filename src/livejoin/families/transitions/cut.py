@@ -75,7 +75,10 @@ def _hub(query: ConjunctiveQuery, static: Sequence[Atom], kept: frozenset[str]) 
 def _why(query: ConjunctiveQuery, found: NoTransitionSystem) -> str:
     """Why there is no transition system, with the columns that are the reason."""
     if found.atom is None:
-        return f"{found.reason}, and a state is what static tables decide of dynamic ones"
+        return (
+            f"{found.reason}, and a state is the set of those rows of changing tables that static tables let matter; "
+            "let some tables be static and others change"
+        )
     atom = query.atoms[found.atom]
     names = sorted(atom.table.columns[atom.column_of(variable)].name for variable in found.variables)
     columns = ", ".join(f"{atom.alias}.{name}" for name in names)

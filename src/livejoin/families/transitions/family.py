@@ -126,6 +126,7 @@ def _too_large(hub: StaticHub, sizes: RowsThatMatter, limit: int) -> str:
     (bag,) = hub.derived
     tables = ", ".join(sorted({atom.table.name for atom in bag.query.atoms}))
     return (
-        f"{bag.title} would have about {sizes.joined:,.0f} rows, more than preprocessing_limit={limit:,}; raise the "
-        f"limit, or declare one of the tables without static that it is made of ({tables})"
+        f"{bag.title} (the join of {tables}) would have about {sizes.joined:,.0f} rows, more than "
+        f"preprocessing_limit={limit:,}; raise the limit, or let one of these tables change (ALTER TABLE name SET "
+        "DYNAMIC)"
     )

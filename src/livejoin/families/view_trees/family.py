@@ -29,6 +29,11 @@ _BUDGET = 2_000  # steps to the order of least width
 _SHORT_BUDGET = 40  # the bound on changes does not depend on the width; 4,000 took 13 s for a grid of 12 atoms
 _FEW_ROWS = 100_000  # of bags, that are made without a thought
 _TIMES_TABLES = 10  # so many times as many rows as the static tables have
+_NONE_STATIC = "no table of the join is static; declare those that do not change (ALTER TABLE name SET STATIC)"
+_NO_TREE = (
+    "tables that change are tied to each other, or to what is returned, by columns that they do not share; explain "
+    "says which, at 'well-behaved'"
+)
 
 
 @dataclass(frozen=True)
@@ -132,7 +137,7 @@ class ViewTrees:
     def candidates(self, query: ConjunctiveQuery, known: Statistics) -> Candidates:
         cut = cut_static(query, _BUDGET)
         if cut is None:
-            reason = "no table is static, or a path between what changes, or from it to the output, is not safe"
+            reason = _NO_TREE if any(atom.table.static for atom in query.atoms) else _NONE_STATIC
             return Candidates((), reason, NO_CANDIDATES.search)
         sizes = expected_sizes(cut.derived, known)
         if self._is_large(cut, sizes, known):
@@ -171,11 +176,11 @@ def _too_large(cut: StaticCut, sizes: BagSizes | None, limit: int | None) -> str
         bags = {one.table.name for one in cut.derived}
         tables = ", ".join(sorted({atom.table.name for atom in bag.query.atoms} - bags))
         return (
-            f"{bag.title} would have about {rows:,.0f} rows, more than preprocessing_limit={limit:,}; raise the limit, "
-            f"or declare one of the tables without static that it is made of ({tables}), which are then joined as "
-            "changes come"
+            f"{bag.title} (the join of {tables}) would have about {rows:,.0f} rows, more than "
+            f"preprocessing_limit={limit:,}; raise the limit, or let one of these tables change (ALTER TABLE name SET "
+            "DYNAMIC), so that they are joined as changes come"
         )
     return (
-        f"the static tables would be joined to about {sizes.joined:,.0f} rows, more than {_TIMES_TABLES} times those "
-        "of the tables; algorithm='view-tree' makes them"
+        f"joining the static tables before changes come would make about {sizes.joined:,.0f} rows, more than "
+        f"{_TIMES_TABLES} times those of the tables; algorithm='view-tree' joins them all the same"
     )

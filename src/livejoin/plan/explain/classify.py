@@ -14,6 +14,7 @@ from livejoin.theory.classes.free_connex import FreeConnex, check_free_connex
 from livejoin.theory.classes.hierarchical import Hierarchical, check_hierarchical, check_q_hierarchical
 from livejoin.theory.keys.foreign_key import ForeignKeyAcyclic, foreign_key_acyclic, foreign_key_graph
 from livejoin.theory.static.static_dynamic import StaticDynamic, Tractability, static_dynamic
+from livejoin.theory.static.well_behaved import UnsafePath
 
 
 def classify(query: ConjunctiveQuery, free: frozenset[str] | None = None, width: str = "1") -> QueryClass:
@@ -133,22 +134,42 @@ def _well_behaved(found: StaticDynamic, names: Sequence[str]) -> Property:
     name = "well-behaved"
     if found.well_behaved:
         of = {Tractability.LINEAR: "C_lin", Tractability.POLYNOMIAL: "C_poly"}[found.tractability]
-        return Property(
-            name, True, f"every path from a changing table is safe; class {of}, loading {found.preprocessing}"
+        text = (
+            "the tables that change, and what is returned, are tied together by nothing but columns that they share; "
+            f"class {of}, loading {found.preprocessing}"
         )
+        return Property(name, True, text)
     path = found.well_behaved.paths[0]
-    ends = [names[path.start], "the output" if path.end is None else names[path.end]]
-    shared = f"share only {listed(sorted(path.shared))}" if path.shared else "share no variable"
     more = ""
     if found.tractability is Tractability.EXPONENTIAL:
         more = (
-            f"; class C_exp, {found.preprocessing} states: algorithm='transitions' makes those that are met, and is "
-            "never taken by itself"
+            f"; class C_exp: algorithm='transitions' remembers the states that it meets, of which there may be "
+            f"{found.preprocessing}, and 'auto' never takes it"
         )
-    text = (
-        f"{listed(ends)} change or are returned and {shared}, which the path {' - '.join(path.variables)} avoids{more}"
-    )
+    text = f"{_reach(path, names)}{more}"
     return Property(name, False, text, tuple(_atoms(path.start, path.end, path.through, names)), path.variables)
+
+
+def _reach(path: UnsafePath, names: Sequence[str]) -> str:
+    """What an unsafe path means: a change at one end may reach any number of rows or values at the other one."""
+    begin, *_, end = path.variables
+    through = listed(dict.fromkeys(names[i] for i in path.through))
+    way = (
+        f"{begin} is tied to {end} by {through}"
+        if len(path.variables) == 2
+        else (f"{begin} is tied to {end} by {through}, along {' - '.join(path.variables)}")
+    )
+    start = names[path.start]
+    if path.end is None:
+        return (
+            f"{start} changes and has {begin}, which is not returned; {end} is returned, and {start} does not have it. "
+            f"{way}: one change of {start} may reach any number of values of {end}"
+        )
+    shared = f"share only {listed(sorted(path.shared))}" if path.shared else "share no column"
+    return (
+        f"{start} and {names[path.end]} change and {shared}, but {way}: one change of {start} may reach any number of "
+        f"rows of {names[path.end]}"
+    )
 
 
 def _atoms(start: int, end: int | None, through: Sequence[int], names: Sequence[str]) -> Iterator[str]:

@@ -130,6 +130,14 @@ ENTRIES = (
         "matter. A change is a step to another state, which is looked up when it was made before (ICDT 2025).",
     ),
     Entry(
+        "well-behaved",
+        "well-behaved",
+        "Of queries over static tables: no change of one table can reach many rows of another table that changes, or "
+        "many values that are returned, by way of other tables. Then each change can cost O(1), once the static tables "
+        "are prepared (ICDT 2025). Exactly: no chain of joined columns leads from one changing table to another one, "
+        "or to what is returned, that leaves out all columns that both have.",
+    ),
+    Entry(
         "selected rows",
         "selected-rows",
         "The rows of one table, or of one nested query, that a condition is true for. There is no join: a row that "

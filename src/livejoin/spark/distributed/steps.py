@@ -22,7 +22,7 @@ from livejoin.distributed.driver import Arrived
 from livejoin.distributed.moves import Asked, Known, together, with_values
 from livejoin.distributed.parts import Outbox, Part, columns_of, remove_files
 from livejoin.errors import LivejoinError, PipelineError
-from livejoin.schema import CHANGE_TYPE, CORRUPT, REFUSED, SEQUENCE, WITHOUT, Table
+from livejoin.schema import CHANGE_TYPE, CORRUPT, ORIGIN, REFUSED, SEQUENCE, WITHOUT, Table
 from livejoin.spark.frames import unpack
 
 _AT_ONCE = 1 << 16  # rows that are packed together: Spark's batches of Arrow are smaller
@@ -335,7 +335,7 @@ def whole_changes(table: Table, changes: pa.Table) -> pa.Table:
     if CHANGE_TYPE in changes.column_names:
         kinds = changes.column(CHANGE_TYPE)
     found = found.append_column(CHANGE_TYPE, kinds)
-    for name in (SEQUENCE, WITHOUT, CORRUPT, REFUSED):
+    for name in (SEQUENCE, WITHOUT, CORRUPT, ORIGIN, REFUSED):
         if name in changes.column_names:
             found = found.append_column(name, changes.column(name))
     return found

@@ -25,9 +25,9 @@ from livejoin.sql.lower.pivoted_rows import pivoted_rows
 from livejoin.sql.lower.unpivot import unpivoted
 from livejoin.sql.names.from_clause import FromClause
 from livejoin.sql.names.nested import Names
+from livejoin.sql.names.outer import outers
 from livejoin.sql.names.outputs import Item
 from livejoin.sql.names.scope import Scope, resolve
-from livejoin.sql.parse.pivots import PIVOTS
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.to_duckdb.scalar_text import REF, bound_column
 
@@ -36,23 +36,25 @@ _NUMBER, _DATE = re.compile(r"(0|[1-9]\d*)(\.\d+)?"), re.compile(r"\d{4}-\d\d-\d
 _LISTS = (exp.ArrayAgg, exp.ArrayUniqueAgg)
 
 
-def pivoted(clause: FromClause, select: exp.Select, names: Names, source: Source) -> FromClause:
-    """A FROM clause behind its PIVOT and UNPIVOT clauses; as it is without one.
+def pivoted(clause: FromClause, pivot: exp.Pivot, names: Names, source: Source) -> FromClause:
+    """A FROM clause, or what of it stands before a PIVOT or UNPIVOT, behind that.
+
+    Args:
+        clause: What stands before it, numbered from 0.
+        pivot: The PIVOT or UNPIVOT.
+        names: What names in FROM stand for.
+        source: The tokens of the SELECT.
 
     Raises:
         UnknownNameError: A name stands for nothing, or a value names a column.
         UnsupportedQueryError: A form of PIVOT outside.
     """
-    for pivot in select.args.get(PIVOTS) or ():
-        clause = _pivoted(clause, pivot, names, source)
-    return clause
-
-
-def _pivoted(clause: FromClause, pivot: exp.Pivot, names: Names, source: Source) -> FromClause:
     is_back = bool(pivot.args.get("unpivot"))
     at = source.find({TokenType.UNPIVOT if is_back else TokenType.PIVOT})
     called = "UNPIVOT" if is_back else "PIVOT"
-    if any(one.nested is not None and one.nested.correlated is not None for one in clause.scope.relations):
+    written = [*clause.conditions, *(one for part in clause.parts for one in part.conditions)]
+    correlated = any(one.nested is not None and one.nested.correlated is not None for one in clause.scope.relations)
+    if correlated or any(True for condition in written for _ in outers(condition)):
         msg = (
             f"{called} of a query that reads columns of the query around is not supported; keep the columns that it "
             f"compares with these, and compare them behind {called}"

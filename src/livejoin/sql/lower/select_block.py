@@ -32,6 +32,7 @@ from livejoin.sql.names.outputs import Item, select_items
 from livejoin.sql.names.part import Part
 from livejoin.sql.names.scope import Scope, resolve
 from livejoin.sql.names.sub_select import SubSelect
+from livejoin.sql.parse.pivots import PIVOTS
 from livejoin.sql.parse.query_tree import Block
 from livejoin.sql.parse.sides import of_sides
 from livejoin.sql.parse.source import Source, offset_of
@@ -111,7 +112,9 @@ def resolve_block(block: Block, known: Names) -> SelectBlock:
     select, source = block.select, block.source
     sub_queries = take_out(select, block.text)
     order = None if limit_keeps_all(select) else order_of(select, source)
-    clause = pivoted(bind_from(select, known, source, sub_queries), select, known, source)
+    clause = bind_from(select, known, source, sub_queries, lambda before, pivot: pivoted(before, pivot, known, source))
+    for pivot in select.args.get(PIVOTS) or ():
+        clause = pivoted(clause, pivot, known, source)
     clause = replace(clause, scope=replace(clause.scope, outer=known.outer))
     conditions, start = list(clause.conditions), source.find({TokenType.FROM})
     for condition in (*conditions, *(one for part in clause.parts for one in part.conditions)):

@@ -8,8 +8,9 @@ on what stands to its right. A FULL JOIN is a nested query (`livejoin.sql.names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from sqlglot import TokenType, exp
 
@@ -19,12 +20,13 @@ from livejoin.query.text_lengths import relation_columns
 from livejoin.schema import CHANGE_COLUMNS, Table
 from livejoin.sql.names.char_padding import pad_comparisons
 from livejoin.sql.names.constant_rows import numbered, value_items
-from livejoin.sql.names.full_join import Pair, full_join
+from livejoin.sql.names.full_join import Pair, from_zero, full_join
 from livejoin.sql.names.nested import Names, NestedQuery
 from livejoin.sql.names.outputs import distinct_names
 from livejoin.sql.names.part import Part, moved
 from livejoin.sql.names.scope import Relation, Scope, Shown, Side, resolve, resolve_bare
-from livejoin.sql.parse.refuse import check_join, check_nested, check_table
+from livejoin.sql.parse.pivots import PIVOTS, is_before_condition, pivots_behind
+from livejoin.sql.parse.refuse import check_join, check_nested, check_table, refuse_pivot
 from livejoin.sql.parse.source import Source, offset_of
 from livejoin.sql.parse.spans import lateral_query, query_within
 from livejoin.sql.parse.sub_queries import SubQuery, marks
@@ -67,14 +69,21 @@ class FromClause:
         return tuple(relation.atom for relation in self.scope.relations if relation.atom not in hanging)
 
 
-def bind_from(select: exp.Select, names: Names, source: Source, sub_queries: Sequence[SubQuery]) -> FromClause:
-    """Bind the FROM clause of a SELECT.
+Turn: TypeAlias = Callable[[FromClause, exp.Pivot], FromClause]
+"""What stands in FROM before a PIVOT or UNPIVOT, numbered from 0, to what stands there behind it."""
+
+
+def bind_from(
+    select: exp.Select, names: Names, source: Source, sub_queries: Sequence[SubQuery], turn: Turn
+) -> FromClause:
+    """Bind the FROM clause of a SELECT, but for the PIVOT clauses behind all of it.
 
     Args:
         select: The SELECT.
         names: What names in FROM stand for.
         source: The tokens of the SELECT.
         sub_queries: The sub-queries in its expressions, by the numbers of their marks.
+        turn: Binds a PIVOT that further joins follow.
 
     Raises:
         UnknownNameError: An unknown table or column, or an alias that occurs twice.
@@ -82,7 +91,7 @@ def bind_from(select: exp.Select, names: Names, source: Source, sub_queries: Seq
     """
     if select.args.get("from_") is None:
         return FromClause(numbered(names, 1, source.find({TokenType.SELECT})))
-    binder = _Binder(names, source, sub_queries)
+    binder = _Binder(names, source, sub_queries, turn)
     found = binder.chains(binder.item(select.args["from_"].this), select.args.get("joins") or ())
     return replace(found, taken=frozenset(binder.taken))
 
@@ -94,17 +103,23 @@ class _Binder:
         taken: The numbers of the sub-queries within FULL JOINs.
     """
 
-    def __init__(self, names: Names, source: Source, sub_queries: Sequence[SubQuery]) -> None:
+    def __init__(self, names: Names, source: Source, sub_queries: Sequence[SubQuery], turn: Turn) -> None:
         self._names = names
         self._source = source
         self._sub_queries = sub_queries
+        self._turn = turn
         self._start = source.find({TokenType.FROM})
         self._aliases: set[str] = set()
         self._count = 0
         self.taken: set[int] = set()
 
     def item(self, node: exp.Expr, before: FromClause | None = None) -> FromClause:
-        """A table, a query or items in parentheses, with the joins that the parser hangs below it."""
+        """A table, a query or items in parentheses, with the joins that the parser hangs below it.
+
+        Args:
+            node: It.
+            before: What stands before it; None if it is the first item, of which a PIVOT behind it is.
+        """
         if isinstance(node, exp.Lateral) and lateral_query(node) is not None:
             first = self._lateral(node, before or FromClause())
         elif isinstance(node, exp.Values):
@@ -118,7 +133,12 @@ class _Binder:
             first = self.item(node.this)
         else:
             first = FromClause(Scope.of(self._relation(check_table(node, self._source, self._start))))
-        return self.chains(first, node.args.get("joins") or ())
+        joins, pivots = node.args.get("joins") or (), node.args.get(PIVOTS) or ()
+        if before is None:
+            first = self._turned(first, pivots)
+        elif joins and pivots:
+            raise refuse_pivot(pivots[0], self._source, offset_of(node, self._start))
+        return self.chains(first, joins)
 
     def chains(self, first: FromClause, joins: Sequence[exp.Join]) -> FromClause:
         """Chains of joins, separated by commas; a chain does not see the names of those before it."""
@@ -135,7 +155,27 @@ class _Binder:
                 done, chain = _beside(done, chain), right
             else:
                 chain = self._join(chain, right, join)
+            if pivots := pivots_behind(join):
+                if is_before_condition(join):
+                    raise refuse_pivot(pivots[0], self._source, offset_of(join.this, self._start))
+                done, chain = FromClause(), self._turned(_beside(done, chain), pivots)
         return _beside(done, chain)
+
+    def _turned(self, clause: FromClause, pivots: Sequence[exp.Pivot]) -> FromClause:
+        """What stands before PIVOT clauses behind them: one occurrence, in the place of the first one there."""
+        if not pivots:
+            return clause
+        first = clause.scope.relations[0].atom
+        here = from_zero(clause, first, {}) if first and not clause.seen else clause
+        for pivot in pivots:
+            here = self._turn(replace(here, taken=frozenset(self.taken)), pivot)
+        self._count = first + 1
+        self._aliases -= {one.alias.lower() for one in clause.scope.relations}
+        self._aliases -= {one.alias.lower() for one in clause.scope.sides}
+        if pivots[-1].alias:
+            self._note_alias(pivots[-1], pivots[-1].alias, self._start)
+        self._aliases |= {one.alias.lower() for one in here.scope.aliased}
+        return from_zero(here, -first, {}) if first else here
 
     def _behind_comma(self, join: exp.Join) -> bool:
         token = self._source.before(offset_of(join.this, self._start))
@@ -198,14 +238,17 @@ class _Binder:
 
     def _next(self, node: exp.Expr, alias: str, offset: int) -> int:
         """The number of an occurrence; a sub-query may have no alias."""
-        if alias and alias.lower() in self._aliases:
+        if alias:
+            self._note_alias(node, alias, offset)
+        self._count += 1
+        return self._count - 1
+
+    def _note_alias(self, node: exp.Expr, alias: str, offset: int) -> None:
+        if alias.lower() in self._aliases:
             msg = f"alias {alias!r} occurs twice in FROM; give each occurrence of a table its own: {alias} AS {alias}2"
             at = offset_of(node.args["alias"], offset) if node.args.get("alias") else offset
             raise self._source.error(UnknownNameError, msg, at)
-        self._count += 1
-        if alias:
-            self._aliases.add(alias.lower())
-        return self._count - 1
+        self._aliases.add(alias.lower())
 
     def _occurrence(self, atom: int, node: exp.Expr, query: NestedQuery, offset: int, keys: int = 0) -> Relation:
         """An occurrence of a nested query, its columns behind the keys named as behind the alias, if they are there."""

@@ -85,8 +85,8 @@ def full_join(
     _refuse_outer(matched, source, offset)
     numbers = {number: place for place, (number, _, _) in enumerate(sub_queries)}
     query = names.full_join(
-        (_from_zero(matched, first, numbers), items([*map(column, refs), *both])),
-        (_from_zero(unmatched, first, numbers), items([*padded, *right])),
+        (_bare_from_zero(matched, first, numbers), items([*map(column, refs), *both])),
+        (_bare_from_zero(unmatched, first, numbers), items([*padded, *right])),
         [(query, _scope_from_zero(scope, first)) for _, query, scope in sub_queries],
         source,
         offset,
@@ -142,8 +142,17 @@ def _scope_from_zero(scope: Scope, first: int) -> Scope:
     )
 
 
-def _from_zero(clause: FromClause, first: int, numbers: Mapping[int, int]) -> FromClause:
-    """A clause whose occurrences are numbered from 0 instead of from another number, and its sub-queries so too."""
+def _bare_from_zero(clause: FromClause, first: int, numbers: Mapping[int, int]) -> FromClause:
+    """A clause as `from_zero` has it, of which no names are seen."""
+    found = from_zero(clause, first, numbers)
+    return replace(found, scope=Scope(found.scope.relations))
+
+
+def from_zero(clause: FromClause, first: int, numbers: Mapping[int, int]) -> FromClause:
+    """A clause whose occurrences are numbered from 0 instead of from another number, and its sub-queries so too.
+
+    With the number below zero it goes the other way.
+    """
 
     def ref(one: ColumnRef) -> ColumnRef:
         return ColumnRef(one.atom - first, one.column)
@@ -168,7 +177,7 @@ def _from_zero(clause: FromClause, first: int, numbers: Mapping[int, int]) -> Fr
     )
     return replace(
         clause,
-        scope=Scope(tuple(replace(one, atom=one.atom - first) for one in clause.scope.relations)),
+        scope=_scope_from_zero(clause.scope, first),
         equalities=equal(clause.equalities),
         conditions=tuple(map(condition, clause.conditions)),
         parts=parts,

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from sqlglot import TokenType, exp
 
 from livejoin.errors import SqlSyntaxError, UnsupportedQueryError
+from livejoin.sql.parse.pivots import PIVOTS
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.parse.spans import sub_queries
 from livejoin.sql.parse.sub_queries import in_expressions, query_of
@@ -36,28 +37,27 @@ _CLAUSES: dict[str, tuple[str, tuple[TokenType, ...], str]] = {
     "distribute": ("DISTRIBUTE BY", (TokenType.DISTRIBUTE_BY,), "leave it out"),
     "locks": ("FOR UPDATE", (TokenType.FOR,), "leave it out"),
     "sample": ("TABLESAMPLE", (TokenType.TABLE_SAMPLE,), "filter on a hash of a column instead"),
-    "pivots": (
+    PIVOTS: (
         "PIVOT",
         (TokenType.PIVOT, TokenType.UNPIVOT),
-        "it stands behind all tables of FROM; write what it is of as a query in parentheses",
+        "it stands in FROM, behind what it is of; write SELECT * FROM (the query) PIVOT (...)",
     ),
 }
 _LEADING_CLAUSES = {"into", "hint"}
 _SELECT_CLAUSES = frozenset({"with_", "expressions", "from_", "joins", "where", "distinct", "group", "having"}) | {
-    *("qualify", "order", "limit", "offset", "pivots"),
+    *("qualify", "order", "limit", "offset", PIVOTS),
 }
 _MODIFIERS = frozenset({"with_", "this", "expression", "distinct", "order", "limit", "offset"})
 
 # Arguments of a table in FROM.
 _TABLE_CLAUSES: dict[str, tuple[str, tuple[TokenType, ...], str]] = {
     "sample": _CLAUSES["sample"],
-    "pivots": _CLAUSES["pivots"],
     "laterals": _CLAUSES["laterals"],
     "version": ("VERSION AS OF", (), "a view shows the present"),
 }
-_ALLOWED_QUERY = {"this", "alias", "joins"}
-_ALLOWED_TABLE = {"this", "alias", "joins", "db", "catalog"}
-_ALLOWED_JOIN = {"this", "on", "using", "side", "kind", "method"}
+_ALLOWED_QUERY = {"this", "alias", "joins", PIVOTS}
+_ALLOWED_TABLE = {"this", "alias", "joins", "db", "catalog", PIVOTS}
+_ALLOWED_JOIN = {"this", "on", "using", "side", "kind", "method", PIVOTS}
 _JOINS = {
     *(("", kind) for kind in ("", "INNER", "CROSS", "SEMI", "ANTI")),
     *((side, kind) for side in ("LEFT", "RIGHT", "FULL") for kind in ("", "OUTER")),
@@ -184,15 +184,18 @@ def check_table(table: exp.Expr, source: Source, default: int) -> exp.Table:
         if value and name not in _ALLOWED_TABLE:
             clause, kinds, remedy = _TABLE_CLAUSES.get(name, (name.strip("_").upper(), (), _ALLOWED))
             at = source.find(kinds, offset, source.word(clause.split()[0], offset, offset))
-            clause = _as_called(clause, at, source)
             raise source.unsupported(clause, f"{clause} is not supported: {remedy}", at)
     return table
 
 
-def _as_called(clause: str, offset: int, source: Source) -> str:
-    """A clause by the word that stands there, where several have one refusal."""
-    written = source.text_at(offset).upper()
-    return written if clause == "PIVOT" and written == "UNPIVOT" else clause
+def refuse_pivot(pivot: exp.Pivot, source: Source, offset: int) -> UnsupportedQueryError:
+    """The refusal of a PIVOT or UNPIVOT between the right side of a join and its condition."""
+    called = "UNPIVOT" if pivot.args.get("unpivot") else "PIVOT"
+    msg = (
+        f"{called} in front of ON or USING is not supported: it is of all that stands before it in FROM; write it "
+        "behind the condition, or write what it is of as a query in parentheses"
+    )
+    return source.unsupported(called, msg, source.find({TokenType[called]}, offset, offset))
 
 
 def check_nested(query: exp.Subquery, source: Source, offset: int) -> None:
@@ -205,7 +208,6 @@ def check_nested(query: exp.Subquery, source: Source, offset: int) -> None:
         if value and name not in _ALLOWED_QUERY:
             clause, kinds, remedy = _CLAUSES.get(name, (name.strip("_").upper(), (), _ALLOWED))
             at = source.find(kinds, offset, source.word(clause.split()[0], offset, offset))
-            clause = _as_called(clause, at, source)
             raise source.unsupported(clause, f"{clause} is not supported: {remedy}", at)
 
 

@@ -19,7 +19,7 @@ from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.filters import filtering
 from livejoin.query.scalar import Call, Constant, Field, Function, Scalar
 from livejoin.schema import SqlType
-from livejoin.sql.parse.column_types import CAST_TYPES, TYPES, cast_type, declared_type
+from livejoin.sql.parse.column_types import CAST_TYPES, OF_LENGTH, TYPES, cast_type, declared_type, without_length
 from livejoin.sql.parse.parse import PLUS, UNIT
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.scalars import choices, intervals, literals, times
@@ -377,6 +377,8 @@ class _Binder:
         found = literals.suffixed(node)
         if found is not None:
             return found
+        if lacking := without_length(node.to):
+            raise Mismatch(lacking)
         is_try, inner = isinstance(node, exp.TryCast), node.this
         to = (declared_type(node.to) if isinstance(inner, exp.Null) else None) or _type_of(node.to)
         if to is None:
@@ -487,7 +489,7 @@ def _type_of(node: exp.DataType) -> SqlType | None:
             return SqlType.decimal(precision, scale)
         except SchemaError as error:
             raise Mismatch(str(error)) from error
-    if node.this in (exp.DType.VARCHAR, exp.DType.CHAR) and node.expressions:
+    if node.this in OF_LENGTH and node.expressions:
         return STRING  # Spark's own CAST neither cuts nor fills
     if isinstance(node.this, exp.Interval) and (found := declared_type(node)) is not None:
         return found

@@ -20,7 +20,7 @@ from livejoin.query.relational import Query
 from livejoin.sql.bind_query import bind_select, bind_tree
 from livejoin.sql.known_names import KnownNames
 from livejoin.sql.lower.grouped.aggregates import find_aggregate
-from livejoin.sql.names.from_clause import bind_from
+from livejoin.sql.names.from_clause import FromClause, bind_from
 from livejoin.sql.names.scope import Scope
 from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.parse import parse
@@ -72,8 +72,8 @@ def to_duckdb(sql: str, catalog: Catalog | None = None, views: Mapping[str, Quer
 def _is_resolved(select: exp.Select) -> bool:
     """Whether a SELECT is written from its resolved clauses.
 
-    That is so for ``* EXCEPT``, and for outer joins beside commas: sqlglot writes CROSS JOIN for a comma, which does
-    not bind as weakly.
+    That is so for ``* EXCEPT``, for PIVOT and UNPIVOT, and for outer joins beside commas: sqlglot writes CROSS JOIN for
+    a comma, which does not bind as weakly.
     """
     joins = list(select.find_all(exp.Join))
     merges_both = any(join.side == "FULL" for join in joins) and _merges(select)
@@ -81,7 +81,8 @@ def _is_resolved(select: exp.Select) -> bool:
     products = any(not (join.args.get("on") or join.args.get("using") or join.method) for join in joins)
     nested = any(sub_queries(select)) or any(in_expressions(select))
     left_out = any(star.args.get("except_") for star in select.find_all(exp.Star))
-    return _computes(select) or nested or merges_both or left_out or (outer and products)
+    turned = select.find(exp.Pivot) is not None
+    return _computes(select) or nested or merges_both or left_out or turned or (outer and products)
 
 
 def _computes(select: exp.Select) -> bool:
@@ -112,7 +113,12 @@ def _scope(select: exp.Select, names: KnownNames | None, source: Source) -> Scop
     bare = select.copy()
     for node in in_expressions(bare):
         mark_expression(query_of(node), source)
-    return bind_from(bare, names, source, take_out(bare, source)).scope
+    return bind_from(bare, names, source, take_out(bare, source), _no_pivot).scope
+
+
+def _no_pivot(clause: FromClause, pivot: exp.Pivot) -> FromClause:
+    msg = "a SELECT with PIVOT is written from its resolved clauses"
+    raise AssertionError(msg)
 
 
 def _with_columns(select: exp.Select, scope: Scope) -> exp.Select:

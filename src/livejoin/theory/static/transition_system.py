@@ -78,7 +78,7 @@ def transition_system(
     >>> sorted(found.shared), [sorted(one) for one in found.decided]
     (['x'], [['a'], ['b']])
     >>> transition_system([frozenset("xa"), frozenset("b"), frozenset("ab")], None, frozenset({0, 1})).reason
-    'a dynamic table has a column that no static table has and another dynamic table has not'
+    'a changing table has a column that no static table has, and that some other changing table lacks'
     """
     changing = tuple(sorted(dynamic))
     static = [edge for atom, edge in enumerate(edges) if atom not in dynamic]
@@ -89,10 +89,10 @@ def transition_system(
     for atom in changing:
         own = (edges[atom] - fixed) - frozenset.intersection(*(edges[other] for other in changing))
         if own:
-            reason = "a dynamic table has a column that no static table has and another dynamic table has not"
+            reason = "a changing table has a column that no static table has, and that some other changing table lacks"
             return NoTransitionSystem(reason, atom, own)
     if free is not None and not shared <= free:
-        reason = "a column that the dynamic tables share and no static table has is not returned"
+        reason = "the changing tables share a column that no static table has, and it is not returned"
         return NoTransitionSystem(reason, changing[0], shared - free)
     decided = tuple(edges[atom] & fixed for atom in changing)
     return TransitionSystem(changing, shared, decided, fractional_edge_cover(static).number)
