@@ -20,7 +20,6 @@ from livejoin.catalog import Catalog
 from livejoin.errors import UnknownNameError
 from livejoin.query.relational import Distinct, Query, Relation, SetOperation
 from livejoin.sql.known_names import KnownNames
-from livejoin.sql.lower.bound import Bound, BoundBlock, BoundCombined, BoundSorted, BoundWith
 from livejoin.sql.lower.grouped.aggregates import refuse_aggregates, refuse_windows
 from livejoin.sql.lower.grouped.determined import with_determined
 from livejoin.sql.lower.grouped.grouping import Grouping
@@ -30,9 +29,9 @@ from livejoin.sql.lower.parts.full_joins import without_full_joins
 from livejoin.sql.lower.parts.narrow import narrow
 from livejoin.sql.lower.parts.normal_parts import normal
 from livejoin.sql.lower.payload import refuse_payload
-from livejoin.sql.lower.project import column_at, first_rows, project, refuse_lists
+from livejoin.sql.lower.project import first_rows, project, refuse_lists
 from livejoin.sql.lower.read_order import read_order
-from livejoin.sql.lower.select_block import SelectBlock, key_of, place_of, resolve_block
+from livejoin.sql.lower.select_block import SelectBlock, resolve_block
 from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.lower.set_operation import combine
 from livejoin.sql.names.order import Order, SortBy, is_all, order_of, position_of
@@ -41,10 +40,11 @@ from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.query_tree import Block, Combined, QueryTree, Sorted, With, query_tree
 from livejoin.sql.parse.source import Source, offset_of, shown
+from livejoin.sql.resolved.column import REF, column_at, key_of, place_of
+from livejoin.sql.resolved.query import Bound, BoundBlock, BoundCombined, BoundSorted, BoundWith
 from livejoin.sql.sub_queries.free import refuse_outer
 from livejoin.sql.sub_queries.making import Making
 from livejoin.sql.sub_queries.unnest import unnest
-from livejoin.sql.to_duckdb.scalar_text import REF
 
 
 @within_depth

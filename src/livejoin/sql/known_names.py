@@ -13,7 +13,6 @@ from livejoin.catalog import Catalog
 from livejoin.errors import UnsupportedQueryError
 from livejoin.query.relational import Join, Numbers, Project, Query
 from livejoin.schema import Table
-from livejoin.sql.lower.bound import Bound, BoundBlock, BoundCombined, BoundNumbers
 from livejoin.sql.lower.select_block import SelectBlock, resolve_block, select_of
 from livejoin.sql.lower.set_operation import combine
 from livejoin.sql.names.from_clause import FromClause, column_names
@@ -25,6 +24,7 @@ from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.query_tree import Block, Combined, Definition, QueryTree, With, query_tree
 from livejoin.sql.parse.source import Source
 from livejoin.sql.parse.sub_queries import Form, SubQuery
+from livejoin.sql.resolved.query import Bound, BoundBlock, BoundCombined, BoundNumbers
 from livejoin.sql.sub_queries.free import free_columns
 from livejoin.sql.sub_queries.in_from import correlated_query
 from livejoin.sql.sub_queries.lateral import Lateral, lateral_query

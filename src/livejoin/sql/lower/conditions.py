@@ -29,9 +29,9 @@ from livejoin.sql.lower.substitute import onto_one_atom
 from livejoin.sql.names.from_clause import Equality
 from livejoin.sql.names.scope import Relation, Scope
 from livejoin.sql.parse.source import Source, offset_of, shown
+from livejoin.sql.resolved.column import REF, bound_column, refs_of
 from livejoin.sql.scalars.expression import RowType, bind_expression
 from livejoin.sql.scalars.operands import BOOLEAN
-from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, refs_of
 
 BEHIND = "behind"
 AT = "at"  # in the ``meta`` of a condition that is not written as one: where the text says it

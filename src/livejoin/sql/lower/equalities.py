@@ -29,9 +29,9 @@ from livejoin.sql.lower.variables import classes
 from livejoin.sql.names.from_clause import Equality
 from livejoin.sql.names.scope import Scope
 from livejoin.sql.parse.source import Source
+from livejoin.sql.resolved.column import refs_of
 from livejoin.sql.scalars.bind import Unsaid
 from livejoin.sql.scalars.expression import RowType, bind_tree
-from livejoin.sql.to_duckdb.scalar_text import refs_of
 
 Classes = tuple[tuple[ColumnRef, ...], ...]
 _Side = tuple[int, exp.Expr]

@@ -49,14 +49,14 @@ from livejoin.sql.lower.conditions import (
 )
 from livejoin.sql.lower.equalities import computed_pairs
 from livejoin.sql.lower.parts.part_tree import below
-from livejoin.sql.lower.select_block import SelectBlock, key_of
+from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.lower.substitute import onto_one_atom
 from livejoin.sql.names.from_clause import Equality
 from livejoin.sql.names.order import Order
-from livejoin.sql.names.part import Part, moved
 from livejoin.sql.names.scope import Relation, Scope
 from livejoin.sql.parse.source import offset_of
-from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, refs_of
+from livejoin.sql.resolved.column import REF, bound_column, key_of, refs_of
+from livejoin.sql.resolved.part import Part, moved
 
 MOST_ATOMS = 62
 _MOST_NODES = 400  # written in the place of the columns of one query

@@ -29,7 +29,7 @@ from livejoin.sql.names.outputs import Item
 from livejoin.sql.names.scope import Scope, resolve
 from livejoin.sql.parse.pivots import PIVOTS
 from livejoin.sql.parse.source import Source, offset_of, shown
-from livejoin.sql.to_duckdb.scalar_text import REF, bound_column
+from livejoin.sql.resolved.column import REF, bound_column
 
 _NULL_OVER_NOTHING = (exp.Sum, exp.Avg, exp.Min, exp.Max)
 _NUMBER, _DATE = re.compile(r"(0|[1-9]\d*)(\.\d+)?"), re.compile(r"\d{4}-\d\d-\d\d")

@@ -6,10 +6,10 @@ column, HAVING the column if it is grouped, ORDER BY the output.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from sqlglot import ErrorLevel, TokenType, exp
+from sqlglot import TokenType, exp
 
 from livejoin.sql.lower.conditions import conjuncts
 from livejoin.sql.lower.grouped.aggregates import (
@@ -23,22 +23,19 @@ from livejoin.sql.lower.grouped.aggregates import (
 )
 from livejoin.sql.lower.grouped.grouping_sets import grouping_sets
 from livejoin.sql.lower.grouped.one_row import limit_keeps_all
-from livejoin.sql.lower.operand_order import in_order
 from livejoin.sql.lower.pivot import pivoted
 from livejoin.sql.names.from_clause import Equality, FromClause, bind_from
 from livejoin.sql.names.nested import Names
 from livejoin.sql.names.order import Order, SortBy, is_all, order_of, position_of
 from livejoin.sql.names.outputs import Item, select_items
-from livejoin.sql.names.part import Part
 from livejoin.sql.names.scope import Scope, resolve
 from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.query_tree import Block
 from livejoin.sql.parse.sides import of_sides
 from livejoin.sql.parse.source import Source, offset_of
 from livejoin.sql.parse.sub_queries import SubQuery, is_distinct_on, take_out
-from livejoin.sql.to_duckdb.scalar_text import REF
-
-_VALUES = (exp.Condition, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)  # nodes that have a value
+from livejoin.sql.resolved.column import REF, key_of
+from livejoin.sql.resolved.part import Part
 
 
 @dataclass(frozen=True)
@@ -214,34 +211,6 @@ def select_of(clause: FromClause, items: tuple[Item, ...], source: Source) -> Se
         start=source.find({TokenType.FROM}),
         parts=clause.parts,
     )
-
-
-def key_of(node: exp.Expr) -> str:
-    """A text that is the same for expressions that are written alike over the same columns, as Spark compares them.
-
-    >>> from livejoin.query.conjunctive import ColumnRef
-    >>> from livejoin.sql.to_duckdb.scalar_text import bound_column
-    >>> a, b = (exp.Upper(this=bound_column(ColumnRef(0, 1), name)) for name in "ab")
-    >>> key_of(a) == key_of(b), key_of(a) == key_of(exp.Lower(this=bound_column(ColumnRef(0, 1), "a")))
-    (True, False)
-    """
-
-    def named(part: exp.Expr) -> exp.Expr:
-        if isinstance(part, exp.Column):
-            ref = part.meta[REF]
-            return exp.column(exp.to_identifier(f"{ref.atom}.{ref.column}", quoted=True))
-        return part
-
-    return _text(in_order(node.unnest().transform(named)))
-
-
-def _text(node: exp.Expr) -> str:
-    return node.sql("duckdb", comments=False, unsupported_level=ErrorLevel.IGNORE, copy=False)
-
-
-def place_of(part: exp.Expr, places: Mapping[str, int]) -> int | None:
-    """The place of an expression by its `key_of`, None if it has none or the node is no expression."""
-    return places.get(key_of(part)) if isinstance(part, _VALUES) else None
 
 
 @dataclass(frozen=True)

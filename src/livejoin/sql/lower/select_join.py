@@ -25,8 +25,8 @@ from livejoin.sql.names.outputs import Item, compute, distinct_names, no_column_
 from livejoin.sql.names.scope import Relation as Occurrence
 from livejoin.sql.names.scope import Scope
 from livejoin.sql.parse.source import Source
+from livejoin.sql.resolved.column import bound_column, refs_of
 from livejoin.sql.scalars.expression import RowType
-from livejoin.sql.to_duckdb.scalar_text import bound_column, refs_of
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.sql.names.scope import Scope
-from livejoin.sql.to_duckdb.scalar_text import REF, refs_of
+from livejoin.sql.resolved.column import REF, refs_of
 
 Classes = Sequence[tuple[ColumnRef, ...]]
 

@@ -32,9 +32,9 @@ from livejoin.sql.names.nested import Names
 from livejoin.sql.names.outputs import Item, distinct_names
 from livejoin.sql.names.scope import Relation, Scope, resolve
 from livejoin.sql.parse.source import Source, offset_of, shown
+from livejoin.sql.resolved.column import REF, bound_column
 from livejoin.sql.scalars.coercion import common_type
 from livejoin.sql.scalars.operands import FLOAT
-from livejoin.sql.to_duckdb.scalar_text import REF, bound_column
 
 _FORM = "write UNPIVOT (value FOR name IN (column [AS name], ...)), or UNPIVOT ((v, w) FOR name IN ((a, b), ...))"
 

@@ -19,7 +19,7 @@ from livejoin.sql.names.nested import Names
 from livejoin.sql.names.outputs import Item
 from livejoin.sql.names.scope import Relation, Scope, resolve
 from livejoin.sql.parse.source import Source, offset_of
-from livejoin.sql.to_duckdb.scalar_text import bound_column
+from livejoin.sql.resolved.column import bound_column
 
 MOST_ROWS = 1000
 _TABLE = Table("constant rows", (Column("number", SqlType.integer(64), nullable=False),))

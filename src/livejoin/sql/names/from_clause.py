@@ -2,8 +2,8 @@
 
 Parentheses, commas and inner joins in any nesting are flattened: their conditions may be checked in any order, and what
 nesting decides is only which names an ON condition or a USING list sees. The right side of a LEFT, SEMI or ANTI JOIN is
-a part that hangs on what stands to its left (`livejoin.sql.names.part`), the left side of a RIGHT JOIN one that hangs
-on what stands to its right. A FULL JOIN is a nested query (`livejoin.sql.names.full_join`).
+a part that hangs on what stands to its left (`livejoin.sql.resolved.part`), the left side of a RIGHT JOIN one that
+hangs on what stands to its right. A FULL JOIN is a nested query (`livejoin.sql.names.full_join`).
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from livejoin.sql.names.constant_rows import numbered, value_items
 from livejoin.sql.names.full_join import Pair, full_join
 from livejoin.sql.names.nested import Names, NestedQuery
 from livejoin.sql.names.outputs import distinct_names
-from livejoin.sql.names.part import Part, moved
 from livejoin.sql.names.scope import Relation, Scope, Shown, Side, resolve, resolve_bare
 from livejoin.sql.parse.refuse import check_join, check_nested, check_table
 from livejoin.sql.parse.source import Source, offset_of
 from livejoin.sql.parse.spans import lateral_query, query_within
 from livejoin.sql.parse.sub_queries import SubQuery, marks
-from livejoin.sql.to_duckdb.scalar_text import bound_column
+from livejoin.sql.resolved.column import bound_column
+from livejoin.sql.resolved.part import Part, moved
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.text_lengths import relation_columns
 from livejoin.schema import SqlType, Table
 from livejoin.sql.names.nested import Names
-from livejoin.sql.names.outer import outers
 from livejoin.sql.names.outputs import Item, distinct_names
 from livejoin.sql.names.scope import Relation, Scope, Shown, Side
 from livejoin.sql.parse.source import Source
 from livejoin.sql.parse.sub_queries import SubQuery, renumbered
-from livejoin.sql.to_duckdb.scalar_text import REF, bound_column
+from livejoin.sql.resolved.column import REF, bound_column
+from livejoin.sql.resolved.outer import outers
 
 if TYPE_CHECKING:
     from livejoin.sql.names.from_clause import Equality, FromClause

@@ -17,13 +17,13 @@ from livejoin.query.relational import Relation
 from livejoin.schema import Table
 
 if TYPE_CHECKING:
-    from livejoin.sql.lower.bound import Bound
     from livejoin.sql.lower.select_block import SelectBlock
     from livejoin.sql.names.from_clause import FromClause
     from livejoin.sql.names.outputs import Item
     from livejoin.sql.names.scope import Scope
     from livejoin.sql.parse.source import Source
     from livejoin.sql.parse.sub_queries import Form, SubQuery
+    from livejoin.sql.resolved.query import Bound
     from livejoin.sql.sub_queries.lateral import Lateral
 
 

@@ -19,9 +19,9 @@ from livejoin.schema import CHANGE_COLUMNS, SqlType
 from livejoin.sql.names.scope import Scope, relation_named, resolve
 from livejoin.sql.parse.source import Source, offset_of
 from livejoin.sql.parse.sub_queries import is_distinct_on
+from livejoin.sql.resolved.column import REF, bound_column, refs_of
 from livejoin.sql.scalars.expression import RowType, bind_expression
-from livejoin.sql.to_duckdb.result_types import column_type
-from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, refs_of
+from livejoin.sql.scalars.result_types import column_type
 
 # What ends a SELECT list; the text may begin with FROM.
 _ENDS = (TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.SEMICOLON)

@@ -20,9 +20,9 @@ from livejoin.query.scalar import Expression
 from livejoin.schema import Column, Table
 from livejoin.sql.names.char_padding import pad_comparisons
 from livejoin.sql.names.nested import NestedQuery
-from livejoin.sql.names.outer import Outer, outer_column, outer_of
 from livejoin.sql.parse.source import Source, offset_of, shown
-from livejoin.sql.to_duckdb.scalar_text import REF
+from livejoin.sql.resolved.column import REF
+from livejoin.sql.resolved.outer import Outer, outer_column, outer_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +227,7 @@ def resolve(node: exp.Expr, scope: Scope, source: Source) -> exp.Expr:
     """Note in the ``meta`` of every column of an expression what it stands for; returns the same expression.
 
     Columns that are resolved already keep what they stand for; those of a query around become outer columns (see
-    `livejoin.sql.names.outer`). Comparisons of CHAR columns are padded (see `livejoin.sql.names.char_padding`).
+    `livejoin.sql.resolved.outer`). Comparisons of CHAR columns are padded (see `livejoin.sql.names.char_padding`).
 
     Raises:
         UnknownNameError: A name stands for nothing or for several columns.

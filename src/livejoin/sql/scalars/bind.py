@@ -22,6 +22,7 @@ from livejoin.schema import SqlType
 from livejoin.sql.parse.column_types import CAST_TYPES, TYPES, cast_type, declared_type
 from livejoin.sql.parse.parse import PLUS, UNIT
 from livejoin.sql.parse.source import Source, offset_of, shown
+from livejoin.sql.resolved.column import REF
 from livejoin.sql.scalars import choices, intervals, literals, times
 from livejoin.sql.scalars.arithmetic import binary, negated, number
 from livejoin.sql.scalars.calls import called, undated
@@ -47,7 +48,6 @@ from livejoin.sql.scalars.operands import (
     type_of,
 )
 from livejoin.sql.scalars.patterns import check_patterns
-from livejoin.sql.to_duckdb.scalar_text import REF
 
 _COMPARISONS: dict[type[exp.Expr], Function] = {
     exp.EQ: "equal",

@@ -8,9 +8,9 @@ from dataclasses import replace
 from sqlglot import exp
 
 from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.outer import Outer, outer_column, outer_of
 from livejoin.sql.names.scope import Relation
 from livejoin.sql.parse.source import offset_of
+from livejoin.sql.resolved.outer import Outer, outer_column, outer_of
 
 
 def expressions(block: SelectBlock) -> Iterator[exp.Expr]:

@@ -16,20 +16,20 @@ from sqlglot import exp
 
 from livejoin.errors import UnsupportedQueryError
 from livejoin.query.conjunctive import ColumnRef
-from livejoin.sql.lower.bound import BoundBlock
 from livejoin.sql.lower.merge import merge
 from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.names.nested import NestedQuery
-from livejoin.sql.names.outer import Outer, outer_column
 from livejoin.sql.names.outputs import Item, distinct_names
 from livejoin.sql.names.sub_select import SubSelect
+from livejoin.sql.resolved.column import bound_column
+from livejoin.sql.resolved.outer import Outer, outer_column
+from livejoin.sql.resolved.query import BoundBlock
 from livejoin.sql.sub_queries.domain import domain_of
 from livejoin.sql.sub_queries.first_rows import one_row
 from livejoin.sql.sub_queries.free import moved_outer
 from livejoin.sql.sub_queries.making import Making
 from livejoin.sql.sub_queries.parts import Parts, SkipsLevelError
 from livejoin.sql.sub_queries.values import aggregated
-from livejoin.sql.to_duckdb.scalar_text import bound_column
 
 
 @dataclass(frozen=True)

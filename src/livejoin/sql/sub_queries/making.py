@@ -9,14 +9,14 @@ from sqlglot import exp
 
 from livejoin.query.relational import Relation
 from livejoin.schema import Column, Table
-from livejoin.sql.lower.bound import Bound, BoundBlock
-from livejoin.sql.lower.project import column_at
 from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.names.nested import Names, NestedQuery
 from livejoin.sql.names.outputs import Item, distinct_names
 from livejoin.sql.names.scope import Relation as Occurrence
 from livejoin.sql.names.scope import Scope
 from livejoin.sql.parse.source import Source
+from livejoin.sql.resolved.column import column_at
+from livejoin.sql.resolved.query import Bound, BoundBlock
 from livejoin.sql.sub_queries.free import refuse_outer
 
 

@@ -16,16 +16,15 @@ from sqlglot import exp
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.sql.lower.conditions import conjuncts
 from livejoin.sql.lower.grouped.aggregates import aggregate_call
-from livejoin.sql.lower.project import column_at
-from livejoin.sql.lower.select_block import SelectBlock, key_of, place_of
-from livejoin.sql.names.outer import Outer
+from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.names.outputs import Item
 from livejoin.sql.parse.source import offset_of, shown
 from livejoin.sql.parse.sub_queries import has_marks, marked
+from livejoin.sql.resolved.column import bound_column, column_at, key_of, place_of
+from livejoin.sql.resolved.outer import Outer
 from livejoin.sql.scalars.labels import standing_for, text_of
 from livejoin.sql.sub_queries.free import free_columns, moved_outer
 from livejoin.sql.sub_queries.making import Making
-from livejoin.sql.to_duckdb.scalar_text import bound_column
 
 
 def over_groups(block: SelectBlock, making: Making) -> SelectBlock:

@@ -10,7 +10,7 @@ from livejoin.schema import SqlType
 from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.names.nested import NestedQuery
 from livejoin.sql.parse.query_tree import Combined, QueryTree
-from livejoin.sql.to_duckdb.scalar_text import REF
+from livejoin.sql.resolved.column import REF
 
 
 def union_sides(tree: QueryTree) -> tuple[QueryTree, ...]:

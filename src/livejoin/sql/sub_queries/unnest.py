@@ -20,10 +20,11 @@ from sqlglot import exp
 
 from livejoin.sql.lower.conditions import conjuncts
 from livejoin.sql.lower.parts.part_tree import atoms_below
-from livejoin.sql.lower.select_block import SelectBlock, key_of
-from livejoin.sql.names.outer import Outer
+from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.sub_queries import has_marks, marked, marks
+from livejoin.sql.resolved.column import key_of, refs_of
+from livejoin.sql.resolved.outer import Outer
 from livejoin.sql.sub_queries.correlation import correlation
 from livejoin.sql.sub_queries.domain import with_skipped
 from livejoin.sql.sub_queries.free import free_columns, moved_outer
@@ -33,7 +34,6 @@ from livejoin.sql.sub_queries.not_in import unknown_ways
 from livejoin.sql.sub_queries.over_groups import over_groups
 from livejoin.sql.sub_queries.parts import Parts, Place, SkipsLevelError
 from livejoin.sql.sub_queries.values import value_of
-from livejoin.sql.to_duckdb.scalar_text import refs_of
 
 Made = TypeVar("Made")
 

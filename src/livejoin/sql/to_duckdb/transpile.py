@@ -3,9 +3,9 @@
 Law: over the same tables DuckDB's result of the text is the view's result, column by column in their order; the names
 of expressions may differ, and the last digits of VARIANCE and of sums of DOUBLE; a quotient of decimals that is
 compared with something is a DOUBLE there, and not rounded as Spark's. A view is read by its name: DuckDB needs a view
-of the same name with its text, written in the same way. Expressions are written as in predicates (see `scalar_text`). A
-SELECT from tables without aggregates is rewritten as it stands, any other query from its resolved clauses (see
-`query_text`).
+of the same name with its text, written in the same way. Expressions are written as in predicates (see
+`livejoin.sql.scalars.duckdb_text`). A SELECT from tables without aggregates is rewritten as it stands, any other query
+from its resolved clauses (see `query_text`).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from livejoin.sql.parse.query_tree import Block, query_tree
 from livejoin.sql.parse.source import Source
 from livejoin.sql.parse.spans import mark_expression, sub_queries
 from livejoin.sql.parse.sub_queries import in_expressions, query_of, take_out
+from livejoin.sql.scalars.duckdb_text import for_duckdb
 from livejoin.sql.to_duckdb.query_text import query_text
-from livejoin.sql.to_duckdb.scalar_text import for_duckdb
 
 
 @within_depth

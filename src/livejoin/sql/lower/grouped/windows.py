@@ -29,14 +29,14 @@ from livejoin.sql.lower.grouped.running import (
 )
 from livejoin.sql.lower.grouped.several_ranks import Rank, Stack, stacks, told_apart
 from livejoin.sql.lower.grouped.window_functions import ROWS, Below, Window
-from livejoin.sql.lower.project import column_at, project, refuse_lists
+from livejoin.sql.lower.project import project, refuse_lists
 from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.names.nested import NestedQuery
 from livejoin.sql.names.outputs import Item, distinct_names
 from livejoin.sql.names.scope import Relation as Occurrence
 from livejoin.sql.names.scope import Scope
+from livejoin.sql.resolved.column import REF, bound_column, column_at
 from livejoin.sql.scalars.labels import STANDS_FOR, standing_for
-from livejoin.sql.to_duckdb.scalar_text import REF, bound_column
 
 Bind = Callable[[SelectBlock], Relation]
 

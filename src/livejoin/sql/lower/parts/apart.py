@@ -17,13 +17,14 @@ from sqlglot import exp
 from livejoin.query import relational
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.schema import Column, Table
-from livejoin.sql.lower.parts.part_tree import changed, over
+from livejoin.sql.lower.parts.part_tree import changed
 from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.names.nested import NestedQuery
 from livejoin.sql.names.outputs import Item, distinct_names
-from livejoin.sql.names.part import Part
 from livejoin.sql.names.scope import Relation, Scope
 from livejoin.sql.parse.source import shown
+from livejoin.sql.resolved.column import over
+from livejoin.sql.resolved.part import Part
 
 Bind: TypeAlias = Callable[[SelectBlock], relational.Relation]
 """What makes the relation of a SELECT."""

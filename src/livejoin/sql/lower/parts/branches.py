@@ -12,7 +12,7 @@ from livejoin.query.conjunctive import Atom, Branch, ColumnRef
 from livejoin.sql.lower.conditions import Conditions, column_equality, split_conditions
 from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.names.from_clause import Equality
-from livejoin.sql.names.part import Part
+from livejoin.sql.resolved.part import Part
 
 
 @dataclass(frozen=True)

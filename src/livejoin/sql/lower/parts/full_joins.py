@@ -12,12 +12,12 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from livejoin.sql.lower.bound import BoundBlock, BoundCombined
 from livejoin.sql.lower.parts.null_rejection import reject
 from livejoin.sql.lower.parts.part_tree import atoms_below, atoms_of, conditions_at, flat
 from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.names.nested import NestedQuery
 from livejoin.sql.names.scope import Relation, Scope
+from livejoin.sql.resolved.query import BoundBlock, BoundCombined
 
 
 def without_full_joins(block: SelectBlock, bind: Callable[[SelectBlock], BoundBlock]) -> SelectBlock:

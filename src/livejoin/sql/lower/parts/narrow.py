@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from livejoin.sql.lower.bound import BoundCombined
 from livejoin.sql.lower.parts.apart import Bind, exchanged
 from livejoin.sql.lower.parts.part_sides import used
 from livejoin.sql.lower.parts.part_tree import flat
@@ -18,6 +17,7 @@ from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.lower.set_operation import combine
 from livejoin.sql.names.nested import NestedQuery
 from livejoin.sql.names.scope import Relation
+from livejoin.sql.resolved.query import BoundCombined
 
 
 def narrow(block: SelectBlock, bind: Bind) -> SelectBlock:

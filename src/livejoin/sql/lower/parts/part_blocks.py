@@ -32,8 +32,8 @@ from livejoin.sql.lower.parts.part_tree import (
 )
 from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.lower.substitute import onto_one_atom
-from livejoin.sql.names.part import Part
-from livejoin.sql.to_duckdb.scalar_text import refs_of
+from livejoin.sql.resolved.column import refs_of
+from livejoin.sql.resolved.part import Part
 from livejoin.theory.classes.gyo import is_acyclic
 
 

@@ -14,12 +14,12 @@ from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.sql.lower.conditions import AT, conjuncts
-from livejoin.sql.lower.select_block import SelectBlock, key_of
+from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.names.from_clause import Equality
 from livejoin.sql.names.order import Order
-from livejoin.sql.names.part import Part
 from livejoin.sql.names.scope import Scope
-from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, refs_of
+from livejoin.sql.resolved.column import bound_column, key_of, over, refs_of
+from livejoin.sql.resolved.part import Part
 
 Change = Callable[[exp.Expr], exp.Expr]
 
@@ -119,15 +119,6 @@ def changed(block: SelectBlock, change: Change) -> SelectBlock:
         order=order,
         parts=tuple(replace(part, conditions=tuple(map(change, part.conditions))) for part in block.parts),
     )
-
-
-def over(value: exp.Expr, place: Callable[[ColumnRef], ColumnRef]) -> exp.Expr:
-    """An expression over other columns."""
-    found = value.copy()
-    for column in found.find_all(exp.Column):
-        if REF in column.meta:
-            column.meta[REF] = place(column.meta[REF])
-    return found
 
 
 def without_atoms(block: SelectBlock, gone: Collection[int]) -> SelectBlock:

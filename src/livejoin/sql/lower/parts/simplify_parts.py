@@ -34,7 +34,7 @@ from livejoin.sql.lower.parts.part_tree import (
 )
 from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.names.full_join import null_of
-from livejoin.sql.to_duckdb.scalar_text import REF
+from livejoin.sql.resolved.column import REF
 
 
 def simplified(block: SelectBlock) -> SelectBlock:
