@@ -31,17 +31,17 @@ from livejoin.sql.lower.parts.normal_parts import normal
 from livejoin.sql.lower.payload import refuse_payload
 from livejoin.sql.lower.project import first_rows, project, refuse_lists
 from livejoin.sql.lower.read_order import read_order
-from livejoin.sql.lower.select_block import SelectBlock, resolve_block
+from livejoin.sql.lower.resolve import resolve_block
 from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.lower.set_operation import combine
-from livejoin.sql.names.order import Order, SortBy, is_all, order_of, position_of
-from livejoin.sql.names.outputs import Item, distinct_names
+from livejoin.sql.names.order import is_all, order_of, position_of
 from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.query_tree import Block, Combined, QueryTree, Sorted, With, query_tree
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.resolved.column import REF, column_at, key_of, place_of
-from livejoin.sql.resolved.query import Bound, BoundBlock, BoundCombined, BoundSorted, BoundWith
+from livejoin.sql.resolved.item import Item, Order, SortBy, distinct_names
+from livejoin.sql.resolved.query import Bound, BoundBlock, BoundCombined, BoundSorted, BoundWith, SelectBlock
 from livejoin.sql.sub_queries.free import refuse_outer
 from livejoin.sql.sub_queries.making import Making
 from livejoin.sql.sub_queries.unnest import unnest

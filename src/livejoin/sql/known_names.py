@@ -13,21 +13,29 @@ from livejoin.catalog import Catalog
 from livejoin.errors import UnsupportedQueryError
 from livejoin.query.relational import Join, Numbers, Project, Query
 from livejoin.schema import Table
-from livejoin.sql.lower.select_block import SelectBlock, resolve_block, select_of
+from livejoin.sql.lower.resolve import resolve_block
 from livejoin.sql.lower.set_operation import combine
-from livejoin.sql.names.from_clause import FromClause, column_names
-from livejoin.sql.names.nested import NestedQuery
-from livejoin.sql.names.outputs import Item
-from livejoin.sql.names.scope import Scope
-from livejoin.sql.names.sub_select import SubSelect
+from livejoin.sql.names.from_clause import column_names
+from livejoin.sql.names.known import Lateral
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.query_tree import Block, Combined, Definition, QueryTree, With, query_tree
 from livejoin.sql.parse.source import Source
 from livejoin.sql.parse.sub_queries import Form, SubQuery
-from livejoin.sql.resolved.query import Bound, BoundBlock, BoundCombined, BoundNumbers
+from livejoin.sql.resolved.from_clause import FromClause, select_of
+from livejoin.sql.resolved.item import Item
+from livejoin.sql.resolved.query import (
+    Bound,
+    BoundBlock,
+    BoundCombined,
+    BoundNumbers,
+    NestedQuery,
+    Scope,
+    SelectBlock,
+    SubSelect,
+)
 from livejoin.sql.sub_queries.free import free_columns
 from livejoin.sql.sub_queries.in_from import correlated_query
-from livejoin.sql.sub_queries.lateral import Lateral, lateral_query
+from livejoin.sql.sub_queries.lateral import lateral_query
 from livejoin.sql.sub_queries.making import Making
 from livejoin.sql.sub_queries.set_operations import Tree, correlated_set, is_correlated, resolved
 from livejoin.sql.sub_queries.sides import of_same_types, union_sides
@@ -110,7 +118,7 @@ class KnownNames:
         source: Source,
         offset: int,
     ) -> NestedQuery:
-        """The union of two SELECTs that a FULL JOIN is; see `livejoin.sql.names.nested.Names`."""
+        """The union of two SELECTs that a FULL JOIN is; see `livejoin.sql.names.known.Names`."""
         subs = tuple(
             SubSelect(one.form, one.comparison, self.in_expression(one.query, scope, "scalar")[0], source, one.offset)
             for one, scope in sub_queries
@@ -141,7 +149,7 @@ class KnownNames:
         return NestedQuery("", bound.columns, bound.relation, bound, None)
 
     def united(self, sides: Sequence[tuple[FromClause, tuple[Item, ...]]], source: Source, offset: int) -> NestedQuery:
-        """UNION ALL of SELECTs, as a tree of little height; see `livejoin.sql.names.nested.Names`."""
+        """UNION ALL of SELECTs, as a tree of little height; see `livejoin.sql.names.known.Names`."""
         bounds: list[Bound] = [self.bind_select(select_of(*side, source), self.allow_product) for side in sides]
         while len(bounds) > 1:
             pairs = list(zip(bounds[::2], bounds[1::2], strict=False))

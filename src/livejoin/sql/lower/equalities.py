@@ -26,10 +26,10 @@ from livejoin.sql.lower.computed import with_column
 from livejoin.sql.lower.join_types import can_join
 from livejoin.sql.lower.substitute import onto_one_atom
 from livejoin.sql.lower.variables import classes
-from livejoin.sql.names.from_clause import Equality
-from livejoin.sql.names.scope import Scope
 from livejoin.sql.parse.source import Source
 from livejoin.sql.resolved.column import refs_of
+from livejoin.sql.resolved.part import Equality
+from livejoin.sql.resolved.query import Scope
 from livejoin.sql.scalars.bind import Unsaid
 from livejoin.sql.scalars.expression import RowType, bind_tree
 

@@ -49,14 +49,12 @@ from livejoin.sql.lower.conditions import (
 )
 from livejoin.sql.lower.equalities import computed_pairs
 from livejoin.sql.lower.parts.part_tree import below
-from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.lower.substitute import onto_one_atom
-from livejoin.sql.names.from_clause import Equality
-from livejoin.sql.names.order import Order
-from livejoin.sql.names.scope import Relation, Scope
 from livejoin.sql.parse.source import offset_of
 from livejoin.sql.resolved.column import REF, bound_column, key_of, refs_of
-from livejoin.sql.resolved.part import Part, moved
+from livejoin.sql.resolved.item import Order
+from livejoin.sql.resolved.part import Equality, Part, moved
+from livejoin.sql.resolved.query import Occurrence, Scope, SelectBlock
 
 MOST_ATOMS = 62
 _MOST_NODES = 400  # written in the place of the columns of one query
@@ -113,11 +111,11 @@ def _candidates(block: SelectBlock) -> frozenset[int]:
     return frozenset(found)
 
 
-def _is_computed(ref: ColumnRef, relation: Relation, plain: SelectBlock) -> bool:
+def _is_computed(ref: ColumnRef, relation: Occurrence, plain: SelectBlock) -> bool:
     return ref.atom == relation.atom and not isinstance(plain.items[ref.column].value, exp.Column)
 
 
-def _may_be_null(relation: Relation, plain: SelectBlock, block: SelectBlock) -> bool:
+def _may_be_null(relation: Occurrence, plain: SelectBlock, block: SelectBlock) -> bool:
     """Whether NULL is what the columns of a query are over NULLs, if it is in optional parts of its reader.
 
     That is so for columns; an expression may be another value, so that none is used above the innermost optional part.
@@ -310,7 +308,7 @@ class _Merger:
         """Whether a column of the reader is a column of a table, and not computed."""
         return isinstance(self._value(ref), exp.Column)
 
-    def _plain(self, relation: Relation) -> SelectBlock:
+    def _plain(self, relation: Occurrence) -> SelectBlock:
         plain = None if relation.nested is None else relation.nested.plain
         assert plain is not None, "only plain queries are merged"
         return plain
@@ -333,7 +331,7 @@ class _Merger:
         """The position that the first table of an occurrence has in the merged SELECT."""
         return sum(self._width(relation) for relation in self.block.scope.relations[:atom])
 
-    def _width(self, relation: Relation) -> int:
+    def _width(self, relation: Occurrence) -> int:
         return len(self._plain(relation).scope.relations) if relation.atom in self.chosen else 1
 
     def _shifted(self, value: exp.Expr, atom: int) -> exp.Expr:
@@ -345,27 +343,27 @@ class _Merger:
             column.meta[REF] = ColumnRef(start + ref.atom, ref.column)
         return found
 
-    def _inner_conditions(self, relation: Relation) -> Iterator[exp.Expr]:
+    def _inner_conditions(self, relation: Occurrence) -> Iterator[exp.Expr]:
         """The conditions of a query."""
         yield from self._read(_conjuncts(self._plain(relation)), relation)
 
-    def _read(self, conditions: Iterable[exp.Expr], relation: Relation) -> Iterator[exp.Expr]:
+    def _read(self, conditions: Iterable[exp.Expr], relation: Occurrence) -> Iterator[exp.Expr]:
         """Conditions of a query; those of another text stand where the query is read."""
         plain = self._plain(relation)
         for conjunct in conditions:
             found = self._shifted(conjunct, relation.atom)
             yield found if plain.source.sql == self.block.source.sql else _moved(found, relation.offset)
 
-    def _inner_equalities(self, relation: Relation) -> Iterator[Equality]:
+    def _inner_equalities(self, relation: Occurrence) -> Iterator[Equality]:
         yield from self._equal(self._plain(relation).equalities, relation)
 
-    def _equal(self, equalities: Iterable[Equality], relation: Relation) -> Iterator[Equality]:
+    def _equal(self, equalities: Iterable[Equality], relation: Occurrence) -> Iterator[Equality]:
         plain, start = self._plain(relation), self._start(relation.atom)
         for e in equalities:
             left, right = (ColumnRef(start + ref.atom, ref.column) for ref in (e.left, e.right))
             yield Equality(left, right, e.offset if plain.source.sql == self.block.source.sql else relation.offset)
 
-    def _relations(self) -> Iterator[Relation]:
+    def _relations(self) -> Iterator[Occurrence]:
         """The occurrences of the merged SELECT, behind the alias of their query where two have one alias."""
         own = [(relation, inner) for relation in self.block.scope.relations for inner in self._occurrences(relation)]
         aliases = [inner.alias.lower() for _, inner in own]
@@ -382,7 +380,7 @@ class _Merger:
                 taken.add(name.lower())
             yield replace(inner, atom=atom, alias=name)
 
-    def _occurrences(self, relation: Relation) -> Iterable[Relation]:
+    def _occurrences(self, relation: Occurrence) -> Iterable[Occurrence]:
         return self._plain(relation).scope.relations if relation.atom in self.chosen else [relation]
 
 

@@ -17,10 +17,10 @@ from livejoin.query.relational import Project, Relation, SortKey, TopK
 from livejoin.query.scalar import Constant, Expression
 from livejoin.schema import SqlType, is_made_list
 from livejoin.sql.lower.conditions import conjuncts
-from livejoin.sql.names.order import Order, SortBy
-from livejoin.sql.names.outputs import Item, no_column_type
+from livejoin.sql.names.outputs import no_column_type
 from livejoin.sql.parse.source import Source, shown
 from livejoin.sql.resolved.column import REF, column_at
+from livejoin.sql.resolved.item import Item, Order, SortBy
 from livejoin.sql.scalars.expression import RowType, bind_expression
 from livejoin.sql.scalars.operands import BIGINT
 from livejoin.sql.scalars.result_types import column_type

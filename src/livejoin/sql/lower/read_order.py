@@ -17,12 +17,10 @@ from sqlglot import exp
 
 from livejoin.query.relational import Relation, SortKey
 from livejoin.sql.lower.project import copied, project, refuse_lists
-from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.order import SortBy
-from livejoin.sql.names.outputs import Item, distinct_names
 from livejoin.sql.parse.source import Source, shown
 from livejoin.sql.resolved.column import REF, column_at, key_of
-from livejoin.sql.resolved.query import Bound, BoundBlock, BoundSorted, BoundWith
+from livejoin.sql.resolved.item import Item, SortBy, distinct_names
+from livejoin.sql.resolved.query import Bound, BoundBlock, BoundSorted, BoundWith, SelectBlock
 
 OverItems = Callable[[SortBy, list[Item], Source], exp.Expr]
 

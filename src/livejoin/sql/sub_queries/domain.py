@@ -19,11 +19,11 @@ from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.sql.lower.conditions import conjuncts
-from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.outputs import Item
 from livejoin.sql.parse.sub_queries import has_marks
 from livejoin.sql.resolved.column import bound_column
+from livejoin.sql.resolved.item import Item
 from livejoin.sql.resolved.outer import Outer, outer_column, outer_of, outers
+from livejoin.sql.resolved.query import SelectBlock
 from livejoin.sql.sub_queries.correlation import Correlation
 from livejoin.sql.sub_queries.free import free_columns, moved_outer
 from livejoin.sql.sub_queries.making import Making

@@ -17,12 +17,10 @@ from sqlglot import exp
 
 from livejoin.query.relational import EVERY_ROW
 from livejoin.sql.lower.project import refuse_lists
-from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.order import Order
-from livejoin.sql.names.outputs import Item
-from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.source import offset_of
 from livejoin.sql.resolved.column import column_at, key_of
+from livejoin.sql.resolved.item import Item, Order
+from livejoin.sql.resolved.query import SelectBlock, SubSelect
 from livejoin.sql.sub_queries.free import free_columns
 
 if TYPE_CHECKING:

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.scope import Relation
 from livejoin.sql.parse.source import offset_of
 from livejoin.sql.resolved.outer import Outer, outer_column, outer_of
+from livejoin.sql.resolved.query import Occurrence, SelectBlock
 
 
 def expressions(block: SelectBlock) -> Iterator[exp.Expr]:
@@ -68,7 +67,7 @@ def moved_outer(block: SelectBlock, place: Callable[[Outer, exp.Expr], Outer], d
     def within(value: exp.Expr) -> exp.Expr:
         return value.transform(exchanged)
 
-    def read(relation: Relation) -> Relation:
+    def read(relation: Occurrence) -> Occurrence:
         nested = relation.nested
         if nested is None or nested.correlated is None or nested.plain is None:
             return relation

@@ -15,12 +15,9 @@ from sqlglot import exp
 from livejoin.errors import UnsupportedQueryError
 from livejoin.query.relational import Relation
 from livejoin.sql.lower.merge import merge
-from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.nested import NestedQuery
-from livejoin.sql.names.outputs import distinct_names
-from livejoin.sql.names.scope import Scope
-from livejoin.sql.names.sub_select import SubSelect
+from livejoin.sql.resolved.item import distinct_names
 from livejoin.sql.resolved.outer import Outer, outer_of, outers
+from livejoin.sql.resolved.query import NestedQuery, Scope, SelectBlock, SubSelect
 from livejoin.sql.sub_queries.correlation import correlation
 from livejoin.sql.sub_queries.domain import wants_domain
 from livejoin.sql.sub_queries.first_rows import first_rows, windowed

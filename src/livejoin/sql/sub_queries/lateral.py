@@ -10,41 +10,24 @@ computed for the distinct values of the columns that they read.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
 from livejoin.errors import UnsupportedQueryError
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.sql.lower.merge import merge
-from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.nested import NestedQuery
-from livejoin.sql.names.outputs import Item, distinct_names
-from livejoin.sql.names.sub_select import SubSelect
+from livejoin.sql.names.known import Lateral
 from livejoin.sql.resolved.column import bound_column
+from livejoin.sql.resolved.item import Item, distinct_names
 from livejoin.sql.resolved.outer import Outer, outer_column
-from livejoin.sql.resolved.query import BoundBlock
+from livejoin.sql.resolved.query import BoundBlock, NestedQuery, SelectBlock, SubSelect
 from livejoin.sql.sub_queries.domain import domain_of
 from livejoin.sql.sub_queries.first_rows import one_row
 from livejoin.sql.sub_queries.free import moved_outer
 from livejoin.sql.sub_queries.making import Making
 from livejoin.sql.sub_queries.parts import Parts, SkipsLevelError
 from livejoin.sql.sub_queries.values import aggregated
-
-
-@dataclass(frozen=True)
-class Lateral:
-    """A LATERAL sub-query as one that sees nothing beside it.
-
-    Args:
-        query: It, with the columns that it is joined by before its own.
-        keys: How many these are.
-        conditions: What joins it, over its columns and over those of what stands before it.
-    """
-
-    query: NestedQuery
-    keys: int
-    conditions: tuple[exp.Expr, ...]
 
 
 def lateral_query(block: SelectBlock, around: SelectBlock, making: Making, atom: int, offset: int) -> Lateral:

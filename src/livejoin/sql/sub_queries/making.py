@@ -9,14 +9,11 @@ from sqlglot import exp
 
 from livejoin.query.relational import Relation
 from livejoin.schema import Column, Table
-from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.nested import Names, NestedQuery
-from livejoin.sql.names.outputs import Item, distinct_names
-from livejoin.sql.names.scope import Relation as Occurrence
-from livejoin.sql.names.scope import Scope
+from livejoin.sql.names.known import Names
 from livejoin.sql.parse.source import Source
 from livejoin.sql.resolved.column import column_at
-from livejoin.sql.resolved.query import Bound, BoundBlock
+from livejoin.sql.resolved.item import Item, distinct_names
+from livejoin.sql.resolved.query import Bound, BoundBlock, NestedQuery, Occurrence, Scope, SelectBlock
 from livejoin.sql.sub_queries.free import refuse_outer
 
 

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.resolved.outer import lifted
+from livejoin.sql.resolved.query import SelectBlock, SubSelect
 
 if TYPE_CHECKING:
     from livejoin.sql.sub_queries.parts import Parts

@@ -16,12 +16,12 @@ from sqlglot import exp
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.sql.lower.conditions import conjuncts
 from livejoin.sql.lower.grouped.aggregates import aggregate_call
-from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.outputs import Item
 from livejoin.sql.parse.source import offset_of, shown
 from livejoin.sql.parse.sub_queries import has_marks, marked
 from livejoin.sql.resolved.column import bound_column, column_at, key_of, place_of
+from livejoin.sql.resolved.item import Item
 from livejoin.sql.resolved.outer import Outer
+from livejoin.sql.resolved.query import SelectBlock
 from livejoin.sql.scalars.labels import standing_for, text_of
 from livejoin.sql.sub_queries.free import free_columns, moved_outer
 from livejoin.sql.sub_queries.making import Making

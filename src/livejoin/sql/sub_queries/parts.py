@@ -12,17 +12,13 @@ from livejoin.query.conjunctive import ColumnRef, EdgeKind
 from livejoin.sql.lower.conditions import conjuncts
 from livejoin.sql.lower.merge import merge
 from livejoin.sql.lower.parts.part_tree import below
-from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.from_clause import Equality
-from livejoin.sql.names.nested import NestedQuery
-from livejoin.sql.names.outputs import Item
-from livejoin.sql.names.scope import Relation as Occurrence
-from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.source import offset_of
 from livejoin.sql.parse.sub_queries import has_marks
 from livejoin.sql.resolved.column import REF, column_at, key_of, refs_of
+from livejoin.sql.resolved.item import Item
 from livejoin.sql.resolved.outer import Outer, landed, lifted, outer_column, outer_of
-from livejoin.sql.resolved.part import Part
+from livejoin.sql.resolved.part import Equality, Part
+from livejoin.sql.resolved.query import NestedQuery, Occurrence, SelectBlock, SubSelect
 from livejoin.sql.sub_queries.correlation import Compared, Correlation, correlation
 from livejoin.sql.sub_queries.domain import wants_domain, widened
 from livejoin.sql.sub_queries.first_rows import first_rows, one_row, refuse_global, windowed

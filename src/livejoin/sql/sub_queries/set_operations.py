@@ -15,12 +15,10 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
-from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.lower.set_operation import combine
-from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.query_tree import Block, Combined, QueryTree
 from livejoin.sql.resolved.outer import Outer, outer_column, outer_of
-from livejoin.sql.resolved.query import Bound, BoundCombined
+from livejoin.sql.resolved.query import Bound, BoundCombined, SelectBlock, SubSelect
 from livejoin.sql.sub_queries.correlation import Comparison, correlation
 from livejoin.sql.sub_queries.domain import wants_domain
 from livejoin.sql.sub_queries.first_rows import refuse_global

@@ -20,11 +20,10 @@ from sqlglot import exp
 
 from livejoin.sql.lower.conditions import conjuncts
 from livejoin.sql.lower.parts.part_tree import atoms_below
-from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.sub_queries import has_marks, marked, marks
 from livejoin.sql.resolved.column import key_of, refs_of
 from livejoin.sql.resolved.outer import Outer
+from livejoin.sql.resolved.query import SelectBlock, SubSelect
 from livejoin.sql.sub_queries.correlation import correlation
 from livejoin.sql.sub_queries.domain import with_skipped
 from livejoin.sql.sub_queries.free import free_columns, moved_outer

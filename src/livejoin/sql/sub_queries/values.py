@@ -26,11 +26,10 @@ from livejoin.query.relational import Project
 from livejoin.schema import SqlType
 from livejoin.sql.lower.conditions import conjuncts
 from livejoin.sql.lower.grouped.aggregates import aggregate_call
-from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.outputs import Item
-from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.source import offset_of, shown
 from livejoin.sql.resolved.column import REF, bound_column, key_of
+from livejoin.sql.resolved.item import Item
+from livejoin.sql.resolved.query import SelectBlock, SubSelect
 from livejoin.sql.scalars.labels import standing_for, text_of
 from livejoin.sql.sub_queries.correlation import Compared, Comparison, correlation
 from livejoin.sql.sub_queries.domain import wants_domain

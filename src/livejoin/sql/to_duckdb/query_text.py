@@ -21,17 +21,24 @@ from livejoin.sql.bind_query import bind_select
 from livejoin.sql.known_names import KnownNames
 from livejoin.sql.lower.conditions import Conditions
 from livejoin.sql.lower.grouped.aggregates import AggregateCall, aggregate_call, is_windowed
-from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.lower.select_join import Joined
-from livejoin.sql.names.from_clause import Equality
-from livejoin.sql.names.nested import NestedQuery
-from livejoin.sql.names.order import Order
-from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.source import shown
 from livejoin.sql.parse.sub_queries import marked
 from livejoin.sql.resolved.column import bound_column, key_of, place_of
+from livejoin.sql.resolved.item import Order
 from livejoin.sql.resolved.outer import Outer, outer_of
-from livejoin.sql.resolved.query import Bound, BoundBlock, BoundCombined, BoundNumbers, BoundSorted, BoundWith
+from livejoin.sql.resolved.part import Equality
+from livejoin.sql.resolved.query import (
+    Bound,
+    BoundBlock,
+    BoundCombined,
+    BoundNumbers,
+    BoundSorted,
+    BoundWith,
+    NestedQuery,
+    SelectBlock,
+    SubSelect,
+)
 from livejoin.sql.scalars.duckdb_text import expression_text
 from livejoin.sql.scalars.operands import BOOLEAN
 from livejoin.sql.scalars.result_types import column_type, duckdb_type

@@ -21,13 +21,13 @@ from livejoin.sql.bind_query import bind_select, bind_tree
 from livejoin.sql.known_names import KnownNames
 from livejoin.sql.lower.grouped.aggregates import find_aggregate
 from livejoin.sql.names.from_clause import bind_from
-from livejoin.sql.names.scope import Scope
 from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.query_tree import Block, query_tree
 from livejoin.sql.parse.source import Source
 from livejoin.sql.parse.spans import mark_expression, sub_queries
 from livejoin.sql.parse.sub_queries import in_expressions, query_of, take_out
+from livejoin.sql.resolved.query import Scope
 from livejoin.sql.scalars.duckdb_text import for_duckdb
 from livejoin.sql.to_duckdb.query_text import query_text
 

@@ -33,9 +33,9 @@ from livejoin.sql.lower.grouped.composed import Wanted, composed, where
 from livejoin.sql.lower.grouped.sums_of_products import count_of, never_null
 from livejoin.sql.lower.project import list_columns, project_nothing
 from livejoin.sql.lower.select_join import Joined
-from livejoin.sql.names.outputs import Item, distinct_names
 from livejoin.sql.parse.source import offset_of, shown
 from livejoin.sql.resolved.column import column_at, key_of, place_of
+from livejoin.sql.resolved.item import Item, distinct_names
 from livejoin.sql.scalars.functions import NO_FUNCTION
 from livejoin.sql.scalars.labels import standing_for, text_of
 from livejoin.sql.scalars.operands import BIGINT, BOOLEAN

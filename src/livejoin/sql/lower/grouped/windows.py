@@ -30,12 +30,9 @@ from livejoin.sql.lower.grouped.running import (
 from livejoin.sql.lower.grouped.several_ranks import Rank, Stack, stacks, told_apart
 from livejoin.sql.lower.grouped.window_functions import ROWS, Below, Window
 from livejoin.sql.lower.project import project, refuse_lists
-from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.nested import NestedQuery
-from livejoin.sql.names.outputs import Item, distinct_names
-from livejoin.sql.names.scope import Relation as Occurrence
-from livejoin.sql.names.scope import Scope
 from livejoin.sql.resolved.column import REF, bound_column, column_at
+from livejoin.sql.resolved.item import Item, distinct_names
+from livejoin.sql.resolved.query import NestedQuery, Occurrence, Scope, SelectBlock
 from livejoin.sql.scalars.labels import STANDS_FOR, standing_for
 
 Bind = Callable[[SelectBlock], Relation]

@@ -18,13 +18,11 @@ from livejoin.query import relational
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.schema import Column, Table
 from livejoin.sql.lower.parts.part_tree import changed
-from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.nested import NestedQuery
-from livejoin.sql.names.outputs import Item, distinct_names
-from livejoin.sql.names.scope import Relation, Scope
 from livejoin.sql.parse.source import shown
 from livejoin.sql.resolved.column import over
+from livejoin.sql.resolved.item import Item, distinct_names
 from livejoin.sql.resolved.part import Part
+from livejoin.sql.resolved.query import NestedQuery, Occurrence, Scope, SelectBlock
 
 Bind: TypeAlias = Callable[[SelectBlock], relational.Relation]
 """What makes the relation of a SELECT."""
@@ -53,11 +51,11 @@ class Apart:
     parts: Sequence[Part]
     values: Sequence[exp.Expr]
     distinct: bool = False
-    given: Relation | None = None
+    given: Occurrence | None = None
     columns: Mapping[ColumnRef, int] | None = None
 
 
-def occurrence(block: SelectBlock, apart: Apart, bind: Bind) -> Relation:
+def occurrence(block: SelectBlock, apart: Apart, bind: Bind) -> Occurrence:
     """The occurrence of a nested query, without a number.
 
     Raises:
@@ -102,11 +100,11 @@ def occurrence(block: SelectBlock, apart: Apart, bind: Bind) -> Relation:
     relation = bind(inner)
     columns = tuple(Column(name, kind) for name, kind in zip(names, relation.types, strict=True))
     query = NestedQuery("", tuple(names), relation, None, None)
-    return Relation(0, apart.alias, Table(apart.name, columns), query, block.start)
+    return Occurrence(0, apart.alias, Table(apart.name, columns), query, block.start)
 
 
 def exchanged(
-    block: SelectBlock, gone: Collection[int], new: Relation, columns: Mapping[ColumnRef, int]
+    block: SelectBlock, gone: Collection[int], new: Occurrence, columns: Mapping[ColumnRef, int]
 ) -> SelectBlock:
     """A SELECT that reads one occurrence in the place of some others.
 
@@ -117,7 +115,7 @@ def exchanged(
         columns: For the columns of the others that the SELECT uses: which of the new one stand for them.
     """
     number: dict[int, int] = {}
-    relations: list[Relation] = []
+    relations: list[Occurrence] = []
     for one in block.scope.relations:
         if one.atom == min(gone):
             number |= dict.fromkeys(gone, len(relations))

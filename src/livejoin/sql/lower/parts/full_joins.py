@@ -14,10 +14,7 @@ from sqlglot import exp
 
 from livejoin.sql.lower.parts.null_rejection import reject
 from livejoin.sql.lower.parts.part_tree import atoms_below, atoms_of, conditions_at, flat
-from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.nested import NestedQuery
-from livejoin.sql.names.scope import Relation, Scope
-from livejoin.sql.resolved.query import BoundBlock, BoundCombined
+from livejoin.sql.resolved.query import BoundBlock, BoundCombined, NestedQuery, Occurrence, Scope, SelectBlock
 
 
 def without_full_joins(block: SelectBlock, bind: Callable[[SelectBlock], BoundBlock]) -> SelectBlock:
@@ -34,7 +31,7 @@ def without_full_joins(block: SelectBlock, bind: Callable[[SelectBlock], BoundBl
     return replace(block, scope=Scope(tuple(relations), scope.shown, scope.sides, scope.hidden))
 
 
-def _simplified(relation: Relation, block: SelectBlock, bind: Callable[[SelectBlock], BoundBlock]) -> Relation:
+def _simplified(relation: Occurrence, block: SelectBlock, bind: Callable[[SelectBlock], BoundBlock]) -> Occurrence:
     bound = None if relation.nested is None else relation.nested.bound
     if relation.nested is None or not isinstance(bound, BoundCombined) or not bound.is_full_join:
         return relation

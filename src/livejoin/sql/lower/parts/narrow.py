@@ -13,11 +13,8 @@ from dataclasses import replace
 from livejoin.sql.lower.parts.apart import Bind, exchanged
 from livejoin.sql.lower.parts.part_sides import used
 from livejoin.sql.lower.parts.part_tree import flat
-from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.lower.set_operation import combine
-from livejoin.sql.names.nested import NestedQuery
-from livejoin.sql.names.scope import Relation
-from livejoin.sql.resolved.query import BoundCombined
+from livejoin.sql.resolved.query import BoundCombined, NestedQuery, Occurrence, SelectBlock
 
 
 def narrow(block: SelectBlock, bind: Bind) -> SelectBlock:
@@ -47,7 +44,7 @@ def _narrow(blocks: tuple[SelectBlock, ...], bind: Bind) -> tuple[SelectBlock, .
     return blocks
 
 
-def _sides(relation: Relation) -> tuple[SelectBlock, SelectBlock] | None:
+def _sides(relation: Occurrence) -> tuple[SelectBlock, SelectBlock] | None:
     """The SELECTs of a sub-query that is UNION ALL of two without groups, DISTINCT and order; None of another one."""
     bound = None if relation.nested is None or relation.nested.name else relation.nested.bound
     if not isinstance(bound, BoundCombined) or (bound.kind, bound.all) != ("union", True):
@@ -56,7 +53,7 @@ def _sides(relation: Relation) -> tuple[SelectBlock, SelectBlock] | None:
     return None if plain[0] is None or plain[1] is None else (plain[0], plain[1])
 
 
-def _with(relation: Relation, sides: tuple[SelectBlock, SelectBlock], kept: Sequence[int], bind: Bind) -> Relation:
+def _with(relation: Occurrence, sides: tuple[SelectBlock, SelectBlock], kept: Sequence[int], bind: Bind) -> Occurrence:
     """An occurrence of a union with some of its columns."""
     assert relation.nested is not None, "a table is no union"
     shown = tuple(flat(replace(side, items=tuple(side.items[i] for i in kept))) for side in sides)

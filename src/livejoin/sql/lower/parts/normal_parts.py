@@ -56,9 +56,9 @@ from livejoin.sql.lower.parts.part_tree import (
     with_part,
 )
 from livejoin.sql.lower.parts.simplify_parts import simplified
-from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.parse.source import offset_of
 from livejoin.sql.resolved.column import REF, bound_column, refs_of
+from livejoin.sql.resolved.query import SelectBlock
 
 
 def normal(block: SelectBlock, bind: Bind) -> SelectBlock:

@@ -30,10 +30,10 @@ from livejoin.sql.lower.parts.part_tree import (
     with_conditions,
     without_parts,
 )
-from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.lower.substitute import onto_one_atom
 from livejoin.sql.resolved.column import refs_of
 from livejoin.sql.resolved.part import Part
+from livejoin.sql.resolved.query import SelectBlock
 from livejoin.theory.classes.gyo import is_acyclic
 
 

@@ -12,13 +12,12 @@ from livejoin.sql.lower.conditions import AT, column_equality
 from livejoin.sql.lower.equalities import computed_pairs
 from livejoin.sql.lower.join_types import can_join
 from livejoin.sql.lower.parts.part_tree import atoms_below, atoms_of, below, values_above, with_conditions
-from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.lower.substitute import exchange, stand_ins
 from livejoin.sql.lower.variables import classes
-from livejoin.sql.names.from_clause import Equality
-from livejoin.sql.names.scope import Scope
 from livejoin.sql.parse.source import offset_of
 from livejoin.sql.resolved.column import bound_column, over, refs_of
+from livejoin.sql.resolved.part import Equality
+from livejoin.sql.resolved.query import Scope, SelectBlock
 
 Classes = tuple[tuple[ColumnRef, ...], ...]
 

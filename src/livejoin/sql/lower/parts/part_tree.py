@@ -14,12 +14,10 @@ from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.sql.lower.conditions import AT, conjuncts
-from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.from_clause import Equality
-from livejoin.sql.names.order import Order
-from livejoin.sql.names.scope import Scope
 from livejoin.sql.resolved.column import bound_column, key_of, over, refs_of
-from livejoin.sql.resolved.part import Part
+from livejoin.sql.resolved.item import Order
+from livejoin.sql.resolved.part import Equality, Part
+from livejoin.sql.resolved.query import Scope, SelectBlock
 
 Change = Callable[[exp.Expr], exp.Expr]
 

@@ -32,9 +32,9 @@ from livejoin.sql.lower.parts.part_tree import (
     without_atoms,
     without_parts,
 )
-from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.names.full_join import null_of
 from livejoin.sql.resolved.column import REF
+from livejoin.sql.resolved.query import SelectBlock
 
 
 def simplified(block: SelectBlock) -> SelectBlock:

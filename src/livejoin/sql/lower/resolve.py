@@ -24,75 +24,19 @@ from livejoin.sql.lower.grouped.aggregates import (
 from livejoin.sql.lower.grouped.grouping_sets import grouping_sets
 from livejoin.sql.lower.grouped.one_row import limit_keeps_all
 from livejoin.sql.lower.pivot import pivoted
-from livejoin.sql.names.from_clause import Equality, FromClause, bind_from
-from livejoin.sql.names.nested import Names
-from livejoin.sql.names.order import Order, SortBy, is_all, order_of, position_of
-from livejoin.sql.names.outputs import Item, select_items
-from livejoin.sql.names.scope import Scope, resolve
-from livejoin.sql.names.sub_select import SubSelect
+from livejoin.sql.names.from_clause import bind_from
+from livejoin.sql.names.known import Names
+from livejoin.sql.names.order import is_all, order_of, position_of
+from livejoin.sql.names.outputs import select_items
+from livejoin.sql.names.scope import resolve
 from livejoin.sql.parse.query_tree import Block
 from livejoin.sql.parse.sides import of_sides
 from livejoin.sql.parse.source import Source, offset_of
 from livejoin.sql.parse.sub_queries import SubQuery, is_distinct_on, take_out
 from livejoin.sql.resolved.column import REF, key_of
-from livejoin.sql.resolved.part import Part
-
-
-@dataclass(frozen=True)
-class SelectBlock:
-    """A SELECT whose expressions are resolved.
-
-    Args:
-        scope: The tables in FROM.
-        equalities: The columns that USING and NATURAL make equal.
-        conditions: ON conditions of inner joins, and WHERE conditions.
-        items: The SELECT list.
-        groups: The expressions of GROUP BY, each once; None if there is neither GROUP BY nor an aggregate nor HAVING.
-        is_global: Whether rows are aggregated without GROUP BY.
-        having: The condition of HAVING.
-        distinct: Whether it is SELECT DISTINCT.
-        order: ORDER BY with LIMIT.
-        read_order: The keys of ORDER BY without LIMIT, which changes no row.
-        source: Its text.
-        start: Where its conditions begin, for those that do not know it.
-        parts: What hangs on the other occurrences of the scope.
-        sub_queries: The sub-queries in its expressions, each at the number of its mark.
-        sets: The grouping sets, each by the positions of its groups; None if there is one, which has all groups.
-        qualified: Whether the last item is no column but the condition of QUALIFY.
-    """
-
-    scope: Scope
-    equalities: tuple[Equality, ...]
-    conditions: tuple[exp.Expr, ...]
-    items: tuple[Item, ...]
-    groups: tuple[exp.Expr, ...] | None
-    is_global: bool
-    having: exp.Expr | None
-    distinct: bool
-    order: Order | None
-    source: Source
-    start: int
-    parts: tuple[Part, ...] = ()
-    sub_queries: tuple[SubSelect, ...] = ()
-    sets: tuple[tuple[int, ...], ...] | None = None
-    read_order: tuple[SortBy, ...] = ()
-    qualified: bool = False
-
-    @property
-    def outputs(self) -> tuple[Item, ...]:
-        """The columns that it gives."""
-        return self.items[:-1] if self.qualified else self.items
-
-    @property
-    def has_windows(self) -> bool:
-        """Whether it has window functions, or QUALIFY."""
-        return self.qualified or any(item.value.find(exp.Window) for item in self.items)
-
-    @property
-    def core(self) -> tuple[int, ...]:
-        """The occurrences that are in no part."""
-        hanging = {atom for part in self.parts for atom in part.atoms}
-        return tuple(relation.atom for relation in self.scope.relations if relation.atom not in hanging)
+from livejoin.sql.resolved.from_clause import FromClause
+from livejoin.sql.resolved.item import Item, SortBy
+from livejoin.sql.resolved.query import Scope, SelectBlock, SubSelect
 
 
 def resolve_block(block: Block, known: Names) -> SelectBlock:
@@ -192,24 +136,6 @@ def _with_sub_queries(block: SelectBlock, asked: Sequence[tuple[SubSelect, ...]]
         order=block.order and replace(block.order, keys=sorted_by(block.order.keys)),
         read_order=sorted_by(block.read_order),
         sub_queries=tuple(plain),
-    )
-
-
-def select_of(clause: FromClause, items: tuple[Item, ...], source: Source) -> SelectBlock:
-    """A SELECT of some items, and nothing else, from what a FROM clause brings."""
-    return SelectBlock(
-        scope=clause.scope,
-        equalities=clause.equalities,
-        conditions=clause.conditions,
-        items=items,
-        groups=None,
-        is_global=False,
-        having=None,
-        distinct=False,
-        order=None,
-        source=source,
-        start=source.find({TokenType.FROM}),
-        parts=clause.parts,
     )
 
 
