@@ -17,8 +17,8 @@ from sqlglot import exp
 from livejoin.query.conjunctive import ColumnRef, EdgeKind
 from livejoin.query.relational import SetKind
 from livejoin.schema import SqlType
-from livejoin.sql.bind_query import bind_select
-from livejoin.sql.known_names import KnownNames
+from livejoin.sql.bind.known_names import KnownNames
+from livejoin.sql.bind.query import bind_select
 from livejoin.sql.lower.conditions import Conditions
 from livejoin.sql.lower.grouped.aggregates import AggregateCall, aggregate_call, is_windowed
 from livejoin.sql.lower.select_join import Joined

@@ -17,8 +17,8 @@ from sqlglot.errors import UnsupportedError
 
 from livejoin.catalog import Catalog
 from livejoin.query.relational import Query
-from livejoin.sql.bind_query import bind_select, bind_tree
-from livejoin.sql.known_names import KnownNames
+from livejoin.sql.bind.known_names import KnownNames
+from livejoin.sql.bind.query import bind_select, bind_tree
 from livejoin.sql.lower.grouped.aggregates import find_aggregate
 from livejoin.sql.names.from_clause import bind_from
 from livejoin.sql.parse.nesting import within_depth

@@ -19,7 +19,7 @@ from sqlglot import TokenType, exp
 from livejoin.catalog import Catalog
 from livejoin.errors import UnknownNameError
 from livejoin.query.relational import Distinct, Query, Relation, SetOperation
-from livejoin.sql.known_names import KnownNames
+from livejoin.sql.bind.known_names import KnownNames
 from livejoin.sql.lower.grouped.aggregates import refuse_aggregates, refuse_windows
 from livejoin.sql.lower.grouped.determined import with_determined
 from livejoin.sql.lower.grouped.grouping import Grouping
