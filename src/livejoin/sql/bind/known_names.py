@@ -108,7 +108,7 @@ class KnownNames:
             if isinstance(tree, SelectBlock) and any(free_columns(tree)):
                 return correlated_query(tree, self.outer, self._making)
             bound = self.bind(tree, names)
-        return NestedQuery("", bound.columns, bound.relation, bound, bound.plain)
+        return NestedQuery.of(bound)
 
     def full_join(
         self,
@@ -155,7 +155,7 @@ class KnownNames:
             pairs = list(zip(bounds[::2], bounds[1::2], strict=False))
             bounds = [_both(left, right, source, offset) for left, right in pairs] + bounds[2 * len(pairs) :]
         (bound,) = bounds
-        return NestedQuery("", bound.columns, bound.relation, bound, bound.plain)
+        return NestedQuery.of(bound)
 
     def lateral(self, query: exp.Expr, before: FromClause, atom: int, source: Source, offset: int) -> Lateral:
         """The query of a LATERAL sub-query behind what a FROM clause brings."""
@@ -165,7 +165,7 @@ class KnownNames:
             around = replace(around, scope=replace(around.scope, outer=self.outer))
             return lateral_query(tree, around, self._making, atom, offset)
         bound = self.bind(tree, names)
-        return Lateral(NestedQuery("", bound.columns, bound.relation, bound, bound.plain), 0, ())
+        return Lateral(NestedQuery.of(bound), 0, ())
 
     def _opened(self, query: exp.Expr) -> tuple[KnownNames, SelectBlock | QueryTree]:
         """A query without its WITH, and the names behind that.
@@ -218,7 +218,7 @@ class KnownNames:
         if found is not None:
             return found
         bound = self.bind(tree, self)
-        return NestedQuery("", bound.columns, bound.relation, bound, bound.plain)
+        return NestedQuery.of(bound)
 
     def fresh(self, name: str) -> str:
         """A name, with a number behind it if a table has it."""

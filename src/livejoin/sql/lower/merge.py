@@ -51,10 +51,10 @@ from livejoin.sql.lower.equalities import computed_pairs
 from livejoin.sql.lower.parts.part_tree import below
 from livejoin.sql.lower.substitute import onto_one_atom
 from livejoin.sql.parse.source import offset_of
-from livejoin.sql.resolved.column import REF, bound_column, key_of, refs_of
-from livejoin.sql.resolved.item import Order
+from livejoin.sql.resolved.column import REF, bound_column, over, refs_of
 from livejoin.sql.resolved.part import Equality, Part, moved
 from livejoin.sql.resolved.query import Occurrence, Scope, SelectBlock
+from livejoin.sql.resolved.typed import cast_to
 
 MOST_ATOMS = 62
 _MOST_NODES = 400  # written in the place of the columns of one query
@@ -89,7 +89,7 @@ def _candidates(block: SelectBlock) -> frozenset[int]:
     found: set[int] = set()
     atoms = len(block.scope.relations)
     grouped = [ref for value in block.groups or () for ref in _all_refs(value)]
-    uses = [ref for value in (*_values(block), *_of_parts(block)) for ref in _all_refs(value)]
+    uses = [ref for value in block.expressions for ref in _all_refs(value)]
     for relation in block.scope.relations:
         plain = None if relation.nested is None else relation.nested.plain
         if plain is None or atoms + len(plain.scope.relations) - 1 > MOST_ATOMS:
@@ -127,7 +127,7 @@ def _may_be_null(relation: Occurrence, plain: SelectBlock, block: SelectBlock) -
         return True
     inside = below(block, level)
     outside = (one for i, part in enumerate(block.parts) if i not in inside for one in part.conditions)
-    refs = {ref for value in (*_values(block), *outside) for ref in _all_refs(value)}
+    refs = {ref for value in (*block.values, *block.conditions, *outside) for ref in _all_refs(value)}
     return all(isinstance(plain.items[ref.column].value, exp.Column) for ref in refs if ref.atom == relation.atom)
 
 
@@ -182,17 +182,6 @@ def _pairs(block: SelectBlock) -> Iterator[Equality]:
     yield from (found for one in _of_parts(block) if (found := column_equality(one, 0)) is not None)
 
 
-def _values(block: SelectBlock) -> Iterator[exp.Expr]:
-    """All expressions of a SELECT."""
-    yield from (item.value for item in block.items)
-    yield from block.conditions
-    yield from block.groups or ()
-    if block.having is not None:
-        yield block.having
-    if block.order is not None:
-        yield from (key.value for key in block.order.keys)
-
-
 def _all_refs(value: exp.Expr) -> Iterator[ColumnRef]:
     return (column.meta[REF] for column in value.find_all(exp.Column))
 
@@ -206,7 +195,7 @@ def _levels(value: exp.Expr) -> int:
 
 
 def _reads_lists(block: SelectBlock) -> bool:
-    refs = [ref for value in _values(block) for ref in _all_refs(value)]
+    refs = [ref for value in (*block.values, *block.conditions) for ref in _all_refs(value)]
     return any(is_made_list(block.scope.arrow(ref)) for ref in refs)
 
 
@@ -221,21 +210,13 @@ class _Merger:
         """The SELECT over the tables of the queries."""
         block = self.block
         equalities, conditions = self._joined(block.core, block.equalities, block.conditions)
-        groups = None if block.groups is None else [self.over(value) for value in block.groups]
-        order = block.order
-        if order is not None:
-            keys = tuple(replace(key, value=self.over(key.value)) for key in order.keys)
-            order = Order(keys, order.limit, order.offset)
+        above = replace(block, conditions=(), parts=()).mapped(self.over).with_groups_once()
         return replace(
-            block,
+            above,
             scope=Scope(tuple(self._relations())),
             equalities=equalities,
             conditions=conditions,
             parts=self._parts(),
-            items=tuple(replace(item, value=self.over(item.value)) for item in block.items),
-            groups=None if groups is None else tuple({key_of(value): value for value in groups}.values()),
-            having=None if block.having is None else self.over(block.having),
-            order=order,
         )
 
     def _joined(
@@ -337,11 +318,7 @@ class _Merger:
     def _shifted(self, value: exp.Expr, atom: int) -> exp.Expr:
         """An expression of a query over the tables of the merged SELECT."""
         start = self._start(atom)
-        found = value.copy()
-        for column in found.find_all(exp.Column):
-            ref = column.meta[REF]
-            column.meta[REF] = ColumnRef(start + ref.atom, ref.column)
-        return found
+        return over(value, lambda ref: ColumnRef(start + ref.atom, ref.column))
 
     def _inner_conditions(self, relation: Occurrence) -> Iterator[exp.Expr]:
         """The conditions of a query."""
@@ -404,7 +381,7 @@ def _within(value: exp.Expr, kind: SqlType) -> exp.Expr:
     if isinstance(value, (exp.Column, exp.Null)):
         return value
     if _has_any_type(value):
-        return exp.Cast(this=value, to=exp.DataType.build(str(kind), dialect="spark"))
+        return cast_to(value, kind)
     return exp.paren(value, copy=False)
 
 

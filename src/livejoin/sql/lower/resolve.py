@@ -123,20 +123,7 @@ def _with_sub_queries(block: SelectBlock, asked: Sequence[tuple[SubSelect, ...]]
     def within(node: exp.Expr) -> exp.Expr:
         return of_sides(node, sides, of_all)
 
-    def sorted_by(keys: tuple[SortBy, ...]) -> tuple[SortBy, ...]:
-        return tuple(replace(key, value=within(key.value)) for key in keys)
-
-    return replace(
-        block,
-        items=tuple(replace(item, value=within(item.value)) for item in block.items),
-        conditions=tuple(map(within, block.conditions)),
-        parts=tuple(replace(part, conditions=tuple(map(within, part.conditions))) for part in block.parts),
-        groups=None if block.groups is None else tuple(map(within, block.groups)),
-        having=None if block.having is None else within(block.having),
-        order=block.order and replace(block.order, keys=sorted_by(block.order.keys)),
-        read_order=sorted_by(block.read_order),
-        sub_queries=tuple(plain),
-    )
+    return replace(block.mapped(within), sub_queries=tuple(plain))
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ from livejoin.sql.resolved.column import REF, bound_column
 from livejoin.sql.resolved.from_clause import FromClause
 from livejoin.sql.resolved.item import Item, distinct_names
 from livejoin.sql.resolved.query import Occurrence, Scope
+from livejoin.sql.resolved.typed import cast_to
 from livejoin.sql.scalars.coercion import common_type
 from livejoin.sql.scalars.operands import FLOAT
 
@@ -184,7 +185,7 @@ def _wider(one: SqlType, other: SqlType) -> SqlType | None:
 def _as_type(column: exp.Column, kind: SqlType, scope: Scope) -> exp.Expr:
     if scope.declared(column.meta[REF]).type == kind:
         return column.copy()
-    return exp.Cast(this=column.copy(), to=exp.DataType.build(str(kind), dialect="spark"))
+    return cast_to(column.copy(), kind)
 
 
 def _some_value(columns: Sequence[exp.Column]) -> exp.Expr:

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.text_lengths import relation_columns
-from livejoin.schema import SqlType, Table
+from livejoin.schema import Table
 from livejoin.sql.names.known import Names
 from livejoin.sql.parse.source import Source
 from livejoin.sql.parse.sub_queries import SubQuery, renumbered
@@ -24,6 +24,7 @@ from livejoin.sql.resolved.column import REF, bound_column
 from livejoin.sql.resolved.item import Item, distinct_names
 from livejoin.sql.resolved.outer import outers
 from livejoin.sql.resolved.query import Occurrence, Scope, Shown, Side
+from livejoin.sql.resolved.typed import null_of
 
 if TYPE_CHECKING:
     from livejoin.sql.resolved.from_clause import FromClause
@@ -106,11 +107,6 @@ def full_join(
         ),
         hidden=frozenset({first}),
     )
-
-
-def null_of(kind: SqlType) -> exp.Expr:
-    """NULL of a type."""
-    return exp.Cast(this=exp.null(), to=exp.DataType.build(str(kind), dialect="spark"))
 
 
 def _refuse_outer(clause: FromClause, source: Source, offset: int) -> None:

@@ -90,12 +90,11 @@ def widened(
     def within(value: exp.Expr) -> exp.Expr:
         return value.transform(read)
 
-    parts = (replace(part, conditions=tuple(map(within, part.conditions))) for part in block.parts)
     wide = replace(
         block,
         scope=replace(block.scope, relations=(*block.scope.relations, relation)),
         conditions=tuple(map(within, joined)),
-        parts=tuple(parts),
+        parts=tuple(part.mapped(within) for part in block.parts),
     )
     names = {outer.ref: outer for outer in reversed(near)}
     keys = tuple((bound_column(ColumnRef(atom, i), names[ref].name), names[ref]) for i, ref in enumerate(refs))

@@ -12,21 +12,9 @@ from livejoin.sql.resolved.outer import Outer, outer_column, outer_of
 from livejoin.sql.resolved.query import Occurrence, SelectBlock
 
 
-def expressions(block: SelectBlock) -> Iterator[exp.Expr]:
-    """The expressions of a SELECT."""
-    yield from (item.value for item in block.items)
-    yield from block.conditions
-    yield from (condition for part in block.parts for condition in part.conditions)
-    yield from block.groups or ()
-    if block.having is not None:
-        yield block.having
-    if block.order is not None:
-        yield from (key.value for key in block.order.keys)
-
-
 def free_columns(block: SelectBlock, depth: int = 0) -> Iterator[tuple[Outer, exp.Expr]]:
     """The columns of queries around a SELECT that it reads, with their nodes; ``depth`` levels stand between."""
-    for value in expressions(block):
+    for value in block.expressions:
         for node in value.find_all(exp.Var):
             outer = outer_of(node)
             if outer is not None and outer.level > depth:
@@ -74,16 +62,9 @@ def moved_outer(block: SelectBlock, place: Callable[[Outer, exp.Expr], Outer], d
         plain, written = (moved_outer(one, place, depth) for one in (nested.plain, nested.correlated))
         return replace(relation, nested=replace(nested, plain=plain, correlated=written))
 
-    order = block.order
     return replace(
-        block,
+        block.mapped(within),
         scope=replace(block.scope, relations=tuple(map(read, block.scope.relations))),
-        items=tuple(replace(item, value=within(item.value)) for item in block.items),
-        conditions=tuple(map(within, block.conditions)),
-        parts=tuple(replace(part, conditions=tuple(map(within, part.conditions))) for part in block.parts),
-        groups=None if block.groups is None else tuple(map(within, block.groups)),
-        having=None if block.having is None else within(block.having),
-        order=order and replace(order, keys=tuple(replace(key, value=within(key.value)) for key in order.keys)),
         sub_queries=tuple(
             replace(sub, query=moved_outer(sub.query, place, depth + 1)) if isinstance(sub.query, SelectBlock) else sub
             for sub in block.sub_queries

@@ -18,6 +18,7 @@ from livejoin.sql.lower.merge import merge
 from livejoin.sql.resolved.item import distinct_names
 from livejoin.sql.resolved.outer import Outer, outer_of, outers
 from livejoin.sql.resolved.query import NestedQuery, Scope, SelectBlock, SubSelect
+from livejoin.sql.resolved.typed import null_of
 from livejoin.sql.sub_queries.correlation import correlation
 from livejoin.sql.sub_queries.domain import wants_domain
 from livejoin.sql.sub_queries.first_rows import first_rows, windowed
@@ -97,8 +98,7 @@ def _of_its_types(plain: SelectBlock, around: Scope, making: Making) -> Relation
         outer = outer_of(part)
         if outer is None:
             return part
-        kind = _scope(outer, around).declared(outer.ref).type
-        return exp.cast(exp.null(), exp.DataType.build(str(kind), dialect="spark"))
+        return null_of(_scope(outer, around).declared(outer.ref).type)
 
     items = tuple(replace(item, value=item.value.transform(typed)) for item in plain.items)
     names = distinct_names([item.name for item in items])

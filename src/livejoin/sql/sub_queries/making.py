@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-
-from sqlglot import exp
 
 from livejoin.query.relational import Relation
 from livejoin.schema import Column, Table
@@ -63,23 +61,4 @@ class Making:
         table = Table(self.names.fresh(readable), columns)
         query = NestedQuery("", names, relation, bound, None)
         items = tuple(Item(name, column_at(i), start, written=name) for i, name in enumerate(names))
-        return plain_block(Scope((Occurrence(0, readable, table, query, start),)), (), items, source, start)
-
-
-def plain_block(
-    scope: Scope, conditions: Sequence[exp.Expr], items: Sequence[Item], source: Source, start: int
-) -> SelectBlock:
-    """A SELECT that neither groups nor sorts nor takes distinct rows."""
-    return SelectBlock(
-        scope=scope,
-        equalities=(),
-        conditions=tuple(conditions),
-        items=tuple(items),
-        groups=None,
-        is_global=False,
-        having=None,
-        distinct=False,
-        order=None,
-        source=source,
-        start=start,
-    )
+        return SelectBlock(Scope((Occurrence(0, readable, table, query, start),)), items, source, start)

@@ -56,10 +56,7 @@ def _over_groups(block: SelectBlock) -> bool:
 
 def _values(block: SelectBlock) -> list[exp.Expr]:
     """The expressions that are over groups."""
-    values = [item.value for item in block.items]
-    values += [] if block.having is None else [block.having]
-    values += [] if block.order is None else [key.value for key in block.order.keys]
-    return values
+    return list(replace(block, groups=None).values)
 
 
 def _marks(value: exp.Expr, block: SelectBlock) -> list[int]:
@@ -93,11 +90,11 @@ class _Splitter:
         block = self._block
         having = [] if block.having is None else list(conjuncts(block.having))
         kept = [part for part in having if not _marks(part, block)]
-        items = tuple(replace(item, value=self._over(item.value)) for item in block.items)
-        conditions = tuple(self._over(part) for part in having if _marks(part, block))
-        order = block.order
-        if order is not None:
-            order = replace(order, keys=tuple(replace(key, value=self._over(key.value)) for key in order.keys))
+        start = offset_of(block.having, block.start) if block.having is not None else block.start
+        asked = tuple(part for part in having if _marks(part, block))
+        above = SelectBlock(
+            block.scope, block.items, block.source, start, conditions=asked, distinct=block.distinct, order=block.order
+        ).mapped(self._over)
         numbers = {number for value in _values(block) for number in _marks(value, block)}
         subs = tuple(
             replace(sub, query=moved_outer(sub.query, self._group))
@@ -113,17 +110,8 @@ class _Splitter:
             order=None,
             read_order=(),
         )
-        start = offset_of(block.having, block.start) if block.having is not None else block.start
-        above = making.over(making.relation(below), "groups", block.source, start)
-        return replace(
-            above,
-            scope=replace(above.scope, outer=block.scope.outer),
-            conditions=conditions,
-            items=items,
-            distinct=block.distinct,
-            order=order,
-            sub_queries=subs,
-        )
+        groups = making.over(making.relation(below), "groups", block.source, start)
+        return replace(above, scope=replace(groups.scope, outer=block.scope.outer), sub_queries=subs)
 
     def _items(self, values: Iterable[exp.Expr]) -> Iterable[Item]:
         return (Item(f"c{i}", v, offset_of(v, self._block.start), written=f"c{i}") for i, v in enumerate(values))

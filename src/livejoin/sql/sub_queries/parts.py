@@ -14,7 +14,7 @@ from livejoin.sql.lower.merge import merge
 from livejoin.sql.lower.parts.part_tree import below
 from livejoin.sql.parse.source import offset_of
 from livejoin.sql.parse.sub_queries import has_marks
-from livejoin.sql.resolved.column import REF, column_at, key_of, refs_of
+from livejoin.sql.resolved.column import REF, column_at, key_of, over, refs_of
 from livejoin.sql.resolved.item import Item
 from livejoin.sql.resolved.outer import Outer, landed, lifted, outer_column, outer_of
 from livejoin.sql.resolved.part import Equality, Part
@@ -290,11 +290,7 @@ class Parts:
 
     def placed(self, value: exp.Expr, start: int) -> exp.Expr:
         """An expression of a sub-query that `attach` has given the number of its first table."""
-        found = value.copy()
-        for column in found.find_all(exp.Column):
-            ref = column.meta[REF]
-            column.meta[REF] = ColumnRef(start + ref.atom, ref.column)
-        return landed(found, _as_column)
+        return landed(over(value, lambda ref: ColumnRef(start + ref.atom, ref.column)), _as_column)
 
     def _placed(self, conditions: Sequence[exp.Expr], start: int) -> tuple[exp.Expr, ...]:
         return tuple(self.placed(condition, start) for condition in conditions)
@@ -356,10 +352,9 @@ class Parts:
             outer = outer_of(node)
             return node if outer is None or outer not in own else _at(own[outer].copy(), node)
 
-        parts = [
-            replace(part, conditions=tuple(c.transform(exchanged) for c in part.conditions)) for part in block.parts
-        ]
-        return replace(block, parts=tuple(parts)) if own else block
+        if not own:
+            return block
+        return replace(block, parts=tuple(part.mapped(lambda c: c.transform(exchanged)) for part in block.parts))
 
 
 def _within(value: exp.Expr, keys: Sequence[exp.Expr]) -> exp.Expr:

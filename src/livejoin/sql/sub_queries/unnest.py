@@ -40,10 +40,13 @@ Made = TypeVar("Made")
 def unnest(block: SelectBlock, making: Making) -> SelectBlock:
     """A SELECT without sub-queries in its expressions that gives the same rows.
 
+    ORDER BY without LIMIT is left out: it says how a whole query is read, as it is written, and nothing below that.
+
     Raises:
         UnsupportedQueryError: A sub-query is correlated in a way that is not maintained, with what would work.
         SqlError: As binding a sub-query by itself does.
     """
+    block = replace(block, read_order=()) if block.read_order else block
     if not block.sub_queries:
         return merged_into(block)
     return merged_into(_Unnester(over_groups(block, making), making).unnested())
@@ -63,21 +66,12 @@ class _Unnester:
         block = self.block
         written = [part for condition in block.conditions for part in conjuncts(condition)]
         conditions = [found for part in written for found in self._condition(part)]
-        items = tuple(replace(item, value=self._value(item.value)) for item in block.items)
-        groups = None if block.groups is None else [self._value(value) for value in block.groups]
-        having = None if block.having is None else self._value(block.having)
-        order = block.order
-        if order is not None:
-            order = replace(order, keys=tuple(replace(key, value=self._value(key.value)) for key in order.keys))
+        above = replace(block, conditions=(), parts=()).mapped(self._value).with_groups_once()
         return replace(
-            block,
+            above,
             scope=replace(block.scope, relations=tuple(self._parts.relations)),
             parts=tuple(self._parts.parts),
             conditions=tuple(conditions),
-            items=items,
-            groups=None if groups is None else tuple({key_of(value): value for value in groups}.values()),
-            having=having,
-            order=order,
             sub_queries=(),
         )
 

@@ -39,6 +39,7 @@ from livejoin.sql.resolved.query import (
     SelectBlock,
     SubSelect,
 )
+from livejoin.sql.resolved.typed import null_of
 from livejoin.sql.scalars.duckdb_text import expression_text
 from livejoin.sql.scalars.operands import BOOLEAN
 from livejoin.sql.scalars.result_types import column_type, duckdb_type
@@ -129,17 +130,13 @@ class _Texts:
 
         def typed(part: exp.Expr) -> exp.Expr:
             outer = outer_of(part)
-            return part if outer is None else _null(around.of(outer).declared(outer.ref))
+            return part if outer is None else null_of(around.of(outer).declared(outer.ref))
 
         def within(value: exp.Expr) -> exp.Expr:
             return value.transform(typed)
 
-        block = replace(
-            block,
-            items=tuple(replace(item, value=within(item.value)) for item in block.items),
-            groups=None if block.groups is None else tuple(map(within, block.groups)),
-        )
-        alone = replace(block, conditions=(), parts=(), having=None, order=None, distinct=False)
+        alone = replace(block, conditions=(), parts=(), having=None, order=None, read_order=(), distinct=False)
+        alone = alone.mapped(within)
         alone = replace(alone, scope=replace(block.scope, hidden=frozenset()))
         if any(free_columns(alone)):
             return [None] * len(block.items)
@@ -335,8 +332,8 @@ class _Select:
             if number is None and outer is None:
                 return part
             if outer is not None:
-                return _null(Around(self, False).within(outer.level).select.declared(outer.ref))
-            return _null(self._type_of_query(self._block.sub_queries[number or 0]))
+                return null_of(Around(self, False).within(outer.level).select.declared(outer.ref))
+            return null_of(self._type_of_query(self._block.sub_queries[number or 0]))
 
         return self._joined.type_of(value.transform(exchanged), shown(value), role, offset)
 
@@ -405,11 +402,6 @@ class _Select:
             None if order is None else self._plain(order.value),
             [] if call.condition is None else [self._plain(call.condition)],
         )
-
-
-def _null(kind: SqlType) -> exp.Expr:
-    """A NULL of a type."""
-    return exp.cast(exp.null(), exp.DataType.build(str(kind), dialect="spark"))
 
 
 def _first_rows(inner: str, names: list[str], order: Order) -> str:

@@ -33,6 +33,7 @@ from livejoin.sql.lower.project import project, refuse_lists
 from livejoin.sql.resolved.column import REF, bound_column, column_at
 from livejoin.sql.resolved.item import Item, distinct_names
 from livejoin.sql.resolved.query import NestedQuery, Occurrence, Scope, SelectBlock
+from livejoin.sql.resolved.typed import cast_to
 from livejoin.sql.scalars.labels import STANDS_FOR, standing_for
 
 Bind = Callable[[SelectBlock], Relation]
@@ -210,19 +211,7 @@ def _plain(
 ) -> SelectBlock:
     """A SELECT of some values in the text of another one."""
     items = tuple(Item(f"c{i}", value, block.start, written=f"c{i}") for i, value in enumerate(values))
-    return SelectBlock(
-        scope=scope,
-        equalities=(),
-        conditions=conditions,
-        items=items,
-        groups=None,
-        is_global=False,
-        having=None,
-        distinct=False,
-        order=None,
-        source=block.source,
-        start=block.start,
-    )
+    return SelectBlock(scope, items, block.source, block.start, conditions=conditions)
 
 
 def _key_columns(column: exp.Column, kind: SqlType, never_null: bool) -> list[exp.Expr]:
@@ -238,5 +227,5 @@ def _key_columns(column: exp.Column, kind: SqlType, never_null: bool) -> list[ex
         "timestamp": "1970-01-01 00:00:00",
     }.get(kind.kind)
     literal = exp.Literal.number(0) if none is None else exp.Literal.string(none)
-    instead = exp.Cast(this=literal, to=exp.DataType.build(str(kind), dialect="spark"))
+    instead = cast_to(literal, kind)
     return [is_null, exp.Coalesce(this=column, expressions=[instead])]

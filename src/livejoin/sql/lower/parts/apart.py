@@ -17,7 +17,6 @@ from sqlglot import exp
 from livejoin.query import relational
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.schema import Column, Table
-from livejoin.sql.lower.parts.part_tree import changed
 from livejoin.sql.parse.source import shown
 from livejoin.sql.resolved.column import over
 from livejoin.sql.resolved.item import Item, distinct_names
@@ -127,6 +126,6 @@ def exchanged(
     def place(ref: ColumnRef) -> ColumnRef:
         return ColumnRef(number[ref.atom], columns[ref] if ref.atom in gone else ref.column)
 
-    found = changed(block, lambda value: over(value, place))
+    found = block.mapped(lambda value: over(value, place)).with_groups_once()
     parts = tuple(replace(one, atoms=tuple(sorted({number[atom] for atom in one.atoms}))) for one in found.parts)
     return replace(found, scope=Scope(tuple(relations)), parts=parts)
