@@ -106,7 +106,7 @@ def split_conditions(
     among: Collection[int] | None = None,
     links: Classes = (),
 ) -> Conditions:
-    """Split resolved conditions; one with `BEHIND` in its ``meta`` is one behind those before it (see `merge`).
+    """Split resolved conditions; one with `BEHIND` in its ``meta`` is one behind those before it (see `view_merging`).
 
     Such a one is a residual if it stands behind a residual and may fail.
 

@@ -26,7 +26,7 @@ from livejoin.sql.resolved.outer import Outer, outer_column, outer_of, outers
 from livejoin.sql.resolved.query import SelectBlock
 from livejoin.sql.sub_queries.correlation import Correlation
 from livejoin.sql.sub_queries.free import free_columns, moved_outer
-from livejoin.sql.sub_queries.making import Making
+from livejoin.sql.sub_queries.rewriter import Rewriter, select_all
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def wants_domain(block: SelectBlock, found: Correlation, values: Sequence[exp.Ex
 
 
 def widened(
-    block: SelectBlock, found: Correlation, values: Sequence[exp.Expr], around: SelectBlock, making: Making
+    block: SelectBlock, found: Correlation, values: Sequence[exp.Expr], around: SelectBlock, rewriter: Rewriter
 ) -> Widened:
     """A sub-query over the domain of its outer columns of the query right around; others stay as they are.
 
@@ -66,7 +66,7 @@ def widened(
         found: Its conditions.
         values: What it computes.
         around: The query around.
-        making: How relations are made.
+        rewriter: How relations are made.
     """
     joined = [*found.own, *(one.written for one in (*found.keys, *found.compared)), *found.others]
     inside = [*joined, *values, *(condition for part in block.parts for condition in part.conditions)]
@@ -74,7 +74,7 @@ def widened(
     if not near:
         return Widened(replace(block, conditions=tuple(joined)), tuple(values), ())
     refs = list(dict.fromkeys(outer.ref for outer in near))
-    domain = domain_of(around, near, making, block)
+    domain = domain_of(around, near, rewriter, block)
     atom = len(block.scope.relations)
     relation = replace(domain.scope.relations[0], atom=atom)
 
@@ -101,7 +101,7 @@ def widened(
     return Widened(wide, tuple(map(within, values)), keys)
 
 
-def with_skipped(query: SelectBlock, around: SelectBlock, making: Making) -> SelectBlock:
+def with_skipped(query: SelectBlock, around: SelectBlock, rewriter: Rewriter) -> SelectBlock:
     """A sub-query in whose FROM clause those columns of the query around stand that its own sub-queries read.
 
     ``q(d)`` is then ``SELECT ... FROM ..., D WHERE D.d <=> d``, and what its sub-queries read is a column of D.
@@ -112,7 +112,7 @@ def with_skipped(query: SelectBlock, around: SelectBlock, making: Making) -> Sel
     if not refs:
         return query
     names = {outer.ref: outer.name for outer in reversed(near)}
-    domain = domain_of(around, near, making, query)
+    domain = domain_of(around, near, rewriter, query)
     atom = len(query.scope.relations)
 
     def place(outer: Outer, _: exp.Expr) -> Outer:
@@ -136,10 +136,10 @@ def with_skipped(query: SelectBlock, around: SelectBlock, making: Making) -> Sel
     )
 
 
-def domain_of(around: SelectBlock, near: Sequence[Outer], making: Making, block: SelectBlock) -> SelectBlock:
+def domain_of(around: SelectBlock, near: Sequence[Outer], rewriter: Rewriter, block: SelectBlock) -> SelectBlock:
     """``SELECT * FROM D`` for the distinct values D that some columns of a query have, which ``block`` reads."""
-    bound = making.bound(_distinct(around, near))
-    return making.over(bound.relation, "outer", block.source, block.start, bound)
+    bound = rewriter.bound(_distinct(around, near))
+    return select_all(rewriter, bound.relation, "outer", block.source, block.start, bound)
 
 
 def _distinct(around: SelectBlock, near: Sequence[Outer]) -> SelectBlock:

@@ -22,6 +22,7 @@ from livejoin.sql.resolved.column import column_at, key_of
 from livejoin.sql.resolved.item import Item, Order
 from livejoin.sql.resolved.query import SelectBlock, SubSelect
 from livejoin.sql.sub_queries.free import free_columns
+from livejoin.sql.sub_queries.rewriter import select_all
 
 if TYPE_CHECKING:
     from livejoin.sql.sub_queries.parts import Parts
@@ -105,6 +106,6 @@ def first_rows(parts: Parts, block: SelectBlock, order: Order, sub: SubSelect) -
         kept = exp.And(this=kept, expression=behind) if order.offset else kept
     items = [Item(name, column_at(i), sub.offset, written=name) for i, name in enumerate(rows.names)]
     limit = Item("qualify", kept, sub.offset, "the first rows", written="qualify")
-    bound = parts.making.bound(replace(keyed, conditions=(), items=(*items, limit), qualified=True))
-    over = parts.making.over(bound.relation, "query", block.source, sub.offset, bound)
+    bound = parts.rewriter.bound(replace(keyed, conditions=(), items=(*items, limit), qualified=True))
+    over = select_all(parts.rewriter, bound.relation, "query", block.source, sub.offset, bound)
     return replace(over, conditions=keyed.conditions, items=over.items[first : first + len(block.outputs)])

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from livejoin.errors import UnsupportedQueryError
 from livejoin.query.conjunctive import ColumnRef
-from livejoin.sql.lower.merge import merge
+from livejoin.sql.lower.view_merging import merge_views
 from livejoin.sql.names.known import Lateral
 from livejoin.sql.resolved.column import bound_column
 from livejoin.sql.resolved.item import Item, distinct_names
@@ -25,18 +25,18 @@ from livejoin.sql.resolved.query import BoundBlock, NestedQuery, SelectBlock, Su
 from livejoin.sql.sub_queries.domain import domain_of
 from livejoin.sql.sub_queries.first_rows import one_row
 from livejoin.sql.sub_queries.free import moved_outer
-from livejoin.sql.sub_queries.making import Making
 from livejoin.sql.sub_queries.parts import Parts, SkipsLevelError
+from livejoin.sql.sub_queries.rewriter import Rewriter
 from livejoin.sql.sub_queries.values import aggregated
 
 
-def lateral_query(block: SelectBlock, around: SelectBlock, making: Making, atom: int, offset: int) -> Lateral:
+def lateral_query(block: SelectBlock, around: SelectBlock, rewriter: Rewriter, atom: int, offset: int) -> Lateral:
     """A SELECT that reads columns of what stands before it in FROM.
 
     Args:
         block: The SELECT.
         around: A SELECT from what stands before it.
-        making: How relations are made.
+        rewriter: How relations are made.
         atom: The number of its occurrence.
         offset: Where it stands.
 
@@ -45,11 +45,11 @@ def lateral_query(block: SelectBlock, around: SelectBlock, making: Making, atom:
         SqlError: As binding it does.
     """
     sub = SubSelect("scalar", None, block, block.source, offset)
-    parts = Parts(around, making)
+    parts = Parts(around, rewriter)
     try:
-        plain = one_row(making.unnest(block, making))
+        plain = one_row(rewriter.unnested(block))
         if plain.is_global and not plain.has_windows and plain.order is None:
-            kept, conditions = _of_each_row(plain, around, making, sub)
+            kept, conditions = _of_each_row(plain, around, rewriter, sub)
         else:
             plain = parts.plain(sub)
             values = [item.value for item in plain.items]
@@ -60,7 +60,7 @@ def lateral_query(block: SelectBlock, around: SelectBlock, making: Making, atom:
     keys = len(kept.items) - len(block.outputs)
     names = distinct_names([*(item.name for item in kept.items[:keys]), *(item.name for item in block.outputs)])
     kept = replace(kept, items=tuple(replace(item, name=name) for item, name in zip(kept.items, names, strict=True)))
-    bound = making.bound(kept)
+    bound = rewriter.bound(kept)
     written = (*names[:keys], *(item.written for item in block.outputs))
     query = NestedQuery("", written, bound.relation, bound, _plain(bound))
     return Lateral(query, keys, tuple(parts.placed(condition, atom) for condition in conditions))
@@ -68,11 +68,11 @@ def lateral_query(block: SelectBlock, around: SelectBlock, making: Making, atom:
 
 def _plain(bound: BoundBlock) -> SelectBlock | None:
     """The SELECT that a reader can take the place of."""
-    return None if bound.plain is None else merge(bound.plain)
+    return None if bound.plain is None else merge_views(bound.plain)
 
 
 def _of_each_row(
-    block: SelectBlock, around: SelectBlock, making: Making, sub: SubSelect
+    block: SelectBlock, around: SelectBlock, rewriter: Rewriter, sub: SubSelect
 ) -> tuple[SelectBlock, Sequence[exp.Expr]]:
     """Aggregates without GROUP BY, for the values that the columns around have."""
     near: list[Outer] = []
@@ -84,13 +84,13 @@ def _of_each_row(
     moved_outer(block, read)
     refs = list(dict.fromkeys(outer.ref for outer in near))
     names = {outer.ref: outer for outer in reversed(near)}
-    domain = domain_of(around, near, making, block)
+    domain = domain_of(around, near, rewriter, block)
 
     def place(outer: Outer, _: exp.Expr) -> Outer:
         return Outer(1, ColumnRef(0, refs.index(outer.ref)), f"outer.{outer.name.rpartition('.')[2]}")
 
     inner = moved_outer(block, place)
-    parts = Parts(domain, making)
+    parts = Parts(domain, rewriter)
     values = [aggregated(parts, sub, replace(inner, having=None), item.value) for item in inner.items]
     having = [] if inner.having is None else [aggregated(parts, sub, replace(inner, having=None), inner.having)]
     keys = [bound_column(ColumnRef(0, i), names[ref].name) for i, ref in enumerate(refs)]

@@ -24,10 +24,10 @@ from livejoin.sql.resolved.outer import Outer
 from livejoin.sql.resolved.query import SelectBlock
 from livejoin.sql.scalars.labels import standing_for, text_of
 from livejoin.sql.sub_queries.free import free_columns, moved_outer
-from livejoin.sql.sub_queries.making import Making
+from livejoin.sql.sub_queries.rewriter import Rewriter, select_all
 
 
-def over_groups(block: SelectBlock, making: Making) -> SelectBlock:
+def over_groups(block: SelectBlock, rewriter: Rewriter) -> SelectBlock:
     """The SELECT over its groups; itself if no sub-query is over groups.
 
     Raises:
@@ -47,7 +47,7 @@ def over_groups(block: SelectBlock, making: Making) -> SelectBlock:
             "sub-queries over them; return the groups from a query in FROM, and compare their columns outside of it"
         )
         raise block.source.unsupported("sub-query", msg, offset_of(node, block.start))
-    return _Splitter(block).split(making)
+    return _Splitter(block).split(rewriter)
 
 
 def _over_groups(block: SelectBlock) -> bool:
@@ -85,7 +85,7 @@ class _Splitter:
         self._values: list[exp.Expr] = list(block.groups or ())
         self._places = dict(self._groups)
 
-    def split(self, making: Making) -> SelectBlock:
+    def split(self, rewriter: Rewriter) -> SelectBlock:
         """The SELECT over the query below."""
         block = self._block
         having = [] if block.having is None else list(conjuncts(block.having))
@@ -110,7 +110,7 @@ class _Splitter:
             order=None,
             read_order=(),
         )
-        groups = making.over(making.relation(below), "groups", block.source, start)
+        groups = select_all(rewriter, rewriter.bound(below).relation, "groups", block.source, start)
         return replace(above, scope=replace(groups.scope, outer=block.scope.outer), sub_queries=subs)
 
     def _items(self, values: Iterable[exp.Expr]) -> Iterable[Item]:

@@ -10,8 +10,8 @@ from sqlglot import exp
 from livejoin.errors import UnsupportedQueryError
 from livejoin.query.conjunctive import ColumnRef, EdgeKind
 from livejoin.sql.lower.conditions import conjuncts
-from livejoin.sql.lower.merge import merge
 from livejoin.sql.lower.parts.part_tree import below
+from livejoin.sql.lower.view_merging import merge_views
 from livejoin.sql.parse.source import offset_of
 from livejoin.sql.parse.sub_queries import has_marks
 from livejoin.sql.resolved.column import REF, column_at, key_of, over, refs_of
@@ -23,7 +23,7 @@ from livejoin.sql.sub_queries.correlation import Compared, Correlation, correlat
 from livejoin.sql.sub_queries.domain import wants_domain, widened
 from livejoin.sql.sub_queries.first_rows import first_rows, one_row, refuse_global, windowed
 from livejoin.sql.sub_queries.free import free_columns
-from livejoin.sql.sub_queries.making import Making
+from livejoin.sql.sub_queries.rewriter import Rewriter, select_all
 
 Keyed = tuple[exp.Expr, exp.Expr]  # a column, and the condition that an outer one equals it
 
@@ -50,16 +50,16 @@ class Parts:
 
     Args:
         block: The SELECT, whose own ones come first.
-        making: How relations are made.
+        rewriter: How relations are made.
 
     Attributes:
         place: Where a sub-query that is made a part is hung.
         own: For each part its number among the SELECT's own; None for those that sub-queries became.
     """
 
-    def __init__(self, block: SelectBlock, making: Making) -> None:
+    def __init__(self, block: SelectBlock, rewriter: Rewriter) -> None:
         self.block = block
-        self.making = making
+        self.rewriter = rewriter
         self.relations = list(block.scope.relations)
         self.parts = list(block.parts)
         self.place = Place()
@@ -72,8 +72,8 @@ class Parts:
             UnsupportedQueryError: It is correlated and has several grouping sets, or aggregates without GROUP BY.
         """
         if isinstance(sub.query, NestedQuery):
-            return self.making.over(sub.query.relation, "query", sub.source, sub.offset)
-        block = one_row(self.making.unnest(sub.query, self.making))
+            return select_all(self.rewriter, sub.query.relation, "query", sub.source, sub.offset)
+        block = one_row(self.rewriter.unnested(sub.query))
         if block.sets is not None:
             for outer, node in free_columns(block):
                 msg = (
@@ -82,13 +82,13 @@ class Parts:
                 )
                 raise block.source.unsupported("sub-query", msg, offset_of(node, sub.offset))
         if (block.order is not None or block.sets is not None or block.has_windows) and not any(free_columns(block)):
-            return self.making.over(self.making.relation(block), "query", block.source, block.start)
+            return select_all(self.rewriter, self.rewriter.bound(block).relation, "query", block.source, block.start)
         if block.order is not None:
             return first_rows(self, block, block.order, sub)
         if block.has_windows:
             return windowed(self, block, sub)
         if block.groups is None:
-            return merge(block)
+            return merge_views(block)
         if block.is_global:
             refuse_global(block, sub)
         groups = None if block.is_global else block.groups
@@ -128,8 +128,8 @@ class Parts:
             is_grouped=is_grouped,
             distinct=distinct,
         )
-        bound = self.making.bound(kept)
-        over = self.making.over(bound.relation, "query", block.source, sub.offset, bound)
+        bound = self.rewriter.bound(kept)
+        over = select_all(self.rewriter, bound.relation, "query", block.source, sub.offset, bound)
         first = len(kept.outputs) - len(values)
         return replace(over, conditions=conditions, items=over.items[first:])
 
@@ -209,7 +209,7 @@ class Parts:
     ) -> tuple[SelectBlock, Sequence[exp.Expr], Sequence[exp.Expr] | None, exp.Expr | None, list[Keyed]]:
         """A sub-query that reads the values of outer columns from a relation of these (see `domain`)."""
         computed = [*values, *(groups or ()), *([] if having is None else [having])]
-        wide = widened(block, found, computed, self.around(), self.making)
+        wide = widened(block, found, computed, self.around(), self.rewriter)
         left = iter(wide.values)
         values = [next(left) for _ in values]
         groups = None if groups is None else [next(left) for _ in groups]

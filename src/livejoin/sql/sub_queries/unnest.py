@@ -28,16 +28,16 @@ from livejoin.sql.sub_queries.correlation import correlation
 from livejoin.sql.sub_queries.domain import with_skipped
 from livejoin.sql.sub_queries.free import free_columns, moved_outer
 from livejoin.sql.sub_queries.in_from import merged_into
-from livejoin.sql.sub_queries.making import Making
 from livejoin.sql.sub_queries.not_in import unknown_ways
 from livejoin.sql.sub_queries.over_groups import over_groups
 from livejoin.sql.sub_queries.parts import Parts, Place, SkipsLevelError
+from livejoin.sql.sub_queries.rewriter import Rewriter
 from livejoin.sql.sub_queries.values import value_of
 
 Made = TypeVar("Made")
 
 
-def unnest(block: SelectBlock, making: Making) -> SelectBlock:
+def unnest(block: SelectBlock, rewriter: Rewriter) -> SelectBlock:
     """A SELECT without sub-queries in its expressions that gives the same rows.
 
     ORDER BY without LIMIT is left out: it says how a whole query is read, as it is written, and nothing below that.
@@ -49,15 +49,15 @@ def unnest(block: SelectBlock, making: Making) -> SelectBlock:
     block = replace(block, read_order=()) if block.read_order else block
     if not block.sub_queries:
         return merged_into(block)
-    return merged_into(_Unnester(over_groups(block, making), making).unnested())
+    return merged_into(_Unnester(over_groups(block, rewriter), rewriter).unnested())
 
 
 class _Unnester:
     """A SELECT while its sub-queries become parts; mutable."""
 
-    def __init__(self, block: SelectBlock, making: Making) -> None:
+    def __init__(self, block: SelectBlock, rewriter: Rewriter) -> None:
         self.block = block
-        self._parts = Parts(block, making)
+        self._parts = Parts(block, rewriter)
         self._values: dict[tuple[str, bool], exp.Expr] = {}
 
     def unnested(self) -> SelectBlock:
@@ -194,7 +194,7 @@ class _Unnester:
         except SkipsLevelError:
             if not isinstance(sub.query, SelectBlock):
                 raise
-            query = with_skipped(sub.query, self._parts.around(), self._parts.making)
+            query = with_skipped(sub.query, self._parts.around(), self._parts.rewriter)
             if query is sub.query:
                 raise
             self._parts.restore(before)

@@ -36,6 +36,7 @@ from livejoin.sql.sub_queries.domain import wants_domain
 from livejoin.sql.sub_queries.first_rows import one_row
 from livejoin.sql.sub_queries.not_in import unknown_ways
 from livejoin.sql.sub_queries.parts import Parts
+from livejoin.sql.sub_queries.rewriter import select_all
 
 _COUNTS = ("count", "count_if", "regr_count")  # 0 over no rows; other aggregates are NULL
 
@@ -82,7 +83,7 @@ class _Values:
         self._sub = sub
 
     def _unnested(self, query: SelectBlock) -> SelectBlock:
-        return self._around.making.unnest(query, self._around.making)
+        return self._around.rewriter.unnested(query)
 
     def scalar(self) -> exp.Expr:
         """The value of the only row, NULL without rows."""
@@ -267,14 +268,16 @@ class _Values:
             groups=tuple(columns[:number]),
             is_global=number == 0,
         )
-        computed = self._around.making.relation(block)
+        computed = self._around.rewriter.bound(block).relation
         assert isinstance(computed, Project), "it is computed from groups"
         line, column = self._sub.source.position(self._sub.offset)
         msg = (
             f"the scalar sub-query at line {line}, column {column} gives more than one row"
             f"{' for the same values outside' if number else ''}; take MIN, MAX or another aggregate of it"
         )
-        found = self._around.making.over(replace(computed, refusal=msg), "query", rows.source, self._sub.offset)
+        found = select_all(
+            self._around.rewriter, replace(computed, refusal=msg), "query", rows.source, self._sub.offset
+        )
         return replace(found, conditions=rows.conditions)
 
     def _is_there(self, block: SelectBlock, *, as_condition: bool) -> exp.Expr:

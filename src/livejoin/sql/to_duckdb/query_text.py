@@ -18,7 +18,7 @@ from livejoin.query.conjunctive import ColumnRef, EdgeKind
 from livejoin.query.relational import SetKind
 from livejoin.schema import SqlType
 from livejoin.sql.bind.known_names import KnownNames
-from livejoin.sql.bind.query import bind_select
+from livejoin.sql.bind.passes import PassRewriter
 from livejoin.sql.lower.conditions import Conditions
 from livejoin.sql.lower.grouped.aggregates import AggregateCall, aggregate_call, is_windowed
 from livejoin.sql.lower.select_join import Joined
@@ -44,8 +44,6 @@ from livejoin.sql.scalars.duckdb_text import expression_text
 from livejoin.sql.scalars.operands import BOOLEAN
 from livejoin.sql.scalars.result_types import column_type, duckdb_type
 from livejoin.sql.sub_queries.free import free_columns
-from livejoin.sql.sub_queries.making import Making
-from livejoin.sql.sub_queries.unnest import unnest
 from livejoin.sql.to_duckdb.aggregate_text import aggregate_text, as_type
 
 _COMPARISONS: dict[type[exp.Expr], str] = {
@@ -140,8 +138,7 @@ class _Texts:
         alone = replace(alone, scope=replace(block.scope, hidden=frozenset()))
         if any(free_columns(alone)):
             return [None] * len(block.items)
-        making = Making(self._names, lambda one: bind_select(one, True), unnest)
-        return list(making.relation(alone).schema.types)
+        return list(PassRewriter(self._names, allow_product=True).bound(alone).relation.schema.types)
 
     def _define(self, definition: NestedQuery) -> None:
         assert definition.bound is not None, "a definition is no view"

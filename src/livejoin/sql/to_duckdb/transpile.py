@@ -18,7 +18,6 @@ from sqlglot.errors import UnsupportedError
 from livejoin.catalog import Catalog
 from livejoin.query.relational import Query
 from livejoin.sql.bind.known_names import KnownNames
-from livejoin.sql.bind.query import bind_select, bind_tree
 from livejoin.sql.lower.grouped.aggregates import find_aggregate
 from livejoin.sql.names.from_clause import bind_from
 from livejoin.sql.parse.nesting import within_depth
@@ -53,10 +52,10 @@ def to_duckdb(sql: str, catalog: Catalog | None = None, views: Mapping[str, Quer
     """
     tree, text = parse(sql)
     query = query_tree(tree, text)
-    names = None if catalog is None else KnownNames(catalog, views or {}, text, bind_tree, bind_select, True)
+    names = None if catalog is None else KnownNames(catalog, views or {}, text, True)
     if not isinstance(query, Block) or _is_resolved(query.select):
         known = _known(names, text)
-        return query_text(bind_tree(query, known), known)
+        return query_text(known.bound(query), known)
     select = query.select
     if any(map(_is_star, select.expressions)) and _merges(select):
         select = _with_columns(select, _scope(select, names, query.source))

@@ -61,7 +61,7 @@ _MOST_NODES = 400  # written in the place of the columns of one query
 _MOST_LEVELS = 40  # of one expression
 
 
-def merge(block: SelectBlock) -> SelectBlock:
+def merge_views(block: SelectBlock) -> SelectBlock:
     """A SELECT with the plain queries that it reads merged into it, where that is equal.
 
     Cost: the nodes of its expressions times the queries that stay apart.
