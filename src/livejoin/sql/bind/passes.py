@@ -119,7 +119,7 @@ PASSES: tuple[Pass, ...] = (
         stage="merging",
         rewrite=without_full_joins,
         needs="no sub-queries",
-        leaves="no FULL JOIN of which the conditions reject the NULLs of a side: it is a LEFT JOIN, which may be merged",
+        leaves="no FULL JOIN of which the conditions reject the NULLs of a side: it is a LEFT JOIN then",
         holds=_has_no_one_sided_join,
     ),
     Pass(
@@ -127,8 +127,8 @@ PASSES: tuple[Pass, ...] = (
         stage="merging",
         rewrite=lambda block, _: merge_views(block),
         needs="no sub-queries",
-        leaves="every query in FROM stays apart, for a reason that `livejoin.sql.lower.view_merging` lists; no FULL JOIN "
-        "that the conditions of what was merged make one of one side",
+        leaves="every query in FROM stays apart, for a reason that `livejoin.sql.lower.view_merging` lists; no FULL "
+        "JOIN that the conditions of what was merged make one of one side",
         holds=_has_no_one_sided_join,
         while_changing="full_joins_to_outer",
     ),

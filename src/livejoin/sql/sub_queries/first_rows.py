@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -22,10 +21,9 @@ from livejoin.sql.resolved.column import column_at, key_of
 from livejoin.sql.resolved.item import Item, Order
 from livejoin.sql.resolved.query import SelectBlock, SubSelect
 from livejoin.sql.sub_queries.free import free_columns
+from livejoin.sql.sub_queries.keyed import keyed
+from livejoin.sql.sub_queries.parts import Parts
 from livejoin.sql.sub_queries.rewriter import select_all
-
-if TYPE_CHECKING:
-    from livejoin.sql.sub_queries.parts import Parts
 
 
 def one_row(block: SelectBlock) -> SelectBlock:
@@ -50,7 +48,7 @@ def refuse_global(block: SelectBlock, sub: SubSelect) -> None:
 
 
 def windowed(parts: Parts, block: SelectBlock, sub: SubSelect, extra: Sequence[exp.Expr] = ()) -> SelectBlock:
-    """A correlated sub-query with window functions, as `Parts.keyed` gives it.
+    """A correlated sub-query with window functions, as `keyed` gives it.
 
     Args:
         parts: The SELECT around.
@@ -60,7 +58,8 @@ def windowed(parts: Parts, block: SelectBlock, sub: SubSelect, extra: Sequence[e
     """
     if block.is_global:
         refuse_global(block, sub)
-    return parts.keyed(
+    return keyed(
+        parts,
         block,
         [*(item.value for item in block.outputs), *extra],
         sub,
@@ -73,7 +72,7 @@ def windowed(parts: Parts, block: SelectBlock, sub: SubSelect, extra: Sequence[e
 
 
 def first_rows(parts: Parts, block: SelectBlock, order: Order, sub: SubSelect) -> SelectBlock:
-    """A correlated sub-query with a LIMIT, as `Parts.keyed` gives it.
+    """A correlated sub-query with a LIMIT, as `keyed` gives it.
 
     Raises:
         UnsupportedQueryError: Of SELECT DISTINCT: it is ordered by what it does not show.

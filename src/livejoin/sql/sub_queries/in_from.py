@@ -23,7 +23,8 @@ from livejoin.sql.sub_queries.correlation import correlation
 from livejoin.sql.sub_queries.domain import wants_domain
 from livejoin.sql.sub_queries.first_rows import first_rows, windowed
 from livejoin.sql.sub_queries.free import refuse_outer
-from livejoin.sql.sub_queries.parts import Parts, SkipsLevelError
+from livejoin.sql.sub_queries.keyed import SkipsLevelError
+from livejoin.sql.sub_queries.parts import Parts
 from livejoin.sql.sub_queries.rewriter import Rewriter
 
 

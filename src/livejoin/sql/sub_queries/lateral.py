@@ -25,7 +25,9 @@ from livejoin.sql.resolved.query import BoundBlock, NestedQuery, SelectBlock, Su
 from livejoin.sql.sub_queries.domain import domain_of
 from livejoin.sql.sub_queries.first_rows import one_row
 from livejoin.sql.sub_queries.free import moved_outer
-from livejoin.sql.sub_queries.parts import Parts, SkipsLevelError
+from livejoin.sql.sub_queries.keyed import SkipsLevelError, with_keys
+from livejoin.sql.sub_queries.parts import Parts
+from livejoin.sql.sub_queries.plain import plain_of
 from livejoin.sql.sub_queries.rewriter import Rewriter
 from livejoin.sql.sub_queries.values import aggregated
 
@@ -51,10 +53,10 @@ def lateral_query(block: SelectBlock, around: SelectBlock, rewriter: Rewriter, a
         if plain.is_global and not plain.has_windows and plain.order is None:
             kept, conditions = _of_each_row(plain, around, rewriter, sub)
         else:
-            plain = parts.plain(sub)
+            plain = plain_of(parts, sub)
             values = [item.value for item in plain.items]
             is_distinct = block.distinct or plain.distinct
-            kept, conditions = parts.with_keys(plain, values, sub, is_grouped=False, distinct=is_distinct)
+            kept, conditions = with_keys(parts, plain, values, sub, is_grouped=False, distinct=is_distinct)
     except SkipsLevelError as error:
         raise UnsupportedQueryError(error.message, error.sql, error.line, error.column, error.clause) from None
     keys = len(kept.items) - len(block.outputs)

@@ -23,6 +23,7 @@ from livejoin.sql.sub_queries.correlation import Comparison, correlation
 from livejoin.sql.sub_queries.domain import wants_domain
 from livejoin.sql.sub_queries.first_rows import refuse_global
 from livejoin.sql.sub_queries.free import free_columns, refuse_outer
+from livejoin.sql.sub_queries.keyed import with_keys
 from livejoin.sql.sub_queries.parts import Parts
 from livejoin.sql.sub_queries.rewriter import Rewriter, select_all
 
@@ -117,7 +118,8 @@ def _of_select(written: SelectBlock, rewriter: Rewriter) -> tuple[Bound, tuple[K
     read = [*values, *(block.groups or ()), *([] if block.having is None else [block.having])]
     if found.above or wants_domain(block, found, read) or any(outer_of(key.outer) is None for key in found.keys):
         refuse_outer(block)
-    kept, conditions = Parts(block, rewriter).with_keys(
+    kept, conditions = with_keys(
+        Parts(block, rewriter),
         block,
         values,
         sub,

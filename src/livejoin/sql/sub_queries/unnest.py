@@ -28,9 +28,11 @@ from livejoin.sql.sub_queries.correlation import correlation
 from livejoin.sql.sub_queries.domain import with_skipped
 from livejoin.sql.sub_queries.free import free_columns, moved_outer
 from livejoin.sql.sub_queries.in_from import merged_into
+from livejoin.sql.sub_queries.keyed import SkipsLevelError
 from livejoin.sql.sub_queries.not_in import unknown_ways
 from livejoin.sql.sub_queries.over_groups import over_groups
-from livejoin.sql.sub_queries.parts import Parts, Place, SkipsLevelError
+from livejoin.sql.sub_queries.parts import Parts, Place
+from livejoin.sql.sub_queries.plain import attachable, plain_of
 from livejoin.sql.sub_queries.rewriter import Rewriter
 from livejoin.sql.sub_queries.values import value_of
 
@@ -166,20 +168,20 @@ class _Unnester:
 
     def _become_parts(self, sub: SubSelect, operands: Sequence[exp.Expr], *, is_wanted: bool) -> bool:
         """Make an EXISTS, an IN or their negation parts; False if they must be values."""
-        block = self._parts.plain(sub)
+        block = plain_of(self._parts, sub)
         equal = self._parts.equal_to(block, operands, sub)
         found = correlation([*block.conditions, *equal])
         if len(found.compared) == 1 and not found.others:
             return False  # decided by a least or greatest value
         if is_wanted:
             self._parts.attach(
-                self._parts.attachable(replace(block, conditions=(*block.conditions, *equal)), sub), "exists"
+                attachable(self._parts, replace(block, conditions=(*block.conditions, *equal)), sub), "exists"
             )
             return True
         cases = [equal, *unknown_ways(self._parts, block, operands, equal, sub)]
         for case in cases:
             conditions = (*block.conditions, *case)
-            self._parts.attach(self._parts.attachable(replace(block, conditions=conditions), sub), "not exists")
+            self._parts.attach(attachable(self._parts, replace(block, conditions=conditions), sub), "not exists")
         return True
 
     def _value_of(self, mark: exp.Expr, sub: SubSelect, *, as_condition: bool) -> exp.Expr:

@@ -34,8 +34,10 @@ from livejoin.sql.scalars.labels import standing_for, text_of
 from livejoin.sql.sub_queries.correlation import Compared, Comparison, correlation
 from livejoin.sql.sub_queries.domain import wants_domain
 from livejoin.sql.sub_queries.first_rows import one_row
+from livejoin.sql.sub_queries.keyed import keyed
 from livejoin.sql.sub_queries.not_in import unknown_ways
 from livejoin.sql.sub_queries.parts import Parts
+from livejoin.sql.sub_queries.plain import plain_of
 from livejoin.sql.sub_queries.rewriter import select_all
 
 _COUNTS = ("count", "count_if", "regr_count")  # 0 over no rows; other aggregates are NULL
@@ -93,7 +95,7 @@ class _Values:
             self._around.check_width(len(block.outputs), 1, self._sub)
             if block.is_global and block.order is None and not block.has_windows:
                 return self.over_aggregates(block, block.items[0].value)
-        block = self._around.plain(self._sub)
+        block = plain_of(self._around, self._sub)
         self._around.check_width(len(block.items), 1, self._sub)
         return self._only(block)
 
@@ -106,7 +108,7 @@ class _Values:
                 return exp.true()
             if block.is_global:
                 return self.over_aggregates(block, exp.true(), otherwise=exp.false())
-        return self._is_there(self._around.plain(self._sub), as_condition=as_condition)
+        return self._is_there(plain_of(self._around, self._sub), as_condition=as_condition)
 
     def is_in(self, operands: Sequence[exp.Expr], *, as_condition: bool) -> exp.Expr:
         """Whether the operands are among the rows: TRUE, FALSE or NULL."""
@@ -114,7 +116,7 @@ class _Values:
         if value is not None:
             return exp.EQ(this=exp.paren(operands[0].copy()), expression=value)
         around, sub = self._around, self._sub
-        block = around.plain(sub)
+        block = plain_of(around, sub)
         equal = around.equal_to(block, operands, sub)
         conditions = (*block.conditions, *equal)
         never_null = all(
@@ -145,7 +147,7 @@ class _Values:
         value = self._one_row(operands)
         if value is not None:
             return comparison(this=operand, expression=value)
-        block = self._around.plain(self._sub)
+        block = plain_of(self._around, self._sub)
         self._around.check_width(len(block.items), 1, self._sub)
         rows, values, least, greatest = self._counted(block)
         is_any = self._sub.form == "any"
@@ -201,7 +203,7 @@ class _Values:
                 raise block.source.unsupported("GROUP BY", msg, offset_of(column, self._sub.offset))
         if not calls:
             calls["rows"] = exp.Count(this=exp.Star())
-        part = self._around.keyed(block, list(calls.values()), self._sub)
+        part = keyed(self._around, block, list(calls.values()), self._sub)
         start = self._around.attach(part, "optional")
         is_sure = not part.conditions
         first = _width(part) - len(calls)
@@ -227,7 +229,7 @@ class _Values:
             if isinstance(item.value, exp.Column):
                 return value
             return exp.paren(_case([(_is_value(around.placed(place, start)), value)], exp.null()))
-        rows = around.keyed(block, [item.value], self._sub, is_grouped=False, distinct=block.distinct)
+        rows = keyed(around, block, [item.value], self._sub, is_grouped=False, distinct=block.distinct)
         number = _width(rows) - 1
         query = rows.scope.relations[0].nested
         assert query is not None, "it is over a relation"
@@ -286,12 +288,12 @@ class _Values:
         if len(found.compared) == 1 and not found.others:
             return self._is_beyond(block, found.compared[0], as_condition=as_condition)
         if wants_domain(block, found, ()) or any(key.comparison is not exp.EQ for key in found.keys):  # NULL keys
-            part = self._around.keyed(block, [exp.true()], self._sub, is_grouped=False, distinct=True)
+            part = keyed(self._around, block, [exp.true()], self._sub, is_grouped=False, distinct=True)
         elif found.keys:
-            part = self._around.keyed(block, [], self._sub, is_grouped=False, distinct=True)
+            part = keyed(self._around, block, [], self._sub, is_grouped=False, distinct=True)
         else:  # one row always: nothing is joined with more
             is_some = exp.GT(this=exp.Count(this=exp.Star()), expression=_number(0))
-            part = self._around.keyed(block, [exp.Case(ifs=[exp.If(this=is_some, true=exp.true())])], self._sub)
+            part = keyed(self._around, block, [exp.Case(ifs=[exp.If(this=is_some, true=exp.true())])], self._sub)
         mark = _width(part) - 1 if part.items else 0  # a key is not NULL where it is there
         return exp.paren(_is_value(_column(self._around.attach(part, "optional"), mark)))
 
@@ -300,7 +302,7 @@ class _Values:
         rest = tuple(c for c in _conjuncts(block) if c is not compared.written)
         functions = _BOUNDS[compared.comparison]
         bounds = [function(this=compared.inner.copy()) for function in functions]
-        part = self._around.keyed(replace(block, conditions=rest), bounds, self._sub)
+        part = keyed(self._around, replace(block, conditions=rest), bounds, self._sub)
         start = self._around.attach(part, "optional")
         first = _width(part) - len(bounds)
         outer = self._around.placed(compared.outer, 0)
@@ -320,7 +322,7 @@ class _Values:
             exp.Min(this=value.copy()),
             exp.Max(this=value.copy()),
         ]
-        part = self._around.keyed(block, calls, self._sub)
+        part = keyed(self._around, block, calls, self._sub)
         start = self._around.attach(part, "optional")
         rows, values, least, greatest = (_column(start, _width(part) - len(calls) + i) for i in range(len(calls)))
         return rows, values, least, greatest

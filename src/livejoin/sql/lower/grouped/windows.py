@@ -20,7 +20,7 @@ from sqlglot import exp
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.relational import Relation
 from livejoin.schema import Column, SqlType, Table
-from livejoin.sql.lower.grouped.bounded_ranks import bounded
+from livejoin.sql.lower.bounded_ranks import bounded
 from livejoin.sql.lower.grouped.running import (
     RunningWindow,
     check_argument,

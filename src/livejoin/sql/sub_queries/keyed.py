@@ -1,0 +1,191 @@
+"""A sub-query as a relation that has the columns that it is correlated by.
+
+(SELECT v FROM S WHERE S.k = R.a)  =  SELECT v FROM (SELECT k, v FROM S) q WHERE q.k = R.a
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from livejoin.errors import UnsupportedQueryError
+from livejoin.sql.parse.source import offset_of
+from livejoin.sql.resolved.column import column_at, key_of
+from livejoin.sql.resolved.item import Item
+from livejoin.sql.resolved.outer import Outer, outer_column, outer_of
+from livejoin.sql.resolved.query import SelectBlock, SubSelect
+from livejoin.sql.sub_queries.correlation import Compared, Correlation, correlation
+from livejoin.sql.sub_queries.domain import wants_domain, widened
+from livejoin.sql.sub_queries.free import free_columns
+from livejoin.sql.sub_queries.parts import Parts, as_column, standing_at
+from livejoin.sql.sub_queries.rewriter import select_all
+
+Keyed: TypeAlias = tuple[exp.Expr, exp.Expr]
+"""A column, and the condition that an outer one equals it."""
+
+
+class SkipsLevelError(UnsupportedQueryError):
+    """A sub-query reads a column of a query that is not right around it; the query between can have it beside."""
+
+
+def keyed(
+    parts: Parts,
+    block: SelectBlock,
+    values: Sequence[exp.Expr],
+    sub: SubSelect,
+    *,
+    groups: Sequence[exp.Expr] | None = None,
+    having: exp.Expr | None = None,
+    qualify: exp.Expr | None = None,
+    is_grouped: bool = True,
+    distinct: bool = False,
+) -> SelectBlock:
+    """A sub-query as a SELECT of one relation, which has the columns that it is correlated by, and then values.
+
+    Args:
+        block, values, sub, groups, having, qualify, is_grouped, distinct: As of `with_keys`.
+
+    Returns:
+        ``SELECT values FROM relation WHERE key = outer``; column i of the relation is key i. Where the sub-query is
+        correlated by more than equalities the keys are outer columns themselves, and may be NULL.
+
+    Raises:
+        UnsupportedQueryError: It reads a column of a query further out.
+    """
+    kept, conditions = with_keys(
+        parts,
+        block,
+        values,
+        sub,
+        groups=groups,
+        having=having,
+        qualify=qualify,
+        is_grouped=is_grouped,
+        distinct=distinct,
+    )
+    bound = parts.rewriter.bound(kept)
+    over = select_all(parts.rewriter, bound.relation, "query", block.source, sub.offset, bound)
+    first = len(kept.outputs) - len(values)
+    return replace(over, conditions=conditions, items=over.items[first:])
+
+
+def with_keys(
+    parts: Parts,
+    block: SelectBlock,
+    values: Sequence[exp.Expr],
+    sub: SubSelect,
+    *,
+    groups: Sequence[exp.Expr] | None = None,
+    having: exp.Expr | None = None,
+    qualify: exp.Expr | None = None,
+    is_grouped: bool = True,
+    distinct: bool = False,
+) -> tuple[SelectBlock, tuple[exp.Expr, ...]]:
+    """A sub-query as a SELECT of the columns that it is correlated by, and then of values.
+
+    Args:
+        block: The sub-query without sub-queries of its own; what it selects does not matter.
+        values: The values, over the rows of the sub-query or over its groups.
+        sub: Where it stands.
+        groups: What is grouped by besides the keys; None for the keys alone.
+        having: A condition on groups.
+        qualify: A condition on window functions, which are over the rows of one key each.
+        is_grouped: Whether there are groups.
+        distinct: Whether equal rows count once.
+
+    Returns:
+        The SELECT, and the conditions ``key = outer`` over its columns.
+
+    Raises:
+        UnsupportedQueryError: It reads a column of a query further out.
+    """
+    found = correlation(block.conditions)
+    block = nearer(block, found)
+    values = [*values, *([] if qualify is None else [qualify])]
+    if wants_domain(block, found, [*values, *(groups or ()), *([] if having is None else [having])]):
+        block, values, groups, having, keys = _over_domain(parts, block, found, values, groups, having)
+    else:
+        keys = [(key.inner, _equal(key)) for key in found.keys]
+        block = replace(block, conditions=tuple(found.own))
+    values = [_within(value, [key for key, _ in keys]) for value in values]
+    named = [*((f"k{i}", key) for i, (key, _) in enumerate(keys)), *((f"v{i}", v) for i, v in enumerate(values))]
+    grouped = {key_of(value): value for value in (*(key for key, _ in keys), *(groups or ()))}
+    kept = replace(
+        block,
+        items=tuple(Item(name, value, offset_of(value, sub.offset), written=name) for name, value in named),
+        groups=tuple(grouped.values()) if is_grouped else None,
+        is_global=is_grouped and not keys and groups is None,
+        having=having,
+        distinct=distinct,
+        qualified=qualify is not None,
+        order=None,
+        read_order=(),
+    )
+    for outer, node in free_columns(kept):
+        msg = (
+            f"{outer.name} is a column of a query that is not right around this sub-query, and no column of "
+            f"the query between is equal to it; add such a column there, as T.x = {outer.name}, and compare that"
+        )
+        line, column = block.source.position(offset_of(node, sub.offset))
+        raise SkipsLevelError(msg, block.source.sql, line, column, clause="sub-query")
+    conditions = []
+    for position, (_, condition) in enumerate(keys):
+        equal = condition.copy()
+        equal.set("this", column_at(position))
+        conditions.append(equal)
+    return kept, (*conditions, *found.above)
+
+
+def nearer(block: SelectBlock, found: Correlation) -> SelectBlock:
+    """A sub-query whose parts read its own columns in the place of the outer ones that these equal."""
+    own: dict[Outer, exp.Expr] = {}
+    for key in found.keys:
+        outer = outer_of(key.outer)
+        if outer is not None and isinstance(key.inner, exp.Column):
+            own.setdefault(outer, key.inner)
+
+    def exchanged(node: exp.Expr) -> exp.Expr:
+        outer = outer_of(node)
+        return node if outer is None or outer not in own else standing_at(own[outer].copy(), node)
+
+    if not own:
+        return block
+    return replace(block, parts=tuple(part.mapped(lambda c: c.transform(exchanged)) for part in block.parts))
+
+
+def _over_domain(
+    parts: Parts,
+    block: SelectBlock,
+    found: Correlation,
+    values: Sequence[exp.Expr],
+    groups: Sequence[exp.Expr] | None,
+    having: exp.Expr | None,
+) -> tuple[SelectBlock, Sequence[exp.Expr], Sequence[exp.Expr] | None, exp.Expr | None, list[Keyed]]:
+    """A sub-query that reads the values of outer columns from a relation of these (see `domain`)."""
+    computed = [*values, *(groups or ()), *([] if having is None else [having])]
+    wide = widened(block, found, computed, parts.around(), parts.rewriter)
+    left = iter(wide.values)
+    values = [next(left) for _ in values]
+    groups = None if groups is None else [next(left) for _ in groups]
+    having = None if having is None else next(left)
+    keys: list[Keyed] = []
+    for column, outer in wide.keys:
+        outside = as_column(outer)
+        equal = exp.EQ if parts.never_null(outside, parts.block) else exp.NullSafeEQ
+        keys.append((column, equal(this=column.copy(), expression=outer_column(outer, None))))
+    return wide.block, values, groups, having, keys
+
+
+def _within(value: exp.Expr, keys: Sequence[exp.Expr]) -> exp.Expr:
+    """An expression whose window functions are over the rows of one key each."""
+    found = value.copy()
+    for window in found.find_all(exp.Window):
+        window.set("partition_by", [*(window.args.get("partition_by") or ()), *(key.copy() for key in keys)])
+    return found
+
+
+def _equal(key: Compared) -> exp.Expr:
+    return standing_at(key.comparison(this=key.inner.copy(), expression=key.outer.copy()), key.written)
