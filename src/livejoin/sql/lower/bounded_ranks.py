@@ -92,7 +92,7 @@ def _within(relation: Relation, column: int, most: int) -> Relation:
 
 
 def _stacked(relation: Ranked, column: int, most: int) -> Relation | None:
-    """A rank, or those below it which it follows (see `several_ranks`), with a bound of one; None for another column."""
+    """A rank, or those below it which it follows (see `several_ranks`), with a bound of one; else None."""
     line = [relation]
     while line[-1].follows and isinstance(line[-1].input, Ranked):
         line.append(line[-1].input)
