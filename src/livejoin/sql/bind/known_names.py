@@ -81,7 +81,8 @@ class KnownNames:
                 return self.bound(resolve_block(tree, self))
             case SelectBlock():
                 refuse_outer(tree)
-                return replace(self.rewriter.bound(tree), block=tree)
+                rewriter = self.rewriter
+                return replace(rewriter.merged(rewriter.unnested(tree)), block=tree)
             case Combined():
                 left, right = self.bound(tree.left), self.bound(tree.right)
                 relation = combine(tree.kind, tree.all, (left.relation, right.relation), tree.source, tree.offset)

@@ -184,11 +184,15 @@ class PassRewriter:
         return relation_of(self._through("normalizing", block), self)
 
     def _through(self, stage: Stage, block: SelectBlock) -> SelectBlock:
-        passes = {one.name: one for one in PASSES if one.stage == stage}
-        for one in passes.values():
-            block = one.rewrite(block, self)
-            if one.while_changing:
-                before = passes[one.while_changing]
-                while (found := before.rewrite(block, self)) is not block:
-                    block = one.rewrite(found, self)
+        for one in PASSES:
+            if one.stage == stage:
+                block = self._run(one, block)
+        return block
+
+    def _run(self, one: Pass, block: SelectBlock) -> SelectBlock:
+        block = one.rewrite(block, self)
+        if one.while_changing:
+            before = next(other for other in PASSES if other.name == one.while_changing)
+            while (found := before.rewrite(block, self)) is not block:
+                block = one.rewrite(found, self)
         return block

@@ -14,18 +14,19 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from livejoin.errors import SchemaError, SqlTypeError
+from livejoin.errors import SqlTypeError
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.filters import filtering
 from livejoin.query.scalar import Call, Constant, Field, Function, Scalar
 from livejoin.schema import SqlType
-from livejoin.sql.parse.column_types import CAST_TYPES, TYPES, cast_type, declared_type
+from livejoin.sql.parse.column_types import CAST_TYPES, cast_type, declared_type
 from livejoin.sql.parse.parse import PLUS, UNIT
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.resolved.column import REF
 from livejoin.sql.scalars import choices, intervals, literals, times
 from livejoin.sql.scalars.arithmetic import binary, negated, number
 from livejoin.sql.scalars.calls import called, undated
+from livejoin.sql.scalars.cast_types import type_named
 from livejoin.sql.scalars.coercion import accepted
 from livejoin.sql.scalars.functions import NO_FUNCTION, converted, function_of, is_known
 from livejoin.sql.scalars.labels import labelled, name_of, text_of
@@ -48,6 +49,7 @@ from livejoin.sql.scalars.operands import (
     type_of,
 )
 from livejoin.sql.scalars.patterns import check_patterns
+from livejoin.sql.scalars.payload import refuse_payload
 
 _COMPARISONS: dict[type[exp.Expr], Function] = {
     exp.EQ: "equal",
@@ -125,7 +127,7 @@ def bind_scalar(
     Raises:
         SqlTypeError: Its types do not fit, as Spark's DATATYPE_MISMATCH.
     """
-    _refuse_payload(node, field, source, offset)
+    refuse_payload(node, field, source, offset)
     binder = _Binder(field, source, offset)
     try:
         try:
@@ -148,33 +150,6 @@ def filtered(condition: exp.Expr, value: exp.Expr, otherwise: exp.Expr | None = 
     found = exp.Case(ifs=[exp.If(this=condition.copy(), true=value.copy())], default=otherwise)
     found.meta[FILTERS] = True
     return found
-
-
-def _refuse_payload(node: exp.Expr, field: Callable[[ColumnRef], Field], source: Source, offset: int) -> None:
-    """Refuse an expression that does anything with payload but to give it as it is, or to test it for NULL."""
-    for column in node.find_all(exp.Column):
-        try:
-            kind = field(column.meta[REF]).type if REF in column.meta else None
-        except Unsayable:  # a list that an aggregate makes
-            continue
-        if kind is not None and kind.is_payload and not _is_only_tested(column, node):
-            msg = (
-                f"the column {shown(column)} is {kind}, which is only passed through: it may be selected, counted and "
-                "tested for NULL; keep what is compared, joined or computed in a column of its own"
-            )
-            raise source.error(SqlTypeError, msg, offset_of(column, offset))
-
-
-def _is_only_tested(column: exp.Column, node: exp.Expr) -> bool:
-    """Whether a column is an expression, or stands before IS NULL in it."""
-    part: exp.Expr = column
-    while part is not node and isinstance(part.parent, exp.Paren):
-        part = part.parent
-    if part is node:
-        return True
-    around = part.parent
-    is_test = isinstance(around, exp.Is) and isinstance(around.expression, exp.Null)
-    return is_test or (isinstance(around, exp.Anonymous) and around.name.lower() in ("isnull", "isnotnull"))
 
 
 class _Unsaid(Exception):
@@ -378,7 +353,7 @@ class _Binder:
         if found is not None:
             return found
         is_try, inner = isinstance(node, exp.TryCast), node.this
-        to = (declared_type(node.to) if isinstance(inner, exp.Null) else None) or _type_of(node.to)
+        to = (declared_type(node.to) if isinstance(inner, exp.Null) else None) or type_named(node.to)
         if to is None:
             raise Unsayable(f"CAST to {self._type_written(node)}", f"livejoin casts to {CAST_TYPES}")
         is_bare = node.to.this == exp.DType.TIMESTAMPNTZ
@@ -470,26 +445,3 @@ class _Binder:
         factor, unit = (3, "MONTH") if unit == "QUARTER" else (1, unit)
         by = intervals.of_unit(amount.value * factor, unit)
         return times.shifted(accepted(time, TIMESTAMP), by)
-
-
-def _type_of(node: exp.DataType) -> SqlType | None:
-    """The type that CAST names; None if nothing is cast to it.
-
-    Raises:
-        Mismatch: It is a decimal of too many digits.
-    """
-    if node.this == exp.DType.DECIMAL:
-        if not all(part.name.isdecimal() for part in node.expressions):
-            raise Mismatch(f"{shown(node)} has no numbers of digits; write DECIMAL(precision, scale)")
-        digits = [int(part.name) for part in node.expressions]
-        precision, scale = (*digits, 0)[:2] if digits else (10, 0)
-        try:
-            return SqlType.decimal(precision, scale)
-        except SchemaError as error:
-            raise Mismatch(str(error)) from error
-    if node.this in (exp.DType.VARCHAR, exp.DType.CHAR) and node.expressions:
-        return STRING  # Spark's own CAST neither cuts nor fills
-    if isinstance(node.this, exp.Interval) and (found := declared_type(node)) is not None:
-        return found
-    found = TYPES.get(node.this, SqlType("timestamp") if node.this == exp.DType.TIMESTAMPLTZ else None)
-    return None if found == STRING and node.expressions else found
