@@ -142,6 +142,28 @@ def databases() -> Iterator[list[duckdb.DuckDBPyConnection]]:
         connection.close()
 
 
+LEVELS = [
+    "SELECT a FROM R WHERE EXISTS (SELECT 1 FROM S WHERE S.d > (SELECT COUNT(*) FROM T WHERE T.a < R.a))",
+    "SELECT a, (SELECT MAX(d) FROM S WHERE S.b = R.b AND d >= (SELECT MIN(e) FROM T WHERE T.a <> R.a)) AS m FROM R",
+    "SELECT a, (SELECT SUM(d) FROM S WHERE S.b < (SELECT COUNT(*) + R.c FROM T WHERE T.a = S.d AND e <= R.a)) AS m "
+    "FROM R",
+    "SELECT a FROM R WHERE b NOT IN (SELECT S.b FROM S WHERE S.d IN (SELECT T.e FROM T WHERE T.a + R.c > S.d))",
+    "SELECT a FROM R WHERE c > ALL (SELECT d FROM S WHERE S.b = R.b AND d <> ANY (SELECT e FROM T WHERE T.a > R.c))",
+    # Three levels out, one of them beside two.
+    "SELECT a FROM R WHERE EXISTS (SELECT 1 FROM S WHERE d >= (SELECT COUNT(*) FROM T WHERE T.a < "
+    "(SELECT COUNT(*) FROM K WHERE v < R.a)))",
+    "SELECT a FROM R WHERE EXISTS (SELECT 1 FROM S WHERE d >= (SELECT COUNT(*) FROM T WHERE T.a <= "
+    "(SELECT COUNT(*) FROM K WHERE v < R.a AND k > S.b)))",
+    # In ON, over groups, and in LATERAL.
+    "SELECT R.a, S.d FROM R LEFT JOIN S ON R.b = S.b AND EXISTS (SELECT 1 FROM T WHERE T.a = S.d AND "
+    "e >= (SELECT COUNT(*) FROM K WHERE v < R.a))",
+    "SELECT b, COUNT(*) AS n FROM R GROUP BY b HAVING COUNT(*) >= (SELECT COUNT(*) FROM S WHERE "
+    "d <= (SELECT COUNT(*) FROM T WHERE e < R.b))",
+    "SELECT R.a, q.n FROM R, LATERAL (SELECT COUNT(*) AS n FROM S WHERE S.b = R.b AND "
+    "S.d >= (SELECT COUNT(*) FROM T WHERE T.e < R.a)) q",
+]
+
+
 def test_every_pass_has_pairs() -> None:
     assert [one.name for one in PASSES] == [
         "unnest_sub_queries",  # UNNESTED
@@ -187,6 +209,14 @@ def test_both_texts_give_the_same_rows(before: str, behind: str, databases: list
         assert wanted == also, behind
         for root in roots:
             assert Counter(evaluate(root, connection)) == wanted, before
+
+
+@pytest.mark.parametrize("sql", LEVELS)
+def test_columns_of_queries_further_out(sql: str, databases: list[duckdb.DuckDBPyConnection]) -> None:
+    root = bind_query(sql, CATALOG, allow_product=True).root
+    for connection in databases:
+        wanted = Counter(connection.execute(sql).fetchall())
+        assert Counter(evaluate(root, connection)) == wanted
 
 
 def _behind(name: str, sql: str, monkeypatch: pytest.MonkeyPatch) -> tuple[SelectBlock, SelectBlock]:

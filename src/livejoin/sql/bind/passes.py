@@ -18,7 +18,7 @@ have NULLs, equal rows, or none at all. What it needs and leaves beside that is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from sqlglot import exp
@@ -34,7 +34,7 @@ from livejoin.sql.parse.sub_queries import has_marks
 from livejoin.sql.resolved.column import REF
 from livejoin.sql.resolved.query import BoundBlock, SelectBlock
 from livejoin.sql.sub_queries.free import refuse_outer
-from livejoin.sql.sub_queries.rewriter import Rewriter
+from livejoin.sql.sub_queries.rewriter import Enclosing, Rewriter
 from livejoin.sql.sub_queries.unnest import unnest
 
 Stage: TypeAlias = Literal["unnesting", "merging", "normalizing"]
@@ -159,10 +159,16 @@ class PassRewriter:
     Args:
         names: What the names in FROM stand for.
         allow_product: Whether a condition may be over tables that no equality connects.
+        enclosing: The SELECT around the one that is unnested.
     """
 
     names: Names
     allow_product: bool = False
+    enclosing: Enclosing | None = None
+
+    def within(self, enclosing: Enclosing | None) -> PassRewriter:
+        """See `Rewriter`."""
+        return replace(self, enclosing=enclosing)
 
     def unnested(self, block: SelectBlock) -> SelectBlock:
         """See `Rewriter`."""

@@ -44,13 +44,19 @@ def refuse_outer(block: SelectBlock) -> None:
 
 
 def moved_outer(block: SelectBlock, place: Callable[[Outer, exp.Expr], Outer], depth: int = 1) -> SelectBlock:
-    """A SELECT that reads other columns of the query ``depth`` levels around it in the place of those it reads."""
+    """A SELECT that reads other columns of the query ``depth`` levels around it in the place of those it reads.
+
+    Args:
+        block: The SELECT; so do its sub-queries, which are one level further from that query.
+        place: The column in the place of another one, of whatever level: the levels stay.
+        depth: How far out the query is.
+    """
 
     def exchanged(node: exp.Expr) -> exp.Expr:
         outer = outer_of(node)
         if outer is None or outer.level != depth:
             return node
-        return outer_column(place(outer, node), node.meta.get("start"))
+        return outer_column(replace(place(outer, node), level=depth), node.meta.get("start"))
 
     def within(value: exp.Expr) -> exp.Expr:
         return value.transform(exchanged)

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from livejoin.errors import UnsupportedQueryError
 from livejoin.query.relational import Relation
 from livejoin.sql.lower.view_merging import merge_views
 from livejoin.sql.resolved.item import distinct_names
@@ -23,7 +22,6 @@ from livejoin.sql.sub_queries.correlation import correlation
 from livejoin.sql.sub_queries.domain import wants_domain
 from livejoin.sql.sub_queries.first_rows import first_rows, windowed
 from livejoin.sql.sub_queries.free import refuse_outer
-from livejoin.sql.sub_queries.keyed import SkipsLevelError
 from livejoin.sql.sub_queries.parts import Parts
 from livejoin.sql.sub_queries.rewriter import Rewriter
 
@@ -40,10 +38,7 @@ def correlated_query(written: SelectBlock, around: Scope, rewriter: Rewriter) ->
         UnsupportedQueryError: It has aggregates without GROUP BY or several grouping sets; or groups, DISTINCT, a LIMIT
             or window functions, and a correlation by more than equalities.
     """
-    try:
-        block = rewriter.unnested(written)
-    except SkipsLevelError as error:
-        raise UnsupportedQueryError(error.message, error.sql, error.line, error.column, error.clause) from None
+    block = rewriter.unnested(written)
     if block.is_global or block.sets is not None:
         refuse_outer(block)
     if block.groups is None and block.order is None and not block.distinct and not block.has_windows:

@@ -5,30 +5,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
 from sqlglot import exp
 
-from livejoin.errors import UnsupportedQueryError
+from livejoin.query.conjunctive import ColumnRef
 from livejoin.sql.parse.source import offset_of
 from livejoin.sql.resolved.column import column_at, key_of
 from livejoin.sql.resolved.item import Item
 from livejoin.sql.resolved.outer import Outer, outer_column, outer_of
 from livejoin.sql.resolved.query import SelectBlock, SubSelect
 from livejoin.sql.sub_queries.correlation import Compared, Correlation, correlation
-from livejoin.sql.sub_queries.domain import wants_domain, widened
+from livejoin.sql.sub_queries.domain import Widened, joined_to, read_outside, wants_domain, widened
 from livejoin.sql.sub_queries.free import free_columns
 from livejoin.sql.sub_queries.parts import Parts, as_column, standing_at
 from livejoin.sql.sub_queries.rewriter import select_all
 
 Keyed: TypeAlias = tuple[exp.Expr, exp.Expr]
 """A column, and the condition that an outer one equals it."""
-
-
-class SkipsLevelError(UnsupportedQueryError):
-    """A sub-query reads a column of a query that is not right around it; the query between can have it beside."""
 
 
 def keyed(
@@ -129,8 +125,7 @@ def with_keys(
             f"{outer.name} is a column of a query that is not right around this sub-query, and no column of "
             f"the query between is equal to it; add such a column there, as T.x = {outer.name}, and compare that"
         )
-        line, column = block.source.position(offset_of(node, sub.offset))
-        raise SkipsLevelError(msg, block.source.sql, line, column, clause="sub-query")
+        raise block.source.unsupported("sub-query", msg, offset_of(node, sub.offset))
     conditions = []
     for position, (_, condition) in enumerate(keys):
         equal = condition.copy()
@@ -166,7 +161,20 @@ def _over_domain(
 ) -> tuple[SelectBlock, Sequence[exp.Expr], Sequence[exp.Expr] | None, exp.Expr | None, list[Keyed]]:
     """A sub-query that reads the values of outer columns from a relation of these (see `domain`)."""
     computed = [*values, *(groups or ()), *([] if having is None else [having])]
-    wide = widened(block, found, computed, parts.around(), parts.rewriter)
+    far = [outer for outer in read_outside(block, found, computed) if outer.level > 1]
+    if far and (beside := parts.beside(far)) is not None:
+        block = block.mapped(lambda value: _nearer_by_one(value, beside))
+        found = correlation(block.conditions)
+        computed = [_nearer_by_one(value, beside) for value in computed]
+    near: dict[ColumnRef, Outer] = {}
+    for outer in read_outside(block, found, computed):
+        if outer.level == 1:
+            near.setdefault(outer.ref, outer)
+    domain = parts.domain(list(near.values()), block) if near else None
+    if domain is None:
+        wide = Widened(replace(block, conditions=joined_to(found)), tuple(computed), ())
+    else:
+        wide = widened(block, found, computed, list(near.values()), domain)
     left = iter(wide.values)
     values = [next(left) for _ in values]
     groups = None if groups is None else [next(left) for _ in groups]
@@ -189,3 +197,15 @@ def _within(value: exp.Expr, keys: Sequence[exp.Expr]) -> exp.Expr:
 
 def _equal(key: Compared) -> exp.Expr:
     return standing_at(key.comparison(this=key.inner.copy(), expression=key.outer.copy()), key.written)
+
+
+def _nearer_by_one(value: exp.Expr, beside: Mapping[Outer, ColumnRef]) -> exp.Expr:
+    """An expression that reads columns of the query right around in the place of those further out."""
+
+    def read(node: exp.Expr) -> exp.Expr:
+        outer = outer_of(node)
+        if outer is None or outer not in beside:
+            return node
+        return outer_column(Outer(1, beside[outer], outer.name), node.meta.get("start"))
+
+    return value.transform(read)

@@ -14,7 +14,6 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from livejoin.errors import UnsupportedQueryError
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.sql.lower.view_merging import merge_views
 from livejoin.sql.names.known import Lateral
@@ -25,7 +24,7 @@ from livejoin.sql.resolved.query import BoundBlock, NestedQuery, SelectBlock, Su
 from livejoin.sql.sub_queries.domain import domain_of
 from livejoin.sql.sub_queries.first_rows import one_row
 from livejoin.sql.sub_queries.free import moved_outer
-from livejoin.sql.sub_queries.keyed import SkipsLevelError, with_keys
+from livejoin.sql.sub_queries.keyed import with_keys
 from livejoin.sql.sub_queries.parts import Parts
 from livejoin.sql.sub_queries.plain import plain_of
 from livejoin.sql.sub_queries.rewriter import Rewriter
@@ -48,17 +47,14 @@ def lateral_query(block: SelectBlock, around: SelectBlock, rewriter: Rewriter, a
     """
     sub = SubSelect("scalar", None, block, block.source, offset)
     parts = Parts(around, rewriter)
-    try:
-        plain = one_row(rewriter.unnested(block))
-        if plain.is_global and not plain.has_windows and plain.order is None:
-            kept, conditions = _of_each_row(plain, around, rewriter, sub)
-        else:
-            plain = plain_of(parts, sub)
-            values = [item.value for item in plain.items]
-            is_distinct = block.distinct or plain.distinct
-            kept, conditions = with_keys(parts, plain, values, sub, is_grouped=False, distinct=is_distinct)
-    except SkipsLevelError as error:
-        raise UnsupportedQueryError(error.message, error.sql, error.line, error.column, error.clause) from None
+    plain = one_row(parts.unnested(block))
+    if plain.is_global and not plain.has_windows and plain.order is None:
+        kept, conditions = _of_each_row(plain, around, rewriter, sub)
+    else:
+        plain = plain_of(parts, sub)
+        values = [item.value for item in plain.items]
+        is_distinct = block.distinct or plain.distinct
+        kept, conditions = with_keys(parts, plain, values, sub, is_grouped=False, distinct=is_distinct)
     keys = len(kept.items) - len(block.outputs)
     names = distinct_names([*(item.name for item in kept.items[:keys]), *(item.name for item in block.outputs)])
     kept = replace(kept, items=tuple(replace(item, name=name) for item, name in zip(kept.items, names, strict=True)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -12,10 +12,11 @@ from livejoin.sql.lower.conditions import conjuncts
 from livejoin.sql.lower.parts.part_tree import below
 from livejoin.sql.parse.source import offset_of
 from livejoin.sql.parse.sub_queries import has_marks
-from livejoin.sql.resolved.column import REF, over, refs_of
-from livejoin.sql.resolved.outer import Outer, landed, lifted
+from livejoin.sql.resolved.column import REF, bound_column, over, refs_of
+from livejoin.sql.resolved.outer import Outer, landed, lifted, outer_column
 from livejoin.sql.resolved.part import Equality, Part
 from livejoin.sql.resolved.query import Occurrence, SelectBlock, SubSelect
+from livejoin.sql.sub_queries.domain import domain_of
 from livejoin.sql.sub_queries.rewriter import Rewriter
 
 
@@ -42,23 +43,74 @@ class Parts:
     Attributes:
         place: Where a sub-query that is made a part is hung.
         own: For each part its number among the SELECT's own; None for those that sub-queries became.
+        domains: The occurrences beside those of the SELECT that have values of columns of queries around it.
+        equal_around: The conditions that tie these to the columns.
     """
 
     def __init__(self, block: SelectBlock, rewriter: Rewriter) -> None:
         self.block = block
-        self.rewriter = rewriter
+        self.rewriter = rewriter.within(None)
+        self._enclosing = rewriter.enclosing
+        self._beside: dict[Outer, ColumnRef] = {}
+        self.domains: list[int] = []
+        self.equal_around: list[exp.Expr] = []
         self.relations = list(block.scope.relations)
         self.parts = list(block.parts)
         self.place = Place()
         self.own: list[int | None] = list(range(len(self.parts)))
 
-    def state(self) -> tuple[list[Occurrence], list[Part], list[int | None], Place]:
-        """What `restore` brings back."""
-        return list(self.relations), list(self.parts), list(self.own), self.place
+    def unnested(self, query: SelectBlock) -> SelectBlock:
+        """A sub-query of the SELECT whose own sub-queries are parts of it."""
+        return self.rewriter.within(self).unnested(query)
 
-    def restore(self, state: tuple[list[Occurrence], list[Part], list[int | None], Place]) -> None:
-        """Forget the parts that were made since."""
-        self.relations, self.parts, self.own, self.place = (list(state[0]), list(state[1]), list(state[2]), state[3])
+    def beside(self, far: Sequence[Outer]) -> Mapping[Outer, ColumnRef] | None:
+        """Columns of the SELECT that have the values of columns of queries around it.
+
+        The SELECT gets ``D`` beside what stands in its FROM clause, and a condition ``D.d <=> d`` for each column.
+
+        Args:
+            far: The columns, as a sub-query of the SELECT has them.
+
+        Returns:
+            None if one of them is of a query that is not there to be read.
+        """
+        wanted = {outer: Outer(outer.level - 1, outer.ref, outer.name) for outer in far}
+        new = list(dict.fromkeys(outer for outer in wanted.values() if outer not in self._beside))
+        if new:
+            domain = None if self._enclosing is None else self._enclosing.domain(new, self.block)
+            if domain is None:
+                return None
+            atom = len(self.relations)
+            self._take(domain.scope.relations[0])
+            self.domains.append(atom)
+            for place, outer in enumerate(new):
+                column = bound_column(ColumnRef(atom, place), outer.name)
+                self.equal_around.append(exp.NullSafeEQ(this=column, expression=outer_column(outer, None)))
+                self._beside[outer] = ColumnRef(atom, place)
+        return {outer: self._beside[own] for outer, own in wanted.items()}
+
+    def domain(self, outers: Sequence[Outer], reader: SelectBlock) -> SelectBlock | None:
+        """``SELECT * FROM D``: see `livejoin.sql.sub_queries.rewriter.Enclosing`."""
+        far = [outer for outer in outers if outer.level > 1]
+        beside = self.beside(far) if far else {}
+        if beside is None:
+            return None
+        refs = [beside.get(outer, outer.ref) for outer in outers]
+        around, number = self._around()
+        columns = [
+            Outer(1, ColumnRef(number.get(ref.atom, ref.atom), ref.column), outer.name)
+            for ref, outer in zip(refs, outers, strict=True)
+        ]
+        return domain_of(around, columns, self.rewriter, reader)
+
+    def _around(self) -> tuple[SelectBlock, Mapping[int, int]]:
+        """The SELECT around with what stands beside it, and the numbers that this has there."""
+        if self.place.within is not None or not self.domains:
+            return self.around(), {}
+        block = self.around()
+        number = {atom: len(block.scope.relations) + i for i, atom in enumerate(self.domains)}
+        beside = (replace(self.relations[atom], atom=new) for atom, new in number.items())
+        return replace(block, scope=replace(block.scope, relations=(*block.scope.relations, *beside))), number
 
     def around(self) -> SelectBlock:
         """The SELECT around, of whose rows the sub-query is asked: for one in ON before that decides."""
@@ -91,14 +143,8 @@ class Parts:
         # What is hung beside the part in whose ON it is stands before it, whose condition reads it.
         is_beside = place.within is not None and place.above != place.within
         first = place.within if is_beside and place.within is not None else len(self.parts)
-        aliases = {relation.alias.lower() for relation in self.relations}
         for relation in block.scope.relations:
-            alias, number = relation.alias, 1
-            while alias.lower() in aliases:
-                number += 1
-                alias = f"{relation.alias}_{number}"
-            aliases.add(alias.lower())
-            self.relations.append(replace(relation, atom=start + relation.atom, alias=alias))
+            self._take(relation)
         hanging = {atom for part in block.parts for atom in part.atoms}
         core = tuple(start + r.atom for r in block.scope.relations if r.atom not in hanging)
         conditions, equalities = self._placed(block.conditions, start), _moved(block.equalities, start)
@@ -118,6 +164,15 @@ class Parts:
         if is_beside:
             self.place = replace(place, within=first + len(found))
         return start
+
+    def _take(self, relation: Occurrence) -> None:
+        """Add an occurrence, under an alias that no other one has."""
+        aliases = {one.alias.lower() for one in self.relations}
+        alias, number = relation.alias, 1
+        while alias.lower() in aliases:
+            number += 1
+            alias = f"{relation.alias}_{number}"
+        self.relations.append(replace(relation, atom=len(self.relations), alias=alias))
 
     def placed(self, value: exp.Expr, start: int) -> exp.Expr:
         """An expression of a sub-query that `attach` has given the number of its first table."""

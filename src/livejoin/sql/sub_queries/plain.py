@@ -24,7 +24,7 @@ def plain_of(parts: Parts, sub: SubSelect) -> SelectBlock:
     """
     if isinstance(sub.query, NestedQuery):
         return select_all(parts.rewriter, sub.query.relation, "query", sub.source, sub.offset)
-    block = one_row(parts.rewriter.unnested(sub.query))
+    block = one_row(parts.unnested(sub.query))
     if block.sets is not None:
         for outer, node in free_columns(block):
             msg = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from livejoin.query.relational import Relation
@@ -11,7 +12,23 @@ from livejoin.sql.names.known import Names
 from livejoin.sql.parse.source import Source
 from livejoin.sql.resolved.column import column_at
 from livejoin.sql.resolved.item import Item, distinct_names
+from livejoin.sql.resolved.outer import Outer
 from livejoin.sql.resolved.query import Bound, BoundBlock, NestedQuery, Occurrence, Scope, SelectBlock
+
+
+class Enclosing(Protocol):
+    """The SELECT around a sub-query, while that is unnested: what its own sub-queries may ask for."""
+
+    def domain(self, outers: Sequence[Outer], reader: SelectBlock) -> SelectBlock | None:
+        """``SELECT * FROM D`` for the distinct values D that some columns have.
+
+        Args:
+            outers: The columns, as the sub-query has them.
+            reader: What reads their values.
+
+        Returns:
+            None if one of them is of a query that is not there to be read.
+        """
 
 
 class Rewriter(Lowering, Protocol):
@@ -20,6 +37,13 @@ class Rewriter(Lowering, Protocol):
     @property
     def names(self) -> Names:
         """The names of the text."""
+
+    @property
+    def enclosing(self) -> Enclosing | None:
+        """The SELECT around the one that is unnested; None if there is none, or it is not known yet."""
+
+    def within(self, enclosing: Enclosing | None) -> Rewriter:
+        """The same rewrites for a sub-query of a SELECT."""
 
     def unnested(self, block: SelectBlock) -> SelectBlock:
         """A SELECT whose sub-queries are parts of it.

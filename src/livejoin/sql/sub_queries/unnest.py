@@ -12,9 +12,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from sqlglot import exp
 
@@ -25,18 +24,14 @@ from livejoin.sql.resolved.column import key_of, refs_of
 from livejoin.sql.resolved.outer import Outer
 from livejoin.sql.resolved.query import SelectBlock, SubSelect
 from livejoin.sql.sub_queries.correlation import correlation
-from livejoin.sql.sub_queries.domain import with_skipped
 from livejoin.sql.sub_queries.free import free_columns, moved_outer
 from livejoin.sql.sub_queries.in_from import merged_into
-from livejoin.sql.sub_queries.keyed import SkipsLevelError
 from livejoin.sql.sub_queries.not_in import unknown_ways
 from livejoin.sql.sub_queries.over_groups import over_groups
 from livejoin.sql.sub_queries.parts import Parts, Place
 from livejoin.sql.sub_queries.plain import attachable, plain_of
 from livejoin.sql.sub_queries.rewriter import Rewriter
 from livejoin.sql.sub_queries.values import value_of
-
-Made = TypeVar("Made")
 
 
 def unnest(block: SelectBlock, rewriter: Rewriter) -> SelectBlock:
@@ -58,9 +53,13 @@ class _Unnester:
     """A SELECT while its sub-queries become parts; mutable."""
 
     def __init__(self, block: SelectBlock, rewriter: Rewriter) -> None:
-        self.block = block
         self._parts = Parts(block, rewriter)
         self._values: dict[tuple[str, bool], exp.Expr] = {}
+
+    @property
+    def block(self) -> SelectBlock:
+        """The SELECT, with the parts that sub-queries in ON became."""
+        return self._parts.block
 
     def unnested(self) -> SelectBlock:
         """The SELECT with its parts."""
@@ -73,7 +72,7 @@ class _Unnester:
             above,
             scope=replace(block.scope, relations=tuple(self._parts.relations)),
             parts=tuple(self._parts.parts),
-            conditions=tuple(conditions),
+            conditions=(*conditions, *self._parts.equal_around),
             sub_queries=(),
         )
 
@@ -89,7 +88,7 @@ class _Unnester:
             position = parts.own.index(own)
             parts.parts[position] = replace(parts.parts[position], conditions=tuple(found))
         scope = replace(self.block.scope, relations=tuple(parts.relations))
-        self.block = parts.block = replace(self.block, scope=scope, parts=tuple(parts.parts))
+        parts.block = replace(self.block, scope=scope, parts=tuple(parts.parts))
 
     def _in_part(self, own: int, conjunct: exp.Expr) -> list[exp.Expr]:
         """What is left of a conjunct of ON when its sub-queries are parts."""
@@ -158,7 +157,7 @@ class _Unnester:
             if (sub.form == "exists" or is_in or is_not_in) and not self._is_one_row(sub):
                 operands = [self._value(operand) for operand in node.expressions]
                 is_wanted = negated == is_not_in
-                if self._tried(sub, lambda one: self._become_parts(one, operands, is_wanted=is_wanted)):
+                if self._become_parts(sub, operands, is_wanted=is_wanted):
                     return []
         return [self._value(conjunct, as_condition=True)]
 
@@ -186,21 +185,7 @@ class _Unnester:
 
     def _value_of(self, mark: exp.Expr, sub: SubSelect, *, as_condition: bool) -> exp.Expr:
         operands = [self._value(operand) for operand in mark.expressions]
-        return self._tried(sub, lambda one: value_of(self._parts, one, operands, as_condition=as_condition))
-
-    def _tried(self, sub: SubSelect, make: Callable[[SubSelect], Made]) -> Made:
-        """What is made of a sub-query; where its own sub-queries skip it, they find in it what they read."""
-        before = self._parts.state()
-        try:
-            return make(sub)
-        except SkipsLevelError:
-            if not isinstance(sub.query, SelectBlock):
-                raise
-            query = with_skipped(sub.query, self._parts.around(), self._parts.rewriter)
-            if query is sub.query:
-                raise
-            self._parts.restore(before)
-            return make(replace(sub, query=query))
+        return value_of(self._parts, sub, operands, as_condition=as_condition)
 
 
 def _children_first(block: SelectBlock) -> list[int]:

@@ -84,14 +84,11 @@ class _Values:
         self._around = around
         self._sub = sub
 
-    def _unnested(self, query: SelectBlock) -> SelectBlock:
-        return self._around.rewriter.unnested(query)
-
     def scalar(self) -> exp.Expr:
         """The value of the only row, NULL without rows."""
         query = self._sub.query
         if isinstance(query, SelectBlock):
-            block = one_row(self._unnested(query))
+            block = one_row(self._around.unnested(query))
             self._around.check_width(len(block.outputs), 1, self._sub)
             if block.is_global and block.order is None and not block.has_windows:
                 return self.over_aggregates(block, block.items[0].value)
@@ -103,7 +100,7 @@ class _Values:
         """Whether there is a row."""
         query = self._sub.query
         if isinstance(query, SelectBlock) and query.is_global and query.order is None and not query.has_windows:
-            block = self._unnested(query)
+            block = self._around.unnested(query)
             if block.is_global and block.having is None:
                 return exp.true()
             if block.is_global:
@@ -172,7 +169,7 @@ class _Values:
         query = self._sub.query
         if not isinstance(query, SelectBlock) or not query.is_global or query.order is not None or query.has_windows:
             return None
-        block = self._unnested(query)
+        block = self._around.unnested(query)
         if not block.is_global or block.having is not None or len(block.items) != 1:
             return None
         self._around.check_width(1, len(operands), self._sub)
