@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef, EdgeKind
 from livejoin.sql.lower.conditions import conjuncts
-from livejoin.sql.lower.parts.part_tree import below
+from livejoin.sql.lower.parts.part_tree import below, flat, without_atoms
 from livejoin.sql.parse.source import offset_of
 from livejoin.sql.parse.sub_queries import has_marks
 from livejoin.sql.resolved.column import REF, bound_column, over, refs_of
@@ -51,7 +51,7 @@ class Parts:
         self.block = block
         self.rewriter = rewriter.within(None)
         self._enclosing = rewriter.enclosing
-        self._beside: dict[Outer, ColumnRef] = {}
+        self._beside: dict[tuple[int, ColumnRef], ColumnRef] = {}
         self.domains: list[int] = []
         self.equal_around: list[exp.Expr] = []
         self.relations = list(block.scope.relations)
@@ -74,20 +74,23 @@ class Parts:
         Returns:
             None if one of them is of a query that is not there to be read.
         """
-        wanted = {outer: Outer(outer.level - 1, outer.ref, outer.name) for outer in far}
-        new = list(dict.fromkeys(outer for outer in wanted.values() if outer not in self._beside))
+        new = {
+            (outer.level, outer.ref): replace(outer, level=outer.level - 1)
+            for outer in far
+            if (outer.level, outer.ref) not in self._beside
+        }
         if new:
-            domain = None if self._enclosing is None else self._enclosing.domain(new, self.block)
+            domain = None if self._enclosing is None else self._enclosing.domain(list(new.values()), self.block)
             if domain is None:
                 return None
             atom = len(self.relations)
             self._take(domain.scope.relations[0])
             self.domains.append(atom)
-            for place, outer in enumerate(new):
+            for place, (key, outer) in enumerate(new.items()):
                 column = bound_column(ColumnRef(atom, place), outer.name)
                 self.equal_around.append(exp.NullSafeEQ(this=column, expression=outer_column(outer, None)))
-                self._beside[outer] = ColumnRef(atom, place)
-        return {outer: self._beside[own] for outer, own in wanted.items()}
+                self._beside[key] = ColumnRef(atom, place)
+        return {outer: self._beside[outer.level, outer.ref] for outer in far}
 
     def domain(self, outers: Sequence[Outer], reader: SelectBlock) -> SelectBlock | None:
         """``SELECT * FROM D``: see `livejoin.sql.sub_queries.rewriter.Enclosing`."""
@@ -104,38 +107,45 @@ class Parts:
         return domain_of(around, columns, self.rewriter, reader)
 
     def _around(self) -> tuple[SelectBlock, Mapping[int, int]]:
-        """The SELECT around with what stands beside it, and the numbers that this has there."""
-        if self.place.within is not None or not self.domains:
-            return self.around(), {}
-        block = self.around()
+        """The SELECT of whose rows the sub-query is asked, and the numbers that the occurrences have there.
+
+        For a sub-query in ON these are the rows before that decides: without what is joined behind it.
+        """
+        if self.place.within is not None:
+            return self._before(self.place.within)
+        block = self.block
         number = {atom: len(block.scope.relations) + i for i, atom in enumerate(self.domains)}
         beside = (replace(self.relations[atom], atom=new) for atom, new in number.items())
-        return replace(block, scope=replace(block.scope, relations=(*block.scope.relations, *beside))), number
+        relations = (*block.scope.relations, *beside)
+        return replace(block, scope=replace(block.scope, relations=relations)), number
 
-    def around(self) -> SelectBlock:
-        """The SELECT around, of whose rows the sub-query is asked: for one in ON before that decides."""
-        within = self.place.within
-        if within is None:
-            return self.block
+    def _before(self, within: int) -> tuple[SelectBlock, Mapping[int, int]]:
+        """The rows of which ON of a part is asked, as `_around`."""
         scope = replace(self.block.scope, relations=tuple(self.relations))
-        block = replace(self.block, scope=scope, parts=tuple(self.parts))
+        source, start, equal = self.block.source, self.block.start, self.block.equalities
+        block = flat(SelectBlock(scope, (), source, start, equal, self.block.conditions, parts=tuple(self.parts)))
         line: set[int | None] = {within}
         while (above := block.parts[min(i for i in line if i is not None)].above) is not None:
             line.add(above)
-        kept = [i for i in range(len(block.parts)) if i <= within or i in below(block, within)]
+        kept: list[int] = []
+        for i, part in enumerate(block.parts):  # a part before may read what its own sub-queries became, behind it
+            is_its_own = self.own[i] is None and part.above in kept
+            if i <= within or i in below(block, within) or is_its_own:
+                kept.append(i)
         numbers = {i: place for place, i in enumerate(kept)}
         parts = []
         for i in kept:
             part = block.parts[i]
             above = None if part.above is None else numbers[part.above]
-            conditions = tuple(c for one in part.conditions for c in conjuncts(one) if not has_marks(c))
+            conditions = tuple(one for one in part.conditions if not has_marks(one))
             kind: EdgeKind = "optional" if i in line else part.kind
             parts.append(replace(part, kind=kind, above=above, conditions=conditions))
         core = set(block.core)
-        rows = (c for one in block.conditions for c in conjuncts(one))
-        return replace(
-            block, parts=tuple(parts), conditions=tuple(c for c in rows if {ref.atom for ref in refs_of(c)} <= core)
-        )
+        conditions = tuple(one for one in block.conditions if {ref.atom for ref in refs_of(one)} <= core)
+        gone = {atom for i, part in enumerate(block.parts) if i not in kept for atom in part.atoms}
+        left = [relation.atom for relation in self.relations if relation.atom not in gone]
+        found = without_atoms(replace(block, parts=tuple(parts), conditions=conditions), gone)
+        return found, {atom: place for place, atom in enumerate(left)}
 
     def attach(self, block: SelectBlock, kind: EdgeKind) -> int:
         """Add a plain sub-query as a part; returns the number of its first table."""
