@@ -19,22 +19,20 @@ from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.filters import filtering
 from livejoin.query.scalar import Call, Constant, Field, Function, Scalar
 from livejoin.schema import SqlType
-from livejoin.sql.parse.column_types import CAST_TYPES, cast_type, declared_type
 from livejoin.sql.parse.parse import PLUS, UNIT
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.resolved.column import REF
 from livejoin.sql.scalars import choices, intervals, literals, times
 from livejoin.sql.scalars.arithmetic import binary, negated, number
 from livejoin.sql.scalars.calls import called, undated
-from livejoin.sql.scalars.cast_types import type_named
+from livejoin.sql.scalars.casts import cast_operand
 from livejoin.sql.scalars.coercion import accepted
-from livejoin.sql.scalars.functions import NO_FUNCTION, converted, function_of, is_known
+from livejoin.sql.scalars.functions import NO_FUNCTION, function_of, is_known
 from livejoin.sql.scalars.labels import labelled, name_of, text_of
 from livejoin.sql.scalars.operands import (
     BOOLEAN,
     DATE,
     INTERVALS,
-    STRING,
     TIMESTAMP,
     Interval,
     Mismatch,
@@ -87,7 +85,6 @@ _ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
 }
 """What is understood of some nodes; with anything else, as the format of a cast, they are not."""
 _LIKES: dict[type[exp.Expr], str] = {exp.Like: "like", exp.ILike: "ilike"}
-_WORDS_OF_TODAY = frozenset({"now", "today", "yesterday", "tomorrow", "epoch"})
 
 
 @dataclass(frozen=True)
@@ -229,7 +226,7 @@ class _Binder:
             case exp.Neg():
                 return self._negated(node)
             case exp.Cast() | exp.TryCast():
-                return self._cast(node)
+                return cast_operand(node, self.operand, self.source)
             case exp.Is():
                 return self._is(node)
             case exp.NullSafeNEQ():
@@ -347,36 +344,6 @@ class _Binder:
         if not isinstance(operand, Void) and operand.type in INTERVALS:
             return call("negate", operand.type, operand)
         return negated(operand)
-
-    def _cast(self, node: exp.Cast | exp.TryCast) -> Operand:
-        found = literals.suffixed(node)
-        if found is not None:
-            return found
-        is_try, inner = isinstance(node, exp.TryCast), node.this
-        to = (declared_type(node.to) if isinstance(inner, exp.Null) else None) or type_named(node.to)
-        if to is None:
-            raise Unsayable(f"CAST to {self._type_written(node)}", f"livejoin casts to {CAST_TYPES}")
-        is_bare = node.to.this == exp.DType.TIMESTAMPNTZ
-        if isinstance(inner, exp.Literal) and inner.is_string and to.kind in ("date", "timestamp") and not is_try:
-            if inner.name.strip().lower() in _WORDS_OF_TODAY:
-                raise Unsayable(str(to), f"{inner.name!r} may not be the same tomorrow; write the time")
-            known = literals.typed_text(inner.name, to)
-            if known is not None and not (is_bare and literals.names_zone(inner.name)):
-                return known
-            if literals.type_before(self.source.sql, inner.meta.get("start", 0)):
-                literals.check_time(inner.name, to)
-        operand = self.operand(inner)
-        if is_bare and type_of(operand) == STRING:
-            # Spark leaves out a zone that the string has.
-            raise Unsayable("CAST to TIMESTAMP_NTZ", "it reads no strings; cast to TIMESTAMP, in which a zone counts")
-        return converted("try_cast" if is_try else "cast", operand, to)
-
-    def _type_written(self, node: exp.Cast) -> str:
-        """The type of a cast as it is written, where that is seen: sqlglot makes a TIMESTAMP of TIME."""
-        start = offset_of(node.this, -1)
-        if start < 0 or node.this.find(exp.Cast):
-            return shown(node.to)
-        return literals.type_before(self.source.sql, start) or cast_type(start, self.source) or shown(node.to)
 
     def _same_rows(self, left: exp.Tuple, right: exp.Tuple) -> Operand:
         """``(a, b) = (c, d)``: of structs, in which NULL is equal to NULL."""
