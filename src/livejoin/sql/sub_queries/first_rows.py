@@ -21,7 +21,7 @@ from livejoin.sql.resolved.column import column_at, key_of
 from livejoin.sql.resolved.item import Item, Order
 from livejoin.sql.resolved.query import SelectBlock, SubSelect
 from livejoin.sql.sub_queries.free import free_columns
-from livejoin.sql.sub_queries.keyed import keyed
+from livejoin.sql.sub_queries.keyed import Asked, keyed
 from livejoin.sql.sub_queries.parts import Parts
 from livejoin.sql.sub_queries.rewriter import select_all
 
@@ -60,14 +60,16 @@ def windowed(parts: Parts, block: SelectBlock, sub: SubSelect, extra: Sequence[e
         refuse_global(block, sub)
     return keyed(
         parts,
-        block,
-        [*(item.value for item in block.outputs), *extra],
+        Asked(
+            block,
+            [*(item.value for item in block.outputs), *extra],
+            groups=None if block.is_global else block.groups,
+            having=block.having,
+            qualify=block.items[-1].value if block.qualified else None,
+            is_grouped=block.groups is not None,
+            distinct=block.distinct,
+        ),
         sub,
-        groups=None if block.is_global else block.groups,
-        having=block.having,
-        qualify=block.items[-1].value if block.qualified else None,
-        is_grouped=block.groups is not None,
-        distinct=block.distinct,
     )
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from sqlglot import exp
@@ -27,80 +27,64 @@ Keyed: TypeAlias = tuple[exp.Expr, exp.Expr]
 """A column, and the condition that an outer one equals it."""
 
 
-def keyed(
-    parts: Parts,
-    block: SelectBlock,
-    values: Sequence[exp.Expr],
-    sub: SubSelect,
-    *,
-    groups: Sequence[exp.Expr] | None = None,
-    having: exp.Expr | None = None,
-    qualify: exp.Expr | None = None,
-    is_grouped: bool = True,
-    distinct: bool = False,
-) -> SelectBlock:
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What is asked of a sub-query.
+
+    Args:
+        block: The sub-query without sub-queries of its own; what it selects does not matter.
+        values: The values, over the rows of the sub-query or over its groups.
+        groups: What is grouped by besides the keys; None for the keys alone.
+        having: A condition on groups.
+        qualify: A condition on window functions, which are over the rows of one key each.
+        is_grouped: Whether there are groups.
+        distinct: Whether equal rows count once.
+    """
+
+    block: SelectBlock
+    values: Sequence[exp.Expr]
+    groups: Sequence[exp.Expr] | None = None
+    having: exp.Expr | None = None
+    qualify: exp.Expr | None = None
+    is_grouped: bool = True
+    distinct: bool = False
+
+
+def keyed(parts: Parts, asked: Asked, sub: SubSelect) -> SelectBlock:
     """A sub-query as a SELECT of one relation, which has the columns that it is correlated by, and then values.
 
     Args:
-        block, values, sub, groups, having, qualify, is_grouped, distinct: As of `with_keys`.
+        parts: The SELECT around.
+        asked: What is asked of the sub-query.
+        sub: Where it stands.
 
     Returns:
         ``SELECT values FROM relation WHERE key = outer``; column i of the relation is key i. Where the sub-query is
         correlated by more than equalities the keys are outer columns themselves, and may be NULL.
 
     Raises:
-        UnsupportedQueryError: It reads a column of a query further out.
+        UnsupportedQueryError: It reads a column of a query that is not there to be read.
     """
-    kept, conditions = with_keys(
-        parts,
-        block,
-        values,
-        sub,
-        groups=groups,
-        having=having,
-        qualify=qualify,
-        is_grouped=is_grouped,
-        distinct=distinct,
-    )
+    kept, conditions = with_keys(parts, asked, sub)
     bound = parts.rewriter.bound(kept)
-    over = select_all(parts.rewriter, bound.relation, "query", block.source, sub.offset, bound)
-    first = len(kept.outputs) - len(values)
+    over = select_all(parts.rewriter, bound.relation, "query", asked.block.source, sub.offset, bound)
+    first = len(kept.outputs) - len(asked.values)
     return replace(over, conditions=conditions, items=over.items[first:])
 
 
-def with_keys(
-    parts: Parts,
-    block: SelectBlock,
-    values: Sequence[exp.Expr],
-    sub: SubSelect,
-    *,
-    groups: Sequence[exp.Expr] | None = None,
-    having: exp.Expr | None = None,
-    qualify: exp.Expr | None = None,
-    is_grouped: bool = True,
-    distinct: bool = False,
-) -> tuple[SelectBlock, tuple[exp.Expr, ...]]:
-    """A sub-query as a SELECT of the columns that it is correlated by, and then of values.
-
-    Args:
-        block: The sub-query without sub-queries of its own; what it selects does not matter.
-        values: The values, over the rows of the sub-query or over its groups.
-        sub: Where it stands.
-        groups: What is grouped by besides the keys; None for the keys alone.
-        having: A condition on groups.
-        qualify: A condition on window functions, which are over the rows of one key each.
-        is_grouped: Whether there are groups.
-        distinct: Whether equal rows count once.
+def with_keys(parts: Parts, asked: Asked, sub: SubSelect) -> tuple[SelectBlock, tuple[exp.Expr, ...]]:
+    """A sub-query as a SELECT of the columns that it is correlated by, and then of values; arguments as of `keyed`.
 
     Returns:
         The SELECT, and the conditions ``key = outer`` over its columns.
 
     Raises:
-        UnsupportedQueryError: It reads a column of a query further out.
+        UnsupportedQueryError: It reads a column of a query that is not there to be read.
     """
-    found = correlation(block.conditions)
-    block = nearer(block, found)
-    values = [*values, *([] if qualify is None else [qualify])]
+    groups, having, qualify, is_grouped = asked.groups, asked.having, asked.qualify, asked.is_grouped
+    found = correlation(asked.block.conditions)
+    block = nearer(asked.block, found)
+    values: Sequence[exp.Expr] = [*asked.values, *([] if qualify is None else [qualify])]
     if wants_domain(block, found, [*values, *(groups or ()), *([] if having is None else [having])]):
         block, values, groups, having, keys = _over_domain(parts, block, found, values, groups, having)
     else:
@@ -115,7 +99,7 @@ def with_keys(
         groups=tuple(grouped.values()) if is_grouped else None,
         is_global=is_grouped and not keys and groups is None,
         having=having,
-        distinct=distinct,
+        distinct=asked.distinct,
         qualified=qualify is not None,
         order=None,
         read_order=(),

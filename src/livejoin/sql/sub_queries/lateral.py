@@ -24,7 +24,7 @@ from livejoin.sql.resolved.query import BoundBlock, NestedQuery, SelectBlock, Su
 from livejoin.sql.sub_queries.domain import domain_of
 from livejoin.sql.sub_queries.first_rows import one_row
 from livejoin.sql.sub_queries.free import moved_outer
-from livejoin.sql.sub_queries.keyed import with_keys
+from livejoin.sql.sub_queries.keyed import Asked, with_keys
 from livejoin.sql.sub_queries.parts import Parts
 from livejoin.sql.sub_queries.plain import plain_of
 from livejoin.sql.sub_queries.rewriter import Rewriter
@@ -54,7 +54,7 @@ def lateral_query(block: SelectBlock, around: SelectBlock, rewriter: Rewriter, a
         plain = plain_of(parts, sub)
         values = [item.value for item in plain.items]
         is_distinct = block.distinct or plain.distinct
-        kept, conditions = with_keys(parts, plain, values, sub, is_grouped=False, distinct=is_distinct)
+        kept, conditions = with_keys(parts, Asked(plain, values, is_grouped=False, distinct=is_distinct), sub)
     keys = len(kept.items) - len(block.outputs)
     names = distinct_names([*(item.name for item in kept.items[:keys]), *(item.name for item in block.outputs)])
     kept = replace(kept, items=tuple(replace(item, name=name) for item, name in zip(kept.items, names, strict=True)))

@@ -11,7 +11,7 @@ from livejoin.sql.resolved.query import NestedQuery, SelectBlock, SubSelect
 from livejoin.sql.sub_queries.correlation import correlation
 from livejoin.sql.sub_queries.first_rows import first_rows, one_row, refuse_global, windowed
 from livejoin.sql.sub_queries.free import free_columns
-from livejoin.sql.sub_queries.keyed import keyed, nearer
+from livejoin.sql.sub_queries.keyed import Asked, keyed, nearer
 from livejoin.sql.sub_queries.parts import Parts
 from livejoin.sql.sub_queries.rewriter import select_all
 
@@ -43,7 +43,7 @@ def plain_of(parts: Parts, sub: SubSelect) -> SelectBlock:
     if block.is_global:
         refuse_global(block, sub)
     groups = None if block.is_global else block.groups
-    return keyed(parts, block, [item.value for item in block.items], sub, groups=groups, having=block.having)
+    return keyed(parts, Asked(block, [item.value for item in block.items], groups=groups, having=block.having), sub)
 
 
 def attachable(parts: Parts, block: SelectBlock, sub: SubSelect) -> SelectBlock:
@@ -53,5 +53,5 @@ def attachable(parts: Parts, block: SelectBlock, sub: SubSelect) -> SelectBlock:
     used = {ref.atom for condition in block.conditions for ref in refs_of(condition)}
     if used & hanging:
         values = [] if found.keys else [exp.true()]
-        return keyed(parts, block, values, sub, is_grouped=False, distinct=True)
+        return keyed(parts, Asked(block, values, is_grouped=False, distinct=True), sub)
     return nearer(block, found)

@@ -23,7 +23,7 @@ from livejoin.sql.sub_queries.correlation import Comparison, correlation
 from livejoin.sql.sub_queries.domain import wants_domain
 from livejoin.sql.sub_queries.first_rows import refuse_global
 from livejoin.sql.sub_queries.free import free_columns, refuse_outer
-from livejoin.sql.sub_queries.keyed import with_keys
+from livejoin.sql.sub_queries.keyed import Asked, with_keys
 from livejoin.sql.sub_queries.parts import Parts
 from livejoin.sql.sub_queries.rewriter import Rewriter, select_all
 
@@ -120,14 +120,16 @@ def _of_select(written: SelectBlock, rewriter: Rewriter) -> tuple[Bound, tuple[K
         refuse_outer(block)
     kept, conditions = with_keys(
         Parts(block, rewriter),
-        block,
-        values,
+        Asked(
+            block,
+            values,
+            groups=None if block.is_global else block.groups,
+            having=block.having,
+            qualify=block.items[-1].value if block.qualified else None,
+            is_grouped=block.groups is not None,
+            distinct=block.distinct,
+        ),
         sub,
-        groups=None if block.is_global else block.groups,
-        having=block.having,
-        qualify=block.items[-1].value if block.qualified else None,
-        is_grouped=block.groups is not None,
-        distinct=block.distinct,
     )
     keys = [(_outer(condition), type(condition)) for condition in conditions]
     order = sorted(range(len(keys)), key=lambda place: (keys[place][0].ref.atom, keys[place][0].ref.column))

@@ -34,7 +34,7 @@ from livejoin.sql.scalars.labels import standing_for, text_of
 from livejoin.sql.sub_queries.correlation import Compared, Comparison, correlation
 from livejoin.sql.sub_queries.domain import wants_domain
 from livejoin.sql.sub_queries.first_rows import one_row
-from livejoin.sql.sub_queries.keyed import keyed
+from livejoin.sql.sub_queries.keyed import Asked, keyed
 from livejoin.sql.sub_queries.not_in import unknown_ways
 from livejoin.sql.sub_queries.parts import Parts
 from livejoin.sql.sub_queries.plain import plain_of
@@ -200,7 +200,7 @@ class _Values:
                 raise block.source.unsupported("GROUP BY", msg, offset_of(column, self._sub.offset))
         if not calls:
             calls["rows"] = exp.Count(this=exp.Star())
-        part = keyed(self._around, block, list(calls.values()), self._sub)
+        part = keyed(self._around, Asked(block, list(calls.values())), self._sub)
         start = self._around.attach(part, "optional")
         is_sure = not part.conditions
         first = _width(part) - len(calls)
@@ -226,7 +226,7 @@ class _Values:
             if isinstance(item.value, exp.Column):
                 return value
             return exp.paren(_case([(_is_value(around.placed(place, start)), value)], exp.null()))
-        rows = keyed(around, block, [item.value], self._sub, is_grouped=False, distinct=block.distinct)
+        rows = keyed(around, Asked(block, [item.value], is_grouped=False, distinct=block.distinct), self._sub)
         number = _width(rows) - 1
         query = rows.scope.relations[0].nested
         assert query is not None, "it is over a relation"
@@ -285,12 +285,12 @@ class _Values:
         if len(found.compared) == 1 and not found.others:
             return self._is_beyond(block, found.compared[0], as_condition=as_condition)
         if wants_domain(block, found, ()) or any(key.comparison is not exp.EQ for key in found.keys):  # NULL keys
-            part = keyed(self._around, block, [exp.true()], self._sub, is_grouped=False, distinct=True)
+            part = keyed(self._around, Asked(block, [exp.true()], is_grouped=False, distinct=True), self._sub)
         elif found.keys:
-            part = keyed(self._around, block, [], self._sub, is_grouped=False, distinct=True)
+            part = keyed(self._around, Asked(block, [], is_grouped=False, distinct=True), self._sub)
         else:  # one row always: nothing is joined with more
             is_some = exp.GT(this=exp.Count(this=exp.Star()), expression=_number(0))
-            part = keyed(self._around, block, [exp.Case(ifs=[exp.If(this=is_some, true=exp.true())])], self._sub)
+            part = keyed(self._around, Asked(block, [exp.Case(ifs=[exp.If(this=is_some, true=exp.true())])]), self._sub)
         mark = _width(part) - 1 if part.items else 0  # a key is not NULL where it is there
         return exp.paren(_is_value(_column(self._around.attach(part, "optional"), mark)))
 
@@ -299,7 +299,7 @@ class _Values:
         rest = tuple(c for c in _conjuncts(block) if c is not compared.written)
         functions = _BOUNDS[compared.comparison]
         bounds = [function(this=compared.inner.copy()) for function in functions]
-        part = keyed(self._around, replace(block, conditions=rest), bounds, self._sub)
+        part = keyed(self._around, Asked(replace(block, conditions=rest), bounds), self._sub)
         start = self._around.attach(part, "optional")
         first = _width(part) - len(bounds)
         outer = self._around.placed(compared.outer, 0)
@@ -319,7 +319,7 @@ class _Values:
             exp.Min(this=value.copy()),
             exp.Max(this=value.copy()),
         ]
-        part = keyed(self._around, block, calls, self._sub)
+        part = keyed(self._around, Asked(block, calls), self._sub)
         start = self._around.attach(part, "optional")
         rows, values, least, greatest = (_column(start, _width(part) - len(calls) + i) for i in range(len(calls)))
         return rows, values, least, greatest
