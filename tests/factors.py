@@ -9,7 +9,7 @@ import sqlglot
 from livejoin.query import Factor, Output
 from livejoin.query.scalar import Expression
 from livejoin.sql.parse.parse import SparkAnsi
-from livejoin.sql.to_duckdb.scalar_text import for_duckdb
+from livejoin.sql.scalars.duckdb_text import for_duckdb
 
 
 def factor(atom: int, text: str) -> Factor:

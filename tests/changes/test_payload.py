@@ -16,8 +16,8 @@ from livejoin.changes.convert import convert
 from livejoin.changes.payload_bytes import decode_payload, encode_payload
 from livejoin.errors import ChangeValueError, StateError
 from livejoin.schema import Column, SqlType, Table
+from livejoin.sql.scalars.result_types import column_type
 from livejoin.sql.tables.declare import parse_columns
-from livejoin.sql.to_duckdb.result_types import column_type
 from random_payload import canonical, random_type, random_value
 
 

@@ -7,8 +7,9 @@ from livejoin.errors import UnsupportedQueryError
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.scalar import Field, Scalar
 from livejoin.schema import Table
-from livejoin.sql.names.scope import Relation, Scope, resolve
+from livejoin.sql.names.scope import resolve
 from livejoin.sql.parse.parse import parse
+from livejoin.sql.resolved.query import Occurrence, Scope
 from livejoin.sql.scalars.bind import Unsaid, bind_scalar
 
 
@@ -20,7 +21,7 @@ def bound(sql: str) -> Scalar | Unsaid:
     """
     tree, source = parse(f"SELECT {sql} FROM corpus")
     table = Table("corpus", corpus.columns())
-    scope = Scope.of(Relation(0, "corpus", table))
+    scope = Scope.of(Occurrence(0, "corpus", table))
     node = tree.expressions[0].unalias()
 
     def field(ref: ColumnRef) -> Field:

@@ -18,7 +18,7 @@ from livejoin.query import ConjunctiveQuery, Factor, Output
 from livejoin.query.scalar import Expression
 from livejoin.schema import Column
 from livejoin.sql import parse_columns
-from livejoin.sql.to_duckdb.result_types import column_type
+from livejoin.sql.scalars.result_types import column_type
 
 TABLES = {
     "G": "src BIGINT, dst BIGINT",

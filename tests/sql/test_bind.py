@@ -12,7 +12,7 @@ from sql_fixtures import make_catalog
 from conjunctive import bind
 from factors import sources, text_of
 from livejoin.query import ColumnRef, ConjunctiveQuery
-from livejoin.sql.names.outputs import distinct_names
+from livejoin.sql.resolved.item import distinct_names
 
 CATALOG = make_catalog()
 

@@ -11,7 +11,7 @@ import livejoin
 from factors import sources, text_of, texts
 from livejoin.query.relational import Aggregate, Join, Project, Query, Relation, SetOperation
 from livejoin.sql import bind_query, parse_columns
-from livejoin.sql.lower.merge import MOST_ATOMS
+from livejoin.sql.lower.view_merging import MOST_ATOMS
 
 CATALOG = make_catalog()
 CATALOG.add(parse_columns("N", "k INT PRIMARY KEY, i TINYINT NOT NULL, p DECIMAL(18, 4) NOT NULL, q DECIMAL(30, 2)"))

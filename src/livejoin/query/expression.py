@@ -2,7 +2,7 @@
 
 An expression is DuckDB text over the table's columns (double-quoted where their names ask for it). The law: value i of
 a result belongs to row i, for any number of rows, and depends on that row alone. All meaning is DuckDB's, so that only
-expressions come here of which it is known that they mean the same in Spark (`livejoin.sql.to_duckdb.same_meaning`).
+expressions come here of which it is known that they mean the same in Spark (`livejoin.sql.scalars.same_meaning`).
 
 Rows are evaluated in pieces of at most 131,072 rows and about 64 MiB. Each piece may take 1 GiB in DuckDB and a minute
 (`livejoin.query.session.EXPRESSIONS`) and give 2 GiB of text a column; one that takes more is an error. DuckDB looks at

@@ -2,7 +2,8 @@
 
 A plan that evaluates an expression earlier than the text says must not raise an error where the text has none. This is
 the one place that knows: conditions are put into an order by it (`livejoin.query.filters`), and what goes below a join
-or beside a comparison with groups asks here. Strings and memory beyond a limit do not count.
+or beside a comparison with groups asks here. Strings and memory beyond a limit do not count, nor does the one BIGINT
+that stands for NULL.
 """
 
 from __future__ import annotations
@@ -43,36 +44,39 @@ def is_total(scalar: Scalar) -> bool:
     >>> is_total(Call("cast", (number,), SqlType("double"))), is_total(Call("add", (number, number), number.type))
     (True, False)
     """
-    if not isinstance(scalar, Call):
-        return True
-    if not all(map(is_total, scalar.arguments)):
-        return False
-    match scalar.function:
-        case "add" | "subtract" | "multiply":
-            return scalar.type.kind == "double" or (
-                scalar.type.kind == "decimal" and scalar.type.precision < _MOST_DIGITS
-            )
-        case "negate" | "absolute":
-            return scalar.type.kind == "double" or (
-                scalar.type.kind == "decimal" and scalar.type.precision < _MOST_DIGITS
-            )
-        case "cast":
-            return _holds(scalar.type, scalar.arguments[0].type)
-        case "like" | "like_any_case":
-            return _is_well_formed(*scalar.arguments[1:])
-        case _:
-            return scalar.function in _TOTAL
+    return not isinstance(scalar, Call) or (all(map(is_total, scalar.arguments)) and _has_value(scalar))
 
 
 def fails_on_large_numbers_only(scalar: Scalar) -> bool:
-    """Whether an expression has a value for every row but where a number does not fit its type."""
+    """Whether an expression has a value for every row but where a number does not fit its type.
+
+    >>> from livejoin.query.scalar import Field
+    >>> number = Field(0, SqlType.integer(32))
+    >>> [fails_on_large_numbers_only(Call(f, (number, number), number.type)) for f in ("add", "remainder")]
+    [True, False]
+    """
     if not isinstance(scalar, Call):
         return True
-    if not all(map(fails_on_large_numbers_only, scalar.arguments)):
-        return False
-    if scalar.function in _OF_NUMBERS:
-        return all(part.type.kind in _NUMBERS for part in (scalar, *scalar.arguments))
-    return is_total(scalar)
+    return all(map(fails_on_large_numbers_only, scalar.arguments)) and (_has_value(scalar) or _is_of_numbers(scalar))
+
+
+def _is_of_numbers(call: Call) -> bool:
+    """Whether a call makes a number of numbers, and fails where it does not fit alone."""
+    return call.function in _OF_NUMBERS and all(part.type.kind in _NUMBERS for part in (call, *call.arguments))
+
+
+def _has_value(call: Call) -> bool:
+    """Whether a call has a value, or is NULL, for all values of its arguments."""
+    match call.function:
+        case "add" | "subtract" | "multiply" | "negate" | "absolute":
+            kind = call.type.kind
+            return kind == "double" or (kind == "decimal" and call.type.precision < _MOST_DIGITS)
+        case "cast":
+            return _holds(call.type, call.arguments[0].type)
+        case "like" | "like_any_case":
+            return _is_well_formed(*call.arguments[1:])
+        case _:
+            return call.function in _TOTAL
 
 
 def _is_well_formed(pattern: Scalar, escape: Scalar = _BACKSLASH) -> bool:

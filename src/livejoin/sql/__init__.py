@@ -3,8 +3,8 @@
 The dialect is Spark SQL with ANSI casts, as in Spark 4. This is the only layer that knows sqlglot.
 """
 
-from livejoin.sql.bind_query import bind_query
-from livejoin.sql.bind_view import bind_view, bind_views, names_read
+from livejoin.sql.bind.query import bind_query
+from livejoin.sql.bind.views import bind_view, bind_views, names_read
 from livejoin.sql.normal_text import normal_text
 from livejoin.sql.tables.alter import AlterTable
 from livejoin.sql.tables.declare import parse_columns, parse_create_table

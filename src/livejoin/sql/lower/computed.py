@@ -15,12 +15,12 @@ from sqlglot import exp
 from livejoin.errors import UnsupportedQueryError
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.schema import Column
-from livejoin.sql.names.outputs import distinct_names
-from livejoin.sql.names.scope import Computed, Scope
 from livejoin.sql.parse.source import Source, shown
+from livejoin.sql.resolved.column import REF, refs_of
+from livejoin.sql.resolved.item import distinct_names
+from livejoin.sql.resolved.query import Computed, Scope
 from livejoin.sql.scalars.bind import Unsaid
 from livejoin.sql.scalars.expression import RowType, bind_tree, refusal
-from livejoin.sql.to_duckdb.scalar_text import REF, refs_of
 
 
 def refuse_unsaid(condition: exp.Expr, scope: Scope, source: Source, offset: int) -> UnsupportedQueryError:

@@ -26,12 +26,12 @@ from livejoin.query.total import fails_on_large_numbers_only, is_total
 from livejoin.sql.lower.equalities import Classes, Equalities
 from livejoin.sql.lower.factored import factors, implied, parts
 from livejoin.sql.lower.substitute import onto_one_atom
-from livejoin.sql.names.from_clause import Equality
-from livejoin.sql.names.scope import Relation, Scope
 from livejoin.sql.parse.source import Source, offset_of, shown
+from livejoin.sql.resolved.column import REF, bound_column, refs_of
+from livejoin.sql.resolved.part import Equality
+from livejoin.sql.resolved.query import Occurrence, Scope
 from livejoin.sql.scalars.expression import RowType, bind_expression
 from livejoin.sql.scalars.operands import BOOLEAN
-from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, refs_of
 
 BEHIND = "behind"
 AT = "at"  # in the ``meta`` of a condition that is not written as one: where the text says it
@@ -106,7 +106,7 @@ def split_conditions(
     among: Collection[int] | None = None,
     links: Classes = (),
 ) -> Conditions:
-    """Split resolved conditions; one with `BEHIND` in its ``meta`` is one behind those before it (see `merge`).
+    """Split resolved conditions; one with `BEHIND` in its ``meta`` is one behind those before it (see `view_merging`).
 
     Such a one is a residual if it stands behind a residual and may fail.
 
@@ -274,7 +274,7 @@ def _is_true(node: exp.Expr) -> bool:
     return isinstance(node, exp.Boolean) and bool(node.this)
 
 
-def _over_atom(written: exp.Expr, node: exp.Expr, relation: Relation, source: Source, offset: int) -> Expression:
+def _over_atom(written: exp.Expr, node: exp.Expr, relation: Occurrence, source: Source, offset: int) -> Expression:
     """A predicate of an atom."""
     return _bound(written, node, RowType.of_table(relation.base.columns, relation.rows), source, offset)
 

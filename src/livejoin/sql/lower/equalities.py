@@ -26,12 +26,13 @@ from livejoin.sql.lower.computed import with_column
 from livejoin.sql.lower.join_types import can_join
 from livejoin.sql.lower.substitute import onto_one_atom
 from livejoin.sql.lower.variables import classes
-from livejoin.sql.names.from_clause import Equality
-from livejoin.sql.names.scope import Scope
 from livejoin.sql.parse.source import Source
+from livejoin.sql.resolved.column import refs_of
+from livejoin.sql.resolved.part import Equality
+from livejoin.sql.resolved.query import Scope
+from livejoin.sql.resolved.typed import cast_to
 from livejoin.sql.scalars.bind import Unsaid
 from livejoin.sql.scalars.expression import RowType, bind_tree
-from livejoin.sql.to_duckdb.scalar_text import refs_of
 
 Classes = tuple[tuple[ColumnRef, ...], ...]
 _Side = tuple[int, exp.Expr]
@@ -208,7 +209,7 @@ def _tree(node: exp.Expr, scope: Scope, source: Source, offset: int) -> Scalar |
 
 
 def _cast(value: exp.Expr, kind: SqlType) -> exp.Expr:
-    return exp.Cast(this=value.copy(), to=exp.DataType.build(str(kind), dialect="spark"))
+    return cast_to(value.copy(), kind)
 
 
 def _is_doubled(members: Sequence[ColumnRef], scope: Scope) -> bool:

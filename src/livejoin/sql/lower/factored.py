@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from livejoin.sql.to_duckdb.scalar_text import REF, refs_of
+from livejoin.sql.resolved.column import REF, refs_of
 
 Conjuncts: TypeAlias = Callable[[exp.Expr], Iterator[exp.Expr]]
 _Key: TypeAlias = "tuple[type[exp.Expr], frozenset[exp.Expr]] | exp.Expr"

@@ -19,12 +19,11 @@ from livejoin.query.relational import Input, Join, Project, Relation
 from livejoin.query.scalar import Expression, moved
 from livejoin.schema import Column
 from livejoin.sql.lower.project import list_columns, project_nothing
-from livejoin.sql.names.scope import Relation as Occurrence
-from livejoin.sql.names.scope import Scope
 from livejoin.sql.parse.source import Source
+from livejoin.sql.resolved.column import refs_of
+from livejoin.sql.resolved.query import Occurrence, Scope
 from livejoin.sql.scalars.expression import RowType, bind_expression
 from livejoin.sql.scalars.operands import BIGINT
-from livejoin.sql.to_duckdb.scalar_text import refs_of
 
 _NOTHING = (Column("nothing", BIGINT, nullable=False),)
 

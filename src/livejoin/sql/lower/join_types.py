@@ -7,8 +7,8 @@ type (`SqlType.join_class`). Payload is not joined. SQL compares others after a 
 
 from __future__ import annotations
 
-from livejoin.sql.names.from_clause import Equality
-from livejoin.sql.names.scope import Scope
+from livejoin.sql.resolved.part import Equality
+from livejoin.sql.resolved.query import Scope
 
 
 def can_join(equality: Equality, scope: Scope) -> bool:

@@ -1,8 +1,8 @@
 """Refuse what would compare payload (ARRAY, STRUCT, MAP, VARIANT): it is only passed through.
 
-Expressions are looked at as they are bound (`livejoin.sql.scalars.bind`), relations here, when the query is whole. The
-law: below a query that is let through no operator groups, orders or aggregates by a column of payload, but to count it;
-rows of payload are told apart by their bytes, as deletions tell them apart.
+Expressions are looked at as they are bound (`livejoin.sql.scalars.payload`), relations here, when the query is whole.
+The law: below a query that is let through no operator groups, orders or aggregates by a column of payload, but to count
+it; rows of payload are told apart by their bytes, as deletions tell them apart.
 """
 
 from __future__ import annotations

@@ -23,13 +23,14 @@ from livejoin.query.conjunctive import ColumnRef
 from livejoin.sql.lower.grouped.aggregates import find_aggregate
 from livejoin.sql.lower.pivoted_rows import pivoted_rows
 from livejoin.sql.lower.unpivot import unpivoted
-from livejoin.sql.names.from_clause import FromClause
-from livejoin.sql.names.nested import Names
-from livejoin.sql.names.outer import outers
-from livejoin.sql.names.outputs import Item
-from livejoin.sql.names.scope import Scope, resolve
+from livejoin.sql.names.known import Names
+from livejoin.sql.names.scope import resolve
 from livejoin.sql.parse.source import Source, offset_of, shown
-from livejoin.sql.to_duckdb.scalar_text import REF, bound_column
+from livejoin.sql.resolved.column import REF, bound_column
+from livejoin.sql.resolved.from_clause import FromClause
+from livejoin.sql.resolved.item import Item
+from livejoin.sql.resolved.outer import outers
+from livejoin.sql.resolved.query import Scope
 
 _NULL_OVER_NOTHING = (exp.Sum, exp.Avg, exp.Min, exp.Max)
 _NUMBER, _DATE = re.compile(r"(0|[1-9]\d*)(\.\d+)?"), re.compile(r"\d{4}-\d\d-\d\d")

@@ -14,11 +14,12 @@ from sqlglot import exp
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.text_lengths import relation_columns
 from livejoin.schema import Table
-from livejoin.sql.names.from_clause import FromClause, column_names
-from livejoin.sql.names.nested import Names, NestedQuery
-from livejoin.sql.names.outputs import distinct_names
-from livejoin.sql.names.scope import Relation, Scope, Side
+from livejoin.sql.names.from_clause import column_names
+from livejoin.sql.names.known import Names
 from livejoin.sql.parse.source import Source
+from livejoin.sql.resolved.from_clause import FromClause
+from livejoin.sql.resolved.item import distinct_names
+from livejoin.sql.resolved.query import NestedQuery, Occurrence, Scope, Side
 
 
 def pivoted_rows(
@@ -49,7 +50,7 @@ def pivoted_rows(
     alias = pivot.alias or ("unpivot" if pivot.args.get("unpivot") else "pivot")
     own = distinct_names(query.relation.schema.names)
     table = Table(names.fresh(alias), relation_columns(own, query.relation))
-    scope = Scope.of(Relation(0, alias, table, query, at))
+    scope = Scope.of(Occurrence(0, alias, table, query, at))
     if pivot.alias:
         return FromClause(scope)
     places = {ref: ColumnRef(0, place) for place, ref in enumerate(kept)}
@@ -57,7 +58,7 @@ def pivoted_rows(
     return FromClause(replace(scope, sides=tuple(sides), hidden=frozenset({0})))
 
 
-def _refs(one: Relation | Side) -> tuple[ColumnRef, ...]:
+def _refs(one: Occurrence | Side) -> tuple[ColumnRef, ...]:
     return tuple(one.column(place) for place in range(len(one.names)))
 
 

@@ -11,19 +11,19 @@ import pyarrow as pa
 from sqlglot import exp
 
 from livejoin.errors import SqlTypeError, UnsupportedQueryError
-from livejoin.query.conjunctive import ColumnRef, Output
+from livejoin.query.conjunctive import Output
 from livejoin.query.filters import conjunction
 from livejoin.query.relational import Project, Relation, SortKey, TopK
 from livejoin.query.scalar import Constant, Expression
 from livejoin.schema import SqlType, is_made_list
 from livejoin.sql.lower.conditions import conjuncts
-from livejoin.sql.names.order import Order, SortBy
-from livejoin.sql.names.outputs import Item, no_column_type
+from livejoin.sql.names.outputs import no_column_type
 from livejoin.sql.parse.source import Source, shown
+from livejoin.sql.resolved.column import REF, column_at
+from livejoin.sql.resolved.item import Item, Order, SortBy
 from livejoin.sql.scalars.expression import RowType, bind_expression
 from livejoin.sql.scalars.operands import BIGINT
-from livejoin.sql.to_duckdb.result_types import column_type
-from livejoin.sql.to_duckdb.scalar_text import REF, bound_column
+from livejoin.sql.scalars.result_types import column_type
 
 
 def project(
@@ -156,8 +156,3 @@ def _output(item: Item, value: exp.Expr, relation: Relation, row: RowType, sourc
     if len(said) == 1 and next(iter(said)).arrow == kind.arrow:
         (kind,) = said  # Arrow does not tell TIMESTAMP from TIMESTAMP_NTZ
     return Output(item.name, pa.list_(element) if is_made_list(found) else found, expression), kind
-
-
-def column_at(position: int) -> exp.Column:
-    """A column of the relation below as an expression."""
-    return bound_column(ColumnRef(0, position), f"c{position}")

@@ -14,19 +14,18 @@ from livejoin.query.conjunctive import ColumnRef, ConjunctiveQuery, Output, Prod
 from livejoin.query.filters import conjunction
 from livejoin.query.relational import Join, Project, Relation
 from livejoin.schema import SqlType
+from livejoin.sql.lower.bounded_ranks import bounded
 from livejoin.sql.lower.conditions import Conditions, split_conditions
-from livejoin.sql.lower.grouped.bounded_ranks import bounded
 from livejoin.sql.lower.inputs import read_inputs
 from livejoin.sql.lower.parts.branches import Edge, key_columns, make_branches, split_parts
 from livejoin.sql.lower.project import list_columns, project, project_nothing
-from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.lower.variables import make_atoms
-from livejoin.sql.names.outputs import Item, compute, distinct_names, no_column_type, output_types
-from livejoin.sql.names.scope import Relation as Occurrence
-from livejoin.sql.names.scope import Scope
+from livejoin.sql.names.outputs import compute, no_column_type, output_types
 from livejoin.sql.parse.source import Source
+from livejoin.sql.resolved.column import bound_column, refs_of
+from livejoin.sql.resolved.item import Item, distinct_names
+from livejoin.sql.resolved.query import Occurrence, Scope, SelectBlock
 from livejoin.sql.scalars.expression import RowType
-from livejoin.sql.to_duckdb.scalar_text import bound_column, refs_of
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from livejoin.query.scalar import Call, Expression, Field
 from livejoin.schema import SqlType
 from livejoin.sql.lower.project import refuse_lists
 from livejoin.sql.parse.source import Source
-from livejoin.sql.to_duckdb.result_types import common_type
+from livejoin.sql.scalars.result_types import common_type
 
 
 def combine(

@@ -20,8 +20,8 @@ from collections.abc import Collection, Mapping, Sequence
 from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
-from livejoin.sql.names.scope import Scope
-from livejoin.sql.to_duckdb.scalar_text import REF, refs_of
+from livejoin.sql.resolved.column import REF, refs_of
+from livejoin.sql.resolved.query import Scope
 
 Classes = Sequence[tuple[ColumnRef, ...]]
 

@@ -27,14 +27,17 @@ from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.text_lengths import relation_columns
 from livejoin.schema import SqlType, Table, is_made_list
 from livejoin.sql.lower.pivoted_rows import pivoted_rows
-from livejoin.sql.names.from_clause import FromClause, column_names
-from livejoin.sql.names.nested import Names
-from livejoin.sql.names.outputs import Item, distinct_names
-from livejoin.sql.names.scope import Relation, Scope, resolve
+from livejoin.sql.names.from_clause import column_names
+from livejoin.sql.names.known import Names
+from livejoin.sql.names.scope import resolve
 from livejoin.sql.parse.source import Source, offset_of, shown
+from livejoin.sql.resolved.column import REF, bound_column
+from livejoin.sql.resolved.from_clause import FromClause
+from livejoin.sql.resolved.item import Item, distinct_names
+from livejoin.sql.resolved.query import Occurrence, Scope
+from livejoin.sql.resolved.typed import cast_to
 from livejoin.sql.scalars.coercion import common_type
 from livejoin.sql.scalars.operands import FLOAT
-from livejoin.sql.to_duckdb.scalar_text import REF, bound_column
 
 _FORM = "write UNPIVOT (value FOR name IN (column [AS name], ...)), or UNPIVOT ((v, w) FOR name IN ((a, b), ...))"
 
@@ -112,7 +115,7 @@ def _one_query(
     query = names.selected(clause, items, source)
     table = Table(names.fresh("unpivot"), relation_columns(written, query.relation))
     places = {ref: ColumnRef(0, place) for place, ref in enumerate(every)}
-    return places, Scope((Relation(0, "unpivot", table, query, at),))
+    return places, Scope((Occurrence(0, "unpivot", table, query, at),))
 
 
 def _parts(node: exp.Expr) -> Sequence[exp.Expr]:
@@ -182,7 +185,7 @@ def _wider(one: SqlType, other: SqlType) -> SqlType | None:
 def _as_type(column: exp.Column, kind: SqlType, scope: Scope) -> exp.Expr:
     if scope.declared(column.meta[REF]).type == kind:
         return column.copy()
-    return exp.Cast(this=column.copy(), to=exp.DataType.build(str(kind), dialect="spark"))
+    return cast_to(column.copy(), kind)
 
 
 def _some_value(columns: Sequence[exp.Column]) -> exp.Expr:

@@ -13,8 +13,8 @@ from livejoin.query.conjunctive import Atom, ColumnRef
 from livejoin.query.filters import conjunction
 from livejoin.query.scalar import Call, Expression, Field
 from livejoin.schema import SqlType
-from livejoin.sql.names.from_clause import Equality
-from livejoin.sql.names.scope import Relation, Scope
+from livejoin.sql.resolved.part import Equality
+from livejoin.sql.resolved.query import Occurrence, Scope
 from livejoin.sql.scalars import coercion
 from livejoin.sql.scalars.labels import column_text
 from livejoin.sql.scalars.operands import BOOLEAN, cast
@@ -92,7 +92,7 @@ def _names(firsts: list[ColumnRef], scope: Scope) -> list[str]:
     return names
 
 
-def _inner_equalities(relation: Relation, equal: tuple[tuple[ColumnRef, ...], ...]) -> tuple[Expression, ...]:
+def _inner_equalities(relation: Occurrence, equal: tuple[tuple[ColumnRef, ...], ...]) -> tuple[Expression, ...]:
     """Predicates that keep the columns of a class within one atom equal."""
 
     def name(ref: ColumnRef) -> str:
@@ -110,7 +110,7 @@ def _inner_equalities(relation: Relation, equal: tuple[tuple[ColumnRef, ...], ..
     return tuple(are_equal(refs[0], other) for refs in own for other in refs[1:])
 
 
-def _atom(relation: Relation, variable_of: dict[ColumnRef, str], predicates: tuple[Expression, ...]) -> Atom:
+def _atom(relation: Occurrence, variable_of: dict[ColumnRef, str], predicates: tuple[Expression, ...]) -> Atom:
     refs = sorted(ref for ref in variable_of if ref.atom == relation.atom)
     return Atom(
         alias=relation.alias,

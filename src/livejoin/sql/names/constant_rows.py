@@ -15,11 +15,12 @@ from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.schema import Column, SqlType, Table
-from livejoin.sql.names.nested import Names
-from livejoin.sql.names.outputs import Item
-from livejoin.sql.names.scope import Relation, Scope, resolve
+from livejoin.sql.names.known import Names
+from livejoin.sql.names.scope import resolve
 from livejoin.sql.parse.source import Source, offset_of
-from livejoin.sql.to_duckdb.scalar_text import bound_column
+from livejoin.sql.resolved.column import bound_column
+from livejoin.sql.resolved.item import Item
+from livejoin.sql.resolved.query import Occurrence, Scope
 
 MOST_ROWS = 1000
 _TABLE = Table("constant rows", (Column("number", SqlType.integer(64), nullable=False),))
@@ -27,7 +28,7 @@ _TABLE = Table("constant rows", (Column("number", SqlType.integer(64), nullable=
 
 def numbered(names: Names, count: int, offset: int) -> Scope:
     """A scope of some rows whose numbers no name stands for."""
-    return Scope((Relation(0, "constant rows", _TABLE, names.numbers(count), offset),), hidden=frozenset({0}))
+    return Scope((Occurrence(0, "constant rows", _TABLE, names.numbers(count), offset),), hidden=frozenset({0}))
 
 
 def value_items(rows: Sequence[exp.Expr], source: Source, offset: int) -> tuple[Item, ...]:

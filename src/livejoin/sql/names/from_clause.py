@@ -2,72 +2,37 @@
 
 Parentheses, commas and inner joins in any nesting are flattened: their conditions may be checked in any order, and what
 nesting decides is only which names an ON condition or a USING list sees. The right side of a LEFT, SEMI or ANTI JOIN is
-a part that hangs on what stands to its left (`livejoin.sql.names.part`), the left side of a RIGHT JOIN one that hangs
-on what stands to its right. A FULL JOIN is a nested query (`livejoin.sql.names.full_join`).
+a part that hangs on what stands to its left (`livejoin.sql.resolved.part`), the left side of a RIGHT JOIN one that
+hangs on what stands to its right. A FULL JOIN is a nested query (`livejoin.sql.names.full_join`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from sqlglot import TokenType, exp
 
 from livejoin.errors import UnknownNameError
-from livejoin.query.conjunctive import ColumnRef, EdgeKind
+from livejoin.query.conjunctive import EdgeKind
 from livejoin.query.text_lengths import relation_columns
 from livejoin.schema import CHANGE_COLUMNS, Table
 from livejoin.sql.names.char_padding import pad_comparisons
 from livejoin.sql.names.constant_rows import numbered, value_items
 from livejoin.sql.names.full_join import Pair, from_zero, full_join
-from livejoin.sql.names.nested import Names, NestedQuery
-from livejoin.sql.names.outputs import distinct_names
-from livejoin.sql.names.part import Part, moved
-from livejoin.sql.names.scope import Relation, Scope, Shown, Side, resolve, resolve_bare
+from livejoin.sql.names.known import Names
+from livejoin.sql.names.scope import resolve, resolve_bare
 from livejoin.sql.parse.pivots import PIVOTS, is_before_condition, pivots_behind
 from livejoin.sql.parse.refuse import check_join, check_nested, check_table, refuse_pivot
 from livejoin.sql.parse.source import Source, offset_of
 from livejoin.sql.parse.spans import lateral_query, query_within
 from livejoin.sql.parse.sub_queries import SubQuery, marks
-from livejoin.sql.to_duckdb.scalar_text import bound_column
-
-
-@dataclass(frozen=True)
-class Equality:
-    """Two columns that must be equal, and the offset at which the text says so."""
-
-    left: ColumnRef
-    right: ColumnRef
-    offset: int
-
-
-@dataclass(frozen=True)
-class FromClause:
-    """What a FROM clause, or a piece of one, brings.
-
-    Args:
-        scope: The occurrences and names.
-        equalities: The columns that USING and NATURAL make equal, of inner joins.
-        conditions: The ON conditions of inner joins, resolved.
-        parts: What hangs on the inner join.
-        seen: What the sub-queries in ON see, by the numbers of their marks; not those within FULL JOINs.
-        taken: The numbers of those within FULL JOINs, which are a part of these.
-    """
-
-    scope: Scope = Scope()  # noqa: RUF009
-    equalities: tuple[Equality, ...] = ()
-    conditions: tuple[exp.Expr, ...] = ()
-    parts: tuple[Part, ...] = ()
-    seen: Mapping[int, Scope] = field(default_factory=dict)
-    taken: frozenset[int] = frozenset()
-
-    @property
-    def core(self) -> tuple[int, ...]:
-        """The occurrences that are in no part."""
-        hanging = {atom for part in self.parts for atom in part.atoms}
-        return tuple(relation.atom for relation in self.scope.relations if relation.atom not in hanging)
-
+from livejoin.sql.resolved.column import bound_column
+from livejoin.sql.resolved.from_clause import FromClause
+from livejoin.sql.resolved.item import distinct_names
+from livejoin.sql.resolved.part import Equality, Part, moved
+from livejoin.sql.resolved.query import NestedQuery, Occurrence, Scope, Shown, Side
 
 Turn: TypeAlias = Callable[[FromClause, exp.Pivot], FromClause]
 """What stands in FROM before a PIVOT or UNPIVOT, numbered from 0, to what stands there behind it."""
@@ -183,7 +148,7 @@ class _Binder:
             token = self._source.before(token.start)
         return token is not None and token.token_type == TokenType.COMMA
 
-    def _relation(self, table: exp.Table) -> Relation:
+    def _relation(self, table: exp.Table) -> Occurrence:
         """A table, a view or a definition of WITH by its name."""
         offset = offset_of(table, self._start)
         atom = self._next(table, table.alias_or_name, offset)
@@ -193,10 +158,10 @@ class _Binder:
             msg = f"there is no table {name!r}; known tables: {self._names.known()}"
             raise self._source.error(UnknownNameError, msg, offset)
         if isinstance(found, Table):
-            return Relation(atom, table.alias_or_name, found, given=self._given(table, len(found.columns)))
+            return Occurrence(atom, table.alias_or_name, found, given=self._given(table, len(found.columns)))
         return self._occurrence(atom, table, found, offset)
 
-    def _sub_query(self, node: exp.Subquery) -> Relation:
+    def _sub_query(self, node: exp.Subquery) -> Occurrence:
         """A query in parentheses."""
         offset = offset_of(node, self._start)
         check_nested(node, self._source, offset)
@@ -227,7 +192,7 @@ class _Binder:
         )
         return FromClause(scope, conditions=found.conditions)
 
-    def _values(self, node: exp.Values) -> Relation:
+    def _values(self, node: exp.Values) -> Occurrence:
         """VALUES."""
         offset = offset_of(node, self._start)
         at = self._source.find_back({TokenType.VALUES}, offset, offset)
@@ -250,7 +215,7 @@ class _Binder:
             raise self._source.error(UnknownNameError, msg, at)
         self._aliases.add(alias.lower())
 
-    def _occurrence(self, atom: int, node: exp.Expr, query: NestedQuery, offset: int, keys: int = 0) -> Relation:
+    def _occurrence(self, atom: int, node: exp.Expr, query: NestedQuery, offset: int, keys: int = 0) -> Occurrence:
         """An occurrence of a nested query, its columns behind the keys named as behind the alias, if they are there."""
         if given := self._given(node, len(query.columns) - keys):
             query = query.called((*query.columns[:keys], *given))
@@ -258,7 +223,7 @@ class _Binder:
         names = distinct_names(query.relation.schema.names)
         columns = relation_columns(names, query.relation)
         readable = query.name or node.alias or "query"
-        return Relation(atom, alias, Table(self._names.fresh(readable), columns), query, offset)
+        return Occurrence(atom, alias, Table(self._names.fresh(readable), columns), query, offset)
 
     def _given(self, node: exp.Expr, number: int) -> tuple[str, ...]:
         """The names of columns behind an alias; empty if there are none."""

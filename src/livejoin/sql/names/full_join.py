@@ -3,7 +3,7 @@
     L FULL JOIN R ON c  =  (L LEFT JOIN R ON c)  UNION ALL  (R ANTI JOIN L ON c, with NULLs for the columns of L).
 
 The columns of the nested query are those that are seen of both sides, and for every column of USING or NATURAL the
-COALESCE of both; so outside of it an alias stands for some of its columns (`livejoin.sql.names.scope.Side`).
+COALESCE of both; so outside of it an alias stands for some of its columns (`livejoin.sql.resolved.query.Side`).
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.text_lengths import relation_columns
-from livejoin.schema import SqlType, Table
-from livejoin.sql.names.nested import Names
-from livejoin.sql.names.outer import outers
-from livejoin.sql.names.outputs import Item, distinct_names
-from livejoin.sql.names.scope import Relation, Scope, Shown, Side
+from livejoin.schema import Table
+from livejoin.sql.names.known import Names
 from livejoin.sql.parse.source import Source
 from livejoin.sql.parse.sub_queries import SubQuery, renumbered
-from livejoin.sql.to_duckdb.scalar_text import REF, bound_column
+from livejoin.sql.resolved.column import REF, bound_column
+from livejoin.sql.resolved.item import Item, distinct_names
+from livejoin.sql.resolved.outer import outers
+from livejoin.sql.resolved.query import Occurrence, Scope, Shown, Side
+from livejoin.sql.resolved.typed import null_of
 
 if TYPE_CHECKING:
-    from livejoin.sql.names.from_clause import Equality, FromClause
+    from livejoin.sql.resolved.from_clause import FromClause
+    from livejoin.sql.resolved.part import Equality
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def full_join(
     taken = {ref for pair in pairs for ref in (pair.left, pair.right)}
     merged = [Shown(pair.name, ColumnRef(first, len(refs) + i)) for i, pair in enumerate(pairs)]
     return Scope(
-        relations=(Relation(first, alias, table, query, offset),),
+        relations=(Occurrence(first, alias, table, query, offset),),
         shown=(*merged, *(Shown(s.name, place[s.ref]) for s in seen.shown if s.ref not in taken)),
         sides=tuple(
             Side(one.alias, one.names, tuple(place[one.column(i)] for i in range(len(one.names))), one.described)
@@ -105,11 +107,6 @@ def full_join(
         ),
         hidden=frozenset({first}),
     )
-
-
-def null_of(kind: SqlType) -> exp.Expr:
-    """NULL of a type."""
-    return exp.Cast(this=exp.null(), to=exp.DataType.build(str(kind), dialect="spark"))
 
 
 def _refuse_outer(clause: FromClause, source: Source, offset: int) -> None:

@@ -6,32 +6,12 @@ Rows that the keys do not tell apart are ordered by all columns (see `livejoin.q
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sqlglot import TokenType, exp
 
 from livejoin.errors import UnknownNameError
 from livejoin.query.relational import EVERY_ROW
 from livejoin.sql.parse.source import Source, offset_of, shown
-
-
-@dataclass(frozen=True)
-class SortBy:
-    """A key as it is written: an expression, and the offset of it."""
-
-    value: exp.Expr
-    descending: bool
-    nulls_first: bool
-    offset: int
-
-
-@dataclass(frozen=True)
-class Order:
-    """The keys of ORDER BY, at least one, and the numbers behind LIMIT and OFFSET; None where all rows are kept."""
-
-    keys: tuple[SortBy, ...]
-    limit: int | None
-    offset: int
+from livejoin.sql.resolved.item import Order, SortBy
 
 
 def order_of(node: exp.Expr, source: Source) -> Order | None:

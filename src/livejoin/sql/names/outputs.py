@@ -8,7 +8,7 @@ AS is that of one column alone. Other names that occur twice, as those of ``*`` 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 from sqlglot import TokenType, exp
@@ -16,36 +16,17 @@ from sqlglot import TokenType, exp
 from livejoin.errors import SqlSyntaxError, SqlTypeError, UnknownNameError
 from livejoin.query.conjunctive import ColumnRef, Output
 from livejoin.schema import CHANGE_COLUMNS, SqlType
-from livejoin.sql.names.scope import Scope, relation_named, resolve
+from livejoin.sql.names.scope import relation_named, resolve
 from livejoin.sql.parse.source import Source, offset_of
 from livejoin.sql.parse.sub_queries import is_distinct_on
+from livejoin.sql.resolved.column import REF, bound_column, refs_of
+from livejoin.sql.resolved.item import Item, distinct_names
+from livejoin.sql.resolved.query import Scope
 from livejoin.sql.scalars.expression import RowType, bind_expression
-from livejoin.sql.to_duckdb.result_types import column_type
-from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, refs_of
+from livejoin.sql.scalars.result_types import column_type
 
 # What ends a SELECT list; the text may begin with FROM.
 _ENDS = (TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.SEMICOLON)
-
-
-@dataclass(frozen=True)
-class Item:
-    """One output column before its type is known.
-
-    Args:
-        name: Its name, or for messages the text of its expression.
-        value: Its expression, resolved.
-        offset: Where it is written.
-        role: What it is, for messages.
-        written: Its name before names that occur twice got numbers: that of a sub-query's column.
-        alias_offset: Where its name is written behind AS; None if it has none.
-    """
-
-    name: str
-    value: exp.Expr
-    offset: int
-    role: str = "output column"
-    written: str = ""
-    alias_offset: int | None = None
 
 
 def select_items(select: exp.Select, scope: Scope, source: Source) -> tuple[Item, ...]:
@@ -94,24 +75,6 @@ def compute(items: Sequence[Item], scope: Scope, source: Source) -> tuple[tuple[
     head = tuple(dict.fromkeys(ref for item in items for ref in refs_of(item.value)))
     row = RowType.of_types([scope.declared(ref).type for ref in head], [scope.arrow(ref) for ref in head], head.index)
     return head, tuple(_output(item, row, source) for item in items)
-
-
-def distinct_names(names: Sequence[str]) -> list[str]:
-    """Names made distinct without regard to case, in DuckDB's way.
-
-    >>> distinct_names(["a", "a", "A", "a_1", "a", "a_1"])
-    ['a', 'a_1', 'A_2', 'a_1_1', 'a_3', 'a_1_2']
-    """
-    uses: dict[str, int] = {}
-    distinct: list[str] = []
-    for name in names:
-        found = name
-        while found.lower() in uses:
-            found = f"{name}_{uses[name.lower()]}"
-            uses[name.lower()] += 1
-        uses[found.lower()] = 1
-        distinct.append(found)
-    return distinct
 
 
 def _split(select: exp.Select, source: Source) -> Iterator[tuple[exp.Expr, str, int]]:

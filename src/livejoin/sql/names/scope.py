@@ -8,226 +8,23 @@ in Spark. Names are compared without regard to case.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
-import pyarrow as pa
 from sqlglot import exp
 
 from livejoin.errors import UnknownNameError
 from livejoin.query.conjunctive import ColumnRef
-from livejoin.query.keys import keys
-from livejoin.query.scalar import Expression
-from livejoin.schema import Column, Table
 from livejoin.sql.names.char_padding import pad_comparisons
-from livejoin.sql.names.nested import NestedQuery
-from livejoin.sql.names.outer import Outer, outer_column, outer_of
 from livejoin.sql.parse.source import Source, offset_of, shown
-from livejoin.sql.to_duckdb.scalar_text import REF
-
-
-@dataclass(frozen=True, eq=False)
-class Computed:
-    """A column that an occurrence has besides its own, to be joined on.
-
-    Args:
-        value: The expression, resolved; over columns of the occurrence.
-        expression: The same, bound over these.
-    """
-
-    value: exp.Expr
-    expression: Expression
-
-
-@dataclass(frozen=True)
-class Relation:
-    """One occurrence of a table or of a nested query: an atom of the query, by its position.
-
-    Args:
-        atom: Its position.
-        alias: Its name in the query.
-        table: The table; of a nested query a table with its relation's columns, whose names are made distinct. The
-            computed columns are its last ones.
-        nested: The nested query; None for a table.
-        offset: Where the nested query stands in FROM.
-        computed: The computed columns, which no name stands for.
-        given: What the columns of a table are called behind its alias; empty if they keep their names.
-    """
-
-    atom: int
-    alias: str
-    table: Table
-    nested: NestedQuery | None = None
-    offset: int = 0
-    computed: tuple[Computed, ...] = ()
-    given: tuple[str, ...] = ()
-
-    def column(self, position: int) -> ColumnRef:
-        """A column of this occurrence."""
-        return ColumnRef(self.atom, position)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What its columns are called; columns of a nested query may have one name."""
-        own = self.base.columns
-        of_table = self.given or tuple(column.name for column in own)
-        written = of_table if self.nested is None else self.nested.columns
-        return (*written, *(column.name for column in self.table.columns[len(own) :]))
-
-    @property
-    def base(self) -> Table:
-        """The table without computed columns."""
-        own = self.table.columns[: len(self.table.columns) - len(self.computed)]
-        return replace(self.table, columns=own) if self.computed else self.table
-
-    @property
-    def rows(self) -> pa.Schema:
-        """The columns as predicates name them: those of a nested query ``c0``, ``c1``, ..., as a `Project` does.
-
-        Predicates name no computed columns.
-        """
-        if self.nested is None:
-            return self.base.arrow
-        return pa.schema([(f"c{i}", kind) for i, kind in enumerate(self.nested.relation.schema.types)])
-
-    @property
-    def described(self) -> str:
-        """What it is, for messages."""
-        return "a query" if self.nested is not None else f"table {self.table.name!r}"
-
-
-@dataclass(frozen=True)
-class Side:
-    """An occurrence within a FULL OUTER JOIN, which is a nested query: its alias stands for columns of that.
-
-    Args:
-        alias: Its name in the query.
-        names: What its columns are called.
-        refs: The columns of the nested query that they are.
-        described: What it is, for messages.
-    """
-
-    alias: str
-    names: tuple[str, ...]
-    refs: tuple[ColumnRef, ...]
-    described: str
-
-    def column(self, position: int) -> ColumnRef:
-        """A column of this occurrence."""
-        return self.refs[position]
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A column that a scope shows by its bare name; a merged one stands for the first of the columns merged."""
-
-    name: str
-    ref: ColumnRef
-
-
-@dataclass(frozen=True)
-class Scope:
-    """What stands in FROM, and what of it is seen.
-
-    Args:
-        relations: All occurrences, in their order.
-        shown: The columns in the order in which ``*`` shows them.
-        sides: The occurrences within FULL OUTER JOINs.
-        hidden: Those of ``relations`` that no alias stands for: of SEMI and ANTI JOIN, and the nested queries that FULL
-            OUTER JOINs are.
-        outer: What the query around shows to a sub-query in its expressions.
-    """
-
-    relations: tuple[Relation, ...] = ()
-    shown: tuple[Shown, ...] = ()
-    sides: tuple[Side, ...] = ()
-    hidden: frozenset[int] = frozenset()
-    outer: Scope | None = None
-
-    @staticmethod
-    def of(relation: Relation) -> Scope:
-        """The scope of a single occurrence of a table."""
-        names = enumerate(relation.names)
-        return Scope((relation,), tuple(Shown(name, relation.column(i)) for i, name in names))
-
-    def beside(self, other: Scope) -> Scope:
-        """The scope of two parts of a FROM clause that merge no columns."""
-        return Scope(
-            self.relations + other.relations,
-            self.shown + other.shown,
-            self.sides + other.sides,
-            self.hidden | other.hidden,
-        )
-
-    @property
-    def aliased(self) -> tuple[Relation | Side, ...]:
-        """The occurrences that an alias stands for."""
-        return (*(r for r in self.relations if r.atom not in self.hidden), *self.sides)
-
-    def relation(self, alias: str) -> Relation | Side | None:
-        """The occurrence with this alias."""
-        return next((r for r in self.aliased if r.alias.lower() == alias.lower()), None)
-
-    def named(self, name: str) -> tuple[Shown, ...]:
-        """The columns that a bare name may stand for."""
-        return tuple(s for s in self.shown if s.name.lower() == name.lower())
-
-    def declared(self, ref: ColumnRef) -> Column:
-        """The declaration of a column."""
-        return self._atom(ref).table.columns[ref.column]
-
-    @property
-    def has_char(self) -> bool:
-        """Whether a column of it, or of what is around, is a CHAR."""
-        own = any(column.is_char for relation in self.relations for column in relation.table.columns)
-        return own or (self.outer is not None and self.outer.has_char)
-
-    def char_length(self, node: exp.Expr) -> int:
-        """How many characters the values of a resolved column have, if it is a CHAR; 0 of any other node."""
-        outer = outer_of(node)
-        ref = node.meta.get(REF) if outer is None else outer.ref
-        if ref is None:
-            return 0
-        around = self
-        for _ in range(0 if outer is None else outer.level):
-            assert around.outer is not None, "an outer column is one of a query around"
-            around = around.outer
-        column = around.declared(ref)
-        return column.length if column.is_char else 0
-
-    def arrow(self, ref: ColumnRef) -> pa.DataType:
-        """The Arrow type of a column, which may be a list in a nested query."""
-        return self.declared(ref).type.arrow if self.is_computed(ref) else self._atom(ref).rows.types[ref.column]
-
-    def is_computed(self, ref: ColumnRef) -> bool:
-        """Whether a column is a computed one."""
-        relation = self._atom(ref)
-        return ref.column >= len(relation.table.columns) - len(relation.computed)
-
-    def name(self, ref: ColumnRef) -> str:
-        """What a column is called."""
-        return self._atom(ref).names[ref.column]
-
-    def qualified(self, ref: ColumnRef) -> str:
-        """A column with its alias, for messages."""
-        for side in self.sides:
-            if ref in side.refs:
-                return f"{side.alias}.{side.names[side.refs.index(ref)]}"
-        return f"{self._atom(ref).alias}.{self.name(ref)}"
-
-    def is_single(self, atom: int) -> bool:
-        """Whether an occurrence is one of a nested query that never has more than one row."""
-        nested = self._atom(ColumnRef(atom, 0)).nested
-        return nested is not None and frozenset() in keys(nested.relation)
-
-    def _atom(self, ref: ColumnRef) -> Relation:
-        return next(r for r in self.relations if r.atom == ref.atom)
+from livejoin.sql.resolved.column import REF
+from livejoin.sql.resolved.outer import Outer, outer_column
+from livejoin.sql.resolved.query import Occurrence, Scope, Shown, Side
 
 
 def resolve(node: exp.Expr, scope: Scope, source: Source) -> exp.Expr:
     """Note in the ``meta`` of every column of an expression what it stands for; returns the same expression.
 
     Columns that are resolved already keep what they stand for; those of a query around become outer columns (see
-    `livejoin.sql.names.outer`). Comparisons of CHAR columns are padded (see `livejoin.sql.names.char_padding`).
+    `livejoin.sql.resolved.outer`). Comparisons of CHAR columns are padded (see `livejoin.sql.names.char_padding`).
 
     Raises:
         UnknownNameError: A name stands for nothing or for several columns.
@@ -261,7 +58,7 @@ def _level(column: exp.Column, scope: Scope) -> tuple[int, Scope]:
         level, around = level + 1, around.outer
 
 
-def relation_named(qualifier: exp.Expr, scope: Scope, source: Source) -> Relation | Side:
+def relation_named(qualifier: exp.Expr, scope: Scope, source: Source) -> Occurrence | Side:
     """The occurrence that a qualifier names.
 
     Raises:
@@ -292,7 +89,7 @@ def _resolve(column: exp.Column, scope: Scope, source: Source) -> ColumnRef:
     return resolve_bare(column.name, scope, source, offset)
 
 
-def _column_of(relation: Relation | Side, name: exp.Identifier, source: Source, offset: int) -> ColumnRef:
+def _column_of(relation: Occurrence | Side, name: exp.Identifier, source: Source, offset: int) -> ColumnRef:
     """The column that a name stands for in an occurrence."""
     places = [i for i, own in enumerate(relation.names) if own.lower() == name.name.lower()]
     if len(places) == 1:

@@ -14,25 +14,25 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from livejoin.errors import SchemaError, SqlTypeError
+from livejoin.errors import SqlTypeError
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.filters import filtering
 from livejoin.query.scalar import Call, Constant, Field, Function, Scalar
 from livejoin.schema import SqlType
-from livejoin.sql.parse.column_types import CAST_TYPES, OF_LENGTH, TYPES, cast_type, declared_type, without_length
 from livejoin.sql.parse.parse import PLUS, UNIT
 from livejoin.sql.parse.source import Source, offset_of, shown
+from livejoin.sql.resolved.column import REF
 from livejoin.sql.scalars import choices, intervals, literals, times
 from livejoin.sql.scalars.arithmetic import binary, negated, number
 from livejoin.sql.scalars.calls import called, undated
+from livejoin.sql.scalars.casts import cast_operand
 from livejoin.sql.scalars.coercion import accepted
-from livejoin.sql.scalars.functions import NO_FUNCTION, converted, function_of, is_known
+from livejoin.sql.scalars.functions import NO_FUNCTION, function_of, is_known
 from livejoin.sql.scalars.labels import labelled, name_of, text_of
 from livejoin.sql.scalars.operands import (
     BOOLEAN,
     DATE,
     INTERVALS,
-    STRING,
     TIMESTAMP,
     Interval,
     Mismatch,
@@ -47,7 +47,7 @@ from livejoin.sql.scalars.operands import (
     type_of,
 )
 from livejoin.sql.scalars.patterns import check_patterns
-from livejoin.sql.to_duckdb.scalar_text import REF
+from livejoin.sql.scalars.payload import refuse_payload
 
 _COMPARISONS: dict[type[exp.Expr], Function] = {
     exp.EQ: "equal",
@@ -85,7 +85,6 @@ _ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
 }
 """What is understood of some nodes; with anything else, as the format of a cast, they are not."""
 _LIKES: dict[type[exp.Expr], str] = {exp.Like: "like", exp.ILike: "ilike"}
-_WORDS_OF_TODAY = frozenset({"now", "today", "yesterday", "tomorrow", "epoch"})
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,7 @@ def bind_scalar(
     Raises:
         SqlTypeError: Its types do not fit, as Spark's DATATYPE_MISMATCH.
     """
-    _refuse_payload(node, field, source, offset)
+    refuse_payload(node, field, source, offset)
     binder = _Binder(field, source, offset)
     try:
         try:
@@ -148,33 +147,6 @@ def filtered(condition: exp.Expr, value: exp.Expr, otherwise: exp.Expr | None = 
     found = exp.Case(ifs=[exp.If(this=condition.copy(), true=value.copy())], default=otherwise)
     found.meta[FILTERS] = True
     return found
-
-
-def _refuse_payload(node: exp.Expr, field: Callable[[ColumnRef], Field], source: Source, offset: int) -> None:
-    """Refuse an expression that does anything with payload but to give it as it is, or to test it for NULL."""
-    for column in node.find_all(exp.Column):
-        try:
-            kind = field(column.meta[REF]).type if REF in column.meta else None
-        except Unsayable:  # a list that an aggregate makes
-            continue
-        if kind is not None and kind.is_payload and not _is_only_tested(column, node):
-            msg = (
-                f"the column {shown(column)} is {kind}, which is only passed through: it may be selected, counted and "
-                "tested for NULL; keep what is compared, joined or computed in a column of its own"
-            )
-            raise source.error(SqlTypeError, msg, offset_of(column, offset))
-
-
-def _is_only_tested(column: exp.Column, node: exp.Expr) -> bool:
-    """Whether a column is an expression, or stands before IS NULL in it."""
-    part: exp.Expr = column
-    while part is not node and isinstance(part.parent, exp.Paren):
-        part = part.parent
-    if part is node:
-        return True
-    around = part.parent
-    is_test = isinstance(around, exp.Is) and isinstance(around.expression, exp.Null)
-    return is_test or (isinstance(around, exp.Anonymous) and around.name.lower() in ("isnull", "isnotnull"))
 
 
 class _Unsaid(Exception):
@@ -254,7 +226,7 @@ class _Binder:
             case exp.Neg():
                 return self._negated(node)
             case exp.Cast() | exp.TryCast():
-                return self._cast(node)
+                return cast_operand(node, self.operand, self.source)
             case exp.Is():
                 return self._is(node)
             case exp.NullSafeNEQ():
@@ -373,38 +345,6 @@ class _Binder:
             return call("negate", operand.type, operand)
         return negated(operand)
 
-    def _cast(self, node: exp.Cast | exp.TryCast) -> Operand:
-        found = literals.suffixed(node)
-        if found is not None:
-            return found
-        if lacking := without_length(node.to):
-            raise Mismatch(lacking)
-        is_try, inner = isinstance(node, exp.TryCast), node.this
-        to = (declared_type(node.to) if isinstance(inner, exp.Null) else None) or _type_of(node.to)
-        if to is None:
-            raise Unsayable(f"CAST to {self._type_written(node)}", f"livejoin casts to {CAST_TYPES}")
-        is_bare = node.to.this == exp.DType.TIMESTAMPNTZ
-        if isinstance(inner, exp.Literal) and inner.is_string and to.kind in ("date", "timestamp") and not is_try:
-            if inner.name.strip().lower() in _WORDS_OF_TODAY:
-                raise Unsayable(str(to), f"{inner.name!r} may not be the same tomorrow; write the time")
-            known = literals.typed_text(inner.name, to)
-            if known is not None and not (is_bare and literals.names_zone(inner.name)):
-                return known
-            if literals.type_before(self.source.sql, inner.meta.get("start", 0)):
-                literals.check_time(inner.name, to)
-        operand = self.operand(inner)
-        if is_bare and type_of(operand) == STRING:
-            # Spark leaves out a zone that the string has.
-            raise Unsayable("CAST to TIMESTAMP_NTZ", "it reads no strings; cast to TIMESTAMP, in which a zone counts")
-        return converted("try_cast" if is_try else "cast", operand, to)
-
-    def _type_written(self, node: exp.Cast) -> str:
-        """The type of a cast as it is written, where that is seen: sqlglot makes a TIMESTAMP of TIME."""
-        start = offset_of(node.this, -1)
-        if start < 0 or node.this.find(exp.Cast):
-            return shown(node.to)
-        return literals.type_before(self.source.sql, start) or cast_type(start, self.source) or shown(node.to)
-
     def _same_rows(self, left: exp.Tuple, right: exp.Tuple) -> Operand:
         """``(a, b) = (c, d)``: of structs, in which NULL is equal to NULL."""
         if len(left.expressions) != len(right.expressions):
@@ -472,26 +412,3 @@ class _Binder:
         factor, unit = (3, "MONTH") if unit == "QUARTER" else (1, unit)
         by = intervals.of_unit(amount.value * factor, unit)
         return times.shifted(accepted(time, TIMESTAMP), by)
-
-
-def _type_of(node: exp.DataType) -> SqlType | None:
-    """The type that CAST names; None if nothing is cast to it.
-
-    Raises:
-        Mismatch: It is a decimal of too many digits.
-    """
-    if node.this == exp.DType.DECIMAL:
-        if not all(part.name.isdecimal() for part in node.expressions):
-            raise Mismatch(f"{shown(node)} has no numbers of digits; write DECIMAL(precision, scale)")
-        digits = [int(part.name) for part in node.expressions]
-        precision, scale = (*digits, 0)[:2] if digits else (10, 0)
-        try:
-            return SqlType.decimal(precision, scale)
-        except SchemaError as error:
-            raise Mismatch(str(error)) from error
-    if node.this in OF_LENGTH and node.expressions:
-        return STRING  # Spark's own CAST neither cuts nor fills
-    if isinstance(node.this, exp.Interval) and (found := declared_type(node)) is not None:
-        return found
-    found = TYPES.get(node.this, SqlType("timestamp") if node.this == exp.DType.TIMESTAMPLTZ else None)
-    return None if found == STRING and node.expressions else found

@@ -1,7 +1,7 @@
 """Bound expressions as those of a plan: typed trees, and where the tree has no way to say one, DuckDB's text.
 
 The law: DuckDB evaluates an expression as a whole or not at all, and only one that is made of what is known to mean
-there what it means in Spark (`livejoin.sql.to_duckdb.same_meaning`); every other one is refused.
+there what it means in Spark (`livejoin.sql.scalars.same_meaning`); every other one is refused.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.scalar import Expression, Field
 from livejoin.schema import Column, SqlType, is_made_list
 from livejoin.sql.parse.source import Source
+from livejoin.sql.resolved.column import REF
 from livejoin.sql.scalars.bind import Unsaid, bind_scalar
+from livejoin.sql.scalars.duckdb_text import check_scalar, expression_text
 from livejoin.sql.scalars.labels import column_text
 from livejoin.sql.scalars.operands import INT, Unsayable
-from livejoin.sql.to_duckdb.same_meaning import other_meaning
-from livejoin.sql.to_duckdb.scalar_text import REF, check_scalar, expression_text
+from livejoin.sql.scalars.same_meaning import other_meaning
 
 
 @dataclass(frozen=True)

@@ -12,21 +12,15 @@ from typing import Final
 
 from livejoin.query.scalar import Constant, Function, Scalar
 from livejoin.schema import SqlType
-from livejoin.sql.scalars import bits, choices, epoch, formats, numbers, times
+from livejoin.sql.scalars import bits, choices, conditionals, epoch, formats, numbers, strings, times
 from livejoin.sql.scalars.arithmetic import absolute, binary, negated, number
 from livejoin.sql.scalars.coercion import accepted, can_cast, common_type
 from livejoin.sql.scalars.operands import (
-    BIGINT,
-    BINARY,
-    BOOLEAN,
     DATE,
     DOUBLE,
-    FLOAT,
     INT,
-    SMALLINT,
     STRING,
     TIMESTAMP,
-    TINYINT,
     Mismatch,
     Operand,
     Unsayable,
@@ -37,120 +31,9 @@ from livejoin.sql.scalars.operands import (
     is_number,
     type_of,
 )
+from livejoin.sql.scalars.signatures import ARITHMETIC, CASTS, PARTS, SIGNATURES, Signature
 
 NO_FUNCTION: Final = "livejoin has no such function (docs/functions.md lists those that it has)"
-
-
-@dataclass(frozen=True)
-class Signature:
-    """A function whose arguments have fixed types.
-
-    Args:
-        function: What it is in the tree.
-        parameters: The types of its arguments.
-        result: The type of its value.
-        least: How many arguments must be given; all if None.
-    """
-
-    function: Function
-    parameters: tuple[SqlType, ...]
-    result: SqlType
-    least: int | None = None
-
-
-_S: Final = STRING
-_SIGNATURES: Final[dict[str, Signature]] = {
-    **dict.fromkeys(("upper", "ucase"), Signature("upper", (_S,), _S)),
-    **dict.fromkeys(("lower", "lcase"), Signature("lower", (_S,), _S)),
-    **dict.fromkeys(("trim", "btrim"), Signature("trim", (_S, _S), _S, 1)),
-    "ltrim": Signature("trim_left", (_S, _S), _S, 1),
-    "rtrim": Signature("trim_right", (_S, _S), _S, 1),
-    "right": Signature("right", (_S, INT), _S),
-    "replace": Signature("replace", (_S, _S, _S), _S, 2),
-    "reverse": Signature("reverse", (_S,), _S),
-    "repeat": Signature("repeat", (_S, INT), _S),
-    "like": Signature("like", (_S, _S, _S), BOOLEAN, 2),
-    "ilike": Signature("like_any_case", (_S, _S, _S), BOOLEAN, 2),
-    **dict.fromkeys(("rlike", "regexp", "regexp_like"), Signature("matches", (_S, _S), BOOLEAN)),
-    **dict.fromkeys(("startswith",), Signature("starts_with", (_S, _S), BOOLEAN)),
-    "endswith": Signature("ends_with", (_S, _S), BOOLEAN),
-    "contains": Signature("contains", (_S, _S), BOOLEAN),
-    "split_part": Signature("split_part", (_S, _S, INT), _S),
-    "translate": Signature("translate", (_S, _S, _S), _S),
-    "initcap": Signature("initial_capitals", (_S,), _S),
-    "ascii": Signature("ascii", (_S,), INT),
-    "levenshtein": Signature("edit_distance", (_S, _S, INT), INT, 2),
-    "regexp_extract": Signature("extract_match", (_S, _S, INT), _S, 2),
-    "date_format": Signature("format_time", (TIMESTAMP, _S), _S),
-    "md5": Signature("md_5", (BINARY,), _S),
-    **dict.fromkeys(("sha", "sha1"), Signature("sha_1", (BINARY,), _S)),
-    "sha2": Signature("sha_2", (BINARY, INT), _S),
-    "crc32": Signature("crc_32", (BINARY,), BIGINT),
-    "base64": Signature("base_64", (BINARY,), _S),
-    "unhex": Signature("from_hexadecimal", (_S,), BINARY),
-    **dict.fromkeys(("sign", "signum"), Signature("sign", (DOUBLE,), DOUBLE)),
-    "sqrt": Signature("square_root", (DOUBLE,), DOUBLE),
-    "exp": Signature("exponential", (DOUBLE,), DOUBLE),
-    "ln": Signature("logarithm", (DOUBLE,), DOUBLE),
-    "log10": Signature("logarithm_10", (DOUBLE,), DOUBLE),
-    "cbrt": Signature("cube_root", (DOUBLE,), DOUBLE),
-    "rint": Signature("nearest_whole", (DOUBLE,), DOUBLE),
-    "sin": Signature("sine", (DOUBLE,), DOUBLE),
-    "cos": Signature("cosine", (DOUBLE,), DOUBLE),
-    "tan": Signature("tangent", (DOUBLE,), DOUBLE),
-    "asin": Signature("arc_sine", (DOUBLE,), DOUBLE),
-    "acos": Signature("arc_cosine", (DOUBLE,), DOUBLE),
-    "atan": Signature("arc_tangent", (DOUBLE,), DOUBLE),
-    "atan2": Signature("arc_tangent_2", (DOUBLE, DOUBLE), DOUBLE),
-    "sinh": Signature("hyperbolic_sine", (DOUBLE,), DOUBLE),
-    "cosh": Signature("hyperbolic_cosine", (DOUBLE,), DOUBLE),
-    "tanh": Signature("hyperbolic_tangent", (DOUBLE,), DOUBLE),
-    "degrees": Signature("degrees", (DOUBLE,), DOUBLE),
-    "radians": Signature("radians", (DOUBLE,), DOUBLE),
-    **dict.fromkeys(("power", "pow"), Signature("power", (DOUBLE, DOUBLE), DOUBLE)),
-    "isnan": Signature("is_nan", (DOUBLE,), BOOLEAN),
-    **dict.fromkeys(("datediff", "date_diff"), Signature("date_difference", (DATE, DATE), INT)),
-    "add_months": Signature("add_months", (DATE, INT), DATE),
-    "last_day": Signature("last_day", (DATE,), DATE),
-    "make_date": Signature("make_date", (INT, INT, INT), DATE),
-}
-_CASTS: Final = {
-    "boolean": BOOLEAN,
-    "tinyint": TINYINT,
-    "smallint": SMALLINT,
-    "int": INT,
-    "bigint": BIGINT,
-    **dict.fromkeys(("float", "real"), FLOAT),
-    "double": DOUBLE,
-    "decimal": SqlType.decimal(10, 0),
-    "date": DATE,
-    "timestamp": TIMESTAMP,
-    "string": STRING,
-    "binary": BINARY,
-}
-_PARTS: Final[dict[str, Function]] = {
-    "year": "year",
-    "quarter": "quarter",
-    "month": "month",
-    "day": "day",
-    "dayofmonth": "day",
-    "dayofweek": "day_of_week",
-    "weekday": "weekday",
-    "dayofyear": "day_of_year",
-    "weekofyear": "week",
-    "hour": "hour",
-    "minute": "minute",
-    "second": "second",
-}
-_ARITHMETIC: Final[dict[str, Function]] = {
-    "mod": "remainder",
-    "pmod": "positive_remainder",
-    "try_add": "try_add",
-    "try_subtract": "try_subtract",
-    "try_multiply": "try_multiply",
-    "try_divide": "try_divide",
-    "try_mod": "try_remainder",
-}
 
 
 @dataclass(frozen=True)
@@ -169,17 +52,17 @@ def function_of(name: str, arguments: Sequence[Operand]) -> Operand:
         Mismatch: The number or the types of its arguments do not fit.
         Unsayable: The tree has no such function.
     """
-    if name in _SIGNATURES:
-        return _fixed(name, _SIGNATURES[name], arguments)
-    if name in _PARTS:
+    if name in SIGNATURES:
+        return _fixed(name, SIGNATURES[name], arguments)
+    if name in PARTS:
         _check_count(name, len(arguments), 1, 1)
-        return times.part(_PARTS[name], arguments[0])
-    if name in _CASTS:
+        return times.part(PARTS[name], arguments[0])
+    if name in CASTS:
         _check_count(name, len(arguments), 1, 1)
-        return converted("cast", arguments[0], _CASTS[name])
-    if name in _ARITHMETIC:
+        return converted("cast", arguments[0], CASTS[name])
+    if name in ARITHMETIC:
         _check_count(name, len(arguments), 2, 2)
-        return _operation(name, _ARITHMETIC[name], arguments)
+        return _operation(name, ARITHMETIC[name], arguments)
     if name in _HANDLERS:
         handler = _HANDLERS[name]
         _check_count(name, len(arguments), handler.least, handler.most)
@@ -204,7 +87,7 @@ def converted(function: Function, operand: Operand, to: SqlType) -> Scalar:
 
 def is_known(name: str) -> bool:
     """Whether the tree has a function of this name."""
-    return any(name in table for table in (_SIGNATURES, _PARTS, _CASTS, _ARITHMETIC, _HANDLERS))
+    return any(name in table for table in (SIGNATURES, PARTS, CASTS, ARITHMETIC, _HANDLERS))
 
 
 @dataclass(frozen=True)
@@ -224,19 +107,19 @@ def accepted_arguments(name: str) -> Accepted:
     >>> str(accepted_arguments("levenshtein")), str(accepted_arguments("nvl2")), str(accepted_arguments("coalesce"))
     ('STRING, STRING[, INT]', '3 arguments', '1 argument or more')
     """
-    if name in _SIGNATURES:
-        signature = _SIGNATURES[name]
+    if name in SIGNATURES:
+        signature = SIGNATURES[name]
         least = len(signature.parameters) if signature.least is None else signature.least
         texts = [f"{', ' * (i > 0)}{kind}" for i, kind in enumerate(signature.parameters)]
         optional = [f"[{text}" for text in texts[least:]]
         return Accepted(signature, "".join((*texts[:least], *optional)) + "]" * len(optional))
-    if name in _PARTS:
-        is_of_clock = _PARTS[name] in ("hour", "minute", "second")
-        return Accepted(_PARTS[name], "TIMESTAMP" if is_of_clock else "DATE")
-    if name in _CASTS:
-        return Accepted(("cast", _CASTS[name]), "1 argument")
-    if name in _ARITHMETIC:
-        return Accepted(_ARITHMETIC[name], "2 arguments")
+    if name in PARTS:
+        is_of_clock = PARTS[name] in ("hour", "minute", "second")
+        return Accepted(PARTS[name], "TIMESTAMP" if is_of_clock else "DATE")
+    if name in CASTS:
+        return Accepted(("cast", CASTS[name]), "1 argument")
+    if name in ARITHMETIC:
+        return Accepted(ARITHMETIC[name], "2 arguments")
     handler = _HANDLERS[name]
     counts = str(handler.least) if handler.least == handler.most else f"{handler.least} to {handler.most}"
     plural = "" if handler.most == 1 or (handler.most == _MANY and handler.least == 1) else "s"
@@ -246,7 +129,7 @@ def accepted_arguments(name: str) -> Accepted:
 
 def known_names() -> frozenset[str]:
     """The names of all functions."""
-    return frozenset((*_SIGNATURES, *_PARTS, *_CASTS, *_ARITHMETIC, *_HANDLERS))
+    return frozenset((*SIGNATURES, *PARTS, *CASTS, *ARITHMETIC, *_HANDLERS))
 
 
 def _fixed(name: str, signature: Signature, arguments: Sequence[Operand]) -> Scalar:
@@ -279,111 +162,6 @@ def _tried(operand: Operand, beside: Operand) -> Operand:
     if is_kind(type_of(operand), "string") and is_number(type_of(beside)) and isinstance(kind, SqlType):
         return converted("try_cast", operand, kind)
     return operand
-
-
-def _either(condition: Operand, value: Operand, other: Operand) -> Operand:
-    return choices.case([condition], [value, other])
-
-
-def _decode(value: Operand, *rest: Operand) -> Operand:
-    """DECODE: the result behind the first value that is the same, NULL with NULL; else the default.
-
-    Without a default it is a NULL that is a STRING in Spark, so that results which are INT become BIGINT.
-    """
-    default = rest[-1] if len(rest) % 2 else Constant(None, STRING)
-    pairs = [(rest[i], rest[i + 1]) for i in range(0, len(rest) - 1, 2)]
-    same = [choices.compared("null_safe_equal", value, search) for search, _ in pairs]
-    return choices.case(same, [*(result for _, result in pairs), default])
-
-
-def _nvl2(value: Operand, present: Operand, absent: Operand) -> Operand:
-    return choices.case([choices.inverse(choices.is_null(value))], [present, absent])
-
-
-def _nanvl(value: Operand, other: Operand) -> Operand:
-    kind = FLOAT if type_of(value) == type_of(other) == FLOAT else DOUBLE
-    one, two = accepted(value, kind), accepted(other, kind)
-    return choices.case([call("is_nan", BOOLEAN, one)], [two, one])
-
-
-def _zero_if_null(value: Operand) -> Operand:
-    return choices.first_value([value, Constant(0, INT)])
-
-
-def _null_if_zero(value: Operand) -> Operand:
-    return choices.null_if(value, Constant(0, INT))
-
-
-def _concatenated(*values: Operand) -> Operand:
-    """Text, but for bytes alone."""
-    if not values:
-        return Constant("", STRING)
-    kind = BINARY if all(type_of(value) == BINARY for value in values) else STRING
-    texts = [accepted(value, kind) for value in values]
-    return texts[0] if len(texts) == 1 else call("concatenate", kind, *texts)
-
-
-def _joined(separator: Operand, *values: Operand) -> Scalar:
-    """CONCAT_WS: the values that are not NULL, each behind the separator, without the first separator."""
-    between, empty = accepted(separator, STRING), Constant("", STRING)
-    texts = [accepted(value, STRING) for value in values]
-    parts = [call("coalesce", STRING, call("concatenate", STRING, between, text), empty) for text in texts]
-    begin: Scalar = call("add", INT, call("length", INT, between), Constant(1, INT))
-    if isinstance(between, Constant) and isinstance(between.value, str):
-        begin = Constant(len(between.value) + 1, INT)
-    return call("substring", STRING, call("concatenate", STRING, empty, *parts), begin)
-
-
-def _as_run(value: Operand) -> Scalar:
-    """A run of characters or of bytes: what is not BINARY is a STRING."""
-    return accepted(value, BINARY if type_of(value) == BINARY else STRING)
-
-
-def _length(value: Operand) -> Operand:
-    run = _as_run(value)
-    return call("byte_length" if run.type == BINARY else "length", INT, run)
-
-
-def _byte_length(value: Operand) -> Scalar:
-    return call("byte_length", INT, _as_run(value))
-
-
-def _part(function: Function) -> Callable[..., Operand]:
-    """What takes a part of a run, by numbers."""
-
-    def part(value: Operand, *places: Operand) -> Scalar:
-        run = _as_run(value)
-        return call(function, run.type, run, *(accepted(place, INT) for place in places))
-
-    return part
-
-
-def _padded(function: Function) -> Callable[..., Operand]:
-    def padded(value: Operand, length: Operand, *pad: Operand) -> Scalar:
-        if type_of(value) == BINARY:
-            raise Unsayable("LPAD" if function == "pad_left" else "RPAD", "it fills strings; cast to STRING")
-        return call(
-            function, STRING, accepted(value, STRING), accepted(length, INT), *(accepted(p, STRING) for p in pad)
-        )
-
-    return padded
-
-
-def _hexadecimal(value: Operand) -> Scalar:
-    """HEX: of bytes, of a text's UTF-8, and of a number's 64 bits."""
-    if is_number(type_of(value)):
-        return call("hexadecimal", STRING, accepted(value, BIGINT))
-    return call("hexadecimal", STRING, cast(_as_run(value), BINARY))
-
-
-def _located(substring: Operand, text: Operand, *start: Operand) -> Operand:
-    """LOCATE and POSITION: the text stands second."""
-    values = [accepted(text, STRING), accepted(substring, STRING), *(accepted(value, INT) for value in start)]
-    return call("position", INT, *values)
-
-
-def _bit_length(value: Operand) -> Operand:
-    return binary("multiply", _byte_length(value), Constant(8, INT))
 
 
 def _logarithm(base: Operand, *value: Operand) -> Operand:
@@ -427,25 +205,6 @@ def _date_part(field: Operand, value: Operand) -> Operand:
     return times.extract(field.value, value)
 
 
-def _replaced(text: Operand, pattern: Operand, by: Operand, *start: Operand) -> Scalar:
-    if start and not (isinstance(start[0], Constant) and start[0].value == 1):
-        raise Unsayable("REGEXP_REPLACE", "it begins with the first character; put substring before it")
-    return call("replace_matches", STRING, *(accepted(value, STRING) for value in (text, pattern, by)))
-
-
-def _item(text: Operand, pattern: Operand, number: Operand) -> Scalar:
-    """``split(text, pattern)[number]``."""
-    return call("split_item", STRING, accepted(text, STRING), accepted(pattern, STRING), accepted(number, INT))
-
-
-def _compared(function: Function) -> Callable[[Operand, Operand], Operand]:
-    return lambda left, right: choices.compared(function, left, right)
-
-
-def _extreme(function: Function) -> Callable[..., Operand]:
-    return lambda *values: choices.extreme(function, values)
-
-
 def _rounded(function: Function) -> Callable[..., Operand]:
     return lambda value, *digits: numbers.rounded(function, value, *digits)
 
@@ -459,18 +218,18 @@ _HANDLERS: Final[dict[str, _Handler]] = {
     "negative": _Handler(negated, 1, 1),
     "positive": _Handler(number, 1, 1),
     **dict.fromkeys(("coalesce", "nvl", "ifnull"), _Handler(lambda *values: choices.first_value(values), 1, _MANY)),
-    "greatest": _Handler(_extreme("greatest"), 2, _MANY),
-    "least": _Handler(_extreme("least"), 2, _MANY),
+    "greatest": _Handler(conditionals.extreme_of("greatest"), 2, _MANY),
+    "least": _Handler(conditionals.extreme_of("least"), 2, _MANY),
     "nullif": _Handler(choices.null_if, 2, 2),
-    "nvl2": _Handler(_nvl2, 3, 3),
-    "if": _Handler(_either, 3, 3),
-    "decode": _Handler(_decode, 3, _MANY),
-    "nanvl": _Handler(_nanvl, 2, 2),
-    "zeroifnull": _Handler(_zero_if_null, 1, 1),
-    "nullifzero": _Handler(_null_if_zero, 1, 1),
+    "nvl2": _Handler(conditionals.nvl2, 3, 3),
+    "if": _Handler(conditionals.either, 3, 3),
+    "decode": _Handler(conditionals.decode, 3, _MANY),
+    "nanvl": _Handler(conditionals.nanvl, 2, 2),
+    "zeroifnull": _Handler(conditionals.zero_if_null, 1, 1),
+    "nullifzero": _Handler(conditionals.null_if_zero, 1, 1),
     "isnull": _Handler(choices.is_null, 1, 1),
     "isnotnull": _Handler(lambda value: choices.inverse(choices.is_null(value)), 1, 1),
-    "equal_null": _Handler(_compared("null_safe_equal"), 2, 2),
+    "equal_null": _Handler(conditionals.comparison("null_safe_equal"), 2, 2),
     "round": _Handler(_rounded("round"), 1, 2),
     "bround": _Handler(_rounded("bround"), 1, 2),
     "floor": _Handler(_rounded("floor"), 1, 2),
@@ -479,20 +238,20 @@ _HANDLERS: Final[dict[str, _Handler]] = {
     "e": _Handler(lambda: Constant(math.e, DOUBLE), 0, 0),
     "log2": _Handler(_logarithm_of_two, 1, 1),
     "log": _Handler(_logarithm, 1, 2),
-    **dict.fromkeys(("length", "len", "char_length", "character_length"), _Handler(_length, 1, 1)),
-    "octet_length": _Handler(_byte_length, 1, 1),
-    **dict.fromkeys(("substring", "substr"), _Handler(_part("substring"), 2, 3)),
-    "left": _Handler(_part("left"), 2, 2),
-    "lpad": _Handler(_padded("pad_left"), 2, 3),
-    "rpad": _Handler(_padded("pad_right"), 2, 3),
-    "hex": _Handler(_hexadecimal, 1, 1),
-    "concat_ws": _Handler(_joined, 1, _MANY),
-    "concat": _Handler(_concatenated, 0, _MANY),
-    **dict.fromkeys(("locate", "position"), _Handler(_located, 2, 3)),
+    **dict.fromkeys(("length", "len", "char_length", "character_length"), _Handler(strings.length, 1, 1)),
+    "octet_length": _Handler(strings.byte_length, 1, 1),
+    **dict.fromkeys(("substring", "substr"), _Handler(strings.part_of("substring"), 2, 3)),
+    "left": _Handler(strings.part_of("left"), 2, 2),
+    "lpad": _Handler(strings.padded("pad_left"), 2, 3),
+    "rpad": _Handler(strings.padded("pad_right"), 2, 3),
+    "hex": _Handler(strings.hexadecimal, 1, 1),
+    "concat_ws": _Handler(strings.joined, 1, _MANY),
+    "concat": _Handler(strings.concatenated, 0, _MANY),
+    **dict.fromkeys(("locate", "position"), _Handler(strings.located, 2, 3)),
     "space": _Handler(lambda count: call("repeat", STRING, Constant(" ", STRING), accepted(count, INT)), 1, 1),
-    "bit_length": _Handler(_bit_length, 1, 1),
-    "regexp_replace": _Handler(_replaced, 3, 4),
-    SPLIT: _Handler(_item, 3, 3),
+    "bit_length": _Handler(strings.bit_length, 1, 1),
+    "regexp_replace": _Handler(strings.replaced_matches, 3, 4),
+    SPLIT: _Handler(strings.item_of_split, 3, 3),
     "to_date": _Handler(formats.as_time("TO_DATE", DATE, "parse_date", _as_date), 1, 2),
     "to_timestamp": _Handler(formats.as_time("TO_TIMESTAMP", TIMESTAMP, "parse_time", _as_timestamp), 1, 2),
     "try_to_date": _Handler(_tried_time("TRY_TO_DATE", DATE, "try_parse_date"), 1, 2),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from livejoin.sql.lower.conditions import conjuncts
-from livejoin.sql.names.outer import outers
+from livejoin.sql.resolved.outer import outers
 
 Comparison = type[exp.Expr]
 

@@ -19,14 +19,13 @@ from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.sql.lower.conditions import conjuncts
-from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.outer import Outer, outer_column, outer_of, outers
-from livejoin.sql.names.outputs import Item
 from livejoin.sql.parse.sub_queries import has_marks
+from livejoin.sql.resolved.column import bound_column
+from livejoin.sql.resolved.item import Item
+from livejoin.sql.resolved.outer import Outer, outer_of, outers
+from livejoin.sql.resolved.query import SelectBlock
 from livejoin.sql.sub_queries.correlation import Correlation
-from livejoin.sql.sub_queries.free import free_columns, moved_outer
-from livejoin.sql.sub_queries.making import Making
-from livejoin.sql.to_duckdb.scalar_text import bound_column
+from livejoin.sql.sub_queries.rewriter import Rewriter, select_all
 
 
 @dataclass(frozen=True)
@@ -56,25 +55,25 @@ def wants_domain(block: SelectBlock, found: Correlation, values: Sequence[exp.Ex
     return bool(found.compared or found.others) or any(any(outers(value)) for value in inside)
 
 
+def read_outside(block: SelectBlock, found: Correlation, values: Sequence[exp.Expr]) -> list[Outer]:
+    """The columns of queries around that a sub-query reads anywhere, each once; arguments as of `widened`."""
+    inside = [*_joined(found), *values, *(condition for part in block.parts for condition in part.conditions)]
+    return list(dict.fromkeys(outer for value in inside for outer in outers(value)))
+
+
 def widened(
-    block: SelectBlock, found: Correlation, values: Sequence[exp.Expr], around: SelectBlock, making: Making
+    block: SelectBlock, found: Correlation, values: Sequence[exp.Expr], near: Sequence[Outer], domain: SelectBlock
 ) -> Widened:
-    """A sub-query over the domain of its outer columns of the query right around; others stay as they are.
+    """A sub-query over the domain of the columns of the query right around that it reads.
 
     Args:
         block: The sub-query.
         found: Its conditions.
         values: What it computes.
-        around: The query around.
-        making: How relations are made.
+        near: The columns.
+        domain: Their values, a column for each.
     """
-    joined = [*found.own, *(one.written for one in (*found.keys, *found.compared)), *found.others]
-    inside = [*joined, *values, *(condition for part in block.parts for condition in part.conditions)]
-    near = list(dict.fromkeys(outer for value in inside for outer in outers(value) if outer.level == 1))
-    if not near:
-        return Widened(replace(block, conditions=tuple(joined)), tuple(values), ())
-    refs = list(dict.fromkeys(outer.ref for outer in near))
-    domain = domain_of(around, near, making, block)
+    refs = [outer.ref for outer in near]
     atom = len(block.scope.relations)
     relation = replace(domain.scope.relations[0], atom=atom)
 
@@ -90,57 +89,29 @@ def widened(
     def within(value: exp.Expr) -> exp.Expr:
         return value.transform(read)
 
-    parts = (replace(part, conditions=tuple(map(within, part.conditions))) for part in block.parts)
     wide = replace(
         block,
         scope=replace(block.scope, relations=(*block.scope.relations, relation)),
-        conditions=tuple(map(within, joined)),
-        parts=tuple(parts),
+        conditions=tuple(map(within, _joined(found))),
+        parts=tuple(part.mapped(within) for part in block.parts),
     )
-    names = {outer.ref: outer for outer in reversed(near)}
-    keys = tuple((bound_column(ColumnRef(atom, i), names[ref].name), names[ref]) for i, ref in enumerate(refs))
+    keys = tuple((bound_column(ColumnRef(atom, i), outer.name), outer) for i, outer in enumerate(near))
     return Widened(wide, tuple(map(within, values)), keys)
 
 
-def with_skipped(query: SelectBlock, around: SelectBlock, making: Making) -> SelectBlock:
-    """A sub-query in whose FROM clause those columns of the query around stand that its own sub-queries read.
-
-    ``q(d)`` is then ``SELECT ... FROM ..., D WHERE D.d <=> d``, and what its sub-queries read is a column of D.
-    """
-    nested = [sub.query for sub in query.sub_queries if isinstance(sub.query, SelectBlock)]
-    near = [outer for block in nested for outer, _ in free_columns(block, 1) if outer.level == 2]
-    refs = list(dict.fromkeys(outer.ref for outer in near))
-    if not refs:
-        return query
-    names = {outer.ref: outer.name for outer in reversed(near)}
-    domain = domain_of(around, near, making, query)
-    atom = len(query.scope.relations)
-
-    def place(outer: Outer, _: exp.Expr) -> Outer:
-        found = outer.ref in refs
-        return Outer(outer.level - 1, ColumnRef(atom, refs.index(outer.ref)), outer.name) if found else outer
-
-    equal = [
-        exp.NullSafeEQ(
-            this=bound_column(ColumnRef(atom, i), names[ref]), expression=outer_column(Outer(1, ref, names[ref]), None)
-        )
-        for i, ref in enumerate(refs)
-    ]
-    return replace(
-        query,
-        scope=replace(query.scope, relations=(*query.scope.relations, replace(domain.scope.relations[0], atom=atom))),
-        conditions=(*query.conditions, *equal),
-        sub_queries=tuple(
-            replace(sub, query=moved_outer(sub.query, place, 2)) if isinstance(sub.query, SelectBlock) else sub
-            for sub in query.sub_queries
-        ),
-    )
+def joined_to(found: Correlation) -> tuple[exp.Expr, ...]:
+    """The conditions of a sub-query that are not over columns around alone."""
+    return tuple(_joined(found))
 
 
-def domain_of(around: SelectBlock, near: Sequence[Outer], making: Making, block: SelectBlock) -> SelectBlock:
+def _joined(found: Correlation) -> list[exp.Expr]:
+    return [*found.own, *(one.written for one in (*found.keys, *found.compared)), *found.others]
+
+
+def domain_of(around: SelectBlock, near: Sequence[Outer], rewriter: Rewriter, block: SelectBlock) -> SelectBlock:
     """``SELECT * FROM D`` for the distinct values D that some columns of a query have, which ``block`` reads."""
-    bound = making.bound(_distinct(around, near))
-    return making.over(bound.relation, "outer", block.source, block.start, bound)
+    bound = rewriter.bound(_distinct(around, near))
+    return select_all(rewriter, bound.relation, "outer", block.source, block.start, bound)
 
 
 def _distinct(around: SelectBlock, near: Sequence[Outer]) -> SelectBlock:

@@ -11,21 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from livejoin.query.relational import EVERY_ROW
-from livejoin.sql.lower.project import column_at, refuse_lists
-from livejoin.sql.lower.select_block import SelectBlock, key_of
-from livejoin.sql.names.order import Order
-from livejoin.sql.names.outputs import Item
-from livejoin.sql.names.sub_select import SubSelect
+from livejoin.sql.lower.project import refuse_lists
 from livejoin.sql.parse.source import offset_of
+from livejoin.sql.resolved.column import column_at, key_of
+from livejoin.sql.resolved.item import Item, Order
+from livejoin.sql.resolved.query import SelectBlock, SubSelect
 from livejoin.sql.sub_queries.free import free_columns
-
-if TYPE_CHECKING:
-    from livejoin.sql.sub_queries.parts import Parts
+from livejoin.sql.sub_queries.keyed import Asked, keyed
+from livejoin.sql.sub_queries.parts import Parts
+from livejoin.sql.sub_queries.rewriter import select_all
 
 
 def one_row(block: SelectBlock) -> SelectBlock:
@@ -50,7 +48,7 @@ def refuse_global(block: SelectBlock, sub: SubSelect) -> None:
 
 
 def windowed(parts: Parts, block: SelectBlock, sub: SubSelect, extra: Sequence[exp.Expr] = ()) -> SelectBlock:
-    """A correlated sub-query with window functions, as `Parts.keyed` gives it.
+    """A correlated sub-query with window functions, as `keyed` gives it.
 
     Args:
         parts: The SELECT around.
@@ -60,20 +58,23 @@ def windowed(parts: Parts, block: SelectBlock, sub: SubSelect, extra: Sequence[e
     """
     if block.is_global:
         refuse_global(block, sub)
-    return parts.keyed(
-        block,
-        [*(item.value for item in block.outputs), *extra],
+    return keyed(
+        parts,
+        Asked(
+            block,
+            [*(item.value for item in block.outputs), *extra],
+            groups=None if block.is_global else block.groups,
+            having=block.having,
+            qualify=block.items[-1].value if block.qualified else None,
+            is_grouped=block.groups is not None,
+            distinct=block.distinct,
+        ),
         sub,
-        groups=None if block.is_global else block.groups,
-        having=block.having,
-        qualify=block.items[-1].value if block.qualified else None,
-        is_grouped=block.groups is not None,
-        distinct=block.distinct,
     )
 
 
 def first_rows(parts: Parts, block: SelectBlock, order: Order, sub: SubSelect) -> SelectBlock:
-    """A correlated sub-query with a LIMIT, as `Parts.keyed` gives it.
+    """A correlated sub-query with a LIMIT, as `keyed` gives it.
 
     Raises:
         UnsupportedQueryError: Of SELECT DISTINCT: it is ordered by what it does not show.
@@ -106,6 +107,6 @@ def first_rows(parts: Parts, block: SelectBlock, order: Order, sub: SubSelect) -
         kept = exp.And(this=kept, expression=behind) if order.offset else kept
     items = [Item(name, column_at(i), sub.offset, written=name) for i, name in enumerate(rows.names)]
     limit = Item("qualify", kept, sub.offset, "the first rows", written="qualify")
-    bound = parts.making.bound(replace(keyed, conditions=(), items=(*items, limit), qualified=True))
-    over = parts.making.over(bound.relation, "query", block.source, sub.offset, bound)
+    bound = parts.rewriter.bound(replace(keyed, conditions=(), items=(*items, limit), qualified=True))
+    over = select_all(parts.rewriter, bound.relation, "query", block.source, sub.offset, bound)
     return replace(over, conditions=keyed.conditions, items=over.items[first : first + len(block.outputs)])

@@ -7,27 +7,14 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.outer import Outer, outer_column, outer_of
-from livejoin.sql.names.scope import Relation
 from livejoin.sql.parse.source import offset_of
-
-
-def expressions(block: SelectBlock) -> Iterator[exp.Expr]:
-    """The expressions of a SELECT."""
-    yield from (item.value for item in block.items)
-    yield from block.conditions
-    yield from (condition for part in block.parts for condition in part.conditions)
-    yield from block.groups or ()
-    if block.having is not None:
-        yield block.having
-    if block.order is not None:
-        yield from (key.value for key in block.order.keys)
+from livejoin.sql.resolved.outer import Outer, outer_column, outer_of
+from livejoin.sql.resolved.query import Occurrence, SelectBlock
 
 
 def free_columns(block: SelectBlock, depth: int = 0) -> Iterator[tuple[Outer, exp.Expr]]:
     """The columns of queries around a SELECT that it reads, with their nodes; ``depth`` levels stand between."""
-    for value in expressions(block):
+    for value in block.expressions:
         for node in value.find_all(exp.Var):
             outer = outer_of(node)
             if outer is not None and outer.level > depth:
@@ -57,34 +44,33 @@ def refuse_outer(block: SelectBlock) -> None:
 
 
 def moved_outer(block: SelectBlock, place: Callable[[Outer, exp.Expr], Outer], depth: int = 1) -> SelectBlock:
-    """A SELECT that reads other columns of the query ``depth`` levels around it in the place of those it reads."""
+    """A SELECT that reads other columns of the query ``depth`` levels around it in the place of those it reads.
+
+    Args:
+        block: The SELECT; so do its sub-queries, which are one level further from that query.
+        place: The column in the place of another one, of whatever level: the levels stay.
+        depth: How far out the query is.
+    """
 
     def exchanged(node: exp.Expr) -> exp.Expr:
         outer = outer_of(node)
         if outer is None or outer.level != depth:
             return node
-        return outer_column(place(outer, node), node.meta.get("start"))
+        return outer_column(replace(place(outer, node), level=depth), node.meta.get("start"))
 
     def within(value: exp.Expr) -> exp.Expr:
         return value.transform(exchanged)
 
-    def read(relation: Relation) -> Relation:
+    def read(relation: Occurrence) -> Occurrence:
         nested = relation.nested
         if nested is None or nested.correlated is None or nested.plain is None:
             return relation
         plain, written = (moved_outer(one, place, depth) for one in (nested.plain, nested.correlated))
         return replace(relation, nested=replace(nested, plain=plain, correlated=written))
 
-    order = block.order
     return replace(
-        block,
+        block.mapped(within),
         scope=replace(block.scope, relations=tuple(map(read, block.scope.relations))),
-        items=tuple(replace(item, value=within(item.value)) for item in block.items),
-        conditions=tuple(map(within, block.conditions)),
-        parts=tuple(replace(part, conditions=tuple(map(within, part.conditions))) for part in block.parts),
-        groups=None if block.groups is None else tuple(map(within, block.groups)),
-        having=None if block.having is None else within(block.having),
-        order=order and replace(order, keys=tuple(replace(key, value=within(key.value)) for key in order.keys)),
         sub_queries=tuple(
             replace(sub, query=moved_outer(sub.query, place, depth + 1)) if isinstance(sub.query, SelectBlock) else sub
             for sub in block.sub_queries

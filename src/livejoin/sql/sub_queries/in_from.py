@@ -12,52 +12,46 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from livejoin.errors import UnsupportedQueryError
 from livejoin.query.relational import Relation
-from livejoin.sql.lower.merge import merge
-from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.nested import NestedQuery
-from livejoin.sql.names.outer import Outer, outer_of, outers
-from livejoin.sql.names.outputs import distinct_names
-from livejoin.sql.names.scope import Scope
-from livejoin.sql.names.sub_select import SubSelect
+from livejoin.sql.lower.view_merging import merge_views
+from livejoin.sql.resolved.item import distinct_names
+from livejoin.sql.resolved.outer import Outer, outer_of, outers
+from livejoin.sql.resolved.query import NestedQuery, Scope, SelectBlock, SubSelect
+from livejoin.sql.resolved.typed import null_of
 from livejoin.sql.sub_queries.correlation import correlation
 from livejoin.sql.sub_queries.domain import wants_domain
 from livejoin.sql.sub_queries.first_rows import first_rows, windowed
 from livejoin.sql.sub_queries.free import refuse_outer
-from livejoin.sql.sub_queries.making import Making
-from livejoin.sql.sub_queries.parts import Parts, SkipsLevelError
+from livejoin.sql.sub_queries.parts import Parts
+from livejoin.sql.sub_queries.rewriter import Rewriter
 
 
-def correlated_query(written: SelectBlock, around: Scope, making: Making) -> NestedQuery:
+def correlated_query(written: SelectBlock, around: Scope, rewriter: Rewriter) -> NestedQuery:
     """A SELECT in the FROM clause of a sub-query that reads columns of the query around that.
 
     Args:
         written: The SELECT.
         around: What the query around the sub-query shows.
-        making: How relations are made.
+        rewriter: How relations are made.
 
     Raises:
         UnsupportedQueryError: It has aggregates without GROUP BY or several grouping sets; or groups, DISTINCT, a LIMIT
             or window functions, and a correlation by more than equalities.
     """
-    try:
-        block = making.unnest(written, making)
-    except SkipsLevelError as error:
-        raise UnsupportedQueryError(error.message, error.sql, error.line, error.column, error.clause) from None
+    block = rewriter.unnested(written)
     if block.is_global or block.sets is not None:
         refuse_outer(block)
     if block.groups is None and block.order is None and not block.distinct and not block.has_windows:
-        plain = merge(block)
+        plain = merge_views(block)
     else:
-        keyed = _keyed(block, making)
+        keyed = _keyed(block, rewriter)
         named = zip(keyed.items, written.outputs, strict=True)
         plain = replace(keyed, items=tuple(replace(item, name=own.name, written=own.written) for item, own in named))
     columns = tuple(item.written for item in written.outputs)
-    return NestedQuery("", columns, _of_its_types(plain, around, making), None, plain, written)
+    return NestedQuery("", columns, _of_its_types(plain, around, rewriter), None, plain, written)
 
 
-def _keyed(block: SelectBlock, making: Making) -> SelectBlock:
+def _keyed(block: SelectBlock, rewriter: Rewriter) -> SelectBlock:
     """A SELECT that is no join alone as one of a relation with the columns that it is correlated by.
 
     Raises:
@@ -68,7 +62,7 @@ def _keyed(block: SelectBlock, making: Making) -> SelectBlock:
     read += [] if block.having is None else [block.having]
     if wants_domain(block, correlation(block.conditions), read):
         refuse_outer(block)
-    sub, parts = SubSelect("scalar", None, block, block.source, block.start), Parts(block, making)
+    sub, parts = SubSelect("scalar", None, block, block.source, block.start), Parts(block, rewriter)
     if block.order is not None:
         return first_rows(parts, block, block.order, sub)
     return windowed(parts, block, sub)
@@ -82,7 +76,7 @@ def merged_into(block: SelectBlock) -> SelectBlock:
     """
     if not any(_is_correlated(block)):
         return block
-    merged = merge(block)
+    merged = merge_views(block)
     for nested in _is_correlated(merged):
         refuse_outer(nested)
     return merged
@@ -93,15 +87,14 @@ def _is_correlated(block: SelectBlock) -> list[SelectBlock]:
     return [query.correlated for query in nested if query.correlated is not None]
 
 
-def _of_its_types(plain: SelectBlock, around: Scope, making: Making) -> Relation:
+def _of_its_types(plain: SelectBlock, around: Scope, rewriter: Rewriter) -> Relation:
     """A relation with the columns of a SELECT, whose outer columns are as good as NULLs of their types."""
 
     def typed(part: exp.Expr) -> exp.Expr:
         outer = outer_of(part)
         if outer is None:
             return part
-        kind = _scope(outer, around).declared(outer.ref).type
-        return exp.cast(exp.null(), exp.DataType.build(str(kind), dialect="spark"))
+        return null_of(_scope(outer, around).declared(outer.ref).type)
 
     items = tuple(replace(item, value=item.value.transform(typed)) for item in plain.items)
     names = distinct_names([item.name for item in items])
@@ -109,7 +102,7 @@ def _of_its_types(plain: SelectBlock, around: Scope, making: Making) -> Relation
     parts = tuple(
         replace(part, conditions=tuple(c for c in part.conditions if not any(outers(c)))) for part in plain.parts
     )
-    return making.relation(replace(plain, items=named, conditions=(), parts=parts))
+    return rewriter.bound(replace(plain, items=named, conditions=(), parts=parts)).relation
 
 
 def _scope(outer: Outer, around: Scope) -> Scope:

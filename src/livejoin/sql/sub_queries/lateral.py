@@ -10,50 +10,34 @@ computed for the distinct values of the columns that they read.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
-from livejoin.errors import UnsupportedQueryError
 from livejoin.query.conjunctive import ColumnRef
-from livejoin.sql.lower.bound import BoundBlock
-from livejoin.sql.lower.merge import merge
-from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.nested import NestedQuery
-from livejoin.sql.names.outer import Outer, outer_column
-from livejoin.sql.names.outputs import Item, distinct_names
-from livejoin.sql.names.sub_select import SubSelect
+from livejoin.sql.lower.view_merging import merge_views
+from livejoin.sql.names.known import Lateral
+from livejoin.sql.resolved.column import bound_column
+from livejoin.sql.resolved.item import Item, distinct_names
+from livejoin.sql.resolved.outer import Outer, outer_column
+from livejoin.sql.resolved.query import BoundBlock, NestedQuery, SelectBlock, SubSelect
 from livejoin.sql.sub_queries.domain import domain_of
 from livejoin.sql.sub_queries.first_rows import one_row
 from livejoin.sql.sub_queries.free import moved_outer
-from livejoin.sql.sub_queries.making import Making
-from livejoin.sql.sub_queries.parts import Parts, SkipsLevelError
+from livejoin.sql.sub_queries.keyed import Asked, with_keys
+from livejoin.sql.sub_queries.parts import Parts
+from livejoin.sql.sub_queries.plain import plain_of
+from livejoin.sql.sub_queries.rewriter import Rewriter
 from livejoin.sql.sub_queries.values import aggregated
-from livejoin.sql.to_duckdb.scalar_text import bound_column
 
 
-@dataclass(frozen=True)
-class Lateral:
-    """A LATERAL sub-query as one that sees nothing beside it.
-
-    Args:
-        query: It, with the columns that it is joined by before its own.
-        keys: How many these are.
-        conditions: What joins it, over its columns and over those of what stands before it.
-    """
-
-    query: NestedQuery
-    keys: int
-    conditions: tuple[exp.Expr, ...]
-
-
-def lateral_query(block: SelectBlock, around: SelectBlock, making: Making, atom: int, offset: int) -> Lateral:
+def lateral_query(block: SelectBlock, around: SelectBlock, rewriter: Rewriter, atom: int, offset: int) -> Lateral:
     """A SELECT that reads columns of what stands before it in FROM.
 
     Args:
         block: The SELECT.
         around: A SELECT from what stands before it.
-        making: How relations are made.
+        rewriter: How relations are made.
         atom: The number of its occurrence.
         offset: Where it stands.
 
@@ -62,22 +46,19 @@ def lateral_query(block: SelectBlock, around: SelectBlock, making: Making, atom:
         SqlError: As binding it does.
     """
     sub = SubSelect("scalar", None, block, block.source, offset)
-    parts = Parts(around, making)
-    try:
-        plain = one_row(making.unnest(block, making))
-        if plain.is_global and not plain.has_windows and plain.order is None:
-            kept, conditions = _of_each_row(plain, around, making, sub)
-        else:
-            plain = parts.plain(sub)
-            values = [item.value for item in plain.items]
-            is_distinct = block.distinct or plain.distinct
-            kept, conditions = parts.with_keys(plain, values, sub, is_grouped=False, distinct=is_distinct)
-    except SkipsLevelError as error:
-        raise UnsupportedQueryError(error.message, error.sql, error.line, error.column, error.clause) from None
+    parts = Parts(around, rewriter)
+    plain = one_row(parts.unnested(block))
+    if plain.is_global and not plain.has_windows and plain.order is None:
+        kept, conditions = _of_each_row(plain, around, rewriter, sub)
+    else:
+        plain = plain_of(parts, sub)
+        values = [item.value for item in plain.items]
+        is_distinct = block.distinct or plain.distinct
+        kept, conditions = with_keys(parts, Asked(plain, values, is_grouped=False, distinct=is_distinct), sub)
     keys = len(kept.items) - len(block.outputs)
     names = distinct_names([*(item.name for item in kept.items[:keys]), *(item.name for item in block.outputs)])
     kept = replace(kept, items=tuple(replace(item, name=name) for item, name in zip(kept.items, names, strict=True)))
-    bound = making.bound(kept)
+    bound = rewriter.bound(kept)
     written = (*names[:keys], *(item.written for item in block.outputs))
     query = NestedQuery("", written, bound.relation, bound, _plain(bound))
     return Lateral(query, keys, tuple(parts.placed(condition, atom) for condition in conditions))
@@ -85,11 +66,11 @@ def lateral_query(block: SelectBlock, around: SelectBlock, making: Making, atom:
 
 def _plain(bound: BoundBlock) -> SelectBlock | None:
     """The SELECT that a reader can take the place of."""
-    return None if bound.plain is None else merge(bound.plain)
+    return None if bound.plain is None else merge_views(bound.plain)
 
 
 def _of_each_row(
-    block: SelectBlock, around: SelectBlock, making: Making, sub: SubSelect
+    block: SelectBlock, around: SelectBlock, rewriter: Rewriter, sub: SubSelect
 ) -> tuple[SelectBlock, Sequence[exp.Expr]]:
     """Aggregates without GROUP BY, for the values that the columns around have."""
     near: list[Outer] = []
@@ -101,13 +82,13 @@ def _of_each_row(
     moved_outer(block, read)
     refs = list(dict.fromkeys(outer.ref for outer in near))
     names = {outer.ref: outer for outer in reversed(near)}
-    domain = domain_of(around, near, making, block)
+    domain = domain_of(around, near, rewriter, block)
 
     def place(outer: Outer, _: exp.Expr) -> Outer:
         return Outer(1, ColumnRef(0, refs.index(outer.ref)), f"outer.{outer.name.rpartition('.')[2]}")
 
     inner = moved_outer(block, place)
-    parts = Parts(domain, making)
+    parts = Parts(domain, rewriter)
     values = [aggregated(parts, sub, replace(inner, having=None), item.value) for item in inner.items]
     having = [] if inner.having is None else [aggregated(parts, sub, replace(inner, having=None), inner.having)]
     keys = [bound_column(ColumnRef(0, i), names[ref].name) for i, ref in enumerate(refs)]

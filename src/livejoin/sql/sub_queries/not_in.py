@@ -9,16 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.outer import lifted
-from livejoin.sql.names.sub_select import SubSelect
-
-if TYPE_CHECKING:
-    from livejoin.sql.sub_queries.parts import Parts
+from livejoin.sql.resolved.outer import lifted
+from livejoin.sql.resolved.query import SelectBlock, SubSelect
+from livejoin.sql.sub_queries.parts import Parts
 
 _MOST_WAYS = 27  # three columns of which either side may be NULL
 

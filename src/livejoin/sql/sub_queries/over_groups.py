@@ -16,19 +16,18 @@ from sqlglot import exp
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.sql.lower.conditions import conjuncts
 from livejoin.sql.lower.grouped.aggregates import aggregate_call
-from livejoin.sql.lower.project import column_at
-from livejoin.sql.lower.select_block import SelectBlock, key_of, place_of
-from livejoin.sql.names.outer import Outer
-from livejoin.sql.names.outputs import Item
 from livejoin.sql.parse.source import offset_of, shown
 from livejoin.sql.parse.sub_queries import has_marks, marked
+from livejoin.sql.resolved.column import bound_column, column_at, key_of, place_of
+from livejoin.sql.resolved.item import Item
+from livejoin.sql.resolved.outer import Outer
+from livejoin.sql.resolved.query import SelectBlock
 from livejoin.sql.scalars.labels import standing_for, text_of
 from livejoin.sql.sub_queries.free import free_columns, moved_outer
-from livejoin.sql.sub_queries.making import Making
-from livejoin.sql.to_duckdb.scalar_text import bound_column
+from livejoin.sql.sub_queries.rewriter import Rewriter, select_all
 
 
-def over_groups(block: SelectBlock, making: Making) -> SelectBlock:
+def over_groups(block: SelectBlock, rewriter: Rewriter) -> SelectBlock:
     """The SELECT over its groups; itself if no sub-query is over groups.
 
     Raises:
@@ -48,7 +47,7 @@ def over_groups(block: SelectBlock, making: Making) -> SelectBlock:
             "sub-queries over them; return the groups from a query in FROM, and compare their columns outside of it"
         )
         raise block.source.unsupported("sub-query", msg, offset_of(node, block.start))
-    return _Splitter(block).split(making)
+    return _Splitter(block).split(rewriter)
 
 
 def _over_groups(block: SelectBlock) -> bool:
@@ -57,10 +56,7 @@ def _over_groups(block: SelectBlock) -> bool:
 
 def _values(block: SelectBlock) -> list[exp.Expr]:
     """The expressions that are over groups."""
-    values = [item.value for item in block.items]
-    values += [] if block.having is None else [block.having]
-    values += [] if block.order is None else [key.value for key in block.order.keys]
-    return values
+    return list(replace(block, groups=None).values)
 
 
 def _marks(value: exp.Expr, block: SelectBlock) -> list[int]:
@@ -89,16 +85,16 @@ class _Splitter:
         self._values: list[exp.Expr] = list(block.groups or ())
         self._places = dict(self._groups)
 
-    def split(self, making: Making) -> SelectBlock:
+    def split(self, rewriter: Rewriter) -> SelectBlock:
         """The SELECT over the query below."""
         block = self._block
         having = [] if block.having is None else list(conjuncts(block.having))
         kept = [part for part in having if not _marks(part, block)]
-        items = tuple(replace(item, value=self._over(item.value)) for item in block.items)
-        conditions = tuple(self._over(part) for part in having if _marks(part, block))
-        order = block.order
-        if order is not None:
-            order = replace(order, keys=tuple(replace(key, value=self._over(key.value)) for key in order.keys))
+        start = offset_of(block.having, block.start) if block.having is not None else block.start
+        asked = tuple(part for part in having if _marks(part, block))
+        above = SelectBlock(
+            block.scope, block.items, block.source, start, conditions=asked, distinct=block.distinct, order=block.order
+        ).mapped(self._over)
         numbers = {number for value in _values(block) for number in _marks(value, block)}
         subs = tuple(
             replace(sub, query=moved_outer(sub.query, self._group))
@@ -114,17 +110,8 @@ class _Splitter:
             order=None,
             read_order=(),
         )
-        start = offset_of(block.having, block.start) if block.having is not None else block.start
-        above = making.over(making.relation(below), "groups", block.source, start)
-        return replace(
-            above,
-            scope=replace(above.scope, outer=block.scope.outer),
-            conditions=conditions,
-            items=items,
-            distinct=block.distinct,
-            order=order,
-            sub_queries=subs,
-        )
+        groups = select_all(rewriter, rewriter.bound(below).relation, "groups", block.source, start)
+        return replace(above, scope=replace(groups.scope, outer=block.scope.outer), sub_queries=subs)
 
     def _items(self, values: Iterable[exp.Expr]) -> Iterable[Item]:
         return (Item(f"c{i}", v, offset_of(v, self._block.start), written=f"c{i}") for i, v in enumerate(values))

@@ -15,18 +15,17 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
-from livejoin.sql.lower.bound import Bound, BoundCombined
-from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.lower.set_operation import combine
-from livejoin.sql.names.outer import Outer, outer_column, outer_of
-from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.query_tree import Block, Combined, QueryTree
+from livejoin.sql.resolved.outer import Outer, outer_column, outer_of
+from livejoin.sql.resolved.query import Bound, BoundCombined, SelectBlock, SubSelect
 from livejoin.sql.sub_queries.correlation import Comparison, correlation
 from livejoin.sql.sub_queries.domain import wants_domain
 from livejoin.sql.sub_queries.first_rows import refuse_global
 from livejoin.sql.sub_queries.free import free_columns, refuse_outer
-from livejoin.sql.sub_queries.making import Making
+from livejoin.sql.sub_queries.keyed import Asked, with_keys
 from livejoin.sql.sub_queries.parts import Parts
+from livejoin.sql.sub_queries.rewriter import Rewriter, select_all
 
 Key = tuple[Outer, Comparison]
 Resolve = Callable[[Block], SelectBlock]
@@ -66,20 +65,20 @@ def is_correlated(tree: Tree | SelectBlock) -> bool:
     return any(free_columns(tree))
 
 
-def correlated_set(tree: Tree, making: Making) -> SelectBlock:
+def correlated_set(tree: Tree, rewriter: Rewriter) -> SelectBlock:
     """A correlated set operation as a SELECT of one relation.
 
     Args:
         tree: The set operation.
-        making: How relations are made.
+        rewriter: How relations are made.
 
     Raises:
         UnsupportedQueryError: A side is correlated by more than equalities, or by other columns than the other one.
         SqlError: As binding a side does.
     """
-    bound, keys = _side(tree, making)
+    bound, keys = _side(tree, rewriter)
     source, offset = tree.operation.source, tree.operation.offset
-    over = making.over(bound.relation, "query", source, offset, bound)
+    over = select_all(rewriter, bound.relation, "query", source, offset, bound)
     conditions = [
         comparison(this=item.value.copy(), expression=outer_column(outer, offset))
         for item, (outer, comparison) in zip(over.items, keys, strict=False)
@@ -89,12 +88,12 @@ def correlated_set(tree: Tree, making: Making) -> SelectBlock:
     return replace(over, conditions=tuple(conditions), items=tuple(items))
 
 
-def _side(tree: Tree | SelectBlock, making: Making) -> tuple[Bound, tuple[Key, ...]]:
+def _side(tree: Tree | SelectBlock, rewriter: Rewriter) -> tuple[Bound, tuple[Key, ...]]:
     """A query with the columns that it is correlated by before its own, and the outer columns that these equal."""
     if isinstance(tree, SelectBlock):
-        return _of_select(tree, making)
+        return _of_select(tree, rewriter)
     operation = tree.operation
-    (left, keys), (right, others) = _side(tree.left, making), _side(tree.right, making)
+    (left, keys), (right, others) = _side(tree.left, rewriter), _side(tree.right, rewriter)
     if [_what(key) for key in keys] != [_what(key) for key in others]:
         names = [", ".join(outer.name for outer, _ in found) or "none" for found in (keys, others)]
         msg = (
@@ -107,8 +106,8 @@ def _side(tree: Tree | SelectBlock, making: Making) -> tuple[Bound, tuple[Key, .
     return BoundCombined(kind, operation.all, left, right, relation), keys
 
 
-def _of_select(written: SelectBlock, making: Making) -> tuple[Bound, tuple[Key, ...]]:
-    block = making.unnest(written, making)
+def _of_select(written: SelectBlock, rewriter: Rewriter) -> tuple[Bound, tuple[Key, ...]]:
+    block = rewriter.unnested(written)
     if block.sets is not None or block.order is not None:
         refuse_outer(block)
     sub = SubSelect("scalar", None, block, block.source, block.start)
@@ -119,22 +118,25 @@ def _of_select(written: SelectBlock, making: Making) -> tuple[Bound, tuple[Key, 
     read = [*values, *(block.groups or ()), *([] if block.having is None else [block.having])]
     if found.above or wants_domain(block, found, read) or any(outer_of(key.outer) is None for key in found.keys):
         refuse_outer(block)
-    kept, conditions = Parts(block, making).with_keys(
-        block,
-        values,
+    kept, conditions = with_keys(
+        Parts(block, rewriter),
+        Asked(
+            block,
+            values,
+            groups=None if block.is_global else block.groups,
+            having=block.having,
+            qualify=block.items[-1].value if block.qualified else None,
+            is_grouped=block.groups is not None,
+            distinct=block.distinct,
+        ),
         sub,
-        groups=None if block.is_global else block.groups,
-        having=block.having,
-        qualify=block.items[-1].value if block.qualified else None,
-        is_grouped=block.groups is not None,
-        distinct=block.distinct,
     )
     keys = [(_outer(condition), type(condition)) for condition in conditions]
     order = sorted(range(len(keys)), key=lambda place: (keys[place][0].ref.atom, keys[place][0].ref.column))
     named = zip(kept.items[len(keys) : len(keys) + len(values)], block.outputs, strict=True)
     items = [kept.items[place] for place in order]
     items += [replace(item, name=f"v {own.name}", written=own.written) for item, own in named]
-    bound = making.bound(replace(kept, items=(*items, *kept.items[len(items) :])))
+    bound = rewriter.bound(replace(kept, items=(*items, *kept.items[len(items) :])))
     return bound, tuple(keys[place] for place in order)
 
 

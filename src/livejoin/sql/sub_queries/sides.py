@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from livejoin.schema import SqlType
-from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.nested import NestedQuery
 from livejoin.sql.parse.query_tree import Combined, QueryTree
-from livejoin.sql.to_duckdb.scalar_text import REF
+from livejoin.sql.resolved.column import REF
+from livejoin.sql.resolved.query import NestedQuery, SelectBlock
 
 
 def union_sides(tree: QueryTree) -> tuple[QueryTree, ...]:

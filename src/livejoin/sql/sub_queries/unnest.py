@@ -12,51 +12,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from sqlglot import exp
 
 from livejoin.sql.lower.conditions import conjuncts
 from livejoin.sql.lower.parts.part_tree import atoms_below
-from livejoin.sql.lower.select_block import SelectBlock, key_of
-from livejoin.sql.names.outer import Outer
-from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.sub_queries import has_marks, marked, marks
+from livejoin.sql.resolved.column import key_of, refs_of
+from livejoin.sql.resolved.outer import Outer
+from livejoin.sql.resolved.query import SelectBlock, SubSelect
 from livejoin.sql.sub_queries.correlation import correlation
-from livejoin.sql.sub_queries.domain import with_skipped
 from livejoin.sql.sub_queries.free import free_columns, moved_outer
 from livejoin.sql.sub_queries.in_from import merged_into
-from livejoin.sql.sub_queries.making import Making
 from livejoin.sql.sub_queries.not_in import unknown_ways
 from livejoin.sql.sub_queries.over_groups import over_groups
-from livejoin.sql.sub_queries.parts import Parts, Place, SkipsLevelError
+from livejoin.sql.sub_queries.parts import Parts, Place
+from livejoin.sql.sub_queries.plain import attachable, plain_of
+from livejoin.sql.sub_queries.rewriter import Rewriter
 from livejoin.sql.sub_queries.values import value_of
-from livejoin.sql.to_duckdb.scalar_text import refs_of
-
-Made = TypeVar("Made")
 
 
-def unnest(block: SelectBlock, making: Making) -> SelectBlock:
+def unnest(block: SelectBlock, rewriter: Rewriter) -> SelectBlock:
     """A SELECT without sub-queries in its expressions that gives the same rows.
+
+    ORDER BY without LIMIT is left out: it says how a whole query is read, as it is written, and nothing below that.
 
     Raises:
         UnsupportedQueryError: A sub-query is correlated in a way that is not maintained, with what would work.
         SqlError: As binding a sub-query by itself does.
     """
+    block = replace(block, read_order=()) if block.read_order else block
     if not block.sub_queries:
         return merged_into(block)
-    return merged_into(_Unnester(over_groups(block, making), making).unnested())
+    return merged_into(_Unnester(over_groups(block, rewriter), rewriter).unnested())
 
 
 class _Unnester:
     """A SELECT while its sub-queries become parts; mutable."""
 
-    def __init__(self, block: SelectBlock, making: Making) -> None:
-        self.block = block
-        self._parts = Parts(block, making)
+    def __init__(self, block: SelectBlock, rewriter: Rewriter) -> None:
+        self._parts = Parts(block, rewriter)
         self._values: dict[tuple[str, bool], exp.Expr] = {}
+
+    @property
+    def block(self) -> SelectBlock:
+        """The SELECT, with the parts that sub-queries in ON became."""
+        return self._parts.block
 
     def unnested(self) -> SelectBlock:
         """The SELECT with its parts."""
@@ -64,21 +67,12 @@ class _Unnester:
         block = self.block
         written = [part for condition in block.conditions for part in conjuncts(condition)]
         conditions = [found for part in written for found in self._condition(part)]
-        items = tuple(replace(item, value=self._value(item.value)) for item in block.items)
-        groups = None if block.groups is None else [self._value(value) for value in block.groups]
-        having = None if block.having is None else self._value(block.having)
-        order = block.order
-        if order is not None:
-            order = replace(order, keys=tuple(replace(key, value=self._value(key.value)) for key in order.keys))
+        above = replace(block, conditions=(), parts=()).mapped(self._value).with_groups_once()
         return replace(
-            block,
+            above,
             scope=replace(block.scope, relations=tuple(self._parts.relations)),
             parts=tuple(self._parts.parts),
-            conditions=tuple(conditions),
-            items=items,
-            groups=None if groups is None else tuple({key_of(value): value for value in groups}.values()),
-            having=having,
-            order=order,
+            conditions=(*conditions, *self._parts.equal_around),
             sub_queries=(),
         )
 
@@ -94,7 +88,7 @@ class _Unnester:
             position = parts.own.index(own)
             parts.parts[position] = replace(parts.parts[position], conditions=tuple(found))
         scope = replace(self.block.scope, relations=tuple(parts.relations))
-        self.block = parts.block = replace(self.block, scope=scope, parts=tuple(parts.parts))
+        parts.block = replace(self.block, scope=scope, parts=tuple(parts.parts))
 
     def _in_part(self, own: int, conjunct: exp.Expr) -> list[exp.Expr]:
         """What is left of a conjunct of ON when its sub-queries are parts."""
@@ -163,7 +157,7 @@ class _Unnester:
             if (sub.form == "exists" or is_in or is_not_in) and not self._is_one_row(sub):
                 operands = [self._value(operand) for operand in node.expressions]
                 is_wanted = negated == is_not_in
-                if self._tried(sub, lambda one: self._become_parts(one, operands, is_wanted=is_wanted)):
+                if self._become_parts(sub, operands, is_wanted=is_wanted):
                     return []
         return [self._value(conjunct, as_condition=True)]
 
@@ -173,39 +167,25 @@ class _Unnester:
 
     def _become_parts(self, sub: SubSelect, operands: Sequence[exp.Expr], *, is_wanted: bool) -> bool:
         """Make an EXISTS, an IN or their negation parts; False if they must be values."""
-        block = self._parts.plain(sub)
+        block = plain_of(self._parts, sub)
         equal = self._parts.equal_to(block, operands, sub)
         found = correlation([*block.conditions, *equal])
         if len(found.compared) == 1 and not found.others:
             return False  # decided by a least or greatest value
         if is_wanted:
             self._parts.attach(
-                self._parts.attachable(replace(block, conditions=(*block.conditions, *equal)), sub), "exists"
+                attachable(self._parts, replace(block, conditions=(*block.conditions, *equal)), sub), "exists"
             )
             return True
         cases = [equal, *unknown_ways(self._parts, block, operands, equal, sub)]
         for case in cases:
             conditions = (*block.conditions, *case)
-            self._parts.attach(self._parts.attachable(replace(block, conditions=conditions), sub), "not exists")
+            self._parts.attach(attachable(self._parts, replace(block, conditions=conditions), sub), "not exists")
         return True
 
     def _value_of(self, mark: exp.Expr, sub: SubSelect, *, as_condition: bool) -> exp.Expr:
         operands = [self._value(operand) for operand in mark.expressions]
-        return self._tried(sub, lambda one: value_of(self._parts, one, operands, as_condition=as_condition))
-
-    def _tried(self, sub: SubSelect, make: Callable[[SubSelect], Made]) -> Made:
-        """What is made of a sub-query; where its own sub-queries skip it, they find in it what they read."""
-        before = self._parts.state()
-        try:
-            return make(sub)
-        except SkipsLevelError:
-            if not isinstance(sub.query, SelectBlock):
-                raise
-            query = with_skipped(sub.query, self._parts.around(), self._parts.making)
-            if query is sub.query:
-                raise
-            self._parts.restore(before)
-            return make(replace(sub, query=query))
+        return value_of(self._parts, sub, operands, as_condition=as_condition)
 
 
 def _children_first(block: SelectBlock) -> list[int]:

@@ -26,17 +26,19 @@ from livejoin.query.relational import Project
 from livejoin.schema import SqlType
 from livejoin.sql.lower.conditions import conjuncts
 from livejoin.sql.lower.grouped.aggregates import aggregate_call
-from livejoin.sql.lower.select_block import SelectBlock, key_of
-from livejoin.sql.names.outputs import Item
-from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.source import offset_of, shown
+from livejoin.sql.resolved.column import REF, bound_column, key_of
+from livejoin.sql.resolved.item import Item
+from livejoin.sql.resolved.query import SelectBlock, SubSelect
 from livejoin.sql.scalars.labels import standing_for, text_of
 from livejoin.sql.sub_queries.correlation import Compared, Comparison, correlation
 from livejoin.sql.sub_queries.domain import wants_domain
 from livejoin.sql.sub_queries.first_rows import one_row
+from livejoin.sql.sub_queries.keyed import Asked, keyed
 from livejoin.sql.sub_queries.not_in import unknown_ways
 from livejoin.sql.sub_queries.parts import Parts
-from livejoin.sql.to_duckdb.scalar_text import REF, bound_column
+from livejoin.sql.sub_queries.plain import plain_of
+from livejoin.sql.sub_queries.rewriter import select_all
 
 _COUNTS = ("count", "count_if", "regr_count")  # 0 over no rows; other aggregates are NULL
 
@@ -82,18 +84,15 @@ class _Values:
         self._around = around
         self._sub = sub
 
-    def _unnested(self, query: SelectBlock) -> SelectBlock:
-        return self._around.making.unnest(query, self._around.making)
-
     def scalar(self) -> exp.Expr:
         """The value of the only row, NULL without rows."""
         query = self._sub.query
         if isinstance(query, SelectBlock):
-            block = one_row(self._unnested(query))
+            block = one_row(self._around.unnested(query))
             self._around.check_width(len(block.outputs), 1, self._sub)
             if block.is_global and block.order is None and not block.has_windows:
                 return self.over_aggregates(block, block.items[0].value)
-        block = self._around.plain(self._sub)
+        block = plain_of(self._around, self._sub)
         self._around.check_width(len(block.items), 1, self._sub)
         return self._only(block)
 
@@ -101,12 +100,12 @@ class _Values:
         """Whether there is a row."""
         query = self._sub.query
         if isinstance(query, SelectBlock) and query.is_global and query.order is None and not query.has_windows:
-            block = self._unnested(query)
+            block = self._around.unnested(query)
             if block.is_global and block.having is None:
                 return exp.true()
             if block.is_global:
                 return self.over_aggregates(block, exp.true(), otherwise=exp.false())
-        return self._is_there(self._around.plain(self._sub), as_condition=as_condition)
+        return self._is_there(plain_of(self._around, self._sub), as_condition=as_condition)
 
     def is_in(self, operands: Sequence[exp.Expr], *, as_condition: bool) -> exp.Expr:
         """Whether the operands are among the rows: TRUE, FALSE or NULL."""
@@ -114,7 +113,7 @@ class _Values:
         if value is not None:
             return exp.EQ(this=exp.paren(operands[0].copy()), expression=value)
         around, sub = self._around, self._sub
-        block = around.plain(sub)
+        block = plain_of(around, sub)
         equal = around.equal_to(block, operands, sub)
         conditions = (*block.conditions, *equal)
         never_null = all(
@@ -145,7 +144,7 @@ class _Values:
         value = self._one_row(operands)
         if value is not None:
             return comparison(this=operand, expression=value)
-        block = self._around.plain(self._sub)
+        block = plain_of(self._around, self._sub)
         self._around.check_width(len(block.items), 1, self._sub)
         rows, values, least, greatest = self._counted(block)
         is_any = self._sub.form == "any"
@@ -170,7 +169,7 @@ class _Values:
         query = self._sub.query
         if not isinstance(query, SelectBlock) or not query.is_global or query.order is not None or query.has_windows:
             return None
-        block = self._unnested(query)
+        block = self._around.unnested(query)
         if not block.is_global or block.having is not None or len(block.items) != 1:
             return None
         self._around.check_width(1, len(operands), self._sub)
@@ -201,7 +200,7 @@ class _Values:
                 raise block.source.unsupported("GROUP BY", msg, offset_of(column, self._sub.offset))
         if not calls:
             calls["rows"] = exp.Count(this=exp.Star())
-        part = self._around.keyed(block, list(calls.values()), self._sub)
+        part = keyed(self._around, Asked(block, list(calls.values())), self._sub)
         start = self._around.attach(part, "optional")
         is_sure = not part.conditions
         first = _width(part) - len(calls)
@@ -227,7 +226,7 @@ class _Values:
             if isinstance(item.value, exp.Column):
                 return value
             return exp.paren(_case([(_is_value(around.placed(place, start)), value)], exp.null()))
-        rows = around.keyed(block, [item.value], self._sub, is_grouped=False, distinct=block.distinct)
+        rows = keyed(around, Asked(block, [item.value], is_grouped=False, distinct=block.distinct), self._sub)
         number = _width(rows) - 1
         query = rows.scope.relations[0].nested
         assert query is not None, "it is over a relation"
@@ -268,14 +267,16 @@ class _Values:
             groups=tuple(columns[:number]),
             is_global=number == 0,
         )
-        computed = self._around.making.relation(block)
+        computed = self._around.rewriter.bound(block).relation
         assert isinstance(computed, Project), "it is computed from groups"
         line, column = self._sub.source.position(self._sub.offset)
         msg = (
             f"the scalar sub-query at line {line}, column {column} gives more than one row"
             f"{' for the same values outside' if number else ''}; take MIN, MAX or another aggregate of it"
         )
-        found = self._around.making.over(replace(computed, refusal=msg), "query", rows.source, self._sub.offset)
+        found = select_all(
+            self._around.rewriter, replace(computed, refusal=msg), "query", rows.source, self._sub.offset
+        )
         return replace(found, conditions=rows.conditions)
 
     def _is_there(self, block: SelectBlock, *, as_condition: bool) -> exp.Expr:
@@ -284,12 +285,12 @@ class _Values:
         if len(found.compared) == 1 and not found.others:
             return self._is_beyond(block, found.compared[0], as_condition=as_condition)
         if wants_domain(block, found, ()) or any(key.comparison is not exp.EQ for key in found.keys):  # NULL keys
-            part = self._around.keyed(block, [exp.true()], self._sub, is_grouped=False, distinct=True)
+            part = keyed(self._around, Asked(block, [exp.true()], is_grouped=False, distinct=True), self._sub)
         elif found.keys:
-            part = self._around.keyed(block, [], self._sub, is_grouped=False, distinct=True)
+            part = keyed(self._around, Asked(block, [], is_grouped=False, distinct=True), self._sub)
         else:  # one row always: nothing is joined with more
             is_some = exp.GT(this=exp.Count(this=exp.Star()), expression=_number(0))
-            part = self._around.keyed(block, [exp.Case(ifs=[exp.If(this=is_some, true=exp.true())])], self._sub)
+            part = keyed(self._around, Asked(block, [exp.Case(ifs=[exp.If(this=is_some, true=exp.true())])]), self._sub)
         mark = _width(part) - 1 if part.items else 0  # a key is not NULL where it is there
         return exp.paren(_is_value(_column(self._around.attach(part, "optional"), mark)))
 
@@ -298,7 +299,7 @@ class _Values:
         rest = tuple(c for c in _conjuncts(block) if c is not compared.written)
         functions = _BOUNDS[compared.comparison]
         bounds = [function(this=compared.inner.copy()) for function in functions]
-        part = self._around.keyed(replace(block, conditions=rest), bounds, self._sub)
+        part = keyed(self._around, Asked(replace(block, conditions=rest), bounds), self._sub)
         start = self._around.attach(part, "optional")
         first = _width(part) - len(bounds)
         outer = self._around.placed(compared.outer, 0)
@@ -318,7 +319,7 @@ class _Values:
             exp.Min(this=value.copy()),
             exp.Max(this=value.copy()),
         ]
-        part = self._around.keyed(block, calls, self._sub)
+        part = keyed(self._around, Asked(block, calls), self._sub)
         start = self._around.attach(part, "optional")
         rows, values, least, greatest = (_column(start, _width(part) - len(calls) + i) for i in range(len(calls)))
         return rows, values, least, greatest

@@ -12,7 +12,7 @@ from sqlglot.errors import TokenError
 from livejoin.catalog import Catalog
 from livejoin.errors import SchemaError, SqlError, SqlSyntaxError, UnsupportedQueryError
 from livejoin.query.relational import Query
-from livejoin.sql.bind_view import bind_view
+from livejoin.sql.bind.views import bind_view
 from livejoin.sql.parse.parse import SparkAnsi
 from livejoin.sql.parse.source import Source
 from livejoin.sql.tables.declare import parse_create_table

@@ -1,1 +1,1 @@
-"""From Spark SQL to DuckDB's: scalars, whole queries, and what Arrow evaluates in its place."""
+"""Whole queries in DuckDB's dialect, so that DuckDB computes by itself what a view should hold."""

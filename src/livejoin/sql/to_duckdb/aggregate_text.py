@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from livejoin.schema import SqlType
 from livejoin.sql.lower.grouped.aggregates import AggregateCall
-from livejoin.sql.to_duckdb.result_types import average_type, duckdb_type, sum_type
+from livejoin.sql.scalars.result_types import average_type, duckdb_type, sum_type
 
 _NOT_NULL = "({}) IS NOT NULL"
 

@@ -17,27 +17,34 @@ from sqlglot import exp
 from livejoin.query.conjunctive import ColumnRef, EdgeKind
 from livejoin.query.relational import SetKind
 from livejoin.schema import SqlType
-from livejoin.sql.bind_query import bind_select
-from livejoin.sql.known_names import KnownNames
-from livejoin.sql.lower.bound import Bound, BoundBlock, BoundCombined, BoundNumbers, BoundSorted, BoundWith
+from livejoin.sql.bind.known_names import KnownNames
+from livejoin.sql.bind.passes import PassRewriter
 from livejoin.sql.lower.conditions import Conditions
 from livejoin.sql.lower.grouped.aggregates import AggregateCall, aggregate_call, is_windowed
-from livejoin.sql.lower.select_block import SelectBlock, key_of, place_of
 from livejoin.sql.lower.select_join import Joined
-from livejoin.sql.names.from_clause import Equality
-from livejoin.sql.names.nested import NestedQuery
-from livejoin.sql.names.order import Order
-from livejoin.sql.names.outer import Outer, outer_of
-from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.source import shown
 from livejoin.sql.parse.sub_queries import marked
+from livejoin.sql.resolved.column import bound_column, key_of, place_of
+from livejoin.sql.resolved.item import Order
+from livejoin.sql.resolved.outer import Outer, outer_of
+from livejoin.sql.resolved.part import Equality
+from livejoin.sql.resolved.query import (
+    Bound,
+    BoundBlock,
+    BoundCombined,
+    BoundNumbers,
+    BoundSorted,
+    BoundWith,
+    NestedQuery,
+    SelectBlock,
+    SubSelect,
+)
+from livejoin.sql.resolved.typed import null_of
+from livejoin.sql.scalars.duckdb_text import expression_text
 from livejoin.sql.scalars.operands import BOOLEAN
+from livejoin.sql.scalars.result_types import column_type, duckdb_type
 from livejoin.sql.sub_queries.free import free_columns
-from livejoin.sql.sub_queries.making import Making
-from livejoin.sql.sub_queries.unnest import unnest
 from livejoin.sql.to_duckdb.aggregate_text import aggregate_text, as_type
-from livejoin.sql.to_duckdb.result_types import column_type, duckdb_type
-from livejoin.sql.to_duckdb.scalar_text import bound_column, expression_text
 
 _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
@@ -121,22 +128,17 @@ class _Texts:
 
         def typed(part: exp.Expr) -> exp.Expr:
             outer = outer_of(part)
-            return part if outer is None else _null(around.of(outer).declared(outer.ref))
+            return part if outer is None else null_of(around.of(outer).declared(outer.ref))
 
         def within(value: exp.Expr) -> exp.Expr:
             return value.transform(typed)
 
-        block = replace(
-            block,
-            items=tuple(replace(item, value=within(item.value)) for item in block.items),
-            groups=None if block.groups is None else tuple(map(within, block.groups)),
-        )
-        alone = replace(block, conditions=(), parts=(), having=None, order=None, distinct=False)
+        alone = replace(block, conditions=(), parts=(), having=None, order=None, read_order=(), distinct=False)
+        alone = alone.mapped(within)
         alone = replace(alone, scope=replace(block.scope, hidden=frozenset()))
         if any(free_columns(alone)):
             return [None] * len(block.items)
-        making = Making(self._names, lambda one: bind_select(one, True), unnest)
-        return list(making.relation(alone).schema.types)
+        return list(PassRewriter(self._names, allow_product=True).bound(alone).relation.schema.types)
 
     def _define(self, definition: NestedQuery) -> None:
         assert definition.bound is not None, "a definition is no view"
@@ -327,8 +329,8 @@ class _Select:
             if number is None and outer is None:
                 return part
             if outer is not None:
-                return _null(Around(self, False).within(outer.level).select.declared(outer.ref))
-            return _null(self._type_of_query(self._block.sub_queries[number or 0]))
+                return null_of(Around(self, False).within(outer.level).select.declared(outer.ref))
+            return null_of(self._type_of_query(self._block.sub_queries[number or 0]))
 
         return self._joined.type_of(value.transform(exchanged), shown(value), role, offset)
 
@@ -397,11 +399,6 @@ class _Select:
             None if order is None else self._plain(order.value),
             [] if call.condition is None else [self._plain(call.condition)],
         )
-
-
-def _null(kind: SqlType) -> exp.Expr:
-    """A NULL of a type."""
-    return exp.cast(exp.null(), exp.DataType.build(str(kind), dialect="spark"))
 
 
 def _first_rows(inner: str, names: list[str], order: Order) -> str:

@@ -3,9 +3,9 @@
 Law: over the same tables DuckDB's result of the text is the view's result, column by column in their order; the names
 of expressions may differ, and the last digits of VARIANCE and of sums of DOUBLE; a quotient of decimals that is
 compared with something is a DOUBLE there, and not rounded as Spark's. A view is read by its name: DuckDB needs a view
-of the same name with its text, written in the same way. Expressions are written as in predicates (see `scalar_text`). A
-SELECT from tables without aggregates is rewritten as it stands, any other query from its resolved clauses (see
-`query_text`).
+of the same name with its text, written in the same way. Expressions are written as in predicates (see
+`livejoin.sql.scalars.duckdb_text`). A SELECT from tables without aggregates is rewritten as it stands, any other query
+from its resolved clauses (see `query_text`).
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from sqlglot.errors import UnsupportedError
 
 from livejoin.catalog import Catalog
 from livejoin.query.relational import Query
-from livejoin.sql.bind_query import bind_select, bind_tree
-from livejoin.sql.known_names import KnownNames
+from livejoin.sql.bind.known_names import KnownNames
 from livejoin.sql.lower.grouped.aggregates import find_aggregate
-from livejoin.sql.names.from_clause import FromClause, bind_from
-from livejoin.sql.names.scope import Scope
+from livejoin.sql.names.from_clause import bind_from
 from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.query_tree import Block, query_tree
 from livejoin.sql.parse.source import Source
 from livejoin.sql.parse.spans import mark_expression, sub_queries
 from livejoin.sql.parse.sub_queries import in_expressions, query_of, take_out
+from livejoin.sql.resolved.from_clause import FromClause
+from livejoin.sql.resolved.query import Scope
+from livejoin.sql.scalars.duckdb_text import for_duckdb
 from livejoin.sql.to_duckdb.query_text import query_text
-from livejoin.sql.to_duckdb.scalar_text import for_duckdb
 
 
 @within_depth
@@ -53,10 +53,10 @@ def to_duckdb(sql: str, catalog: Catalog | None = None, views: Mapping[str, Quer
     """
     tree, text = parse(sql)
     query = query_tree(tree, text)
-    names = None if catalog is None else KnownNames(catalog, views or {}, text, bind_tree, bind_select, True)
+    names = None if catalog is None else KnownNames(catalog, views or {}, text, True)
     if not isinstance(query, Block) or _is_resolved(query.select):
         known = _known(names, text)
-        return query_text(bind_tree(query, known), known)
+        return query_text(known.bound(query), known)
     select = query.select
     if any(map(_is_star, select.expressions)) and _merges(select):
         select = _with_columns(select, _scope(select, names, query.source))

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from sqlglot import TokenType, exp
 
-from livejoin.sql.names.order import SortBy
 from livejoin.sql.parse.source import Source, offset_of, shown
+from livejoin.sql.resolved.item import SortBy
 
 _OF_TWO = (
     *(exp.ArgMin, exp.ArgMax, exp.CovarPop, exp.CovarSamp, exp.Corr, exp.RegrCount, exp.RegrAvgx, exp.RegrAvgy),

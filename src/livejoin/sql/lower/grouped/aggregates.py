@@ -14,8 +14,8 @@ from sqlglot import TokenType, exp
 from livejoin.errors import UnsupportedQueryError
 from livejoin.sql.lower.grouped.aggregate_parts import PLAIN, Form, parts_of
 from livejoin.sql.lower.grouped.unmaintained import OVER, Kind, instead_of, spellings, unmaintained
-from livejoin.sql.names.outer import outers
 from livejoin.sql.parse.source import Source, offset_of
+from livejoin.sql.resolved.outer import outers
 
 Name = Literal[
     "count",

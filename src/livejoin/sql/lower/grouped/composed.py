@@ -21,12 +21,12 @@ from livejoin.query.relational import Call, Function
 from livejoin.schema import SqlType
 from livejoin.sql.lower.grouped.aggregates import AggregateCall, Name
 from livejoin.sql.lower.grouped.sums_of_products import product_of
-from livejoin.sql.lower.select_block import key_of
 from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.parse.source import shown
+from livejoin.sql.resolved.column import key_of
 from livejoin.sql.scalars.bind import filtered
 from livejoin.sql.scalars.operands import BIGINT, BOOLEAN, DOUBLE, STRING
-from livejoin.sql.to_duckdb.result_types import average_type, sum_type
+from livejoin.sql.scalars.result_types import average_type, sum_type
 
 _PLAIN: dict[Name, Function] = {
     "sum": "sum",

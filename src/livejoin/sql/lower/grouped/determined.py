@@ -14,11 +14,10 @@ from sqlglot import exp
 
 from livejoin.query.keys import closure
 from livejoin.sql.lower.grouped.aggregates import is_within_aggregate
-from livejoin.sql.lower.operand_order import TURNED
-from livejoin.sql.lower.select_block import key_of, place_of
 from livejoin.sql.lower.select_join import Joined
-from livejoin.sql.names.outputs import Item, distinct_names
-from livejoin.sql.to_duckdb.scalar_text import REF
+from livejoin.sql.resolved.column import REF, key_of, place_of
+from livejoin.sql.resolved.item import Item, distinct_names
+from livejoin.sql.resolved.operand_order import TURNED
 
 
 def with_determined(

@@ -31,11 +31,12 @@ from livejoin.sql.lower.grouped.aggregates import (
 )
 from livejoin.sql.lower.grouped.composed import Wanted, composed, where
 from livejoin.sql.lower.grouped.sums_of_products import count_of, never_null
-from livejoin.sql.lower.project import column_at, list_columns, project_nothing
-from livejoin.sql.lower.select_block import key_of, place_of
+from livejoin.sql.lower.project import list_columns, project_nothing
 from livejoin.sql.lower.select_join import Joined
-from livejoin.sql.names.outputs import Item, distinct_names
 from livejoin.sql.parse.source import offset_of, shown
+from livejoin.sql.resolved.column import column_at, key_of, place_of
+from livejoin.sql.resolved.item import Item, distinct_names
+from livejoin.sql.resolved.typed import null_of
 from livejoin.sql.scalars.functions import NO_FUNCTION
 from livejoin.sql.scalars.labels import standing_for, text_of
 from livejoin.sql.scalars.operands import BIGINT, BOOLEAN
@@ -149,7 +150,7 @@ class Grouping:
             return column_at(self._set.index(place))
         item = self._values[place]
         kind = self._joined.type_of(item.value, item.name, item.role, item.offset)
-        return exp.Cast(this=exp.null(), to=exp.DataType.build(str(kind), dialect="spark"))
+        return null_of(kind)
 
     def _which(self, call: exp.Expr, chosen: tuple[int, ...], offset: int) -> exp.Expr:
         """GROUPING and GROUPING_ID: a bit for each group, the first one the highest, 1 where the set lacks it."""

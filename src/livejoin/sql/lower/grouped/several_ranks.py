@@ -12,11 +12,10 @@ a key, or all columns and the number of a copy among equal rows. Each may have a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from livejoin.query.conjunctive import Output
 from livejoin.query.keys import keys
-from livejoin.query.relational import EVERY_RANK, Project, Ranked, RankFunction, Relation, SortKey
+from livejoin.query.relational import EVERY_RANK, Ranked, RankFunction, Relation, SortKey
 
 
 @dataclass(frozen=True)
@@ -75,40 +74,3 @@ def told_apart(stack: Stack, width: int, rows: Relation) -> tuple[Relation, tupl
     columns = tuple(range(width))
     copies = Ranked(stack.relation, columns, (), "row_number", EVERY_RANK, follows=True)
     return copies, (*columns, len(copies.types) - 1)
-
-
-def within(relation: Ranked, column: int, most: int) -> Relation | None:
-    """A rank, or those below it which it follows, with a bound of one of them; None if the column is none of them."""
-    line = [relation]
-    while line[-1].follows and isinstance(line[-1].input, Ranked):
-        line.append(line[-1].input)
-    line.reverse()
-    width = len(line[0].input.types)
-    if column < width:
-        return None
-    chosen = column - width
-    if line[0].limit < EVERY_RANK or chosen == 0:
-        line[chosen] = _bounded(line[chosen], most)
-        return _over(line[0].input, line)
-    if line[chosen].partition != line[0].partition or line[chosen].keys != line[0].keys:
-        return None
-    # The one with a bound goes to the bottom, the others follow it, and their columns stand where they stood.
-    moved = [chosen, *(place for place in range(len(line)) if place != chosen)]
-    bottom = replace(line[chosen], limit=max(most, 0), follows=False)
-    others = [replace(line[place], limit=EVERY_RANK, follows=True) for place in moved[1:]]
-    ranked = _over(line[0].input, [bottom, *others])
-    places = [*range(width), *(width + moved.index(place) for place in range(len(line)))]
-    fields = zip(relation.schema, places, strict=True)
-    return Project(ranked, tuple(Output(field.name, field.type, place) for field, place in fields), relation.types)
-
-
-def _bounded(rank: Ranked, most: int) -> Ranked:
-    return replace(rank, limit=max(min(rank.limit, most), 0))
-
-
-def _over(rows: Relation, line: Sequence[Ranked]) -> Relation:
-    """Some ranks, from the lowest one, over some rows."""
-    found = rows
-    for rank in line:
-        found = replace(rank, input=found)
-    return found

@@ -24,9 +24,9 @@ from livejoin.sql.lower.conditions import conjuncts
 from livejoin.sql.lower.parts.null_rejection import gives_null, rejects
 from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.lower.substitute import onto_one_atom
+from livejoin.sql.resolved.column import refs_of
 from livejoin.sql.scalars.bind import Unsaid, filtered
 from livejoin.sql.scalars.expression import RowType, bind_tree
-from livejoin.sql.to_duckdb.scalar_text import refs_of
 
 NARROW_DIGITS = 18  # a word holds the unscaled value of every decimal of so many digits
 

@@ -26,11 +26,11 @@ from livejoin.sql.lower.grouped.running import (
     with_filter,
 )
 from livejoin.sql.lower.grouped.unmaintained import OVER
-from livejoin.sql.lower.select_block import SelectBlock, key_of
-from livejoin.sql.names.outputs import Item, distinct_names
 from livejoin.sql.parse.source import shown
+from livejoin.sql.resolved.column import REF, bound_column, key_of
+from livejoin.sql.resolved.item import Item, distinct_names
+from livejoin.sql.resolved.query import SelectBlock
 from livejoin.sql.scalars.labels import standing_for, text_of
-from livejoin.sql.to_duckdb.scalar_text import REF, bound_column
 
 _RANKS: dict[type[exp.Expr], RankFunction] = {
     exp.RowNumber: "row_number",

@@ -12,7 +12,7 @@ partition is in `livejoin.sql.lower.grouped.running`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -20,7 +20,7 @@ from sqlglot import exp
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.relational import Relation
 from livejoin.schema import Column, SqlType, Table
-from livejoin.sql.lower.grouped.bounded_ranks import bounded
+from livejoin.sql.lower.bounded_ranks import bounded
 from livejoin.sql.lower.grouped.running import (
     RunningWindow,
     check_argument,
@@ -29,26 +29,23 @@ from livejoin.sql.lower.grouped.running import (
 )
 from livejoin.sql.lower.grouped.several_ranks import Rank, Stack, stacks, told_apart
 from livejoin.sql.lower.grouped.window_functions import ROWS, Below, Window
-from livejoin.sql.lower.project import column_at, project, refuse_lists
-from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.nested import NestedQuery
-from livejoin.sql.names.outputs import Item, distinct_names
-from livejoin.sql.names.scope import Relation as Occurrence
-from livejoin.sql.names.scope import Scope
+from livejoin.sql.lower.lowering import Lowering
+from livejoin.sql.lower.project import project, refuse_lists
+from livejoin.sql.resolved.column import REF, bound_column, column_at
+from livejoin.sql.resolved.item import Item, distinct_names
+from livejoin.sql.resolved.query import NestedQuery, Occurrence, Scope, SelectBlock
+from livejoin.sql.resolved.typed import cast_to
 from livejoin.sql.scalars.labels import STANDS_FOR, standing_for
-from livejoin.sql.to_duckdb.scalar_text import REF, bound_column
-
-Bind = Callable[[SelectBlock], Relation]
 
 
-def windowed(block: SelectBlock, items: Sequence[Item], qualify: exp.Expr | None, bind: Bind) -> Relation:
+def windowed(block: SelectBlock, items: Sequence[Item], qualify: exp.Expr | None, lowering: Lowering) -> Relation:
     """The relation of a SELECT with window functions, but for DISTINCT and ORDER BY.
 
     Args:
         block: The SELECT.
         items: Its columns, and those that only its ORDER BY needs.
         qualify: The condition of QUALIFY.
-        bind: What makes the relation of a SELECT.
+        lowering: What makes the relation of a SELECT.
 
     Raises:
         UnsupportedQueryError: A window function that is not maintained.
@@ -57,9 +54,9 @@ def windowed(block: SelectBlock, items: Sequence[Item], qualify: exp.Expr | None
     below = Below(block)
     values = [below.over(item.value) for item in items]
     condition = None if qualify is None else below.over(qualify)
-    rows = bind(below.block())
+    rows = lowering.relation(below.block())
     refuse_lists(rows, "OVER", block.source, block.source.tokens[0].start)
-    joined, places = _with_windows(rows, below, bind)
+    joined, places = _with_windows(rows, below, lowering)
 
     def placed(part: exp.Expr) -> exp.Expr:
         if not isinstance(part, exp.Column):
@@ -74,12 +71,12 @@ def windowed(block: SelectBlock, items: Sequence[Item], qualify: exp.Expr | None
     return found if found.predicate is None else replace(found, input=bounded(joined, [found.predicate]))
 
 
-def _with_windows(rows: Relation, below: Below, bind: Bind) -> tuple[Relation, list[int]]:
+def _with_windows(rows: Relation, below: Below, lowering: Lowering) -> tuple[Relation, list[int]]:
     """The rows with the results of the windows behind their columns, and the position of each."""
     places = [0] * len(below.windows)
     plain = rows
     running = [i for i, window in enumerate(below.windows) if window.frame is not None]
-    rows, found_at = with_running(rows, [_running(plain, below.windows[i], below, bind) for i in running])
+    rows, found_at = with_running(rows, [_running(plain, below.windows[i], below, lowering) for i in running])
     for i, place in zip(running, found_at, strict=True):
         places[i] = place
     asked = [i for i, window in enumerate(below.windows) if window.rank is not None]
@@ -109,7 +106,7 @@ def _with_windows(rows: Relation, below: Below, bind: Bind) -> tuple[Relation, l
         keys += _compared(read, ranked, own, theirs)
     for partition in partitions:
         chosen = [window for window in whole if window.partition == partition]
-        groups = _groups(plain, partition, [window.function for window in chosen], below, bind)
+        groups = _groups(plain, partition, [window.function for window in chosen], below, lowering)
         own, theirs = [], []
         for place, column in enumerate(partition):
             sure = below.never_null(column)
@@ -126,10 +123,10 @@ def _with_windows(rows: Relation, below: Below, bind: Bind) -> tuple[Relation, l
         exp.EQ(this=bound_column(ColumnRef(0, own), "k"), expression=bound_column(ColumnRef(atom, theirs), "k"))
         for own, atom, theirs in keys
     )
-    return bind(_plain(below.block(), scope, conditions, items)), places
+    return lowering.relation(_plain(below.block(), scope, conditions, items)), places
 
 
-def _running(rows: Relation, window: Window, below: Below, bind: Bind) -> RunningWindow:
+def _running(rows: Relation, window: Window, below: Below, lowering: Lowering) -> RunningWindow:
     """A window over a part of each partition, with the type of its result."""
     frame = window.frame
     assert frame is not None
@@ -138,7 +135,7 @@ def _running(rows: Relation, window: Window, below: Below, bind: Bind) -> Runnin
     if has_type_of_argument(frame.function) and frame.argument is not None:
         kind = rows.types[frame.argument]
     else:
-        kind = _groups(rows, (), [window.function], below, bind).types[0]
+        kind = _groups(rows, (), [window.function], below, lowering).types[0]
     return RunningWindow(frame, window.partition, window.order, kind)
 
 
@@ -199,13 +196,13 @@ def _compared(
 
 
 def _groups(
-    rows: Relation, partition: Sequence[int], functions: Sequence[exp.Expr], below: Below, bind: Bind
+    rows: Relation, partition: Sequence[int], functions: Sequence[exp.Expr], below: Below, lowering: Lowering
 ) -> Relation:
     """The partitions with the results of functions behind their columns."""
     scope = Scope((_Read("rows", rows, below.block(), below.windows[0].offset).occurrence(0),))
     columns = [column_at(position) for position in partition]
     found = _plain(below.block(), scope, (), [*columns, *functions])
-    return bind(replace(found, groups=tuple(columns), is_global=not columns))
+    return lowering.relation(replace(found, groups=tuple(columns), is_global=not columns))
 
 
 def _plain(
@@ -213,19 +210,7 @@ def _plain(
 ) -> SelectBlock:
     """A SELECT of some values in the text of another one."""
     items = tuple(Item(f"c{i}", value, block.start, written=f"c{i}") for i, value in enumerate(values))
-    return SelectBlock(
-        scope=scope,
-        equalities=(),
-        conditions=conditions,
-        items=items,
-        groups=None,
-        is_global=False,
-        having=None,
-        distinct=False,
-        order=None,
-        source=block.source,
-        start=block.start,
-    )
+    return SelectBlock(scope, items, block.source, block.start, conditions=conditions)
 
 
 def _key_columns(column: exp.Column, kind: SqlType, never_null: bool) -> list[exp.Expr]:
@@ -241,5 +226,5 @@ def _key_columns(column: exp.Column, kind: SqlType, never_null: bool) -> list[ex
         "timestamp": "1970-01-01 00:00:00",
     }.get(kind.kind)
     literal = exp.Literal.number(0) if none is None else exp.Literal.string(none)
-    instead = exp.Cast(this=literal, to=exp.DataType.build(str(kind), dialect="spark"))
+    instead = cast_to(literal, kind)
     return [is_null, exp.Coalesce(this=column, expressions=[instead])]

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 from livejoin.query.conjunctive import Atom, Branch, ColumnRef
 from livejoin.sql.lower.conditions import Conditions, column_equality, split_conditions
-from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.from_clause import Equality
-from livejoin.sql.names.part import Part
+from livejoin.sql.resolved.part import Equality, Part
+from livejoin.sql.resolved.query import SelectBlock
 
 
 @dataclass(frozen=True)

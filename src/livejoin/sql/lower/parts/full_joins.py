@@ -7,42 +7,54 @@ reader (and made inner there, if the NULLs of the other side are rejected too).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from sqlglot import exp
 
-from livejoin.sql.lower.bound import BoundBlock, BoundCombined
+from livejoin.sql.lower.lowering import Lowering
 from livejoin.sql.lower.parts.null_rejection import reject
 from livejoin.sql.lower.parts.part_tree import atoms_below, atoms_of, conditions_at, flat
-from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.nested import NestedQuery
-from livejoin.sql.names.scope import Relation, Scope
+from livejoin.sql.resolved.query import BoundBlock, BoundCombined, NestedQuery, Occurrence, Scope, SelectBlock
 
 
-def without_full_joins(block: SelectBlock, bind: Callable[[SelectBlock], BoundBlock]) -> SelectBlock:
+def without_full_joins(block: SelectBlock, lowering: Lowering) -> SelectBlock:
     """A SELECT with the same rows, in which FULL JOINs are outer joins of one side where its conditions say so.
 
     Args:
         block: The SELECT.
-        bind: Binds a SELECT.
+        lowering: What binds a SELECT.
     """
-    relations = [_simplified(relation, block, bind) for relation in block.scope.relations]
+    relations = [_simplified(relation, block, lowering) for relation in block.scope.relations]
     if all(new is old for new, old in zip(relations, block.scope.relations, strict=True)):
         return block
     scope = block.scope
     return replace(block, scope=Scope(tuple(relations), scope.shown, scope.sides, scope.hidden))
 
 
-def _simplified(relation: Relation, block: SelectBlock, bind: Callable[[SelectBlock], BoundBlock]) -> Relation:
-    bound = None if relation.nested is None else relation.nested.bound
-    if relation.nested is None or not isinstance(bound, BoundCombined) or not bound.is_full_join:
+def is_one_sided(relation: Occurrence, block: SelectBlock) -> bool:
+    """Whether an occurrence is a FULL JOIN that conditions of the SELECT make an outer join of one side."""
+    return _one_side(relation, block) is not None
+
+
+def _simplified(relation: Occurrence, block: SelectBlock, lowering: Lowering) -> Occurrence:
+    kept = _one_side(relation, block)
+    if kept is None or relation.nested is None:
         return relation
+    found = lowering.merged(kept)
+    query = NestedQuery("", relation.nested.columns, found.relation, found, found.plain)
+    return replace(relation, nested=query)
+
+
+def _one_side(relation: Occurrence, block: SelectBlock) -> SelectBlock | None:
+    """The outer join of one side that a FULL JOIN is where conditions of its reader are true; None if it is none."""
+    bound = None if relation.nested is None else relation.nested.bound
+    if not isinstance(bound, BoundCombined) or not bound.is_full_join:
+        return None
     assert isinstance(bound.left, BoundBlock)
     assert isinstance(bound.right, BoundBlock)
     matched, unmatched = bound.left.block, bound.right.block
     if matched.sub_queries:  # they became parts of what the two are
-        return relation
+        return None
     level = next((i for i, part in enumerate(block.parts) if relation.atom in part.atoms), None)
     conditions = conditions_at(flat(block), level)
     # The left side hangs on the right one of the unmatched rows, as the last of what does.
@@ -54,16 +66,12 @@ def _simplified(relation: Relation, block: SelectBlock, bind: Callable[[SelectBl
         return reject(conditions, lambda ref: ref.atom == relation.atom and ref.column in own)
 
     if rejects(of_left=True):
-        kept = matched
-    elif rejects(of_left=False):
+        return matched
+    if rejects(of_left=False):
         part = replace(unmatched.parts[position], kind="optional")
         parts = (*unmatched.parts[:position], part, *unmatched.parts[position + 1 :])
-        kept = replace(unmatched, parts=parts, items=matched.items)
-    else:
-        return relation
-    found = bind(kept)
-    query = NestedQuery("", relation.nested.columns, found.relation, found, found.plain)
-    return replace(relation, nested=query)
+        return replace(unmatched, parts=parts, items=matched.items)
+    return None
 
 
 def _is_of(value: exp.Expr, left: frozenset[int], of_left: bool) -> bool:

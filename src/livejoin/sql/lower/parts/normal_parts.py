@@ -15,7 +15,7 @@ What is not becomes so in steps, each of which keeps the rows of the SELECT:
    columns of that alone and rejects its NULLs; else what it is over is joined by a nested query.
 2. `_hold_within`: columns of the part become equal ones of one occurrence.
 3. `_once`: of two pairs with one column above only one stays, and the columns of the part are equal; the reverse.
-4. `set_apart`: a part whose conditions decide more becomes one occurrence (`livejoin.sql.lower.parts.part_blocks`).
+4. `isolated`: a part whose conditions decide more becomes one occurrence (`livejoin.sql.lower.parts.part_blocks`).
 5. `_alone`: conditions above alone decide whether the row above has a key at all, ``CASE WHEN c THEN key END``.
 6. `_computed`: an equality of expressions is one of computed columns (`livejoin.sql.lower.equalities`).
 
@@ -30,9 +30,9 @@ from sqlglot import exp
 
 from livejoin.sql.lower.computed import refuse_unsaid, with_column
 from livejoin.sql.lower.conditions import AT, join_conditions
-from livejoin.sql.lower.parts.apart import Bind
+from livejoin.sql.lower.lowering import Lowering
 from livejoin.sql.lower.parts.null_rejection import reject
-from livejoin.sql.lower.parts.part_blocks import is_cyclic, joined_above, set_apart
+from livejoin.sql.lower.parts.part_blocks import is_cyclic, isolated, joined_above
 from livejoin.sql.lower.parts.part_sides import (
     Sides,
     equal_to,
@@ -56,34 +56,55 @@ from livejoin.sql.lower.parts.part_tree import (
     with_part,
 )
 from livejoin.sql.lower.parts.simplify_parts import simplified
-from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.parse.source import offset_of
-from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, refs_of
+from livejoin.sql.resolved.column import REF, bound_column, refs_of
+from livejoin.sql.resolved.query import SelectBlock
 
 
-def normal(block: SelectBlock, bind: Bind) -> SelectBlock:
+def normal(block: SelectBlock, lowering: Lowering) -> SelectBlock:
     """A SELECT with the same rows whose parts are in normal form, and whose conditions are flat.
 
     Args:
         block: The SELECT.
-        bind: What makes the relations of nested queries.
+        lowering: What makes the relations of nested queries.
 
     Raises:
         SqlError: A condition that a nested query would have to decide, and cannot.
     """
     if not block.parts:
         return block
-    block = _held(simplified(flat(block)), bind)
-    while (found := _with_keys(_acyclic(block, bind))) is not block:
-        block = _held(found, bind)
+    block = _held(simplified(flat(block)), lowering)
+    while (found := _with_keys(_acyclic(block, lowering))) is not block:
+        block = _held(found, lowering)
     return block
 
 
-def _held(block: SelectBlock, bind: Bind) -> SelectBlock:
+def is_normal(block: SelectBlock) -> bool:
+    """Whether the parts of a SELECT are in normal form, but for the cycles that their equalities may have.
+
+    Cost: the conditions of the parts, and the columns in them.
+    """
+    for position, part in enumerate(block.parts):
+        if part.equalities:
+            return False
+        inside, own = atoms_below(block, position), set(part.atoms)
+        pairs = [pair for one in part.conditions if (pair := pair_of(one, block, position)) is not None]
+        if len({(pair.left.atom, pair.right.atom) for pair in pairs}) > 1:
+            return False
+        if len({pair.left for pair in pairs}) < len(pairs) or len({pair.right for pair in pairs}) < len(pairs):
+            return False
+        if any(not atoms_of(one) <= own for one in part.conditions if pair_of(one, block, position) is None):
+            return False
+        if any(pair.left.atom in inside for pair in pairs):
+            return False
+    return True
+
+
+def _held(block: SelectBlock, lowering: Lowering) -> SelectBlock:
     """A SELECT whose parts take none of the first steps any more."""
     position, settled = 0, 0
     while settled < len(block.parts):
-        found = next((one for step in _STEPS if (one := step(block, position, bind)) is not None), None)
+        found = next((one for step in _STEPS if (one := step(block, position, lowering)) is not None), None)
         if found is None:
             position, settled = (position + 1) % len(block.parts), settled + 1
             continue
@@ -98,12 +119,14 @@ def _places(block: SelectBlock) -> tuple[int, int]:
     return len(block.scope.relations), len(block.parts)
 
 
-def _acyclic(block: SelectBlock, bind: Bind) -> SelectBlock:
+def _acyclic(block: SelectBlock, lowering: Lowering) -> SelectBlock:
     """A SELECT whose core is joined without a cycle, if parts hang on it."""
     if not block.parts:
         return block
     joined, _ = join_conditions(block.conditions, (), block.scope, block.source, block.start, block.core)
-    return joined_above(block, None, frozenset(block.core), (), bind) if is_cyclic(joined.joins, block.core) else block
+    return (
+        joined_above(block, None, frozenset(block.core), (), lowering) if is_cyclic(joined.joins, block.core) else block
+    )
 
 
 def _with_keys(block: SelectBlock) -> SelectBlock:
@@ -114,7 +137,7 @@ def _with_keys(block: SelectBlock) -> SelectBlock:
     return block
 
 
-def _hold_above(block: SelectBlock, position: int, bind: Bind) -> SelectBlock | None:
+def _hold_above(block: SelectBlock, position: int, lowering: Lowering) -> SelectBlock | None:
     part = block.parts[position]
     refs = refs_above(block, position)
     atoms = atoms_at(block, part.above)
@@ -132,11 +155,11 @@ def _hold_above(block: SelectBlock, position: int, bind: Bind) -> SelectBlock | 
         if {ref.atom for ref in refs} <= own and reject(part.conditions, lambda ref: ref.atom in own):
             return _behind(block, position, other)
     gone = frozenset(atoms).union(*(atoms_below(block, i) for i in read))
-    assert {ref.atom for ref in refs} <= gone, "what is over columns further above was set apart with its level"
-    return joined_above(block, part.above, gone, read, bind)
+    assert {ref.atom for ref in refs} <= gone, "what is over columns further above was isolated with its level"
+    return joined_above(block, part.above, gone, read, lowering)
 
 
-def _hold_within(block: SelectBlock, position: int, _: Bind) -> SelectBlock | None:
+def _hold_within(block: SelectBlock, position: int, _: Lowering) -> SelectBlock | None:
     part = block.parts[position]
     both = Sides.of(block, position).both
     refs = list(dict.fromkeys(ref for one in both for ref in refs_of(one) if ref.atom in part.atoms))
@@ -147,9 +170,9 @@ def _hold_within(block: SelectBlock, position: int, _: Bind) -> SelectBlock | No
     return None if held is None else with_stand_ins(block, position, held, both)
 
 
-def _once(block: SelectBlock, position: int, bind: Bind) -> SelectBlock | None:
+def _once(block: SelectBlock, position: int, lowering: Lowering) -> SelectBlock | None:
     """Two pairs with one column in common."""
-    del bind
+    del lowering
     pairs = [(one, pair) for one in block.parts[position].conditions if (pair := pair_of(one, block, position))]
     for i, (_written, first) in enumerate(pairs):
         for written, second in pairs[i + 1 :]:
@@ -195,7 +218,7 @@ def _computed(block: SelectBlock, position: int) -> SelectBlock | None:
     for condition in Sides.of(block, position).both:
         if pair_of(condition, block, position) is None:
             found = keyed(condition, block, position)
-            if found is None:  # what columns cannot say was set apart; this is a constant
+            if found is None:  # what columns cannot say was isolated; this is a constant
                 raise refuse_unsaid(condition, block.scope, block.source, offset_of(condition, block.start))
             scope, pairs = found
             rest = without(block.parts[position].conditions, [condition])
@@ -224,5 +247,5 @@ def _behind(block: SelectBlock, position: int, other: int) -> SelectBlock:
     )
 
 
-_STEPS = (_hold_above, _hold_within, _once, set_apart)
+_STEPS = (_hold_above, _hold_within, _once, isolated)
 _LAST_STEPS = (_alone, _computed)

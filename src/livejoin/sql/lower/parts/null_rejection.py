@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable
 from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
-from livejoin.sql.to_duckdb.scalar_text import REF
+from livejoin.sql.resolved.column import REF
 
 _ANY: frozenset[bool | None] = frozenset({True, False, None})
 _NULL: frozenset[bool | None] = frozenset({None})

@@ -19,7 +19,8 @@ from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.sql.lower.conditions import AT, join_conditions
-from livejoin.sql.lower.parts.apart import Apart, Bind, exchanged, occurrence
+from livejoin.sql.lower.lowering import Lowering
+from livejoin.sql.lower.parts.isolate import Isolated, exchanged, occurrence_of
 from livejoin.sql.lower.parts.null_rejection import reject
 from livejoin.sql.lower.parts.part_sides import Classes, Sides, columns_of, keyed, pair_of, refs_above, used, without
 from livejoin.sql.lower.parts.part_tree import (
@@ -30,15 +31,15 @@ from livejoin.sql.lower.parts.part_tree import (
     with_conditions,
     without_parts,
 )
-from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.lower.substitute import onto_one_atom
-from livejoin.sql.names.part import Part
-from livejoin.sql.to_duckdb.scalar_text import refs_of
+from livejoin.sql.resolved.column import refs_of
+from livejoin.sql.resolved.part import Part
+from livejoin.sql.resolved.query import SelectBlock
 from livejoin.theory.classes.gyo import is_acyclic
 
 
 def joined_above(
-    block: SelectBlock, level: int | None, gone: frozenset[int], parts: Sequence[int], bind: Bind
+    block: SelectBlock, level: int | None, gone: frozenset[int], parts: Sequence[int], lowering: Lowering
 ) -> SelectBlock:
     """The occurrences of a level, and of some optional parts that are applied to it, as one."""
     conditions = conditions_at(block, level)
@@ -49,7 +50,9 @@ def joined_above(
     own = _inner_parts(block, inner, {level})
     refs = used(rest, gone)
     alias = " JOIN ".join(one.alias for one in block.scope.relations if one.atom in gone)
-    new = occurrence(block, Apart(alias, f"{alias} rows", gone, moved, own, columns_of(refs, block.scope)), bind)
+    new = occurrence_of(
+        block, Isolated(alias, f"{alias} rows", gone, moved, own, columns_of(refs, block.scope)), lowering
+    )
     return exchanged(rest, gone, new, {ref: i for i, ref in enumerate(refs)})
 
 
@@ -63,7 +66,7 @@ def _inner_parts(block: SelectBlock, chosen: Sequence[int], levels: Collection[i
     return tuple(found)
 
 
-def set_apart(block: SelectBlock, position: int, bind: Bind) -> SelectBlock | None:
+def isolated(block: SelectBlock, position: int, lowering: Lowering) -> SelectBlock | None:
     """A part whose conditions decide more than equalities and predicates do."""
     part, sides, inside = block.parts[position], Sides.of(block, position), atoms_below(block, position)
     matches = needs_matches(block, position)
@@ -77,17 +80,19 @@ def set_apart(block: SelectBlock, position: int, bind: Bind) -> SelectBlock | No
     distinct = part.kind != "optional"
     if not matches:
         refs = list(dict.fromkeys([*shown, *(r for one in sides.both for r in refs_of(one) if r.atom in inside)]))
-        given = Apart(alias, f"{alias} rows", inside, sides.own, own, columns_of(refs, block.scope), distinct)
+        given = Isolated(alias, f"{alias} rows", inside, sides.own, own, columns_of(refs, block.scope), distinct)
         rest = with_conditions(rest, position, (*sides.alone, *sides.both))
-        return exchanged(rest, inside, occurrence(block, given, bind), {ref: i for i, ref in enumerate(refs)})
+        return exchanged(rest, inside, occurrence_of(block, given, lowering), {ref: i for i, ref in enumerate(refs)})
     outer = refs_above(block, position)
     (above,) = {ref.atom for ref in outer}
     kept = [one for one in conditions_at(block, part.above) if atoms_of(one) == {above}]
     name = block.scope.relations[above].alias
-    keys = occurrence(block, Apart(name, f"{name} keys", {above}, kept, (), columns_of(outer, block.scope), True), bind)
-    new = occurrence(
+    keys = occurrence_of(
+        block, Isolated(name, f"{name} keys", {above}, kept, (), columns_of(outer, block.scope), True), lowering
+    )
+    new = occurrence_of(
         block,
-        Apart(
+        Isolated(
             alias,
             f"matches of {alias}",
             inside,
@@ -98,7 +103,7 @@ def set_apart(block: SelectBlock, position: int, bind: Bind) -> SelectBlock | No
             keys,
             {ref: i for i, ref in enumerate(outer)},
         ),
-        bind,
+        lowering,
     )
     is_known = [not block.scope.declared(ref).nullable or reject(part.conditions, {ref}) for ref in outer]
     place = {ref: len(outer) + i for i, ref in enumerate(shown)}

@@ -11,14 +11,13 @@ from livejoin.query.conjunctive import ColumnRef
 from livejoin.sql.lower.conditions import AT, column_equality
 from livejoin.sql.lower.equalities import computed_pairs
 from livejoin.sql.lower.join_types import can_join
-from livejoin.sql.lower.parts.part_tree import atoms_below, atoms_of, below, over, values_above, with_conditions
-from livejoin.sql.lower.select_block import SelectBlock
+from livejoin.sql.lower.parts.part_tree import atoms_below, atoms_of, below, with_conditions
 from livejoin.sql.lower.substitute import exchange, stand_ins
 from livejoin.sql.lower.variables import classes
-from livejoin.sql.names.from_clause import Equality
-from livejoin.sql.names.scope import Scope
 from livejoin.sql.parse.source import offset_of
-from livejoin.sql.to_duckdb.scalar_text import bound_column, refs_of
+from livejoin.sql.resolved.column import bound_column, over, refs_of
+from livejoin.sql.resolved.part import Equality
+from livejoin.sql.resolved.query import Scope, SelectBlock
 
 Classes = tuple[tuple[ColumnRef, ...], ...]
 
@@ -133,9 +132,7 @@ def with_stand_ins(
 
 def used(block: SelectBlock, atoms: Collection[int]) -> list[ColumnRef]:
     """The columns of some occurrences that a SELECT uses."""
-    conditions = (one for part in block.parts for one in part.conditions)
-    values = (*values_above(block), *block.conditions, *conditions)
-    return sorted({ref for value in values for ref in refs_of(value) if ref.atom in atoms})
+    return sorted({ref for value in block.expressions for ref in refs_of(value) if ref.atom in atoms})
 
 
 def columns_of(refs: Sequence[ColumnRef], scope: Scope) -> list[exp.Expr]:

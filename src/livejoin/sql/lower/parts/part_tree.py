@@ -7,21 +7,16 @@ above.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.sql.lower.conditions import AT, conjuncts
-from livejoin.sql.lower.select_block import SelectBlock, key_of
-from livejoin.sql.names.from_clause import Equality
-from livejoin.sql.names.order import Order
-from livejoin.sql.names.part import Part
-from livejoin.sql.names.scope import Scope
-from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, refs_of
-
-Change = Callable[[exp.Expr], exp.Expr]
+from livejoin.sql.resolved.column import bound_column, over, refs_of
+from livejoin.sql.resolved.part import Equality, Part
+from livejoin.sql.resolved.query import Scope, SelectBlock
 
 
 def flat(block: SelectBlock) -> SelectBlock:
@@ -94,47 +89,13 @@ def atoms_of(node: exp.Expr) -> frozenset[int]:
     return frozenset(ref.atom for ref in refs_of(node))
 
 
-def values_above(block: SelectBlock) -> Iterator[exp.Expr]:
-    """The expressions of a SELECT that are over its rows."""
-    yield from (item.value for item in block.items)
-    yield from block.groups or ()
-    if block.having is not None:
-        yield block.having
-    if block.order is not None:
-        yield from (key.value for key in block.order.keys)
-
-
-def changed(block: SelectBlock, change: Change) -> SelectBlock:
-    """A SELECT with every expression changed; its parts keep their occurrences."""
-    order = block.order
-    if order is not None:
-        order = Order(tuple(replace(key, value=change(key.value)) for key in order.keys), order.limit, order.offset)
-    groups = None if block.groups is None else [change(value) for value in block.groups]
-    return replace(
-        block,
-        conditions=tuple(map(change, block.conditions)),
-        items=tuple(replace(item, value=change(item.value)) for item in block.items),
-        groups=None if groups is None else tuple({key_of(value): value for value in groups}.values()),
-        having=None if block.having is None else change(block.having),
-        order=order,
-        parts=tuple(replace(part, conditions=tuple(map(change, part.conditions))) for part in block.parts),
-    )
-
-
-def over(value: exp.Expr, place: Callable[[ColumnRef], ColumnRef]) -> exp.Expr:
-    """An expression over other columns."""
-    found = value.copy()
-    for column in found.find_all(exp.Column):
-        if REF in column.meta:
-            column.meta[REF] = place(column.meta[REF])
-    return found
-
-
 def without_atoms(block: SelectBlock, gone: Collection[int]) -> SelectBlock:
     """A SELECT without some occurrences, of which nothing is used; its parts have none of them."""
     kept = [relation for relation in block.scope.relations if relation.atom not in gone]
     number = {relation.atom: place for place, relation in enumerate(kept)}
-    found = changed(block, lambda value: over(value, lambda ref: ColumnRef(number[ref.atom], ref.column)))
+    found = block.mapped(
+        lambda value: over(value, lambda ref: ColumnRef(number[ref.atom], ref.column))
+    ).with_groups_once()
     return replace(
         found,
         scope=Scope(tuple(replace(relation, atom=number[relation.atom]) for relation in kept)),

@@ -24,17 +24,15 @@ from livejoin.sql.lower.parts.part_tree import (
     atoms_below,
     atoms_of,
     below,
-    changed,
     conditions_at,
-    values_above,
     with_conditions,
     with_part,
     without_atoms,
     without_parts,
 )
-from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.full_join import null_of
-from livejoin.sql.to_duckdb.scalar_text import REF
+from livejoin.sql.resolved.column import REF
+from livejoin.sql.resolved.query import SelectBlock
+from livejoin.sql.resolved.typed import null_of
 
 
 def simplified(block: SelectBlock) -> SelectBlock:
@@ -93,7 +91,7 @@ def _to_not_exists(block: SelectBlock, position: int) -> SelectBlock | None:
     used = [*rest, *(one for i, other in enumerate(block.parts) if i not in own for one in other.conditions)]
     if any(atoms_of(one) & inside for one in used):
         return None
-    if block.groups is not None and any(atoms_of(one) & inside for one in values_above(block)):
+    if block.groups is not None and any(atoms_of(one) & inside for one in block.values):
         return None
     block = with_conditions(block, part.above, rest)
     block = with_part(block, position, replace(block.parts[position], kind="not exists"))
@@ -103,7 +101,8 @@ def _to_not_exists(block: SelectBlock, position: int) -> SelectBlock | None:
         return null_of(block.scope.declared(ref).type) if ref is not None and ref.atom in inside else column
 
     without = replace(block, conditions=(), parts=())
-    shown = changed(without, lambda value: value.transform(as_null) if atoms_of(value) & inside else value)
+    shown = without.mapped(lambda value: value.transform(as_null) if atoms_of(value) & inside else value)
+    shown = shown.with_groups_once()
     return replace(shown, conditions=block.conditions, parts=block.parts)
 
 
@@ -114,7 +113,7 @@ def _to_nothing(block: SelectBlock, position: int) -> SelectBlock | None:
         return None
     inside = atoms_below(block, position)
     conditions = (one for i, other in enumerate(block.parts) if i not in own for one in other.conditions)
-    if any(atoms_of(one) & inside for one in (*values_above(block), *block.conditions, *conditions)):
+    if any(atoms_of(one) & inside for one in (*block.values, *block.conditions, *conditions)):
         return None
     return without_atoms(without_parts(block, own), inside)
 

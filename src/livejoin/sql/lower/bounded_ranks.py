@@ -7,13 +7,13 @@ One whose conditions give no bound is kept for all rows: one change may move the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from livejoin.query.conjunctive import Output
 from livejoin.query.filters import conjuncts_of
-from livejoin.query.relational import Input, Join, Project, Ranked, Relation
+from livejoin.query.relational import EVERY_RANK, Input, Join, Project, Ranked, Relation
 from livejoin.query.scalar import Call, Constant, Expression, Field, Scalar
-from livejoin.sql.lower.grouped.several_ranks import within
 
 _SWAPPED = {"greater": "less", "greater_equal": "less_equal", "equal": "equal"}
 
@@ -68,7 +68,7 @@ def _within(relation: Relation, column: int, most: int) -> Relation:
     """A relation with at most so many ranks in a column, if it is one of a rank."""
     match relation:
         case Ranked():
-            return within(relation, column, most) or relation
+            return _stacked(relation, column, most) or relation
         case Project():
             source = relation.outputs[column].source
             if not isinstance(source, int):
@@ -89,3 +89,40 @@ def _within(relation: Relation, column: int, most: int) -> Relation:
             return replace(relation, inputs=inputs)
         case _:
             return relation
+
+
+def _stacked(relation: Ranked, column: int, most: int) -> Relation | None:
+    """A rank, or those below it which it follows (see `several_ranks`), with a bound of one; else None."""
+    line = [relation]
+    while line[-1].follows and isinstance(line[-1].input, Ranked):
+        line.append(line[-1].input)
+    line.reverse()
+    width = len(line[0].input.types)
+    if column < width:
+        return None
+    chosen = column - width
+    if line[0].limit < EVERY_RANK or chosen == 0:
+        line[chosen] = _bounded(line[chosen], most)
+        return _over(line[0].input, line)
+    if line[chosen].partition != line[0].partition or line[chosen].keys != line[0].keys:
+        return None
+    # The one with a bound goes to the bottom, the others follow it, and their columns stand where they stood.
+    moved = [chosen, *(place for place in range(len(line)) if place != chosen)]
+    bottom = replace(line[chosen], limit=max(most, 0), follows=False)
+    others = [replace(line[place], limit=EVERY_RANK, follows=True) for place in moved[1:]]
+    ranked = _over(line[0].input, [bottom, *others])
+    places = [*range(width), *(width + moved.index(place) for place in range(len(line)))]
+    fields = zip(relation.schema, places, strict=True)
+    return Project(ranked, tuple(Output(field.name, field.type, place) for field, place in fields), relation.types)
+
+
+def _bounded(rank: Ranked, most: int) -> Ranked:
+    return replace(rank, limit=max(min(rank.limit, most), 0))
+
+
+def _over(rows: Relation, line: Sequence[Ranked]) -> Relation:
+    """Some ranks, from the lowest one, over some rows."""
+    found = rows
+    for rank in line:
+        found = replace(rank, input=found)
+    return found

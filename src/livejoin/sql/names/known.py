@@ -1,57 +1,39 @@
-"""Queries that another query reads: views, definitions of WITH, and sub-queries.
+"""What the names in a FROM clause stand for: tables, views, definitions of WITH, and queries in parentheses.
 
 A name in FROM stands for the definition of the nearest WITH around it that has it, then for a table or a view, as in
 Spark. A definition sees those before it and what is around its WITH; so `WITH t AS (SELECT a FROM t)` reads the table
-t. Names are compared without regard to case.
+t. Names are compared without regard to case. `livejoin.sql.bind.known_names` knows them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 from sqlglot import exp
 
-from livejoin.query.relational import Relation
 from livejoin.schema import Table
-
-if TYPE_CHECKING:
-    from livejoin.sql.lower.bound import Bound
-    from livejoin.sql.lower.select_block import SelectBlock
-    from livejoin.sql.names.from_clause import FromClause
-    from livejoin.sql.names.outputs import Item
-    from livejoin.sql.names.scope import Scope
-    from livejoin.sql.parse.source import Source
-    from livejoin.sql.parse.sub_queries import Form, SubQuery
-    from livejoin.sql.sub_queries.lateral import Lateral
+from livejoin.sql.parse.source import Source
+from livejoin.sql.parse.sub_queries import Form, SubQuery
+from livejoin.sql.resolved.from_clause import FromClause
+from livejoin.sql.resolved.item import Item
+from livejoin.sql.resolved.query import NestedQuery, Scope, SelectBlock
 
 
-@dataclass(frozen=True, eq=False)
-class NestedQuery:
-    """A query that another one reads.
+@dataclass(frozen=True)
+class Lateral:
+    """A LATERAL sub-query as one that sees nothing beside it.
 
     Args:
-        name: The name of the view or of the definition; empty for a sub-query.
-        columns: What its columns are called; a name may occur twice.
-        relation: What it gives.
-        bound: How it is written, None for a view.
-        plain: The SELECT that it is if it neither groups nor sorts nor takes distinct rows, so that its reader can take
-            the place of it; None otherwise.
-        correlated: The SELECT as it is written, if it reads columns of a query around: then its reader has to take the
-            place of it, and ``relation`` says no more than the types.
+        query: It, with the columns that it is joined by before its own.
+        keys: How many these are.
+        conditions: What joins it, over its columns and over those of what stands before it.
     """
 
-    name: str
-    columns: tuple[str, ...]
-    relation: Relation
-    bound: Bound | None
-    plain: SelectBlock | None
-    correlated: SelectBlock | None = None
-
-    def called(self, columns: tuple[str, ...]) -> NestedQuery:
-        """The same query with other names for its columns."""
-        return replace(self, columns=columns)
+    query: NestedQuery
+    keys: int
+    conditions: tuple[exp.Expr, ...]
 
 
 class Names(Protocol):

@@ -49,21 +49,19 @@ from livejoin.sql.lower.conditions import (
 )
 from livejoin.sql.lower.equalities import computed_pairs
 from livejoin.sql.lower.parts.part_tree import below
-from livejoin.sql.lower.select_block import SelectBlock, key_of
 from livejoin.sql.lower.substitute import onto_one_atom
-from livejoin.sql.names.from_clause import Equality
-from livejoin.sql.names.order import Order
-from livejoin.sql.names.part import Part, moved
-from livejoin.sql.names.scope import Relation, Scope
 from livejoin.sql.parse.source import offset_of
-from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, refs_of
+from livejoin.sql.resolved.column import REF, bound_column, over, refs_of
+from livejoin.sql.resolved.part import Equality, Part, moved
+from livejoin.sql.resolved.query import Occurrence, Scope, SelectBlock
+from livejoin.sql.resolved.typed import cast_to
 
 MOST_ATOMS = 62
 _MOST_NODES = 400  # written in the place of the columns of one query
 _MOST_LEVELS = 40  # of one expression
 
 
-def merge(block: SelectBlock) -> SelectBlock:
+def merge_views(block: SelectBlock) -> SelectBlock:
     """A SELECT with the plain queries that it reads merged into it, where that is equal.
 
     Cost: the nodes of its expressions times the queries that stay apart.
@@ -91,7 +89,7 @@ def _candidates(block: SelectBlock) -> frozenset[int]:
     found: set[int] = set()
     atoms = len(block.scope.relations)
     grouped = [ref for value in block.groups or () for ref in _all_refs(value)]
-    uses = [ref for value in (*_values(block), *_of_parts(block)) for ref in _all_refs(value)]
+    uses = [ref for value in block.expressions for ref in _all_refs(value)]
     for relation in block.scope.relations:
         plain = None if relation.nested is None else relation.nested.plain
         if plain is None or atoms + len(plain.scope.relations) - 1 > MOST_ATOMS:
@@ -113,11 +111,11 @@ def _candidates(block: SelectBlock) -> frozenset[int]:
     return frozenset(found)
 
 
-def _is_computed(ref: ColumnRef, relation: Relation, plain: SelectBlock) -> bool:
+def _is_computed(ref: ColumnRef, relation: Occurrence, plain: SelectBlock) -> bool:
     return ref.atom == relation.atom and not isinstance(plain.items[ref.column].value, exp.Column)
 
 
-def _may_be_null(relation: Relation, plain: SelectBlock, block: SelectBlock) -> bool:
+def _may_be_null(relation: Occurrence, plain: SelectBlock, block: SelectBlock) -> bool:
     """Whether NULL is what the columns of a query are over NULLs, if it is in optional parts of its reader.
 
     That is so for columns; an expression may be another value, so that none is used above the innermost optional part.
@@ -129,7 +127,7 @@ def _may_be_null(relation: Relation, plain: SelectBlock, block: SelectBlock) -> 
         return True
     inside = below(block, level)
     outside = (one for i, part in enumerate(block.parts) if i not in inside for one in part.conditions)
-    refs = {ref for value in (*_values(block), *outside) for ref in _all_refs(value)}
+    refs = {ref for value in (*block.values, *block.conditions, *outside) for ref in _all_refs(value)}
     return all(isinstance(plain.items[ref.column].value, exp.Column) for ref in refs if ref.atom == relation.atom)
 
 
@@ -184,17 +182,6 @@ def _pairs(block: SelectBlock) -> Iterator[Equality]:
     yield from (found for one in _of_parts(block) if (found := column_equality(one, 0)) is not None)
 
 
-def _values(block: SelectBlock) -> Iterator[exp.Expr]:
-    """All expressions of a SELECT."""
-    yield from (item.value for item in block.items)
-    yield from block.conditions
-    yield from block.groups or ()
-    if block.having is not None:
-        yield block.having
-    if block.order is not None:
-        yield from (key.value for key in block.order.keys)
-
-
 def _all_refs(value: exp.Expr) -> Iterator[ColumnRef]:
     return (column.meta[REF] for column in value.find_all(exp.Column))
 
@@ -208,7 +195,7 @@ def _levels(value: exp.Expr) -> int:
 
 
 def _reads_lists(block: SelectBlock) -> bool:
-    refs = [ref for value in _values(block) for ref in _all_refs(value)]
+    refs = [ref for value in (*block.values, *block.conditions) for ref in _all_refs(value)]
     return any(is_made_list(block.scope.arrow(ref)) for ref in refs)
 
 
@@ -223,21 +210,13 @@ class _Merger:
         """The SELECT over the tables of the queries."""
         block = self.block
         equalities, conditions = self._joined(block.core, block.equalities, block.conditions)
-        groups = None if block.groups is None else [self.over(value) for value in block.groups]
-        order = block.order
-        if order is not None:
-            keys = tuple(replace(key, value=self.over(key.value)) for key in order.keys)
-            order = Order(keys, order.limit, order.offset)
+        above = replace(block, conditions=(), parts=()).mapped(self.over).with_groups_once()
         return replace(
-            block,
+            above,
             scope=Scope(tuple(self._relations())),
             equalities=equalities,
             conditions=conditions,
             parts=self._parts(),
-            items=tuple(replace(item, value=self.over(item.value)) for item in block.items),
-            groups=None if groups is None else tuple({key_of(value): value for value in groups}.values()),
-            having=None if block.having is None else self.over(block.having),
-            order=order,
         )
 
     def _joined(
@@ -310,7 +289,7 @@ class _Merger:
         """Whether a column of the reader is a column of a table, and not computed."""
         return isinstance(self._value(ref), exp.Column)
 
-    def _plain(self, relation: Relation) -> SelectBlock:
+    def _plain(self, relation: Occurrence) -> SelectBlock:
         plain = None if relation.nested is None else relation.nested.plain
         assert plain is not None, "only plain queries are merged"
         return plain
@@ -333,39 +312,35 @@ class _Merger:
         """The position that the first table of an occurrence has in the merged SELECT."""
         return sum(self._width(relation) for relation in self.block.scope.relations[:atom])
 
-    def _width(self, relation: Relation) -> int:
+    def _width(self, relation: Occurrence) -> int:
         return len(self._plain(relation).scope.relations) if relation.atom in self.chosen else 1
 
     def _shifted(self, value: exp.Expr, atom: int) -> exp.Expr:
         """An expression of a query over the tables of the merged SELECT."""
         start = self._start(atom)
-        found = value.copy()
-        for column in found.find_all(exp.Column):
-            ref = column.meta[REF]
-            column.meta[REF] = ColumnRef(start + ref.atom, ref.column)
-        return found
+        return over(value, lambda ref: ColumnRef(start + ref.atom, ref.column))
 
-    def _inner_conditions(self, relation: Relation) -> Iterator[exp.Expr]:
+    def _inner_conditions(self, relation: Occurrence) -> Iterator[exp.Expr]:
         """The conditions of a query."""
         yield from self._read(_conjuncts(self._plain(relation)), relation)
 
-    def _read(self, conditions: Iterable[exp.Expr], relation: Relation) -> Iterator[exp.Expr]:
+    def _read(self, conditions: Iterable[exp.Expr], relation: Occurrence) -> Iterator[exp.Expr]:
         """Conditions of a query; those of another text stand where the query is read."""
         plain = self._plain(relation)
         for conjunct in conditions:
             found = self._shifted(conjunct, relation.atom)
             yield found if plain.source.sql == self.block.source.sql else _moved(found, relation.offset)
 
-    def _inner_equalities(self, relation: Relation) -> Iterator[Equality]:
+    def _inner_equalities(self, relation: Occurrence) -> Iterator[Equality]:
         yield from self._equal(self._plain(relation).equalities, relation)
 
-    def _equal(self, equalities: Iterable[Equality], relation: Relation) -> Iterator[Equality]:
+    def _equal(self, equalities: Iterable[Equality], relation: Occurrence) -> Iterator[Equality]:
         plain, start = self._plain(relation), self._start(relation.atom)
         for e in equalities:
             left, right = (ColumnRef(start + ref.atom, ref.column) for ref in (e.left, e.right))
             yield Equality(left, right, e.offset if plain.source.sql == self.block.source.sql else relation.offset)
 
-    def _relations(self) -> Iterator[Relation]:
+    def _relations(self) -> Iterator[Occurrence]:
         """The occurrences of the merged SELECT, behind the alias of their query where two have one alias."""
         own = [(relation, inner) for relation in self.block.scope.relations for inner in self._occurrences(relation)]
         aliases = [inner.alias.lower() for _, inner in own]
@@ -382,7 +357,7 @@ class _Merger:
                 taken.add(name.lower())
             yield replace(inner, atom=atom, alias=name)
 
-    def _occurrences(self, relation: Relation) -> Iterable[Relation]:
+    def _occurrences(self, relation: Occurrence) -> Iterable[Occurrence]:
         return self._plain(relation).scope.relations if relation.atom in self.chosen else [relation]
 
 
@@ -406,7 +381,7 @@ def _within(value: exp.Expr, kind: SqlType) -> exp.Expr:
     if isinstance(value, (exp.Column, exp.Null)):
         return value
     if _has_any_type(value):
-        return exp.Cast(this=value, to=exp.DataType.build(str(kind), dialect="spark"))
+        return cast_to(value, kind)
     return exp.paren(value, copy=False)
 
 

@@ -1,4 +1,4 @@
-"""Set some occurrences of a SELECT apart: a nested query joins them, and the SELECT reads its columns in their place.
+"""Isolate some occurrences of a SELECT: a nested query joins them, and the SELECT reads its columns in their place.
 
     SELECT f(R.a, S.b) FROM R, S, T WHERE c(R, S) AND d(S, T)
       =  SELECT f(q.a, q.b) FROM (SELECT R.a, S.b, ... FROM R, S WHERE c(R, S)) q, T WHERE d(q, T)
@@ -8,29 +8,23 @@ The nested query is not merged again; its rows are stored where they are joined.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 from sqlglot import exp
 
-from livejoin.query import relational
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.schema import Column, Table
-from livejoin.sql.lower.parts.part_tree import changed, over
-from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.nested import NestedQuery
-from livejoin.sql.names.outputs import Item, distinct_names
-from livejoin.sql.names.part import Part
-from livejoin.sql.names.scope import Relation, Scope
+from livejoin.sql.lower.lowering import Lowering
 from livejoin.sql.parse.source import shown
-
-Bind: TypeAlias = Callable[[SelectBlock], relational.Relation]
-"""What makes the relation of a SELECT."""
+from livejoin.sql.resolved.column import over
+from livejoin.sql.resolved.item import Item, distinct_names
+from livejoin.sql.resolved.part import Part
+from livejoin.sql.resolved.query import NestedQuery, Occurrence, Scope, SelectBlock
 
 
 @dataclass(frozen=True)
-class Apart:
+class Isolated:
     """What a nested query has of a SELECT; all of it is over the scope of that.
 
     Args:
@@ -52,19 +46,19 @@ class Apart:
     parts: Sequence[Part]
     values: Sequence[exp.Expr]
     distinct: bool = False
-    given: Relation | None = None
+    given: Occurrence | None = None
     columns: Mapping[ColumnRef, int] | None = None
 
 
-def occurrence(block: SelectBlock, apart: Apart, bind: Bind) -> Relation:
+def occurrence_of(block: SelectBlock, isolated: Isolated, lowering: Lowering) -> Occurrence:
     """The occurrence of a nested query, without a number.
 
     Raises:
         SqlError: As the SELECT that it is does.
     """
-    first = 0 if apart.given is None else 1
-    number = {atom: first + place for place, atom in enumerate(sorted(apart.atoms))}
-    stand_ins = apart.columns or {}
+    first = 0 if isolated.given is None else 1
+    number = {atom: first + place for place, atom in enumerate(sorted(isolated.atoms))}
+    stand_ins = isolated.columns or {}
 
     def place(ref: ColumnRef) -> ColumnRef:
         if ref in stand_ins:
@@ -72,13 +66,13 @@ def occurrence(block: SelectBlock, apart: Apart, bind: Bind) -> Relation:
         return ColumnRef(number[ref.atom], ref.column)
 
     own = [replace(one, atom=number[one.atom]) for one in block.scope.relations if one.atom in number]
-    relations = own if apart.given is None else [replace(apart.given, atom=0), *own]
-    values = apart.values or [exp.Literal.number(0)]
+    relations = own if isolated.given is None else [replace(isolated.given, atom=0), *own]
+    values = isolated.values or [exp.Literal.number(0)]
     names = distinct_names([one.name if isinstance(one, exp.Column) else shown(one) for one in values])
     inner = replace(
         block,
         scope=Scope(tuple(relations)),
-        conditions=tuple(over(one, place) for one in apart.conditions),
+        conditions=tuple(over(one, place) for one in isolated.conditions),
         items=tuple(
             Item(name, over(value, place), block.start, written=name) for name, value in zip(names, values, strict=True)
         ),
@@ -86,7 +80,7 @@ def occurrence(block: SelectBlock, apart: Apart, bind: Bind) -> Relation:
         sets=None,
         is_global=False,
         having=None,
-        distinct=apart.distinct,
+        distinct=isolated.distinct,
         qualified=False,
         order=None,
         parts=tuple(
@@ -95,17 +89,17 @@ def occurrence(block: SelectBlock, apart: Apart, bind: Bind) -> Relation:
                 atoms=tuple(number[atom] for atom in part.atoms),
                 conditions=tuple(over(one, place) for one in part.conditions),
             )
-            for part in apart.parts
+            for part in isolated.parts
         ),
     )
-    relation = bind(inner)
+    relation = lowering.relation(inner)
     columns = tuple(Column(name, kind) for name, kind in zip(names, relation.types, strict=True))
     query = NestedQuery("", tuple(names), relation, None, None)
-    return Relation(0, apart.alias, Table(apart.name, columns), query, block.start)
+    return Occurrence(0, isolated.alias, Table(isolated.name, columns), query, block.start)
 
 
 def exchanged(
-    block: SelectBlock, gone: Collection[int], new: Relation, columns: Mapping[ColumnRef, int]
+    block: SelectBlock, gone: Collection[int], new: Occurrence, columns: Mapping[ColumnRef, int]
 ) -> SelectBlock:
     """A SELECT that reads one occurrence in the place of some others.
 
@@ -116,7 +110,7 @@ def exchanged(
         columns: For the columns of the others that the SELECT uses: which of the new one stand for them.
     """
     number: dict[int, int] = {}
-    relations: list[Relation] = []
+    relations: list[Occurrence] = []
     for one in block.scope.relations:
         if one.atom == min(gone):
             number |= dict.fromkeys(gone, len(relations))
@@ -128,6 +122,6 @@ def exchanged(
     def place(ref: ColumnRef) -> ColumnRef:
         return ColumnRef(number[ref.atom], columns[ref] if ref.atom in gone else ref.column)
 
-    found = changed(block, lambda value: over(value, place))
+    found = block.mapped(lambda value: over(value, place)).with_groups_once()
     parts = tuple(replace(one, atoms=tuple(sorted({number[atom] for atom in one.atoms}))) for one in found.parts)
     return replace(found, scope=Scope(tuple(relations)), parts=parts)

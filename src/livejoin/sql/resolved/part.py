@@ -7,16 +7,21 @@ is over that scope.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from livejoin.query.conjunctive import EdgeKind
+from livejoin.query.conjunctive import ColumnRef, EdgeKind
 
-if TYPE_CHECKING:
-    from livejoin.sql.names.from_clause import Equality
+
+@dataclass(frozen=True)
+class Equality:
+    """Two columns that must be equal, and the offset at which the text says so."""
+
+    left: ColumnRef
+    right: ColumnRef
+    offset: int
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,10 @@ class Part:
     conditions: tuple[exp.Expr, ...]
     equalities: tuple[Equality, ...] = ()
     above: int | None = None
+
+    def mapped(self, change: Callable[[exp.Expr], exp.Expr]) -> Part:
+        """The same part with each of its conditions changed."""
+        return replace(self, conditions=tuple(map(change, self.conditions)))
 
 
 def moved(parts: Sequence[Part], number: int, above: int | None = None) -> tuple[Part, ...]:

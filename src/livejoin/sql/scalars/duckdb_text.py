@@ -20,8 +20,7 @@ from livejoin.query.expression import evaluate
 from livejoin.query.functions import find_not_scalar
 from livejoin.query.growth import MOST_COPIES
 from livejoin.sql.parse.source import Source, offset_of, shown
-
-REF = "ref"
+from livejoin.sql.resolved.column import REF
 
 # The timestamps of livejoin have no time zone.
 _ZONED = (exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ)
@@ -63,20 +62,8 @@ _SPARKS = frozenset(
 """Functions that are calls as they are written here, and none or another one in DuckDB."""
 
 
-def refs_of(node: exp.Expr) -> tuple[ColumnRef, ...]:
-    """The columns that a bound expression uses, in order of their first occurrence."""
-    return tuple(dict.fromkeys(column.meta[REF] for column in node.find_all(exp.Column)))
-
-
 _ABSENT = re.compile(r"Function with name \"?(\w+)\"? does not exist", re.IGNORECASE)
 _NO_VALUE = re.compile(r"Could not convert string '([^']*)'")
-
-
-def bound_column(ref: ColumnRef, name: str) -> exp.Column:
-    """A column that stands for ``ref``, shown under a name."""
-    column = exp.column(name)
-    column.meta[REF] = ref
-    return column
 
 
 def expression_text(node: exp.Expr, names: Callable[[ColumnRef], str], source: Source, offset: int) -> str:

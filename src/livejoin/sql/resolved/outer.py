@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
-from livejoin.sql.to_duckdb.scalar_text import REF
+from livejoin.sql.resolved.column import REF
 
 _OUTER = "livejoin_outer"
 

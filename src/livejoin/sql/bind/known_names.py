@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 from sqlglot import exp
 
@@ -13,28 +14,35 @@ from livejoin.catalog import Catalog
 from livejoin.errors import UnsupportedQueryError
 from livejoin.query.relational import Join, Numbers, Project, Query
 from livejoin.schema import Table
-from livejoin.sql.lower.bound import Bound, BoundBlock, BoundCombined, BoundNumbers
-from livejoin.sql.lower.select_block import SelectBlock, resolve_block, select_of
+from livejoin.sql.bind.passes import PassRewriter
+from livejoin.sql.lower.order_by import resolve_order
+from livejoin.sql.lower.project import first_rows
+from livejoin.sql.lower.resolve import resolve_block
 from livejoin.sql.lower.set_operation import combine
-from livejoin.sql.names.from_clause import FromClause, column_names
-from livejoin.sql.names.nested import NestedQuery
-from livejoin.sql.names.outputs import Item
-from livejoin.sql.names.scope import Scope
-from livejoin.sql.names.sub_select import SubSelect
+from livejoin.sql.names.from_clause import column_names
+from livejoin.sql.names.known import Lateral
 from livejoin.sql.parse.parse import parse
-from livejoin.sql.parse.query_tree import Block, Combined, Definition, QueryTree, With, query_tree
+from livejoin.sql.parse.query_tree import Block, Combined, Definition, QueryTree, Sorted, With, query_tree
 from livejoin.sql.parse.source import Source
 from livejoin.sql.parse.sub_queries import Form, SubQuery
-from livejoin.sql.sub_queries.free import free_columns
+from livejoin.sql.resolved.from_clause import FromClause, select_of
+from livejoin.sql.resolved.item import Item
+from livejoin.sql.resolved.query import (
+    Bound,
+    BoundCombined,
+    BoundNumbers,
+    BoundSorted,
+    BoundWith,
+    NestedQuery,
+    Scope,
+    SelectBlock,
+    SubSelect,
+)
+from livejoin.sql.sub_queries.free import free_columns, refuse_outer
 from livejoin.sql.sub_queries.in_from import correlated_query
-from livejoin.sql.sub_queries.lateral import Lateral, lateral_query
-from livejoin.sql.sub_queries.making import Making
+from livejoin.sql.sub_queries.lateral import lateral_query
 from livejoin.sql.sub_queries.set_operations import Tree, correlated_set, is_correlated, resolved
 from livejoin.sql.sub_queries.sides import of_same_types, union_sides
-from livejoin.sql.sub_queries.unnest import unnest
-
-Bind = Callable[[QueryTree | SelectBlock, "KnownNames"], Bound]
-BindSelect = Callable[[SelectBlock, bool], BoundBlock]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +53,6 @@ class KnownNames:
         catalog: The tables.
         views: The views by their names in lower case.
         text: The whole text.
-        bind: Binds a query of the text.
-        bind_select: Binds a SELECT whose names are resolved.
         allow_product: Whether conditions may be over tables that no equality connects.
         definitions: The definitions by their names in lower case; the nearest WITH clause goes first.
         reads: The views that the text was seen to read; mutable, shared by all names of one text.
@@ -57,13 +63,50 @@ class KnownNames:
     catalog: Catalog
     views: Mapping[str, Query]
     text: Source
-    bind: Bind
-    bind_select: BindSelect
     allow_product: bool = False
     definitions: Mapping[str, NestedQuery] = field(default_factory=dict)
     reads: dict[str, None] = field(default_factory=dict)
     outer: Scope | None = None
     plain: dict[str, SelectBlock | None] = field(default_factory=dict)
+
+    @property
+    def rewriter(self) -> PassRewriter:
+        """The rewrites of SELECTs over these names."""
+        return PassRewriter(self, self.allow_product)
+
+    def bound(self, tree: QueryTree | SelectBlock) -> Bound:
+        """A query over what its names stand for; raises as `livejoin.sql.bind_query`."""
+        match tree:
+            case Block():
+                return self.bound(resolve_block(tree, self))
+            case SelectBlock():
+                refuse_outer(tree)
+                rewriter = self.rewriter
+                return replace(rewriter.merged(rewriter.unnested(tree)), block=tree)
+            case Combined():
+                left, right = self.bound(tree.left), self.bound(tree.right)
+                relation = combine(tree.kind, tree.all, (left.relation, right.relation), tree.source, tree.offset)
+                return BoundCombined(tree.kind, tree.all, left, right, relation)
+            case Sorted():
+                return self._sorted(tree)
+            case With():
+                definitions, names = [], self
+                for definition in tree.definitions:
+                    query, names = names.defined(definition)
+                    definitions.append(query)
+                return BoundWith(tuple(definitions), names.bound(tree.query))
+            case _:
+                assert_never(tree)
+
+    def _sorted(self, tree: Sorted) -> BoundSorted:
+        """A query in parentheses or a set operation with ORDER BY."""
+        below = self.bound(tree.input)
+        order = resolve_order(tree, below.relation.schema.names)
+        if order.limit is None:
+            return BoundSorted(below, order, tree.source, below.relation)
+        keys = [(key, key.value) for key in order.keys]
+        first = first_rows(below.relation, keys, order, len(below.relation.types), tree.source)
+        return BoundSorted(below, order, tree.source, first)
 
     def defined(self, definition: Definition) -> tuple[NestedQuery, KnownNames]:
         """A definition of WITH, its columns named as behind its name if they are named there, and the names behind it.
@@ -71,7 +114,7 @@ class KnownNames:
         Raises:
             SqlError: As binding its query does, or its list of names does not fit.
         """
-        bound = self.bind(definition.query, self)
+        bound = self.bound(definition.query)
         columns = bound.columns
         if definition.columns:
             columns = column_names(definition.columns, len(columns), definition.source, definition.offset)
@@ -94,13 +137,13 @@ class KnownNames:
     def nested(self, query: exp.Expr) -> NestedQuery:
         """The query in a pair of parentheses."""
         if self.outer is None:
-            bound = self.bind(query_tree(query, self.text), self)
+            bound = self.bound(query_tree(query, self.text))
         else:
             names, tree = self._opened(query)
             if isinstance(tree, SelectBlock) and any(free_columns(tree)):
-                return correlated_query(tree, self.outer, self._making)
-            bound = self.bind(tree, names)
-        return NestedQuery("", bound.columns, bound.relation, bound, bound.plain)
+                return correlated_query(tree, self.outer, self.rewriter)
+            bound = names.bound(tree)
+        return NestedQuery.of(bound)
 
     def full_join(
         self,
@@ -110,14 +153,12 @@ class KnownNames:
         source: Source,
         offset: int,
     ) -> NestedQuery:
-        """The union of two SELECTs that a FULL JOIN is; see `livejoin.sql.names.nested.Names`."""
+        """The union of two SELECTs that a FULL JOIN is; see `livejoin.sql.names.known.Names`."""
         subs = tuple(
             SubSelect(one.form, one.comparison, self.in_expression(one.query, scope, "scalar")[0], source, one.offset)
             for one, scope in sub_queries
         )
-        left, right = (
-            self.bind(replace(select_of(*side, source), sub_queries=subs), self) for side in (matched, unmatched)
-        )
+        left, right = (self.bound(replace(select_of(*side, source), sub_queries=subs)) for side in (matched, unmatched))
         relation = combine("union", True, (left.relation, right.relation), source, offset)
         bound = BoundCombined("union", True, left, right, relation, is_full_join=True)
         return NestedQuery("", left.columns, relation, bound, None)
@@ -129,7 +170,7 @@ class KnownNames:
 
     def selected(self, clause: FromClause, items: tuple[Item, ...], source: Source) -> NestedQuery:
         """A SELECT of some items from what a FROM clause brings, which is not merged with what reads it."""
-        bound = self.bind_select(select_of(clause, items, source), self.allow_product)
+        bound = self.rewriter.merged(select_of(clause, items, source))
         return NestedQuery("", bound.columns, bound.relation, bound, None)
 
     def grouped(
@@ -137,17 +178,17 @@ class KnownNames:
     ) -> NestedQuery:
         """A SELECT of some items with GROUP BY, of one row without groups, from what a FROM clause brings."""
         block = replace(select_of(clause, items, source), groups=groups, is_global=not groups)
-        bound = self.bind_select(block, self.allow_product)
+        bound = self.rewriter.merged(block)
         return NestedQuery("", bound.columns, bound.relation, bound, None)
 
     def united(self, sides: Sequence[tuple[FromClause, tuple[Item, ...]]], source: Source, offset: int) -> NestedQuery:
-        """UNION ALL of SELECTs, as a tree of little height; see `livejoin.sql.names.nested.Names`."""
-        bounds: list[Bound] = [self.bind_select(select_of(*side, source), self.allow_product) for side in sides]
+        """UNION ALL of SELECTs, as a tree of little height; see `livejoin.sql.names.known.Names`."""
+        bounds: list[Bound] = [self.rewriter.merged(select_of(*side, source)) for side in sides]
         while len(bounds) > 1:
             pairs = list(zip(bounds[::2], bounds[1::2], strict=False))
             bounds = [_both(left, right, source, offset) for left, right in pairs] + bounds[2 * len(pairs) :]
         (bound,) = bounds
-        return NestedQuery("", bound.columns, bound.relation, bound, bound.plain)
+        return NestedQuery.of(bound)
 
     def lateral(self, query: exp.Expr, before: FromClause, atom: int, source: Source, offset: int) -> Lateral:
         """The query of a LATERAL sub-query behind what a FROM clause brings."""
@@ -155,9 +196,9 @@ class KnownNames:
         if isinstance(tree, SelectBlock) and any(free_columns(tree)):
             around = select_of(before, (), source)
             around = replace(around, scope=replace(around.scope, outer=self.outer))
-            return lateral_query(tree, around, self._making, atom, offset)
-        bound = self.bind(tree, names)
-        return Lateral(NestedQuery("", bound.columns, bound.relation, bound, bound.plain), 0, ())
+            return lateral_query(tree, around, self.rewriter, atom, offset)
+        bound = names.bound(tree)
+        return Lateral(NestedQuery.of(bound), 0, ())
 
     def _opened(self, query: exp.Expr) -> tuple[KnownNames, SelectBlock | QueryTree]:
         """A query without its WITH, and the names behind that.
@@ -182,11 +223,7 @@ class KnownNames:
         """A set operation that reads columns of a query around; None if this one does not."""
         # What is resolved is bound as it is written if it is not correlated: a copy is resolved here.
         found = resolved(deepcopy(tree), lambda block: resolve_block(block, self))
-        return correlated_set(found, self._making) if isinstance(found, Tree) and is_correlated(found) else None
-
-    @property
-    def _making(self) -> Making:
-        return Making(self, lambda one: self.bind_select(one, self.allow_product), unnest)
+        return correlated_set(found, self.rewriter) if isinstance(found, Tree) and is_correlated(found) else None
 
     def in_expression(self, query: exp.Expr, scope: Scope, form: Form) -> tuple[SelectBlock | NestedQuery, ...]:
         """The query of a sub-query in an expression over a scope, or the sides of a UNION that are asked one by one."""
@@ -209,8 +246,8 @@ class KnownNames:
         found = self._correlated_set(tree) if isinstance(tree, Combined) else None
         if found is not None:
             return found
-        bound = self.bind(tree, self)
-        return NestedQuery("", bound.columns, bound.relation, bound, bound.plain)
+        bound = self.bound(tree)
+        return NestedQuery.of(bound)
 
     def fresh(self, name: str) -> str:
         """A name, with a number behind it if a table has it."""
@@ -235,7 +272,7 @@ class KnownNames:
                 tree, text = parse(view.sql)
                 inside = replace(self, text=text, definitions={}, reads={}, outer=None)
                 with suppress(UnsupportedQueryError):  # a product that this text does not allow: it stays apart
-                    self.plain[name] = self.bind(query_tree(tree, text), inside).plain
+                    self.plain[name] = inside.bound(query_tree(tree, text)).plain
         return self.plain[name]
 
 

@@ -6,10 +6,10 @@ column, HAVING the column if it is grouped, ORDER BY the output.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from sqlglot import ErrorLevel, TokenType, exp
+from sqlglot import TokenType, exp
 
 from livejoin.sql.lower.conditions import conjuncts
 from livejoin.sql.lower.grouped.aggregates import (
@@ -23,80 +23,21 @@ from livejoin.sql.lower.grouped.aggregates import (
 )
 from livejoin.sql.lower.grouped.grouping_sets import grouping_sets
 from livejoin.sql.lower.grouped.one_row import limit_keeps_all
-from livejoin.sql.lower.operand_order import in_order
 from livejoin.sql.lower.pivot import pivoted
-from livejoin.sql.names.from_clause import Equality, FromClause, bind_from
-from livejoin.sql.names.nested import Names
-from livejoin.sql.names.order import Order, SortBy, is_all, order_of, position_of
-from livejoin.sql.names.outputs import Item, select_items
-from livejoin.sql.names.part import Part
-from livejoin.sql.names.scope import Scope, resolve
-from livejoin.sql.names.sub_select import SubSelect
+from livejoin.sql.names.from_clause import bind_from
+from livejoin.sql.names.known import Names
+from livejoin.sql.names.order import is_all, order_of, position_of
+from livejoin.sql.names.outputs import select_items
+from livejoin.sql.names.scope import resolve
 from livejoin.sql.parse.pivots import PIVOTS
 from livejoin.sql.parse.query_tree import Block
 from livejoin.sql.parse.sides import of_sides
 from livejoin.sql.parse.source import Source, offset_of
 from livejoin.sql.parse.sub_queries import SubQuery, is_distinct_on, take_out
-from livejoin.sql.to_duckdb.scalar_text import REF
-
-_VALUES = (exp.Condition, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)  # nodes that have a value
-
-
-@dataclass(frozen=True)
-class SelectBlock:
-    """A SELECT whose expressions are resolved.
-
-    Args:
-        scope: The tables in FROM.
-        equalities: The columns that USING and NATURAL make equal.
-        conditions: ON conditions of inner joins, and WHERE conditions.
-        items: The SELECT list.
-        groups: The expressions of GROUP BY, each once; None if there is neither GROUP BY nor an aggregate nor HAVING.
-        is_global: Whether rows are aggregated without GROUP BY.
-        having: The condition of HAVING.
-        distinct: Whether it is SELECT DISTINCT.
-        order: ORDER BY with LIMIT.
-        read_order: The keys of ORDER BY without LIMIT, which changes no row.
-        source: Its text.
-        start: Where its conditions begin, for those that do not know it.
-        parts: What hangs on the other occurrences of the scope.
-        sub_queries: The sub-queries in its expressions, each at the number of its mark.
-        sets: The grouping sets, each by the positions of its groups; None if there is one, which has all groups.
-        qualified: Whether the last item is no column but the condition of QUALIFY.
-    """
-
-    scope: Scope
-    equalities: tuple[Equality, ...]
-    conditions: tuple[exp.Expr, ...]
-    items: tuple[Item, ...]
-    groups: tuple[exp.Expr, ...] | None
-    is_global: bool
-    having: exp.Expr | None
-    distinct: bool
-    order: Order | None
-    source: Source
-    start: int
-    parts: tuple[Part, ...] = ()
-    sub_queries: tuple[SubSelect, ...] = ()
-    sets: tuple[tuple[int, ...], ...] | None = None
-    read_order: tuple[SortBy, ...] = ()
-    qualified: bool = False
-
-    @property
-    def outputs(self) -> tuple[Item, ...]:
-        """The columns that it gives."""
-        return self.items[:-1] if self.qualified else self.items
-
-    @property
-    def has_windows(self) -> bool:
-        """Whether it has window functions, or QUALIFY."""
-        return self.qualified or any(item.value.find(exp.Window) for item in self.items)
-
-    @property
-    def core(self) -> tuple[int, ...]:
-        """The occurrences that are in no part."""
-        hanging = {atom for part in self.parts for atom in part.atoms}
-        return tuple(relation.atom for relation in self.scope.relations if relation.atom not in hanging)
+from livejoin.sql.resolved.column import REF, key_of
+from livejoin.sql.resolved.from_clause import FromClause
+from livejoin.sql.resolved.item import Item, SortBy
+from livejoin.sql.resolved.query import Scope, SelectBlock, SubSelect
 
 
 def resolve_block(block: Block, known: Names) -> SelectBlock:
@@ -185,66 +126,7 @@ def _with_sub_queries(block: SelectBlock, asked: Sequence[tuple[SubSelect, ...]]
     def within(node: exp.Expr) -> exp.Expr:
         return of_sides(node, sides, of_all)
 
-    def sorted_by(keys: tuple[SortBy, ...]) -> tuple[SortBy, ...]:
-        return tuple(replace(key, value=within(key.value)) for key in keys)
-
-    return replace(
-        block,
-        items=tuple(replace(item, value=within(item.value)) for item in block.items),
-        conditions=tuple(map(within, block.conditions)),
-        parts=tuple(replace(part, conditions=tuple(map(within, part.conditions))) for part in block.parts),
-        groups=None if block.groups is None else tuple(map(within, block.groups)),
-        having=None if block.having is None else within(block.having),
-        order=block.order and replace(block.order, keys=sorted_by(block.order.keys)),
-        read_order=sorted_by(block.read_order),
-        sub_queries=tuple(plain),
-    )
-
-
-def select_of(clause: FromClause, items: tuple[Item, ...], source: Source) -> SelectBlock:
-    """A SELECT of some items, and nothing else, from what a FROM clause brings."""
-    return SelectBlock(
-        scope=clause.scope,
-        equalities=clause.equalities,
-        conditions=clause.conditions,
-        items=items,
-        groups=None,
-        is_global=False,
-        having=None,
-        distinct=False,
-        order=None,
-        source=source,
-        start=source.find({TokenType.FROM}),
-        parts=clause.parts,
-    )
-
-
-def key_of(node: exp.Expr) -> str:
-    """A text that is the same for expressions that are written alike over the same columns, as Spark compares them.
-
-    >>> from livejoin.query.conjunctive import ColumnRef
-    >>> from livejoin.sql.to_duckdb.scalar_text import bound_column
-    >>> a, b = (exp.Upper(this=bound_column(ColumnRef(0, 1), name)) for name in "ab")
-    >>> key_of(a) == key_of(b), key_of(a) == key_of(exp.Lower(this=bound_column(ColumnRef(0, 1), "a")))
-    (True, False)
-    """
-
-    def named(part: exp.Expr) -> exp.Expr:
-        if isinstance(part, exp.Column):
-            ref = part.meta[REF]
-            return exp.column(exp.to_identifier(f"{ref.atom}.{ref.column}", quoted=True))
-        return part
-
-    return _text(in_order(node.unnest().transform(named)))
-
-
-def _text(node: exp.Expr) -> str:
-    return node.sql("duckdb", comments=False, unsupported_level=ErrorLevel.IGNORE, copy=False)
-
-
-def place_of(part: exp.Expr, places: Mapping[str, int]) -> int | None:
-    """The place of an expression by its `key_of`, None if it has none or the node is no expression."""
-    return places.get(key_of(part)) if isinstance(part, _VALUES) else None
+    return replace(block.mapped(within), sub_queries=tuple(plain))
 
 
 @dataclass(frozen=True)

@@ -10,21 +10,19 @@ which are read with the rows and left out when these are sorted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from livejoin.query.relational import Relation, SortKey
-from livejoin.sql.lower.bound import Bound, BoundBlock, BoundSorted, BoundWith
-from livejoin.sql.lower.project import column_at, copied, project, refuse_lists
-from livejoin.sql.lower.select_block import SelectBlock, key_of
-from livejoin.sql.names.order import SortBy
-from livejoin.sql.names.outputs import Item, distinct_names
+from livejoin.sql.lower.order_by import over_items
+from livejoin.sql.lower.project import copied, project, refuse_lists
 from livejoin.sql.parse.source import Source, shown
-from livejoin.sql.to_duckdb.scalar_text import REF
-
-OverItems = Callable[[SortBy, list[Item], Source], exp.Expr]
+from livejoin.sql.resolved.column import REF, column_at, key_of
+from livejoin.sql.resolved.item import Item, SortBy, distinct_names
+from livejoin.sql.resolved.query import Bound, BoundBlock, BoundSorted, BoundWith, SelectBlock
+from livejoin.sql.sub_queries.rewriter import Rewriter
 
 
 @dataclass(frozen=True)
@@ -42,13 +40,12 @@ class ReadOrder:
     below: bool = False
 
 
-def read_order(bound: Bound, bind: Callable[[SelectBlock], Relation], over_items: OverItems) -> ReadOrder:
+def read_order(bound: Bound, rewriter: Rewriter) -> ReadOrder:
     """How the rows of a whole query are sorted as they are read; without keys if the query says no order.
 
     Args:
         bound: The query.
-        bind: The relation of a SELECT as it is written.
-        over_items: A key over the columns of SELECT DISTINCT.
+        rewriter: What binds a SELECT as it is written.
 
     Raises:
         SqlError: As binding a key does.
@@ -56,7 +53,7 @@ def read_order(bound: Bound, bind: Callable[[SelectBlock], Relation], over_items
     """
     match bound:
         case BoundWith():
-            return read_order(bound.query, bind, over_items)
+            return read_order(bound.query, rewriter)
         case BoundBlock() if bound.block.read_order:
             block = bound.block
             refuse_lists(bound.relation, "ORDER BY", block.source, block.read_order[0].offset)
@@ -65,9 +62,9 @@ def read_order(bound: Bound, bind: Callable[[SelectBlock], Relation], over_items
             if None not in found:
                 return ReadOrder(bound.relation, _keys(block.read_order, found))
             if block.distinct:
-                values = [over_items(key, list(block.outputs), block.source) for key in block.read_order]
+                values = [over_items(key, block.outputs, block.source) for key in block.read_order]
                 return _computed(bound.relation, block.read_order, values, block.source)
-            return _widened(block, bind)
+            return _widened(block, rewriter)
         case BoundSorted() if bound.order.limit is None:
             refuse_lists(bound.relation, "ORDER BY", bound.source, bound.order.keys[0].offset)
             return _computed(bound.relation, bound.order.keys, [key.value for key in bound.order.keys], bound.source)
@@ -91,7 +88,7 @@ def _computed(relation: Relation, keys: Sequence[SortBy], values: Sequence[exp.E
     return ReadOrder(project(wide, copies, None, source), _keys(keys, places), below=True)
 
 
-def _widened(block: SelectBlock, bind: Callable[[SelectBlock], Relation]) -> ReadOrder:
+def _widened(block: SelectBlock, rewriter: Rewriter) -> ReadOrder:
     """A SELECT sorted by what it does not show."""
     items, places = list(block.outputs), []
     known = {key_of(item.value): i for i, item in reversed(list(enumerate(items)))}
@@ -102,7 +99,7 @@ def _widened(block: SelectBlock, bind: Callable[[SelectBlock], Relation]) -> Rea
             items.append(Item(shown(key.value), key.value.copy(), key.offset, "the key of ORDER BY"))
     names = distinct_names([item.name for item in items])
     named = [replace(item, name=name) for item, name in zip(items, names, strict=True)]
-    wide = bind(replace(block, items=(*named, *block.items[len(block.outputs) :]), read_order=()))
+    wide = rewriter.bound(replace(block, items=(*named, *block.items[len(block.outputs) :]), read_order=())).relation
     refuse_lists(wide, "ORDER BY", block.source, block.read_order[0].offset)
     copies = [(item, column_at(i)) for i, item in enumerate(block.outputs)]
     return ReadOrder(project(wide, copies, None, block.source), _keys(block.read_order, places), below=True)

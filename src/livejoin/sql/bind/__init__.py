@@ -1,0 +1,1 @@
+"""Texts to bound queries: names are looked up, sub-queries unnested, SELECTs lowered to relations."""

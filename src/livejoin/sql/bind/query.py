@@ -1,0 +1,65 @@
+"""Bind a query: SELECTs with aggregates, DISTINCT and ORDER BY ... LIMIT, set operations of them, and queries in FROM.
+
+The steps of a text, each in its own place: parse it and split WITH clauses and set operations (`livejoin.sql.parse`),
+resolve the names of each SELECT (`livejoin.sql.lower.resolve`), rewrite it (`livejoin.sql.bind.passes`), and make
+relations of it (`livejoin.sql.lower.select`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from livejoin.catalog import Catalog
+from livejoin.query.relational import Query
+from livejoin.sql.bind.known_names import KnownNames
+from livejoin.sql.bind.read_order import read_order
+from livejoin.sql.lower.payload import refuse_payload
+from livejoin.sql.parse.nesting import within_depth
+from livejoin.sql.parse.parse import parse
+from livejoin.sql.parse.query_tree import query_tree
+
+
+@within_depth
+def bind_query(
+    sql: str, catalog: Catalog, views: Mapping[str, Query] | None = None, allow_product: bool = False
+) -> Query:
+    """The relational query of a text over the tables of a catalog and over views.
+
+    Args:
+        sql: The text.
+        catalog: The tables.
+        views: The views that it may read, by their names in lower case, each bound over the same tables and views.
+        allow_product: Whether a condition may be over tables that no equality connects; then it is checked on each pair
+            of their rows.
+
+    Cost: a few ms; each predicate and each expression is bound by DuckDB, over no rows. A view that is merged is bound
+    once more.
+
+    Raises:
+        SqlSyntaxError: The text does not parse.
+        UnknownNameError: A table, column or alias that does not exist or is ambiguous.
+        SqlTypeError: An expression, a join or a set operation whose types do not fit.
+        UnsupportedQueryError: A clause outside of what livejoin reads, or a query that is nested too deeply.
+
+    >>> from livejoin.sql import parse_columns
+    >>> catalog = Catalog()
+    >>> catalog.add(parse_columns("G", "src BIGINT, dst BIGINT"))
+    >>> query = bind_query("SELECT src, SUM(dst) / COUNT(*) AS mean FROM G GROUP BY src HAVING COUNT(*) > 1", catalog)
+    >>> [str(output.source) for output in query.root.outputs], str(query.root.predicate)
+    (['0', 'c1 / c2'], 'c2 > 1')
+    >>> [(call.function, call.argument) for call in query.root.input.calls]
+    [('sum', 1), ('count', None)]
+    >>> twice = bind_query("SELECT a.mean FROM means a JOIN G ON a.src = G.src", catalog, {"means": query})
+    >>> twice.reads, [given.table.name for given in twice.root.inputs]
+    (('means',), ['means'])
+    """
+    tree, source = parse(sql)
+    names = KnownNames(catalog, views or {}, source, allow_product)
+    bound = names.bound(query_tree(tree, source))
+    found = read_order(bound, names.rewriter)
+    query = Query(sql, found.relation, tuple(names.reads), found.keys, found.below)
+    named = zip(bound.columns, query.schema.names, strict=True)
+    query = replace(query, numbered=tuple((written, name) for written, name in named if written != name))
+    refuse_payload(query, source)
+    return query
