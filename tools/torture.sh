@@ -16,6 +16,6 @@ while [ "$(date +%s)" -lt "$end" ]; do
     printf 'livejoin: round %d, LIVEJOIN_TORTURE=%s LIVEJOIN_SEED=%s NUMBA_BOUNDSCHECK=%d, %d minutes left\n' \
         "$round" "$cases" "$seed" "$checked" $(((end - $(date +%s)) / 60))
     LIVEJOIN_TORTURE=$cases LIVEJOIN_SEED=$seed NUMBA_BOUNDSCHECK=$checked "$python" -m pytest \
-        --quiet -rP --exitfirst --timeout 0 tests/torture tests/test_concurrent_calls.py
+        --quiet -rP --exitfirst --timeout 0 tests/torture tests/database/test_concurrent_calls.py
 done
 printf 'livejoin: %d rounds of %s cases each, no failure\n' "$round" "$cases"

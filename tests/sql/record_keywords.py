@@ -1,6 +1,6 @@
 """Ask a real Spark which of its keywords are names where, and write the answer: `spark_keywords.json`.
 
-    PYTHONPATH=src:tests .venv/bin/python tests/sql/record_keywords.py
+    PYTHONPATH=src:tests:tests/support .venv/bin/python tests/sql/record_keywords.py
 
 The file has all keywords, those that ANSI reserves, and for each text of `FORMS` those that Spark does not take for a
 column, a table or an alias there.

@@ -18,7 +18,7 @@ from livejoin.catalog import Catalog
 from livejoin.schema import Column
 from livejoin.sql import parse_schema
 
-FOLDER = Path(__file__).parents[1] / "examples" / "tpch"
+FOLDER = Path(__file__).parents[2] / "examples" / "tpch"
 QUERIES = {file.stem: file.read_text() for file in sorted((FOLDER / "queries").glob("q*.sql"))}
 
 _KEYS = {"r_regionkey": 3, "n_nationkey": 6, "s_suppkey": 4, "c_custkey": 6, "p_partkey": 5, "o_orderkey": 9}

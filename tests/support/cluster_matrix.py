@@ -1,7 +1,7 @@
 """The same pipelines in one process, in local Spark and on a cluster, in any number of cells: the same deltas, batch
 by batch, which add up to DuckDB's results.
 
-    python tests/cluster_matrix.py [--master local[2]] [--cells 0 1 2 4 7] [--kill]
+    python tests/support/cluster_matrix.py [--master local[2]] [--cells 0 1 2 4 7] [--kill]
 
 0 cells are one process. The deltas of each number of cells are compared with those of the first one.
 """

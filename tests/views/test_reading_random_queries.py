@@ -7,6 +7,7 @@ from random import Random
 import pytest
 from hypothesis import event, given, note, settings
 from hypothesis import strategies as st
+from test_relational_queries import scenarios_of
 
 import livejoin
 from any_join import ANY_JOIN
@@ -17,7 +18,6 @@ from random_relational import CLASSES
 from reader import check_reading
 from scenario import Scenario, batch
 from strategies import EXAMPLES, FUZZ, scenarios
-from test_relational_queries import scenarios_of
 
 FEWER = settings(FUZZ, max_examples=max(10, EXAMPLES // 10))
 RESULT_LIMIT = 400

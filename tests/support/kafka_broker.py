@@ -25,7 +25,7 @@ from livejoin.errors import PipelineError
 from livejoin.spark.java import ensure_java
 
 ASKED = "LIVEJOIN_TORTURE"
-_JARS = Path(__file__).with_name("fixtures") / "kafka-broker.xml"
+_JARS = Path(__file__).parents[1] / "fixtures" / "kafka-broker.xml"
 _PATIENCE = 60.0
 _QUICK_START = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 _SETTINGS = {

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
+from test_threads import random_scenarios
 
 import livejoin
 from harness import Harness
@@ -19,7 +20,6 @@ from random_relational import CLASSES
 from reader import rows_of
 from scenario import Row, canonical_row
 from strategies import EXAMPLES, FUZZ
-from test_threads import random_scenarios
 
 BUFFERS = (1, 7, 50, 65_536)
 SOME = settings(FUZZ, max_examples=max(1, EXAMPLES // 20))

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-_TOOL = Path(__file__).parents[1] / "tools" / "spark_corpus.py"
+_TOOL = Path(__file__).parents[2] / "tools" / "spark_corpus.py"
 
 # A statement, the schema and the answer, or the error, that Spark would give.
 Part = tuple[str, str, str]

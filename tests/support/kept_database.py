@@ -14,7 +14,7 @@ from typing import Any
 
 import livejoin
 
-STORED = [Path(__file__).parent / "fixtures" / f"snapshot-format-{number}.zip" for number in (3, 4, 5)]
+STORED = [Path(__file__).parents[1] / "fixtures" / f"snapshot-format-{number}.zip" for number in (3, 4, 5)]
 EXTRA = {"batch_id": 7, "note": "Ünïcode"}
 
 _NOON = dt.datetime(2026, 3, 1, 12)

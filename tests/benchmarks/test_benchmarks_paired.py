@@ -15,7 +15,7 @@ from benchmarks.__main__ import main
 from benchmarks.paired import small_commits, workload
 from benchmarks.paired.command import PairedError, Ratios, checked_out
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 CASES = [workload.FIRST, *(case.name for case in workload.CASES)]
 
 

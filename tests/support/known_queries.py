@@ -11,7 +11,7 @@ from typing import Any
 from livejoin.schema import Column
 from livejoin.sql import parse_columns, parse_schema
 
-CATALOG = parse_schema((Path(__file__).parents[1] / "examples" / "tpch" / "schema.sql").read_text())
+CATALOG = parse_schema((Path(__file__).parents[2] / "examples" / "tpch" / "schema.sql").read_text())
 CATALOG.add(parse_columns("G", "src BIGINT, dst BIGINT"))
 
 REVENUE = "sum(l_extendedprice * (1 - l_discount))"
