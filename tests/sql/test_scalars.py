@@ -132,18 +132,6 @@ def test_trees_say_every_conversion(sql: str, tree: str) -> None:
         ("d + INTERVAL 200000000 YEARS", 8, "the interval is too long"),
         ("IF(b, 1)", 8, "IF takes a condition and two values, and one value is given"),
         ("CAST(s AS DECIMAL(39, 2))", 13, "allowed are 1 to 38 digits"),
-        (
-            "CAST(s AS VARCHAR)",
-            13,
-            "VARCHAR without a length is no type in Spark; write STRING for texts of any length, or VARCHAR(10)",
-        ),
-        ("CAST(CAST(d AS STRING) AS VARCHAR)", 18, "VARCHAR without a length"),
-        (
-            "CAST(NULL AS ARRAY<CHAR>)",
-            1,
-            "CHAR without a length is no type in Spark; write STRING for texts of any length",
-        ),
-        ("TRY_CAST(i32 AS CHAR)", 17, "or CHAR(10) for 10 characters"),
         ("300Y", 8, "300 is out of the range of TINYINT"),
         ("EXTRACT(CENTURIES FROM d)", 31, "CENTURIES is no part of a time"),
     ],

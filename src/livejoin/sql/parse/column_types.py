@@ -6,10 +6,7 @@ time zone is an instant, as Spark's own is, and is shown in UTC; one without is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
-
-from sqlglot import Token, TokenType, exp
+from sqlglot import TokenType, exp
 
 from livejoin.schema import SqlType
 from livejoin.sql.parse.source import Source
@@ -28,13 +25,10 @@ TYPES: dict[exp.DType, SqlType] = {
     exp.DType.TIMESTAMPTZ: SqlType("timestamp"),
     exp.DType.TIMESTAMPLTZ: SqlType("timestamp"),
     exp.DType.TEXT: SqlType("string"),
+    exp.DType.VARCHAR: SqlType("string"),
     exp.DType.BINARY: SqlType("binary"),
     exp.DType.VARIANT: SqlType("variant"),
 }
-OF_LENGTH = (exp.DType.VARCHAR, exp.DType.CHAR)
-"""The types of texts that have a length in Spark, always."""
-_OF_LENGTH_TOKENS = (TokenType.VARCHAR, TokenType.CHAR)
-_LACKING = "lacks_length"
 _SPANS = {("DAY", "SECOND"): SqlType("interval"), ("YEAR", "MONTH"): SqlType("months")}
 ALLOWED_TYPES = (
     "BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL(p, s), DATE, TIMESTAMP, STRING, VARCHAR(n), "
@@ -81,37 +75,6 @@ def declared_type(kind: exp.DataType) -> SqlType | None:
             return SqlType.struct(found) if len(found) == len(fields) else None
         case _:
             return None if parts else TYPES.get(kind.this)
-
-
-def note_length(kind: exp.DataType, tokens: Sequence[Token]) -> None:
-    """Note in a type that it is, or has in it, a VARCHAR or CHAR without a length.
-
-    sqlglot makes STRING of both in casts, whatever stands behind them.
-
-    Args:
-        kind: The type.
-        tokens: Those of the type, and the one behind it, if there is one.
-    """
-    for token, after in pairwise([*tokens, None]):
-        has_more = after is not None and after.token_type in (TokenType.L_PAREN, TokenType.COLON)
-        if token is not None and token.token_type in _OF_LENGTH_TOKENS and not has_more:
-            kind.meta[_LACKING] = (token.text.upper(), token is tokens[0])
-
-
-def without_length(kind: exp.DataType) -> str:
-    """What is to be said of a VARCHAR or CHAR without a length, which Spark does not take; empty for others.
-
-    >>> from livejoin.sql.parse.parse import parse
-    >>> without_length(parse("SELECT CAST(a AS varchar)")[0].find(exp.DataType))[:54]
-    'VARCHAR without a length is no type in Spark; write ST'
-    >>> without_length(parse("SELECT CAST(a AS varchar(3))")[0].find(exp.DataType))
-    ''
-    """
-    if _LACKING not in kind.meta:
-        return ""
-    name, is_alone = kind.meta[_LACKING]
-    some = f", or {name}(10) for {'at most ' * (name == 'VARCHAR')}10 characters" if is_alone else ""
-    return f"{name} without a length is no type in Spark; write STRING for texts of any length{some}"
 
 
 def _within(part: exp.Expr) -> SqlType | None:

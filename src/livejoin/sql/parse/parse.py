@@ -17,7 +17,6 @@ from sqlglot.parsers.spark import SparkParser
 
 from livejoin.errors import SqlSyntaxError
 from livejoin.sql.parse.arguments import Build, WrongCount, with_arguments
-from livejoin.sql.parse.column_types import note_length
 from livejoin.sql.parse.function_names import OTHERS, SPARKS
 from livejoin.sql.parse.gaps import refuse_gaps, refuse_open_parentheses
 from livejoin.sql.parse.keywords import names_from_keywords, reserved_name
@@ -185,13 +184,6 @@ class SparkAnsi(Spark):
 
         def _warn_unsupported(self) -> None:
             """Say nothing: a statement that sqlglot does not know is refused by us, by its name."""
-
-        def _parse_types(self, *args: bool, **options: bool) -> exp.Expr | None:
-            start = self._index
-            kind = super()._parse_types(*args, **options)
-            if isinstance(kind, exp.DataType):
-                note_length(kind, self._tokens[start : self._index + 1])
-            return kind
 
         def _parse_interval(self, *args: bool, **options: bool) -> exp.Add | exp.Interval | None:
             """An amount and a unit are the whole text of INTERVAL '...'; sqlglot looks for them anywhere in it."""

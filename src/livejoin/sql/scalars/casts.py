@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from livejoin.errors import SchemaError
 from livejoin.schema import SqlType
-from livejoin.sql.parse.column_types import CAST_TYPES, OF_LENGTH, TYPES, cast_type, declared_type, without_length
+from livejoin.sql.parse.column_types import CAST_TYPES, TYPES, cast_type, declared_type
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.scalars import literals
 from livejoin.sql.scalars.functions import converted
@@ -32,8 +32,6 @@ def cast_operand(node: exp.Cast | exp.TryCast, operand_of: Callable[[exp.Expr], 
     found = literals.suffixed(node)
     if found is not None:
         return found
-    if lacking := without_length(node.to):
-        raise Mismatch(lacking)
     is_try, inner = isinstance(node, exp.TryCast), node.this
     to = (declared_type(node.to) if isinstance(inner, exp.Null) else None) or type_named(node.to)
     if to is None:
@@ -77,7 +75,7 @@ def type_named(node: exp.DataType) -> SqlType | None:
             return SqlType.decimal(precision, scale)
         except SchemaError as error:
             raise Mismatch(str(error)) from error
-    if node.this in OF_LENGTH and node.expressions:
+    if node.this in (exp.DType.VARCHAR, exp.DType.CHAR) and node.expressions:
         return STRING  # Spark's own CAST neither cuts nor fills
     if isinstance(node.this, exp.Interval) and (found := declared_type(node)) is not None:
         return found

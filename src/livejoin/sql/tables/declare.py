@@ -12,12 +12,14 @@ from sqlglot import TokenType, exp
 
 from livejoin.errors import SchemaError, SqlError, SqlTypeError, UnknownNameError, UnsupportedQueryError
 from livejoin.schema import NOTHING_SAID, Column, SqlType, Table, TableSettings
-from livejoin.sql.parse.column_types import ALLOWED_TYPES, OF_LENGTH, declared_type, without_length, written_type
+from livejoin.sql.parse.column_types import ALLOWED_TYPES, declared_type, written_type
 from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.tables.keys import ALLOWED, declared_keys, is_foreign, is_unique
 from livejoin.sql.tables.table_properties import is_table_property, table_settings
+
+_OF_LENGTH = (exp.DType.VARCHAR, exp.DType.CHAR)
 
 
 def parse_create_table(sql: str) -> Table:
@@ -136,7 +138,7 @@ def _constraint(definition: exp.ColumnDef, kind: type[exp.Expr]) -> exp.Expr | N
 def _length(definition: exp.ColumnDef) -> int:
     """The number in VARCHAR(n) and CHAR(n); 0 of another type."""
     kind = definition.args.get("kind")
-    if kind is None or kind.this not in OF_LENGTH or len(kind.expressions) != 1:
+    if kind is None or kind.this not in _OF_LENGTH or len(kind.expressions) != 1:
         return 0
     written: str = kind.expressions[0].name
     return int(written) if written.isdigit() else 0
@@ -164,9 +166,7 @@ def _type(definition: exp.ColumnDef, source: Source, offset: int) -> SqlType:
         return found
     written = "" if kind is None else written_type(offset, source)
     remedy = ""
-    if kind is not None and (lacking := without_length(kind)):
-        remedy = f"; {lacking}"
-    elif kind is not None and kind.this in OF_LENGTH:
+    if kind is not None and kind.this in _OF_LENGTH:
         remedy = f"; {kind.this.value} has a length of at least 1"
     elif parameters:
         remedy = "; leave the number out"
