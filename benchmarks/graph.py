@@ -11,8 +11,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.naive import NaiveJoin, NaiveView
-
 import livejoin
 from benchmarks import engine, recompute
 from benchmarks.cold import start_seconds
@@ -21,6 +19,7 @@ from benchmarks.floors import fill_rate, fresh_fill_rate, probe_rate
 from benchmarks.stream import EdgeStream
 from livejoin.families.delta_chunk import OUTPUT_BYTES
 from livejoin.theory.trees.join_tree import least_height_tree
+from tests.support.naive import NaiveJoin, NaiveView
 
 BATCH = 10_000  # edges a commit, and between two recomputations
 STEP = 1_000  # edges a call of the operator, and a call of replay
