@@ -39,6 +39,7 @@ def maintain(
         trigger: Of Spark.
         options: Those of `RunOptions`.
     """
-    said = {name: stream(tables[name], **arguments) for name, arguments in (of or {}).items()}
+    if of:
+        tables = {**tables, **{name: stream(tables[name], **arguments) for name, arguments in of.items()}}
     where = {"sink": sink, "path": path, "checkpoint": checkpoint, "trigger": trigger}
-    return maintain_views(spark, views, {**tables, **said}, **where, options=RunOptions(**options))
+    return maintain_views(spark, views, tables, **where, options=RunOptions(**options))

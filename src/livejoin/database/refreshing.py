@@ -46,8 +46,9 @@ def refreshing(table: Table, before: pa.Table, taken: Iterable[pa.Table], now: p
 
     Cost: O(rows), and a copy of them for as long as it takes.
 
+    >>> from livejoin.schema import TableSettings
     >>> from livejoin.sql import parse_columns
-    >>> table = parse_columns("rates", "code STRING, rate INT", static=True)
+    >>> table = parse_columns("rates", "code STRING, rate INT", TableSettings(static=True))
     >>> before, now = (pa.table({"code": ["EUR"], "rate": [rate]}) for rate in (1, 2))
     >>> refreshing(table, before, (), now).to_pylist()
     [{'code': 'EUR', 'rate': 1, '_change_type': 'delete'}, {'code': 'EUR', 'rate': 2, '_change_type': 'insert'}]

@@ -23,8 +23,9 @@ def leaving(table: Table, changes: pa.Table) -> dict[int, str]:
 
     Cost: O(changes), in Arrow.
 
+    >>> from livejoin.schema import TableSettings
     >>> from livejoin.sql import parse_columns
-    >>> events = parse_columns("events", "id INT", append_only=True)
+    >>> events = parse_columns("events", "id INT", TableSettings(append_only=True))
     >>> list(leaving(events, pa.table({"id": [1, 1], "_change_type": ["insert", "delete"]})))
     [1]
     """
