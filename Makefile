@@ -22,8 +22,8 @@ setup: $(STAMP) ## make the virtual environment .venv from the lock files
 demo: $(STAMP) ## keep a 3-hop join over a real graph up to date on Spark, and watch it
 	@$(BIN)/livejoin run examples/hop3/pipeline.toml --fresh
 
-test: $(STAMP) ## run the whole test suite, in two processes
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
+test: $(STAMP) ## run the whole test suite, in three processes
+	@$(BIN)/python -m pytest --numprocesses 3 --dist loadgroup
 
 ci: ## run what CI runs: checks of the source, then all tests
 	@.ci/run

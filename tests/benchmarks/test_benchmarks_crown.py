@@ -493,6 +493,7 @@ def test_counting_is_timed_alone() -> None:
     assert "hashes" not in told[0]
 
 
+@pytest.mark.torture
 def test_command_runs_an_experiment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     written = tmp_path / "crown.json"
     options = ["--only", "threads", "--queries", "3-Hop", "--edges", "100"]

@@ -40,6 +40,7 @@ def test_a_version_beside_itself_has_the_same_answers(
     assert "triangles" in capsys.readouterr().out
 
 
+@pytest.mark.torture
 def test_other_answers_have_no_ratio(edges: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = tmp_path / "other" / "src" / "livejoin"
     other.mkdir(parents=True)

@@ -81,6 +81,7 @@ def test_a_limit_that_is_none_is_one_short_error(name: str, pipeline: Path, caps
 
 
 @pytest.mark.spark
+@pytest.mark.torture
 def test_a_limit_of_the_file_and_one_of_the_command(
     spark: SparkSession, pipeline: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

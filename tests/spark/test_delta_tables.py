@@ -115,6 +115,7 @@ def test_texts_with_a_length_are_declared_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.torture
 def test_a_snapshot_then_the_versions(spark: SparkSession, tmp_path: Path) -> None:
     """From Delta to Delta, by key and as whole rows, over several starts."""
     place = str(tmp_path / "people")

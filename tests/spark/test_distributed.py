@@ -91,6 +91,7 @@ class Cluster:
         return Counter({row: count for row, count in total.items() if count})
 
 
+@pytest.mark.torture  # without Spark tests/distributed does the same
 def test_views_of_all_kinds_over_restarts(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Cluster(spark, tmp_path)
     cluster.source.step()

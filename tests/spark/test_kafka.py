@@ -80,6 +80,7 @@ def test_messages_with_keys(cluster: Cluster) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.torture
 def test_from_topics_to_topics(spark: SparkSession, cluster: Cluster, tmp_path: Path) -> None:
     """Upserts with tombstones and Debezium's envelopes, over two starts."""
 

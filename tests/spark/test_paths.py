@@ -124,6 +124,7 @@ def test_half_a_checkpoint_is_none(spark: SparkSession, tmp_path: Path, more: di
 
 
 @pytest.mark.spark
+@pytest.mark.torture
 def test_a_batch_frame_on_a_disk_that_the_driver_does_not_see(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,7 @@ OTHER = {
 SAID: dict[str, Any] = {"G": {"window_rows": WINDOW}, "P": {"key": "id", "sequence_by": "at"}}
 
 
+@pytest.mark.torture
 def test_views_of_all_kinds_over_changing_jobs(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(tmp_path)
 

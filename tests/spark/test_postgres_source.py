@@ -141,6 +141,7 @@ def test_a_batch_holds_whole_transactions(
     assert not list((tmp_path / "out" / "differing").iterdir())
 
 
+@pytest.mark.torture
 def test_a_limit_on_a_batch_leaves_transactions_whole(
     spark: SparkSession, place: str, writer: Any, tmp_path: Path
 ) -> None:
@@ -197,6 +198,7 @@ def test_from_postgres_to_postgres(
         assert text(number(held)) == held
 
 
+@pytest.mark.torture
 def test_what_cannot_go_on_says_why(
     spark: SparkSession, place: str, writer: Any, run: Callable[..., None], tmp_path: Path
 ) -> None:
@@ -279,6 +281,7 @@ def test_what_a_shop_does_meanwhile_in_cells(
     assert not list((tmp_path / "ckpt" / "livejoin").glob("*.parts"))
 
 
+@pytest.mark.torture
 def test_what_a_shop_does_meanwhile(
     spark: SparkSession, place: str, writer: Any, run: Callable[..., None], tmp_path: Path
 ) -> None:

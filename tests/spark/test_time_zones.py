@@ -168,6 +168,7 @@ def bound(expression: str) -> tuple[Query, str]:
 
 
 @pytest.mark.spark
+@pytest.mark.torture
 def test_what_differs_in_another_zone_is_known_to(spark: SparkSession) -> None:
     """Spark itself says of each expression whether it is the same in three zones; what is not must be refused."""
     casts = ("TIMESTAMP", "TIMESTAMP", "TIMESTAMP_NTZ", "DATE", "STRING", "INT")

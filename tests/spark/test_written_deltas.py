@@ -20,6 +20,7 @@ GROUPS = "SELECT name, COUNT(*) AS n, MIN(k) AS k FROM T GROUP BY name"
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.torture
 def test_views_over_the_deltas_of_a_view(spark: SparkSession, tmp_path: Path) -> None:
     """Two pipelines, one behind the other, over several starts, and a plain query of Spark beside."""
     with pytest.raises(StorageError, match="has no part of a view's deltas yet"):

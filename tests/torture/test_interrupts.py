@@ -18,7 +18,7 @@ from oracle import assert_same_rows, multiset
 from torture.file_faults import descriptors
 from torture.interrupts import NEVER, Life, cut_off, places, points
 
-CUTS = int(os.environ.get("LIVEJOIN_TORTURE", "40"))
+CUTS = int(os.environ.get("LIVEJOIN_TORTURE", "25"))
 SEED = int(os.environ.get("LIVEJOIN_SEED", "1"))
 
 TWO = "SELECT A.src AS a, COUNT(*) AS n FROM G A JOIN G B ON A.dst = B.src GROUP BY A.src"
