@@ -33,7 +33,7 @@ def _tested(query: StaticQuery, generator: random.Random) -> StaticQuery:
 
 
 @pytest.mark.usefixtures("numbered")
-@pytest.mark.parametrize("seed", range(max(4, EXAMPLES // 3)))
+@pytest.mark.parametrize("seed", range(max(2, EXAMPLES // 4)))
 def test_random_queries_with_conditions(seed: int, tmp_path: Path) -> None:
     """Committed to, refreshed, altered, saved and loaded, in one piece and in cells; read by rank and by values."""
     generator = random.Random(f"static rows {SEED} {seed}")

@@ -16,6 +16,7 @@ from sql_fixtures import quoted
 from livejoin.catalog import Catalog
 from livejoin.query.relational import Query
 from livejoin.sql import bind_query, to_duckdb
+from strategies import EXAMPLES
 
 CATALOG = make_tables()
 _MOST_SOURCES = 8
@@ -60,7 +61,7 @@ def _small(generator: Generator) -> tuple[str, dict[str, str]]:
             return text, columns
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", range(2 * EXAMPLES))
 def test_random_queries_over_views(seed: int) -> None:
     connection = filled(seed)
     generator = Generator(random.Random(seed))
