@@ -8,14 +8,15 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from deltas import sum_of
 from pyspark.sql import DataFrame, SparkSession
 
 from livejoin.checkpoint import read_checkpoint
-from livejoin.errors import SchemaError
+from livejoin.errors import LivejoinError, SchemaError
+from livejoin.spark import RunOptions, stream
 from maintaining import maintain
 
 pytestmark = pytest.mark.spark
@@ -104,6 +105,19 @@ def test_a_window_of_time_and_a_reference(
     assert kept.window_range is not None
     assert kept.window_range.width == 30 * 60 * 10**6
     assert [key.table for key in kept.foreign_keys] == ["people"]
+
+
+def test_options_are_looked_at_before_anything_runs(spark: SparkSession) -> None:
+    for options, message in (
+        ({"recovery_seconds": "x"}, "recovery_seconds= is 'x'; allowed is a number of seconds"),
+        ({"on_batch": "print"}, "on_batch= is 'print'; it takes a function"),
+        ({"memory_limit": "4 bananas"}, "memory_limit"),
+    ):
+        with pytest.raises(LivejoinError, match=message):
+            RunOptions(**cast(Any, options))
+    for key in (5, ["a", 5], None):
+        with pytest.raises(SchemaError, match="stands in the place of columns; give the name of one"):
+            stream(spark.range(1), key=cast(Any, key))
 
 
 @pytest.mark.parametrize(

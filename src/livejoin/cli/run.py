@@ -13,7 +13,7 @@ from rich.text import Text
 
 from livejoin.cli.display import display_for
 from livejoin.cli.meter import Meter, clock_time, size
-from livejoin.pipeline import Pipeline, ViewCheck, check, clear, expected_batches, load, run
+from livejoin.pipeline import NotYetError, Pipeline, ViewCheck, check, clear, expected_batches, load, run
 from livejoin.spark.sinks import ParquetSink
 
 
@@ -70,9 +70,18 @@ def run_pipeline(
         console.print(f"Left out: {meter.left_out}.", soft_wrap=True)
     if meter.batches == 0:
         console.print("Nothing new has arrived since the last run; --fresh starts from the beginning.", soft_wrap=True)
-    well = not pipeline.check or _show_checks(check(pipeline), console)
+    well = not pipeline.check or _is_checked(pipeline, console)
     _show_places(pipeline, console)
     return well
+
+
+def _is_checked(pipeline: Pipeline, console: Console) -> bool:
+    """Whether the check finds no difference, now or when there is something to compare."""
+    try:
+        return _show_checks(check(pipeline), console)
+    except NotYetError as error:
+        console.print(Text(f"\nNot compared yet: {error}.", "yellow"), soft_wrap=True)
+        return True
 
 
 def _show_checks(checks: Sequence[ViewCheck], console: Console) -> bool:

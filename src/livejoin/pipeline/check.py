@@ -32,6 +32,10 @@ from livejoin.sql import bind_query, to_duckdb
 _SIGN = f"CASE WHEN {CHANGE_TYPE} IN ('insert', 'update_postimage') THEN 1 ELSE -1 END"
 
 
+class NotYetError(PipelineError):
+    """What would be compared comes with the next batch: nothing is wrong."""
+
+
 @dataclass(frozen=True)
 class ViewCheck:
     """How the three results of a view compare.
@@ -134,15 +138,15 @@ def _check_read(source: FileSource, database: Database, connection: duckdb.DuckD
     """Refuse to compare where the files of a static table have rows that no batch has brought yet.
 
     Raises:
-        PipelineError: They do.
+        NotYetError: They do.
     """
     name = source.table.name
     if found := _differing(name, all_rows(database, name), connection):
         msg = (
             f"table {name!r} is static, and {found:,} rows of its files are others than when they were last read into "
-            "a batch: they come with the next one, so that there is nothing to compare before; bring a file of changes"
+            "a batch: they come with the next one, and are compared then"
         )
-        raise PipelineError(msg, str(source.path))
+        raise NotYetError(msg, str(source.path))
 
 
 def _or_taken(source: FileSource, database: Database, connection: duckdb.DuckDBPyConnection) -> str:

@@ -112,7 +112,8 @@ class TableSource(_Ordered):
             version in one file; ``schema`` is that of the table, ``_change_type`` and ``_commit_version`` stand beside.
             ``upsert``: every row takes the place of the one with its key, or deletes it, see ``apply_as_deletes``.
         apply_as_deletes: With feed ``upsert`` a condition in Spark's SQL: the rows that delete their key.
-        static: The table is read whole at the first start, before the views are made, and does not change.
+        static: The table is read whole at each start, and does not change while the pipeline runs; see
+            ``run.on_static_change``.
         arrival: ``by-time``: files arrive in the order of their modification times, as always in Spark. ``by-name``: in
             the order of their names; for that they are copied below the checkpoint first.
     """
@@ -330,7 +331,9 @@ class RunSettings(_Strict):
         on_static_change: What becomes of a static table that has other rows at a restart: the first batch brings what
             differs, or the start is refused.
         check: Whether DuckDB recomputes the views from the files at the end, and the results are compared. Of a table
-            of which changes were left out it takes the rows that livejoin has, and says so.
+            of which changes were left out it takes the rows that livejoin has, and says so. It takes
+            ``available-now`` in one process, the sink ``parquet``, a session in UTC, and no table with feed ``upsert``
+            or ``window_range``.
         spark: Settings of the Spark session.
     """
 

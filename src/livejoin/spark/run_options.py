@@ -73,6 +73,10 @@ class RunOptions:
         on_batch: Called with a ``BatchReport`` after each batch, when the log says that it is done.
         on_recovery: Called with a ``Recovery`` where the checkpoint had a state: how many rows came back, how many
             batches were applied again, and how long that took.
+
+    Raises:
+        PipelineError: A function is none, or a number.
+        SchemaError: ``memory_limit`` is no size.
     """
 
     memory_limit: str | int | None = None
@@ -93,6 +97,18 @@ class RunOptions:
     on_static_change: OnStaticChange = "refresh"
     on_batch: Callable[[BatchReport], object] | None = None
     on_recovery: Callable[[Recovery], object] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("on_batch", "on_recovery"):
+            given = getattr(self, name)
+            if given is not None and not callable(given):
+                msg = f"{name}= is {given!r:.80}; it takes a function of one argument"
+                raise PipelineError(msg, key=name)
+        seconds = self.recovery_seconds
+        if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or seconds < 0):
+            msg = f"recovery_seconds= is {seconds!r:.80}; allowed is a number of seconds"
+            raise PipelineError(msg, key="recovery_seconds")
+        check_bytes(self.memory_limit, "memory_limit")
 
     @property
     def limits(self) -> Limits:

@@ -189,7 +189,7 @@ def stream(  # noqa: PLR0913  # the options of a table
             The views' plans may rest on that; see ``on_static_change``.
 
     Raises:
-        SchemaError: The frame is none.
+        SchemaError: The frame is none, or what is to be names of columns.
     """
     if not isinstance(frame, (DataFrame, StreamPart)):
         msg = (
@@ -227,5 +227,14 @@ def _foreign(columns: str | tuple[str, ...], target: str | tuple[str, Sequence[s
     return ForeignColumns(_columns(columns), target[0], _columns(target[1]))
 
 
-def _columns(written: str | Sequence[str]) -> tuple[str, ...]:
-    return (written,) if isinstance(written, str) else tuple(written)
+def _columns(written: object) -> tuple[str, ...]:
+    """The names of columns: one, or several.
+
+    Raises:
+        SchemaError: They are no names.
+    """
+    names = (written,) if isinstance(written, str) else written
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        msg = f"{written!r:.80} stands in the place of columns; give the name of one, or a list of names"
+        raise SchemaError(msg)
+    return tuple(names)
