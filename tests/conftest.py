@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,12 @@ QUICK_SPARK = {
     # The compiler's first tier alone: a JVM that lives for a minute takes two thirds of the processor time so.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
 }
+
+
+def pytest_configure() -> None:
+    """Take SIGINT again where it is ignored, as it is in what a script starts beside itself: so would all children."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)
