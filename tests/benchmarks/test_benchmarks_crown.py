@@ -403,6 +403,7 @@ runpy.run_module("benchmarks", run_name="__main__", alter_sys=True)
 
 
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.torture
 def test_a_run_that_is_ended_ends_what_it_started_and_keeps_what_it_measured(
     tmp_path: Path, sent: signal.Signals, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:

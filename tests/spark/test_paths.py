@@ -47,6 +47,7 @@ def run_once(spark: SparkSession, root: Path, **more: Any) -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("more", [{}, IN_CELLS])
+@pytest.mark.torture
 def test_a_folder_of_any_name(spark: SparkSession, tmp_path: Path, more: dict[str, Any]) -> None:
     root = tmp_path / ODD
     feed(root / "in", "1.csv", "1\n2\n")

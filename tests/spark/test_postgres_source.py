@@ -173,6 +173,7 @@ def test_a_limit_on_a_batch_leaves_transactions_whole(
         run(0)
 
 
+@pytest.mark.torture
 def test_from_postgres_to_postgres(
     postgres: PostgresServer, place: str, writer: Any, run: Callable[..., None], tmp_path: Path
 ) -> None:
