@@ -48,3 +48,15 @@ def test_a_second_key_is_an_error_in_a_window_unless_changes_come_one_by_one() -
     assert sorted(view.to_arrow().to_pydict()["v"]) == ["a", "b"]
     assert db.apply("P", [{"k": 9, "v": "z", "_change_type": "delete"}], on_conflict="ignore").ignored == 1
     db._check()
+
+
+def test_of_two_new_rows_with_a_key_the_one_given_first_stays() -> None:
+    """Also where it went and came again in between: what counts is what the commit comes to."""
+    db = livejoin.Database()
+    db.create_table("P", "k BIGINT PRIMARY KEY, v STRING")
+    view = db.create_view("rows", "SELECT * FROM P")
+    given = [("a", "insert"), ("a", "insert"), ("b", "insert"), ("a", "insert"), ("a", "delete"), ("a", "delete")]
+    commit = db.apply("P", [{"k": 1, "v": v, "_change_type": kind} for v, kind in given], on_conflict="ignore")
+    assert commit.ignored == 1
+    assert view.to_arrow().to_pylist() == [{"k": 1, "v": "a"}]
+    db._check()

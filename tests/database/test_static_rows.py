@@ -43,16 +43,7 @@ def test_random_queries_with_conditions(seed: int, tmp_path: Path) -> None:
     algorithm = generator.choice(("auto", "auto", "crown"))
     life = StaticLife(query, generator, 5, 30, algorithm, 1 + seed % 2, keyed=keyed)
     life.views(*(form for form in FORMS if query.free or form != "distinct"))
-    for step in range(6):
-        life.commit(life.changes())
-        if (static := life.of("static")) and generator.random() < 0.5:
-            life.refresh(generator.choice(static))
-        if step == 2:
-            life.database.save(tmp_path / "kept")
-            life.database = livejoin.Database.load(tmp_path / "kept", trusted=generator.random() < 0.7)
-        if step == 4:
-            life.alter(generator.randrange(len(query.edges)), generator.choice(("static", "dynamic")))
-        life.database._check()
+    for _ in life.steps(tmp_path / "kept", refreshed=0.5):
         _read(life)
 
 
@@ -97,7 +88,7 @@ def _asia() -> livejoin.Database:
 def test_suppliers_of_other_regions_take_no_memory(algorithm: str) -> None:
     """Explained before the view is made and behind that, forgotten again behind a refresh."""
     db = _asia()
-    line = "of 10,030 rows of supplier, nation, region 2,006 are kept"
+    line = "left out 8,024 of the 10,030 rows of supplier, nation, region: they are part of no result"
     assert line in " ".join(db.explain(SQL, algorithm=algorithm).text().split())
     view = db.create_view("v", SQL, algorithm=algorithm)
     told = {one["name"]: one["kept"] for one in view.explain().to_dict()["tables"]}

@@ -24,30 +24,22 @@ def test_random_snowflakes_of_one_relation(seed: int, tmp_path: Path, monkeypatc
     monkeypatch.setattr(merged, "LEAST_SAVED", -(1 << 60))
     monkeypatch.setattr(merged, "_WORTH", 0.0)
     generator = random.Random(f"subtree {SEED} {seed}")
-    query, life = _drawn(generator, seed)
+    life = _drawn(generator, seed)
     life.views(*FORMS)
     assert any(isinstance(node.plan, Bag) for node in life.database._contents.graph.nodes)
-    for step in range(6):
-        life.commit(life.changes())
-        if (static := life.of("static")) and generator.random() < 0.6:
-            life.refresh(generator.choice(static))
-        if step == 2:
-            life.database.save(tmp_path / "kept")
-            life.database = livejoin.Database.load(tmp_path / "kept", trusted=generator.random() < 0.7)
-        if step == 4:
-            life.alter(generator.randrange(len(query.edges)), generator.choice(("static", "dynamic")))
-        life.database._check()
+    for _ in life.steps(tmp_path / "kept", refreshed=0.6):
+        pass
 
 
-def _drawn(generator: random.Random, seed: int) -> tuple[StaticQuery, StaticLife]:
-    """A query of which some static tables may be one relation."""
+def _drawn(generator: random.Random, seed: int) -> StaticLife:
+    """The life of a query of which some static tables may be one relation."""
     while True:
         query = random_snowflake(generator)
         query = with_branches(query, generator) if seed % 3 == 2 else query
         algorithm = generator.choice(("auto", "auto", "crown"))
         life = StaticLife(query, generator, 8, 12, algorithm, 1 + seed % 2, keyed=True)
         if life.database.explain(query.sql("rows"), algorithm=algorithm, allow_product=True).plan.merged:
-            return query, life
+            return life
 
 
 def test_a_relation_that_no_plan_joins_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:

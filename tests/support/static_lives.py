@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -234,6 +236,26 @@ class StaticLife:
                 rows.remove(row)
             self._hold(atom, rows)
         self._compare(self.database.apply(batch))
+
+    def steps(self, folder: Path, refreshed: float) -> Iterator[int]:
+        """Six commits, each checked; in between refreshes, a snapshot that is loaded, and another promise of a table.
+
+        Args:
+            folder: Where the snapshot is saved.
+            refreshed: The chance of a refresh behind each commit.
+        """
+        for step in range(6):
+            self.commit(self.changes())
+            if (static := self.of("static")) and self.generator.random() < refreshed:
+                self.refresh(self.generator.choice(static))
+            if step == 2:
+                self.database.save(folder)
+                self.database = livejoin.Database.load(folder, trusted=self.generator.random() < 0.7)
+            if step == 4:
+                atom = self.generator.randrange(len(self.query.edges))
+                self.alter(atom, self.generator.choice(("static", "dynamic")))
+            self.database._check()
+            yield step
 
     def refresh(self, atom: int) -> None:
         """Give a static table other rows, most of them those that it had."""

@@ -125,6 +125,10 @@ def test_commits_leave_what_duckdb_computes(commits: list[Commit]) -> None:
         ("COLLECT_LIST(x) FOR a IN ('a')", "PIVOT with a list is not supported"),
         ("SUM(x) FOR (a, k) IN ('a')", "is FOR 2 columns, and 'a' has 1 values"),
         ("SUM(x) FOR z IN (1)", "no column 'z' is in scope here"),
+        (
+            "SUM(x) FOR k IN (SELECT k FROM t)",
+            "IN of PIVOT takes constants, and a query stands there; write the values",
+        ),
     ],
 )
 def test_what_is_refused_says_so(pivot: str, message: str) -> None:

@@ -18,6 +18,7 @@ from pydantic import (
     ValidationInfo,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 
 from livejoin.checkpoint.initial import Initial
 from livejoin.checkpoint.policy import OnBad
@@ -445,5 +446,11 @@ def allowed_keys(location: tuple[Any, ...], kind: str = "") -> tuple[str, ...]:
     }
     place = (location[0], len(location)) if location else ("", 0)
     model = _KINDS.get(place, {}).get(kind) or inner.get(place, PipelineFile)
-    fields = sorted(model.model_fields.items(), key=lambda field: field[0] in _Ordered.model_fields)
-    return tuple(field.alias or name for name, field in fields)
+    return tuple(field.alias or name for name, field in own_first(model).items())
+
+
+def own_first(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The fields of a model, its own before those of the models that it is made from."""
+    fields = model.model_fields
+    own = {name: field for name, field in fields.items() if name in model.__annotations__}
+    return own | fields

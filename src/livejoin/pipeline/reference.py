@@ -50,9 +50,7 @@ def _section(heading: str, text: str, model: type[BaseModel]) -> Iterator[str]:
         yield from (text, "")
     yield from ("| key | value | default | meaning |", "|---|---|---|---|")
     meanings = _meanings(model)
-    own = [name for name in model.model_fields if name in model.__annotations__]
-    for name in dict.fromkeys([*own, *model.model_fields]):
-        field = model.model_fields[name]
+    for name, field in m.own_first(model).items():
         value, meaning = _annotated(field.annotation, *field.metadata), _meaning(name, field.annotation, meanings)
         yield f"| `{field.alias or name}` | {value} | {_default(field)} | {meaning} |"
     yield ""

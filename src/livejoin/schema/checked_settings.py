@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import assert_never
 
 from livejoin.errors import SchemaError
 from livejoin.schema.columns import Column
@@ -53,23 +55,28 @@ def checked_settings(
 
 def _check_value(table: str, option: str, form: Form, value: object) -> None:
     """Refuse a value of another kind; what names columns is looked at where they are known."""
-    whole = isinstance(value, int) and not isinstance(value, bool)
     match form:
         case Form.SWITCH:
             sound, allowed = isinstance(value, bool), "allowed are True and False"
         case Form.ROWS:
-            sound = value is None or (whole and value >= 1)  # type: ignore[operator]  # it is an int
-            allowed = "allowed is a positive whole number of rows"
+            sound, allowed = value is None or _is_whole(value, 1), "allowed is a positive whole number of rows"
         case Form.KEYS:
-            sound = value is None or (whole and 0 <= value < _MOST_KEYS)  # type: ignore[operator]  # it is an int
+            sound = value is None or _is_whole(value, 0, _MOST_KEYS)
             allowed = "allowed is a whole number of keys from 0 on"
         case Form.COLUMNS_KEPT:
             sound, allowed = value in ("all", "used"), "allowed are 'all' and 'used'"
         case Form.COLUMN | Form.RANGE:
             return
+        case _:
+            assert_never(form)
     if not sound:
         msg = f"table {table!r}: {option} is {value!r}; {allowed}"
         raise SchemaError(msg)
+
+
+def _is_whole(value: object, least: int, end: float = math.inf) -> bool:
+    """Whether it is a whole number from the least one on, below the end."""
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value < end
 
 
 def _position(table: str, columns: Sequence[Column], name: object) -> int:
@@ -90,7 +97,7 @@ def _spelled(column: Column, window: WindowRange) -> tuple[str, Span]:
 def _check_static(table: str, given: TableSettings) -> None:
     if not given.static:
         return
-    if given.window_rows is not None or given.window_range is not None:
+    if given.has_window:
         found = "window_range" if given.window_rows is None else f"window_rows = {given.window_rows}"
         msg = (
             f"table {table!r} is static and has {found}: a window moves as rows come, and to a static table none come; "
@@ -108,10 +115,9 @@ def _check_static(table: str, given: TableSettings) -> None:
 def _check_append_only(table: str, given: TableSettings) -> None:
     if not given.append_only:
         return
-    has_window = given.window_rows is not None or given.window_range is not None
     reasons = (
         (given.static, "static", "to a static table no rows come, which promises more"),
-        (has_window, "a window", "a window lets rows leave"),
+        (given.has_window, "a window", "a window lets rows leave"),
         (given.sequence_by is not None, "sequence_by", "it orders changes that replace and delete rows"),
     )
     for stands, what, why in reasons:
@@ -146,7 +152,7 @@ def _check_sequence(table: str, column: Column, in_key: bool, has_key: bool, giv
     if column.type.kind not in _ORDERED:
         msg = f"{where}, which is {column.type}; allowed are TIMESTAMP, DATE and integers"
         raise SchemaError(msg)
-    if given.window_rows is not None or given.window_range is not None:
+    if given.has_window:
         msg = (
             f"{where}, and the table has a window: a row that a window took out leaves nothing that a later change of "
             "its key could be compared with; leave one of the two out"

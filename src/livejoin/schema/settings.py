@@ -60,6 +60,11 @@ class TableSettings:
     tombstones: int | None = field(default=None, metadata={"form": Form.KEYS})
     retain: Retain = field(default="all", metadata={"form": Form.COLUMNS_KEPT})
 
+    @property
+    def has_window(self) -> bool:
+        """Whether rows leave the table by themselves."""
+        return self.window_rows is not None or self.window_range is not None
+
 
 def options() -> tuple[Field[Any], ...]:
     """The options in their order."""

@@ -246,7 +246,7 @@ class Table:
     @cached_property
     def has_window(self) -> bool:
         """Whether rows leave the table by themselves."""
-        return self.window_rows is not None or self.window_range is not None
+        return self.settings.has_window
 
     @cached_property
     def takes_place(self) -> bool:

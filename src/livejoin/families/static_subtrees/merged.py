@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from livejoin.families.across import Across
 from livejoin.families.derived import DerivedTable
 from livejoin.families.family import Candidate
 from livejoin.families.outline import MergedOutline, NodeOutline, PlanOutline
@@ -36,7 +37,7 @@ _ROW_WORDS = 2  # of a row of a bag beside its columns: its multiplicity, and it
 
 
 @dataclass(frozen=True)
-class MergedCandidate:
+class MergedCandidate(Across):
     """A plan over relations that stand for static tables.
 
     Args:
@@ -54,28 +55,8 @@ class MergedCandidate:
         return self.outer.guarantee
 
     @property
-    def line(self) -> str:
-        return self.outer.line
-
-    @property
-    def cost(self) -> float:
-        return self.outer.cost
-
-    @property
-    def propagation(self) -> float:
-        return self.outer.propagation
-
-    @property
-    def touches(self) -> float:
-        return self.outer.touches
-
-    @property
     def tree(self) -> JoinTree | None:
         return None
-
-    @property
-    def obstacle(self) -> str:
-        return ""
 
     def outline(self, live: bool) -> PlanOutline:
         drawn = self.outer.outline(live)
@@ -90,9 +71,6 @@ class MergedCandidate:
     @property
     def derived(self) -> tuple[DerivedTable, ...]:
         return self.relations
-
-    def compile(self, live: bool) -> Program:
-        return self.outer.compile(live)
 
 
 def merged(query: ConjunctiveQuery, known: Statistics, plan: Candidate, planner: Planner) -> MergedCandidate | None:

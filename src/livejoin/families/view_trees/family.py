@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
+from livejoin.families.across import Across
 from livejoin.families.derived import DerivedTable
 from livejoin.families.family import INNER_ONLY, NO_CANDIDATES, Candidate, Candidates, Family
 from livejoin.families.outline import PlanOutline
-from livejoin.families.program import Program
 from livejoin.families.view_trees.cut import StaticCut, cut_static
 from livejoin.families.view_trees.outline import static_outline
 from livejoin.families.view_trees.sizes import BagSizes, expected_sizes
@@ -37,7 +37,7 @@ _NO_TREE = (
 
 
 @dataclass(frozen=True)
-class ViewTreeCandidate:
+class ViewTreeCandidate(Across):
     """A plan over static bags.
 
     Args:
@@ -69,28 +69,8 @@ class ViewTreeCandidate:
         )
 
     @property
-    def line(self) -> str:
-        return self.outer.line
-
-    @property
-    def cost(self) -> float:
-        return self.outer.cost
-
-    @property
-    def propagation(self) -> float:
-        return self.outer.propagation
-
-    @property
-    def touches(self) -> float:
-        return self.outer.touches
-
-    @property
     def tree(self) -> JoinTree | None:
         return None if self.derived else self.outer.tree
-
-    @property
-    def obstacle(self) -> str:
-        return ""
 
     def outline(self, live: bool) -> PlanOutline:
         rows = None if self.sizes is None else self.sizes.rows
@@ -99,9 +79,6 @@ class ViewTreeCandidate:
     @property
     def derived(self) -> tuple[DerivedTable, ...]:
         return self.cut.derived
-
-    def compile(self, live: bool) -> Program:
-        return self.outer.compile(live)
 
 
 class ViewTrees:

@@ -120,7 +120,7 @@ def left_out_line(tables: Sequence[TableOutline]) -> str:
     if kept >= rows:
         return ""
     names = commas([one.name for one in static])
-    return f"of {rows:,.0f} rows of {names} {kept:,} are kept; the others are part of no result, whatever changes"
+    return f"{rows - kept:,.0f} of the {rows:,.0f} rows of {names}: they are part of no result, whatever changes"
 
 
 def _bag_rows(bag: BagOutline) -> str:

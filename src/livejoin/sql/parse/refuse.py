@@ -153,15 +153,18 @@ def _own_nodes(select: exp.Select) -> Iterator[exp.Expr]:
 
 
 def _queries_elsewhere(select: exp.Select, source: Source) -> Iterator[tuple[int, str, str]]:
-    """Queries in QUALIFY."""
+    """Queries in QUALIFY and in PIVOT."""
     in_from = list(sub_queries(select))
     apart = [*in_from, *(node.this for node in in_from), select.args.get("with_"), select]
     apart += [query_of(node) for node in in_expressions(select)]
     inner = [node for node in _own_nodes(select) if not any(node is other for other in apart)]
-    if any(isinstance(node, exp.Query) and not isinstance(node, exp.Subquery) for node in inner):
+    found = next((one for one in inner if isinstance(one, exp.Query) and not isinstance(one, exp.Subquery)), None)
+    if found is not None:
         outer = source.find({TokenType.SELECT})
         at = source.find({TokenType.SELECT, TokenType.VALUES}, outer + 1, outer)
         msg = "sub-queries in QUALIFY are not supported; write the condition into WHERE around a query in FROM"
+        if found.find_ancestor(exp.Pivot):
+            msg = "IN of PIVOT takes constants, and a query stands there; write the values, as IN (2023, 2024)"
         yield at, "sub-query", msg
 
 
