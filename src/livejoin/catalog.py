@@ -40,6 +40,15 @@ class Catalog:
         Raises:
             SchemaError: There is no such table, or the foreign key of another one refers to it.
         """
+        self.refuse_referenced(name)
+        del self._tables[name.lower()]
+
+    def refuse_referenced(self, name: str) -> None:
+        """Refuse to forget a table that others refer to.
+
+        Raises:
+            SchemaError: There is no such table, or the foreign key of another one refers to it.
+        """
         table = self[name]
         users = [t.name for t in self if t is not table and any(key.refers_to(name) for key in t.foreign_keys)]
         if users:
@@ -48,7 +57,6 @@ class Catalog:
                 "drop the referencing tables first"
             )
             raise SchemaError(msg)
-        del self._tables[table.name.lower()]
 
     def _check_reference(self, table: Table, key: ForeignKey) -> None:
         where = f"table {table.name!r}: {table.describe(key)}"

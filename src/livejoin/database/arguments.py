@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from livejoin.database.durable.log import Pace, Sync
 from livejoin.errors import ChangeFormatError, ReadError, SchemaError, StateError
 from livejoin.shown import shown, type_name
 from livejoin.state.scratch import Scratch
@@ -18,6 +21,7 @@ from livejoin.state.scratch import Scratch
 _SIZE = re.compile(r"(?P<number>[0-9]{1,15}(\.[0-9]{1,9})?)\s*(?P<unit>[kmgt]?)(?P<binary>i?)b", re.IGNORECASE)
 _UNITS = ("", "K", "M", "G", "T")
 _SPILL_OVER = 256_000_000
+_LONGEST = 86400.0  # seconds
 _OF_LIMIT = 16  # a delta takes at most this part of the memory limit before it is written
 
 
@@ -163,14 +167,14 @@ def check_scratch(spill: object, spill_over: object, limit: int | None) -> Scrat
 
 
 def check_folder(folder: object) -> Path:
-    """The folder of a snapshot.
+    """The folder of a snapshot, or of a database.
 
     Raises:
         StateError: It is no path, or an empty one.
     """
     path = _path(folder)
     if path is None:
-        msg = f"the folder of a snapshot is {shown(folder)}; allowed is the path of one"
+        msg = f"the folder is {shown(folder)}; allowed is the path of one"
         raise StateError(msg)
     return path
 
@@ -196,6 +200,51 @@ def check_extra(extra: object) -> dict[str, Any]:
         msg = f"extra is {shown(extra)}; allowed is a mapping from texts to JSON values"
         raise StateError(msg)
     return dict(extra)
+
+
+def check_json(values: object, argument: str) -> dict[str, Any]:
+    """A mapping from texts to JSON values, as it comes back from JSON.
+
+    Raises:
+        StateError: It is something else.
+
+    >>> check_json({"orders": 17, "part": (1, 2)}, "offsets")
+    {'orders': 17, 'part': [1, 2]}
+    """
+    given = check_extra(values) if argument == "extra" else values
+    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+        msg = f"{argument} is {shown(values)}; allowed is a mapping from names to JSON values, as {{'orders': 17}}"
+        raise StateError(msg)
+    try:
+        found: dict[str, Any] = json.loads(json.dumps(dict(given), allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        msg = f"{argument} is {shown(values)}, which is not of JSON values: {error}"
+        raise StateError(msg) from error
+    return found
+
+
+def check_word(value: object, argument: str, allowed: Sequence[str]) -> None:
+    """Refuse what is none of some words.
+
+    Raises:
+        SchemaError: It is none.
+    """
+    if not isinstance(value, str) or value not in allowed:
+        msg = f"{argument} is {shown(value)}; allowed are {' and '.join(map(repr, allowed))}"
+        raise SchemaError(msg)
+
+
+def check_pace(sync: object, every: object) -> Pace:
+    """How soon what is written is durable.
+
+    Raises:
+        SchemaError: There is no such way, or the time is none.
+    """
+    check_word(sync, "sync", ("commit", "batch", "off"))
+    if not isinstance(every, dt.timedelta) or not 0 < every.total_seconds() <= _LONGEST:
+        msg = f"sync_every is {shown(every)}; allowed is a timedelta of more than nothing and at most a day"
+        raise SchemaError(msg)
+    return Pace(cast("Sync", sync), every.total_seconds())
 
 
 def check_number(value: object, argument: str, least: int, most: int) -> None:

@@ -11,7 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from livejoin.catalog import Catalog
+from livejoin.database.durable.bodies import CREATE_TABLE, CREATE_VIEW, DROP_TABLE, DROP_VIEWS, declared_table, plain
+from livejoin.database.durable.log import Log
 from livejoin.database.shown_views import ShownViews
+from livejoin.database.snapshots.declaration import plain_view
 from livejoin.database.tally import Tally
 from livejoin.database.transactions.compaction import Passed, Replacement, Seen, install
 from livejoin.database.transactions.guard import Guard
@@ -19,7 +22,7 @@ from livejoin.database.transactions.journal import Journal, Letter, deliver, set
 from livejoin.database.view import View, ViewOptions
 from livejoin.dataflow.graph import Choices, Graph
 from livejoin.dataflow.observe import observe_tables
-from livejoin.errors import SchemaError
+from livejoin.errors import SchemaError, StateError
 from livejoin.families.cells.workers import Workers
 from livejoin.plan.explain.graph import kind
 from livejoin.plan.query_plan import plan_query
@@ -78,6 +81,10 @@ class Contents:
         is_compacting: Whether what takes the place of something is being built from what is there.
         replacement: What takes the place of tables and dictionaries, and is not there yet.
         guard: Lets one call run at a time, and first what an earlier one left undone.
+        extra: The user's JSON values, kept with a snapshot.
+        offsets: Up to where each source was read, as the commits said.
+        log: What makes it stay; None if nothing does.
+        is_closed: Whether it takes no call any more.
     """
 
     workers: Workers
@@ -102,6 +109,10 @@ class Contents:
         self.pause = 0
         self.replacement: Replacement | None = None
         self._is_tidy = True
+        self.extra: dict[str, Any] = {}
+        self.offsets: dict[str, Any] = {}
+        self.log: Log | None = None
+        self.is_closed = False
         self.guard = Guard(self._settle, self._is_busy)
 
     @property
@@ -111,13 +122,28 @@ class Contents:
             self._shown = ShownViews(self.views, self.graph)
         return self._shown
 
+    def attach(self, log: Log) -> None:
+        """Let what stands from now on be written to a log."""
+        self.log = self.guard.log = log
+
     def _is_busy(self) -> bool:
         """Whether there is something that a call was cut off in."""
         return self.is_compacting or not (self.journal is None and self.replacement is None and self._is_tidy)
 
     def _settle(self) -> None:
-        """Bring to its end what a call was cut off in."""
+        """Bring to its end what a call was cut off in.
+
+        Raises:
+            StateError, StorageError: The database is closed, or its log has failed.
+        """
         self.is_telling = self.is_compacting = False
+        if self.log is not None:
+            self.log.refuse()
+            if self.journal is None:
+                self.log.settle()
+        elif self.is_closed:
+            msg = "the database is closed"
+            raise StateError(msg)
         is_whole = self.journal is None and self.replacement is None and self._is_tidy
         if is_whole and not self.letters and not self.budget.refuses:
             return
@@ -153,7 +179,11 @@ class Contents:
         self._is_tidy = False
         try:
             self.catalog.add(table)
-            self.tables[table.name.lower()] = base
+            name = table.name.lower()
+            if self.log is not None:
+                body = declared_table(self.log.declare(name), table)
+                self.log.append(CREATE_TABLE, self.version, body, lambda: name in self.tables)
+            self.tables[name] = base
         finally:
             self._tidy()
 
@@ -167,6 +197,10 @@ class Contents:
         values = (1 + base.coded) * base.rows
         self._is_tidy = False
         try:
+            self.catalog.refuse_referenced(table.name)
+            if self.log is not None:
+                body = plain({"number": self.log.number(table.name)})
+                self.log.append(DROP_TABLE, self.version, body, lambda: table.name not in self.catalog)
             self.catalog.remove(table.name)
             self.seen.note(Passed(values, values))
         finally:
@@ -238,6 +272,9 @@ class Contents:
             view = View(name, query, options, node, self.graph, self.guard, self.tally)
             if load:
                 _ = node.block
+            if self.log is not None:
+                body = plain(plain_view(view.image))
+                self.log.append(CREATE_VIEW, self.version, body, lambda: name.lower() in self.views)
             self.views = {**self.views, name.lower(): view}
         finally:
             self.end_changing()
@@ -252,6 +289,9 @@ class Contents:
         dropped = [self.views[name] for name in names]
         self._is_tidy = False
         try:
+            if self.log is not None:
+                body = plain({"views": sorted(names)})
+                self.log.append(DROP_VIEWS, self.version, body, lambda: self.views.keys().isdisjoint(names))
             self.views = {name: view for name, view in self.views.items() if name not in names}
             for view in dropped:
                 view._subscribers.clear()
@@ -270,6 +310,8 @@ class Contents:
 
     def _tidy(self) -> None:
         """Let the graph be what the views make of it, and the tables those that are declared and have rows."""
+        if self.log is not None and self.journal is None:
+            self.log.settle()
         if not self._is_tidy:
             for table in [one for one in self.catalog if one.name.lower() not in self.tables]:
                 self.catalog.remove(table.name)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias, assert_never, overload
+from typing import Any, Self, TypeAlias, assert_never, overload
 
 from livejoin.changes import read_changes
 from livejoin.database.arguments import (
@@ -14,15 +15,22 @@ from livejoin.database.arguments import (
     check_extra,
     check_folder,
     check_granularity,
+    check_json,
     check_limit,
     check_name,
+    check_pace,
     check_piece,
     check_scratch,
     check_switch,
     check_text,
+    check_word,
 )
 from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents, GivenStatistics, refuse_large_joins
+from livejoin.database.durable.bodies import KEEP, plain
+from livejoin.database.durable.closing import close
+from livejoin.database.durable.home import Damaged, open_home
+from livejoin.database.durable.log import Sync
 from livejoin.database.names import ByName
 from livejoin.database.overview import explain_graph, figures
 from livejoin.database.snapshots import snapshot
@@ -36,7 +44,7 @@ from livejoin.database.transactions.replay import Manner, Replay, replay_whole
 from livejoin.database.transactions.retention import refuse_dropped
 from livejoin.database.transactions.staging import Granularity, OnConflict
 from livejoin.database.view import View, ViewOptions
-from livejoin.errors import ChangeFormatError, SchemaError
+from livejoin.errors import ChangeFormatError, SchemaError, StateError
 from livejoin.families.cells.workers import Workers
 from livejoin.families.registry import check_algorithm
 from livejoin.kernels.warm import ready
@@ -63,17 +71,20 @@ Declaration: TypeAlias = CreateTable | CreateView | DropTable | DropView | Alter
 """A statement that has no data with it."""
 
 _MAX_THREADS = 1024
+_SYNC_EVERY = dt.timedelta(milliseconds=100)
 _APPLY = "apply({'G': rows}), or apply('G', rows)"
 
 
 class Database:
-    """Tables and live views in this process.
+    """Tables and live views in this process, and in a folder if they are to stay.
 
     A commit is an atomic set of changes: every view shows the state after a whole commit, and a commit that fails
     changes nothing. The order of changes inside a commit does not matter, except that rows enter a window in the order
     given, and that changes by key follow one another. Calls may come from any thread; one runs at a time.
 
     Args:
+        path: A folder in which all stays, made if it is missing; `livejoin.open` says more. By default nothing stays
+            but what `save` writes.
         threads: With more than one, every join is split into so many cells by the values of one variable, each
             maintained by a thread: the same answers and deltas, faster for large commits and results. What the split
             does not share out is kept in every cell; `explain` names it. Joins that cannot be split, such as those of
@@ -88,11 +99,22 @@ class Database:
             of views with subscribers.
         spill_over: So many bytes, or a text as for ``memory_limit``; by default 256 MB, or a sixteenth of
             ``memory_limit`` if that is less.
+        sync: With a path: when what was changed is on the disk, so that it survives a loss of power. ``commit``:
+            before a call returns. ``batch``: ``sync_every`` at the latest, or after 1 MB; a process that is killed
+            loses nothing, the machine that fails what came last. ``off``: when the database is closed.
+        sync_every: How long ``batch`` waits at most; by default 100 ms.
+        damaged: With a path: what becomes of a log that is damaged in its middle: ``refuse`` to open it, or ``cut``,
+            which goes on from what comes before the damage, and keeps the rest in files beside it.
+
+    Attributes:
+        extra: The user's JSON values; `keep_extra`, and `save`, keep them.
 
     Raises:
         SchemaError: ``threads`` is not a positive integer, ``memory_limit`` or ``spill_over`` no size, ``spill`` no
-            path.
-        StorageError: No file can be made in ``spill``.
+            path, ``sync`` or ``damaged`` none of these words.
+        StateError: Another database has the folder open, or it is damaged, or is no folder of a database.
+        StorageError: No file can be made in ``spill``, or the folder cannot be read or written.
+        MemoryLimitError: What is in the folder takes more than it may.
 
     >>> db = Database()
     >>> db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
@@ -102,22 +124,33 @@ class Database:
     [{'a': 1, 'b': 2, 'c': 3, '_change_type': 'insert', '_commit_version': 1}]
     """
 
-    def __init__(
+    def __init__(  # the options of a database
         self,
+        path: str | Path | None = None,
         *,
         threads: int = 1,
         memory_limit: str | int | None = None,
         spill: str | Path | None = None,
         spill_over: str | int | None = None,
+        sync: Sync = "commit",
+        sync_every: dt.timedelta = _SYNC_EVERY,
+        damaged: Damaged = "refuse",
     ) -> None:
         limit = check_bytes(memory_limit, "memory_limit")
         if not isinstance(threads, int) or isinstance(threads, bool) or not 1 <= threads <= _MAX_THREADS:
             msg = f"threads is {threads!r}; allowed are 1 to {_MAX_THREADS}, best no more than there are cores"
             raise SchemaError(msg)
+        pace = check_pace(sync, sync_every)
+        check_word(damaged, "damaged", ("refuse", "cut"))
+        folder = None if path is None else check_folder(path)
         scratch = check_scratch(spill, spill_over, limit)
         ready(cells=threads > 1)
         self._contents = Contents(Workers(threads), limit, scratch=scratch)
-        self.extra: dict[str, Any] = {}
+        if folder is not None:
+            self._contents = open_home(folder, self._contents, pace, damaged)
+            assert self._contents.log is not None
+            weakref.finalize(self, self._contents.log.close)
+        self.extra: dict[str, Any] = self._contents.extra
 
     @property
     def _guard(self) -> Guard:
@@ -132,6 +165,48 @@ class Database:
     def threads(self) -> int:
         """Threads that maintain the views."""
         return self._contents.workers.threads
+
+    @property
+    def path(self) -> Path | None:
+        """The folder in which it stays; None if it has none."""
+        return None if self._contents.log is None else self._contents.log.path
+
+    @property
+    @alone
+    def offsets(self) -> dict[str, Any]:
+        """Up to where each source was read, as the commits said that stand (`apply`)."""
+        return dict(self._contents.offsets)
+
+    @alone
+    def keep_extra(self, extra: Mapping[str, Any]) -> None:
+        """Let JSON values of yours stay with the database, in the place of those of before; they are in `extra`.
+
+        Raises:
+            StateError: They are not JSON values; nothing has changed.
+            StorageError: They could not be written; nothing has changed.
+        """
+        kept = check_json(extra, "extra")
+        contents = self._contents
+        if contents.log is not None:
+            contents.log.append(KEEP, contents.version, plain({"extra": kept}), lambda: contents.extra is kept)
+        contents.extra = kept
+        if contents.log is not None:
+            contents.log.settle()
+        self.extra = kept
+
+    def close(self) -> None:
+        """Make all durable and give the folder back; every later call is refused. Once more changes nothing.
+
+        Raises:
+            StorageError: The disk refused; the folder is given back all the same.
+        """
+        close(self._contents)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @property
     @alone
@@ -489,7 +564,12 @@ class Database:
 
     @alone
     def apply(
-        self, changes: str | Mapping[str, object], data: object = None, *, on_conflict: OnConflict = "error"
+        self,
+        changes: str | Mapping[str, object],
+        data: object = None,
+        *,
+        on_conflict: OnConflict = "error",
+        offsets: Mapping[str, Any] | None = None,
     ) -> Commit:
         """Apply one atomic commit.
 
@@ -509,6 +589,9 @@ class Database:
                 one with a key stays an error in a table with a window, where only `replay` can tell which of the two
                 counts). ``update`` lets an insertion replace the row with its key and is else as ``ignore``; it is for
                 the tables with a PRIMARY KEY, of which there must be one, and leaves others as ``error`` does.
+            offsets: Up to where sources have been read when this commit stands, as ``{"orders": 17}``: JSON values by
+                names, which take the place of those in `offsets`. They stand if and only if the commit does, so that
+                who reads a source knows where to go on.
 
         Returns:
             The commit with the net delta of every view.
@@ -528,8 +611,9 @@ class Database:
             msg = "apply takes a table's name and its data, or a mapping from names to data; found both"
             raise ChangeFormatError(msg)
         named = {changes: data} if isinstance(changes, str) else check_changes(changes, _APPLY)
+        notes = transaction.NO_NOTES if offsets is None else {"offsets": check_json(offsets, "offsets")}
         batches = transaction.read(self._contents, named, False, on_conflict)
-        return transaction.commit(self._contents, batches, on_conflict)
+        return transaction.commit(self._contents, batches, on_conflict, notes)
 
     @alone
     def refresh(self, table: str, data: object) -> Commit:
@@ -643,8 +727,12 @@ class Database:
         Cost: the bytes of the rows and of the state, about 1 ms a MB and the disk; memory for two copies of one table.
         """
         kept = self.extra if extra is None else check_extra(extra)
+        target = check_folder(folder)
+        if self.path is not None and target.absolute() == self.path:
+            msg = f"{str(target)!r} is the folder in which the database stays anyway; save to another one"
+            raise StateError(msg)
         compact(self._contents)
-        snapshot.write(check_folder(folder), image_of(self._contents, kept))
+        snapshot.write(target, image_of(self._contents, kept))
         self.extra = kept
 
     @classmethod

@@ -13,6 +13,7 @@ import pyarrow as pa
 from livejoin.database import reading
 from livejoin.database.arguments import check_number
 from livejoin.database.reading import Row
+from livejoin.database.snapshots.declaration import ViewImage
 from livejoin.database.sorted_rows import sorted_rows
 from livejoin.database.tally import Tally
 from livejoin.database.transactions.guard import Guard, alone
@@ -96,6 +97,11 @@ class View:
     def sql(self) -> str:
         """The view's query."""
         return self._query.sql
+
+    @property
+    def image(self) -> ViewImage:
+        """What is kept of it beside its result."""
+        return ViewImage(self.name, self.sql, self.deltas, self.algorithm, self._options.statistics, self.adaptive)
 
     @property
     def schema(self) -> pa.Schema:

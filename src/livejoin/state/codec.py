@@ -437,6 +437,22 @@ class Codec:
         whole, bounds = data.tobytes(), offsets.tolist()
         return [whole[begin:end] for begin, end in pairwise(bounds)]
 
+    def bytes_and_ends(self, codes: Words) -> tuple[npt.NDArray[np.uint8], Words]:
+        """The bytes of codes in use, one behind the other, and where the first begins and where each ends.
+
+        Raises:
+            StateError: A code that is not in use.
+        """
+        return self._strings.decode(codes)
+
+    def codes_of_bytes(self, heap: npt.NDArray[np.uint8], ends: Words) -> Words:
+        """The codes of strings, given as `bytes_and_ends` gives them; new ones are added to the dictionary."""
+        return self._strings.encode(heap, ends)
+
+    def wide_decimals(self, codes: Words) -> npt.NDArray[np.uint8]:
+        """The unscaled values of codes of wide decimals, 16 bytes each. Raises StateError as `decode` does."""
+        return self._decimals.decode(codes)[0]
+
     def codes_of(self, values: Sequence[str | bytes]) -> Words:
         """The codes of strings and bytes; new ones are added to the dictionary. Raises CapacityError as `encode`."""
         encoded = [value.encode() if isinstance(value, str) else value for value in values]

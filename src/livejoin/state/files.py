@@ -20,6 +20,8 @@ Result = TypeVar("Result")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # a pipe in the place of a file must not hold the reader up
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+_GROW = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK
+_SYNC = getattr(os, "fdatasync", os.fsync)  # the size of a file is part of its data
 
 
 def system(function: Callable[..., Result], *arguments: Any, **named: Any) -> Result:
@@ -69,6 +71,19 @@ class Folder:
             system(os.fsync, file)
         finally:
             system(os.close, file)
+
+    def grown(self, name: str) -> GrownFile:
+        """Open a file that is there, to write more of it.
+
+        Raises:
+            ValueError: It is no file.
+        """
+        return GrownFile(system(os.open, _plain(name), _GROW, dir_fd=self._descriptor), name)
+
+    def new(self, name: str) -> GrownFile:
+        """A new file, empty and open, to be written piece by piece."""
+        flags = _GROW | os.O_CREAT | os.O_EXCL
+        return GrownFile(system(os.open, _plain(name), flags, 0o666, dir_fd=self._descriptor), name)
 
     def write_all(self, name: str, pieces: Sequence[bytes]) -> None:
         """Write a new file of pieces, one behind the other, which need not survive a loss of power."""
@@ -144,6 +159,10 @@ class Folder:
         """Move a file of another folder to here in one step, over one of its name."""
         system(os.replace, _plain(name), name, src_dir_fd=source._descriptor, dst_dir_fd=self._descriptor)
 
+    def rename(self, name: str, other: str) -> None:
+        """Give a file another name, which none has."""
+        system(os.rename, _plain(name), _plain(other), src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+
     def publish(self, name: str, data: bytes | memoryview) -> None:
         """Let a new file appear complete under its name; of two who try at the same time one succeeds.
 
@@ -184,6 +203,45 @@ class Folder:
 
     def __exit__(self, *_: object) -> None:
         system(os.close, self._descriptor)
+
+
+class GrownFile:
+    """A file that is written piece by piece, and stays open. Every method raises OSError where the system refuses.
+
+    Args:
+        descriptor: The open file, which this one closes.
+        name: Its name in its folder.
+
+    Raises:
+        ValueError: It is no file.
+    """
+
+    def __init__(self, descriptor: int, name: str) -> None:
+        self.name = name
+        self._descriptor = descriptor
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            msg = f"{name} is no file"
+            raise ValueError(msg)
+
+    def write(self, data: bytes, at: int) -> None:
+        """Write bytes at a place; where it fails, some of them may be there."""
+        written = system(os.pwrite, self._descriptor, data, at)
+        while written < len(data):
+            written += system(os.pwrite, self._descriptor, memoryview(data)[written:], at + written)
+
+    def cut(self, size: int) -> None:
+        """Let the file end at a place, also behind a loss of power."""
+        system(os.ftruncate, self._descriptor, size)
+        system(os.fsync, self._descriptor)
+
+    def sync(self) -> None:
+        """Make what was written survive a loss of power."""
+        system(_SYNC, self._descriptor)
+
+    def close(self) -> None:
+        """Close it."""
+        os.close(self._descriptor)
 
 
 def _plain(name: str) -> str:

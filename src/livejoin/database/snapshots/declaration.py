@@ -7,10 +7,12 @@ LivejoinError of what it declares.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar, get_args
 
+from livejoin.families.registry import check_algorithm
 from livejoin.schema import Column, ForeignKey, Kind, SqlType, Table, TableSettings, span_of
+from livejoin.search.algorithm import Algorithm
 from livejoin.search.statistics import Statistics
 
 Value = TypeVar("Value")
@@ -19,6 +21,27 @@ _LARGEST = (1 << 63) - 1
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 _BITS = (8, 16, 32, 64)
 _SOURCES = ("given", "observed", "unknown")
+
+
+@dataclass(frozen=True, eq=False)
+class ViewImage:
+    """What is kept of a view.
+
+    Args:
+        name: Its name.
+        sql: Its query.
+        deltas: Whether it keeps deltas.
+        algorithm: What maintains its joins.
+        statistics: The statistics that its plan was chosen by: the same ones give the same plan.
+        adaptive: Whether it may move to another plan; its running figures begin anew.
+    """
+
+    name: str
+    sql: str
+    deltas: bool
+    algorithm: Algorithm
+    statistics: Statistics
+    adaptive: bool
 
 
 def value(entry: object, key: str, kind: type[Value]) -> Value:
@@ -157,6 +180,42 @@ def read_statistics(entries: object, tables: Mapping[str, Table]) -> Statistics:
             _texts([predicate])
             _figure(figure)
     return Statistics.from_plain(entries)
+
+
+def plain_view(view: ViewImage) -> dict[str, Any]:
+    """A view as JSON values."""
+    return {
+        "name": view.name,
+        "sql": view.sql,
+        "deltas": view.deltas,
+        "algorithm": view.algorithm,
+        "statistics": view.statistics.plain(),
+        "adaptive": view.adaptive,
+        "preprocessing_limit": view.statistics.preprocessing_limit,
+    }
+
+
+def read_view(entry: object, tables: Mapping[str, Table]) -> ViewImage:
+    """The view of JSON values.
+
+    Args:
+        entry: The values.
+        tables: The tables by name in lower case.
+    """
+    algorithm: Any = value(entry, "algorithm", str)
+    check_algorithm(algorithm)
+    limit = None
+    if isinstance(entry, dict) and entry.get("preprocessing_limit") is not None:  # older snapshots know of none
+        limit = number(entry, "preprocessing_limit")
+    known = read_statistics(value(entry, "statistics", list), tables)
+    return ViewImage(
+        value(entry, "name", str),
+        value(entry, "sql", str),
+        value(entry, "deltas", bool),
+        algorithm,
+        replace(known, preprocessing_limit=limit),
+        value(entry, "adaptive", bool),
+    )
 
 
 def _type(entry: dict[str, Any]) -> SqlType:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from livejoin.database.contents import Contents, refuse_large_joins
 from livejoin.database.snapshots import snapshot
+from livejoin.database.snapshots.declaration import ViewImage
 from livejoin.database.transactions.retention import refuse_dropped
 from livejoin.database.view import ViewOptions
 from livejoin.dataflow.forms import plan_as
@@ -34,12 +35,7 @@ def image_of(contents: Contents, extra: Mapping[str, Any]) -> snapshot.Image:
         extra=extra,
         codec=contents.codec.arrays(),
         tables=((base.table, rows_of(base)) for base in contents.tables.values()),
-        views=[
-            snapshot.ViewImage(
-                view.name, view.sql, view.deltas, view.algorithm, view._options.statistics, view.adaptive
-            )
-            for view in contents.views.values()
-        ],
+        views=[view.image for view in contents.views.values()],
         blocks=[_block_image(node) for node in contents.graph.nodes],
     )
 
@@ -77,13 +73,7 @@ def restored(
             check_words(contents.codec, table, rows.values, rows.kept)
             if table.sequence_by is not None:
                 check_words(contents.codec, table.of_tombstones, rows.tombstones)
-        for kept in image.views:
-            contents.refuse_taken(kept.name)
-            query = contents.bind(kept.sql, allow_product=True)  # as it was when it was made
-            refuse_large_joins(query)
-            refuse_dropped(contents, query)
-            options = ViewOptions(kept.deltas, kept.algorithm, kept.adaptive, kept.statistics)
-            contents.add_view(kept.name, query, options, load=False)
+        add_views(contents, image.views, load=False)
         contents.budget.begin()
         _restore_blocks(contents, {block.digest: block for block in image.blocks})
         contents.budget.check("what is loaded")
@@ -95,6 +85,26 @@ def restored(
     finally:
         contents.budget.end()
     return contents
+
+
+def add_views(contents: Contents, views: Iterable[ViewImage], load: bool = True) -> None:
+    """Add views as they were declared, each behind those that it reads.
+
+    Args:
+        contents: The database's contents.
+        views: The views.
+        load: Whether their blocks are loaded; else the caller brings their states.
+
+    Raises:
+        LivejoinError: One of them cannot be there.
+    """
+    for kept in views:
+        contents.refuse_taken(kept.name)
+        query = contents.bind(kept.sql, allow_product=True)  # as it was when it was made
+        refuse_large_joins(query)
+        refuse_dropped(contents, query)
+        options = ViewOptions(kept.deltas, kept.algorithm, kept.adaptive, kept.statistics)
+        contents.add_view(kept.name, query, options, load)
 
 
 def _restore_blocks(contents: Contents, blocks: Mapping[str, snapshot.BlockImage]) -> None:

@@ -20,7 +20,7 @@ import uuid
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,17 +30,18 @@ import numpy.typing as npt
 from livejoin.database.snapshots import format_3
 from livejoin.database.snapshots.build import build
 from livejoin.database.snapshots.declaration import (
+    ViewImage,
     number,
     plain_table,
+    plain_view,
     read_positions,
     read_statistics,
     read_table,
+    read_view,
     value,
 )
 from livejoin.errors import LivejoinError, StateError, StorageError
-from livejoin.families.registry import check_algorithm
 from livejoin.schema import Table
-from livejoin.search.algorithm import Algorithm
 from livejoin.search.statistics import Statistics
 from livejoin.state.files import Folder
 from livejoin.state.table_rows import LEAST_TIME, TableRows
@@ -64,27 +65,6 @@ _UNSOUND = (  # what a snapshot that is not one leads to
 )
 
 Arrays = Mapping[str, npt.NDArray[Any]]
-
-
-@dataclass(frozen=True, eq=False)
-class ViewImage:
-    """What is kept of a view.
-
-    Args:
-        name: Its name.
-        sql: Its query.
-        deltas: Whether it keeps deltas.
-        algorithm: What maintains its joins.
-        statistics: The statistics that its plan was chosen by: the same ones give the same plan.
-        adaptive: Whether it may move to another plan; its running figures begin anew.
-    """
-
-    name: str
-    sql: str
-    deltas: bool
-    algorithm: Algorithm
-    statistics: Statistics
-    adaptive: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +95,7 @@ class Image:
         tables: Declaration and rows of each table; to be written they are asked for one after the other.
         views: The views, each after those that it reads.
         blocks: The blocks that maintain them.
+        beside: JSON values that a folder keeps with its log (`livejoin.database.durable`); none elsewhere.
     """
 
     version: int
@@ -123,6 +104,7 @@ class Image:
     tables: Iterable[tuple[Table, TableRows]]
     views: Sequence[ViewImage]
     blocks: Sequence[BlockImage]
+    beside: Mapping[str, Any] = field(default_factory=dict)
 
 
 def write(path: Path, image: Image) -> None:
@@ -166,6 +148,7 @@ def _write(folder: Folder, name: str, image: Image) -> None:
             "build": build(),
             "version": image.version,
             "extra": image.extra,
+            **({"beside": image.beside} if image.beside else {}),
             "codec": _write_arrays(target, "codec", image.codec),
             "tables": [
                 {
@@ -178,18 +161,7 @@ def _write(folder: Folder, name: str, image: Image) -> None:
                 }
                 for i, (table, rows) in enumerate(image.tables)
             ],
-            "views": [
-                {
-                    "name": view.name,
-                    "sql": view.sql,
-                    "deltas": view.deltas,
-                    "algorithm": view.algorithm,
-                    "statistics": view.statistics.plain(),
-                    "adaptive": view.adaptive,
-                    "preprocessing_limit": view.statistics.preprocessing_limit,
-                }
-                for view in image.views
-            ],
+            "views": [plain_view(view) for view in image.views],
             "blocks": [
                 {
                     "digest": block.digest,
@@ -325,7 +297,7 @@ def _image(source: Folder, manifest: dict[str, Any], with_states: bool) -> Image
             for key, entry in value(manifest, "codec", dict).items()
         },
         tables=tables,
-        views=[_view(entry, by_name) for entry in value(manifest, "views", list)],
+        views=[read_view(entry, by_name) for entry in value(manifest, "views", list)],
         blocks=[
             BlockImage(
                 value(entry, "digest", str),
@@ -335,23 +307,7 @@ def _image(source: Folder, manifest: dict[str, Any], with_states: bool) -> Image
             )
             for i, entry in enumerate(value(manifest, "blocks", list))
         ],
-    )
-
-
-def _view(entry: object, tables: Mapping[str, Table]) -> ViewImage:
-    algorithm: Any = value(entry, "algorithm", str)
-    check_algorithm(algorithm)
-    limit = None
-    if isinstance(entry, dict) and entry.get("preprocessing_limit") is not None:  # older snapshots know of none
-        limit = number(entry, "preprocessing_limit")
-    known = read_statistics(value(entry, "statistics", list), tables)
-    return ViewImage(
-        value(entry, "name", str),
-        value(entry, "sql", str),
-        value(entry, "deltas", bool),
-        algorithm,
-        replace(known, preprocessing_limit=limit),
-        value(entry, "adaptive", bool),
+        beside=value(manifest, "beside", dict) if "beside" in manifest else {},
     )
 
 

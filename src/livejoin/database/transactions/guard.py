@@ -15,9 +15,12 @@ import threading
 import weakref
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from livejoin.errors import StateError
+
+if TYPE_CHECKING:
+    from livejoin.database.durable.log import Log
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -31,7 +34,10 @@ class Guard:
 
     Attributes:
         lock: Held while a call runs; a thread may take it again.
+        log: What makes it durable that a call has changed; None if nothing does.
     """
+
+    log: Log | None = None
 
     def __init__(self, settle: Callable[[], None], is_busy: Callable[[], bool]) -> None:
         self.lock = threading.RLock()
@@ -57,6 +63,20 @@ class Guard:
             )
             raise StateError(msg)
 
+    def finish(self, due: int) -> None:
+        """What a call does last, without the lock: wait until what it has written is durable, and tell of it.
+
+        Args:
+            due: What it has written, as the log knows it.
+
+        Raises:
+            StorageError: It could not be made durable.
+        """
+        assert self.log is not None
+        self.log.wait(due)
+        with self.lock:
+            self._settle()
+
     def is_held(self) -> bool:
         """Whether this thread holds the lock."""
         held: bool = self.lock._is_owned()  # type: ignore[attr-defined]  # as threading.Condition asks it
@@ -79,7 +99,12 @@ def alone(method: Method) -> Method:
         again = guard.is_held()
         with guard.lock:
             guard.enter(again)
-            return method(self, *args, **kwargs)
+            result = method(self, *args, **kwargs)
+            log = guard.log
+            due = None if log is None or again else log.due()
+        if due is not None:
+            guard.finish(due)
+        return result
 
     return cast("Method", call)
 

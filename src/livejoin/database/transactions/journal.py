@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
@@ -23,8 +23,8 @@ from livejoin.state.table import BaseTable
 if TYPE_CHECKING:
     from livejoin.database.contents import Contents
 
-Letter: TypeAlias = tuple[Subscription, pa.Table]
-"""A subscription and the delta that its callback is to be called with."""
+Letter: TypeAlias = tuple[Subscription, pa.Table, int]
+"""A subscription, the delta that its callback is to be called with, and where the log has the commit; 0 without one."""
 
 
 @dataclass(eq=False)
@@ -39,6 +39,7 @@ class Journal:
         versions: How many versions it is.
         then: Called once it stands, by whatever call ends it; may be called again.
         passed: What it brings and takes that the dictionaries may know; of a commit that stands.
+        offsets: Up to where sources are read when it stands.
     """
 
     tables: Sequence[BaseTable]
@@ -49,6 +50,7 @@ class Journal:
     then: Callable[[], object] | None = None
     passed: Passed = NOTHING
     is_noted: bool = False
+    offsets: Mapping[str, Any] = field(default_factory=dict)
 
 
 def settle(contents: Contents) -> None:
@@ -58,6 +60,8 @@ def settle(contents: Contents) -> None:
         return
     contents.workers.wait()
     contents.budget.end()  # what is taken back is not refused
+    if contents.log is not None:
+        contents.log.settle()
     if contents.version == journal.version:
         _finish(contents, journal)
     else:
@@ -78,6 +82,7 @@ def _finish(contents: Contents, journal: Journal) -> None:
         contents.scratch.keep()
     if journal.then is not None:
         journal.then()
+    contents.offsets.update(journal.offsets)
     if not journal.is_noted:
         journal.is_noted = True
         note(contents, journal.passed)
@@ -92,13 +97,16 @@ def _finish(contents: Contents, journal: Journal) -> None:
 
 def _letters(contents: Contents, journal: Journal) -> Iterator[Letter]:
     """What the subscribers are to be called with."""
+    written = 0 if contents.log is None else contents.log.written
     for view in contents.views.values():
         for one in view._subscribers.now():
-            yield one, journal.deltas.get(view.name, view._no_delta).table()
+            yield one, journal.deltas.get(view.name, view._no_delta).table(), written
 
 
 def deliver(contents: Contents) -> None:
-    """Call the subscribers for which deltas wait, in the order of versions, each delta once.
+    """Call the subscribers for which deltas wait and may be told, in the order of versions, each delta once.
+
+    Where there is a log these are the deltas of commits that are durable.
 
     All are called whatever they raise, but for those whose subscription another one has ended; the first exception of
     one of them is raised at the end.
@@ -106,8 +114,8 @@ def deliver(contents: Contents) -> None:
     failure: BaseException | None = None
     contents.is_telling = True
     try:
-        while contents.letters:
-            subscription, delta = contents.letters.popleft()
+        while contents.letters and (contents.log is None or contents.letters[0][2] <= contents.log.told):
+            subscription, delta, _ = contents.letters.popleft()
             if not subscription.has_ended:
                 try:
                     subscription.callback(delta)

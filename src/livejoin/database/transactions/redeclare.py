@@ -15,6 +15,7 @@ from typing import Any
 
 from livejoin.catalog import Catalog
 from livejoin.database.contents import Contents
+from livejoin.database.durable.bodies import ALTER_TABLE, declared_table
 from livejoin.database.transactions.compaction import Replacement
 from livejoin.database.view import View
 from livejoin.dataflow.graph import Choices
@@ -47,7 +48,12 @@ def _redeclare(contents: Contents, table: Table) -> None:
     contents.start_changing()
     try:
         contents.budget.begin()
-        contents.replacement = Replacement({}, None, catalog, _replanned(contents, catalog, table))
+        replacement = Replacement({}, None, catalog, _replanned(contents, catalog, table))
+        if contents.log is not None:
+            body = declared_table(contents.log.number(table.name), table)
+            stands = lambda: contents.replacement is replacement or contents.catalog is catalog  # noqa: E731
+            contents.log.append(ALTER_TABLE, contents.version, body, stands)
+        contents.replacement = replacement
     finally:
         contents.end_changing()
 

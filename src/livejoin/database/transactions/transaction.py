@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +31,7 @@ from livejoin.dataflow.deltas.view_delta import ViewDelta
 from livejoin.errors import ChangeFormatError, MemoryLimitError
 from livejoin.words import Words
 
+NO_NOTES: Mapping[str, Any] = MappingProxyType({})
 _STAGING_BYTES = 64  # of a change beside its words: what it touched, and its events
 
 
@@ -98,14 +102,19 @@ def refuse_unknown(on_conflict: OnConflict) -> None:
         raise ChangeFormatError(msg)
 
 
-def commit(contents: Contents, batches: Sequence[ChangeBatch], on_conflict: OnConflict) -> Commit:
-    """Apply batches as one version; errors as `run`."""
+def commit(
+    contents: Contents,
+    batches: Sequence[ChangeBatch],
+    on_conflict: OnConflict,
+    notes: Mapping[str, Any] = NO_NOTES,
+) -> Commit:
+    """Apply batches as one version; arguments and errors as `run`."""
     changes = []
     for batch in batches:
         versions = np.empty(batch.weights.shape, np.int64)
         versions.fill(contents.version + 1)
         changes.append((batch, versions))
-    return run(contents, changes, 1, "commit", on_conflict)
+    return run(contents, changes, 1, "commit", on_conflict, notes=notes)
 
 
 class Tried(Exception):  # it says that nothing is wrong
@@ -141,6 +150,7 @@ def run(
     on_conflict: OnConflict,
     then: Callable[[], object] | None = None,
     tried: Callable[[Commit], object] | None = None,
+    notes: Mapping[str, Any] = NO_NOTES,
 ) -> Commit:
     """Stage all tables, then bring the changes into all blocks; undo everything if anything fails.
 
@@ -155,6 +165,7 @@ def run(
         on_conflict: What happens to changes that cannot be applied.
         then: Called once the commit stands, also where another call has to end it; may be called again.
         tried: Called with the commit where it is only to be tried, and does not stand in the end.
+        notes: JSON values that stand with it: ``offsets``.
 
     Raises:
         ChangeError, ExpressionError, CapacityError, StorageError: As for `livejoin.Database.apply`; nothing was
@@ -170,7 +181,8 @@ def run(
     graph.prepare(graph.reached(names), static_change)
     contents.budget.begin()
     inputs = [_encode(contents, name, *one) for name, one in zip(names, changes, strict=True)]
-    journal = Journal([given.base for given in inputs], contents.version + count, count, {}, {}, then)
+    before, version = contents.version, contents.version + count
+    journal = Journal([given.base for given in inputs], version, count, {}, {}, then, offsets=notes.get("offsets", {}))
     contents.journal = journal
     try:
         staged: dict[str, TableChange] = {}
@@ -202,7 +214,10 @@ def run(
         if tried is not None:
             tried(commit)
             raise Tried
-        contents.version = journal.version  # the point of no return
+        if contents.log is not None:
+            manner, stands = (granularity, on_conflict), partial(_stands, contents, version)
+            contents.log.commit(inputs, contents.codec, (before + 1, count), manner, notes, stands)
+        contents.version = version  # the point of no return
     finally:
         settle(contents)
     if static_change:
@@ -210,6 +225,11 @@ def run(
     if contents.letters:
         deliver(contents)
     return commit
+
+
+def _stands(contents: Contents, version: int) -> bool:
+    """Whether a commit stands that makes a version."""
+    return contents.version == version
 
 
 def _last_sequence(changes: Sequence[tuple[ChangeBatch, Words]]) -> int | None:

@@ -1,0 +1,242 @@
+"""What the records of a log say, as bytes and back.
+
+A commit is what was asked for, and not what came of it: the changes of each table as words, in the order given, with
+their strings beside them, and how conflicts are treated. Law: changes that stood once, brought to tables that are as
+those were then, make of them what those became, windows, tombstones and all; so a log is replayed by the code that
+commits. A table is named by its number, under which the log declared it. What is declared is JSON, as in a snapshot.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from livejoin.changes import ChangeBatch
+from livejoin.database.snapshots.declaration import plain_table
+from livejoin.database.transactions.staging import Granularity, OnConflict, TableInput
+from livejoin.errors import StateError
+from livejoin.schema import Table
+from livejoin.state.codec import Codec
+from livejoin.state.portable import DECIMAL_BYTES, Portable, portable, words_here
+from livejoin.words import NULL_CODE, Words
+
+SEGMENT: Final = 1
+COMMIT: Final = 2
+CREATE_TABLE: Final = 3
+DROP_TABLE: Final = 4
+CREATE_VIEW: Final = 5
+DROP_VIEWS: Final = 6
+ALTER_TABLE: Final = 7
+KEEP: Final = 8
+CLOSE: Final = 9
+"""Kinds of records: the first one of a segment, a commit, declarations, the user's values, and an orderly end."""
+
+_GRANULARITIES: tuple[Granularity, ...] = ("commit", "change")
+_CONFLICTS: tuple[OnConflict, ...] = ("error", "ignore", "update")
+
+_HEAD = struct.Struct("<QBBHI")  # versions, granularity, on_conflict, tables, bytes of the notes
+_PART = struct.Struct("<IHHQIQI")  # table, columns, flags, rows, strings, their bytes, decimals
+_WEIGHTS, _REPLACES, _SEQUENCE, _VERSIONS, _KEPT = (1 << place for place in range(5))
+
+
+@dataclass(frozen=True, eq=False)
+class CommitBody:
+    """A commit as the log has it.
+
+    Args:
+        versions: How many it is.
+        granularity: Whether each change has a version of its own.
+        on_conflict: How conflicts were treated.
+        notes: JSON values that stand with it.
+        parts: The changes of each table.
+    """
+
+    versions: int
+    granularity: Granularity
+    on_conflict: OnConflict
+    notes: Mapping[str, Any]
+    parts: Sequence[TablePart]
+
+
+@dataclass(frozen=True, eq=False)
+class TablePart:
+    """The changes of one table.
+
+    Args:
+        table: Its number.
+        rows: How many there are.
+        kept: The columns that its rows have values of; None for all.
+        words: The words of these.
+        weights: +1 for each row that comes, -1 for each that goes.
+        replaces: By key, whether each takes the place of the row with its key; else None.
+        sequence: Their ``_seq``, if they have one.
+        ranks: Where each change has a version of its own, which one, from 0.
+    """
+
+    table: int
+    rows: int
+    kept: tuple[int, ...] | None
+    words: Portable
+    weights: Words
+    replaces: npt.NDArray[np.bool_] | None
+    sequence: Words | None
+    ranks: Words | None
+
+    def batch(self, codec: Codec, table: Table) -> ChangeBatch:
+        """The changes, in the words of a database.
+
+        Raises:
+            StateError: They are none of this table.
+        """
+        kept = range(len(table.columns)) if self.kept is None else self.kept
+        types = [table.columns[place].type for place in kept]
+        if self.words.words.shape[0] != len(types):
+            msg = f"changes of {self.words.words.shape[0]} columns of table {table.name!r}, which has {len(types)}"
+            raise StateError(msg)
+        words = words_here(codec, self.words, types)
+        if self.kept is not None:
+            whole = np.full((len(table.columns), self.rows), NULL_CODE)
+            whole[list(kept)] = words
+            words = whole
+        return ChangeBatch(table, (), self.weights, self.sequence, self.replaces, words)
+
+
+def plain(value: object) -> list[bytes]:
+    """A body of JSON."""
+    return [json.dumps(value, separators=(",", ":")).encode()]
+
+
+def declared_table(number: int, table: Table) -> list[bytes]:
+    """A body that declares a table, by which number others name it."""
+    return plain({"number": number, "table": plain_table(table)})
+
+
+def commit_body(
+    inputs: Sequence[TableInput],
+    numbers: Callable[[str], int],
+    codec: Codec,
+    versions: tuple[int, int],
+    manner: tuple[Granularity, OnConflict],
+    notes: Mapping[str, Any],
+) -> list[bytes | memoryview]:
+    """The body of a commit.
+
+    Args:
+        inputs: Its changes.
+        numbers: The number of a table by its name.
+        codec: The dictionaries.
+        versions: The first of its versions, and how many it is.
+        manner: Its granularity, and how conflicts are treated.
+        notes: JSON values that stand with it.
+    """
+    granularity, on_conflict = manner
+    first, count = versions
+    noted = plain(notes)[0] if notes else b""
+    head = _HEAD.pack(count, _GRANULARITIES.index(granularity), _CONFLICTS.index(on_conflict), len(inputs), len(noted))
+    body: list[bytes | memoryview] = [head, noted]
+    for given in inputs:
+        body += _part(given, numbers(given.table.name), codec, first if granularity == "change" else None)
+    return body
+
+
+def _part(given: TableInput, number: int, codec: Codec, first: int | None) -> list[bytes | memoryview]:
+    batch, table = given.batch, given.table
+    kept = None if given.base.kept is None else sorted(given.base.kept)
+    words = given.words if kept is None else given.words[kept]
+    columns = table.columns if kept is None else [table.columns[place] for place in kept]
+    found = portable(codec, words, [column.type for column in columns])
+    flags, rest = 0, list[bytes | memoryview]()
+    if kept is not None:
+        flags |= _KEPT
+        rest.append(np.array(kept, np.uint16).tobytes())
+    if (batch.weights < 0).any():
+        flags |= _WEIGHTS
+        rest.append(batch.weights.astype(np.int8).tobytes())
+    if batch.replaces is not None:
+        flags |= _REPLACES
+        rest.append(batch.replaces.tobytes())
+    if batch.sequence is not None:
+        flags |= _SEQUENCE
+        rest.append(batch.sequence.tobytes())
+    if first is not None:
+        flags |= _VERSIONS
+        rest.append((given.versions - first).tobytes())
+    lengths = found.lengths
+    head = _PART.pack(
+        *(number, len(columns), flags, batch.length),
+        *(lengths.size, found.heap.size, found.decimals.size // DECIMAL_BYTES),
+    )
+    return [head, *rest, found.words.tobytes(), lengths.tobytes(), found.heap.tobytes(), found.decimals.tobytes()]
+
+
+class _Reader:
+    """Reads a body from its beginning; mutable.
+
+    Every method raises ValueError or struct.error where the body ends before.
+    """
+
+    def __init__(self, body: memoryview) -> None:
+        self._body = body
+        self._at = 0
+
+    def fields(self, of: struct.Struct) -> tuple[Any, ...]:
+        found = of.unpack_from(self._body, self._at)
+        self._at += of.size
+        return found
+
+    def raw(self, size: int) -> memoryview:
+        if size > len(self._body) - self._at:
+            msg = f"{size} bytes are said to follow, of which {len(self._body) - self._at} are there"
+            raise ValueError(msg)
+        self._at += size
+        return self._body[self._at - size : self._at]
+
+    def array(self, kind: type[np.generic], *shape: int) -> npt.NDArray[Any]:
+        size = int(np.prod(shape, dtype=object)) * np.dtype(kind).itemsize
+        return np.frombuffer(self.raw(size), kind).reshape(shape).copy()  # aligned, and writable, as kernels have it
+
+    @property
+    def is_at_end(self) -> bool:
+        return self._at == len(self._body)
+
+
+def read_commit(body: memoryview) -> CommitBody:
+    """The commit of a body.
+
+    Raises:
+        ValueError, LookupError, struct.error: The body is none.
+    """
+    reader = _Reader(body)
+    versions, granularity, on_conflict, tables, noted = reader.fields(_HEAD)
+    notes = json.loads(bytes(reader.raw(noted))) if noted else {}
+    if not isinstance(notes, dict):
+        msg = f"the notes of a commit are {notes!r:.80}"
+        raise ValueError(msg)
+    parts = [_read_part(reader) for _ in range(tables)]
+    if not reader.is_at_end:
+        msg = "a commit has bytes behind its end"
+        raise ValueError(msg)
+    return CommitBody(versions, _GRANULARITIES[granularity], _CONFLICTS[on_conflict], notes, parts)
+
+
+def _read_part(reader: _Reader) -> TablePart:
+    table, columns, flags, rows, strings, string_bytes, decimals = reader.fields(_PART)
+    kept = tuple(reader.array(np.uint16, columns).tolist()) if flags & _KEPT else None
+    weights = reader.array(np.int8, rows).astype(np.int64) if flags & _WEIGHTS else np.ones(rows, np.int64)
+    replaces = reader.array(np.uint8, rows).astype(np.bool_) if flags & _REPLACES else None
+    sequence = reader.array(np.int64, rows) if flags & _SEQUENCE else None
+    ranks = reader.array(np.int64, rows) if flags & _VERSIONS else None
+    words = reader.array(np.int64, columns, rows)
+    lengths = reader.array(np.int32, strings)
+    heap = reader.array(np.uint8, string_bytes)
+    wide = reader.array(np.uint8, decimals * DECIMAL_BYTES)
+    if not np.isin(weights, (1, -1)).all() or (lengths < 0).any() or int(lengths.sum(dtype=np.int64)) != string_bytes:
+        msg = "the weights or strings of changes are none"
+        raise ValueError(msg)
+    return TablePart(table, rows, kept, Portable(words, heap, lengths, wide), weights, replaces, sequence, ranks)

@@ -1,0 +1,36 @@
+"""How a database ends."""
+
+from __future__ import annotations
+
+from livejoin.database.contents import Contents
+from livejoin.database.durable.bodies import CLOSE
+from livejoin.errors import StateError, StorageError
+
+
+def close(contents: Contents) -> None:
+    """Make all durable and close the files, if there are some; every later call is refused.
+
+    The last record says that all before it is durable, so that a later damage is known as such.
+
+    Raises:
+        StorageError: The disk refused; the files are closed all the same.
+    """
+    log = contents.log
+    with contents.guard.lock:
+        if contents.is_closed:
+            return
+        try:
+            contents.guard.enter(again=False)
+            if log is not None:
+                log.sync()
+                log.append(CLOSE, contents.version, (), lambda: True)
+                log.settle()
+        except StateError:  # it is closed, or the parent process has it
+            pass
+        except StorageError:
+            if log is not None and log.has_failed:  # as whoever waits for it hears, or has heard
+                raise
+        finally:
+            contents.is_closed = True
+            if log is not None:
+                log.close()

@@ -1,0 +1,127 @@
+"""A new snapshot of the snapshot and the log, made by a process of its own, while the database goes on.
+
+Law: the segments that are complete, applied to the snapshot of before, are the tables as they were when the segment
+that is written now began. So nothing of the database has to stand still for it, nor is anything of it copied: the
+process reads what is on the disk, and writes a snapshot, whose last step, `CURRENT`, is one rename. Afterwards the
+segments are not needed any more.
+
+A snapshot of before that is being read is not removed: a folder is opened only when no process makes one.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import livejoin
+from livejoin.database.durable.log import number_of
+from livejoin.state.files import Folder
+
+if TYPE_CHECKING:
+    from livejoin.database.durable.log import Log
+
+logger = logging.getLogger("livejoin")
+
+LEAST_BYTES = 64 << 20
+MOST_RECORDS = 100_000
+_MODULE = "livejoin.database.durable.fold_process"
+
+
+class Folding:
+    """When snapshots are made, and the process that makes one; mutable.
+
+    Args:
+        path: The folder of the database.
+        log: Its log.
+
+    Attributes:
+        least_bytes: Complete segments of less are not folded, unless they have many records.
+        most_records: So many records are.
+    """
+
+    def __init__(self, path: Path, log: Log) -> None:
+        self._path = path
+        self._log = log
+        self._process: subprocess.Popen[bytes] | None = None
+        self._turn = threading.Lock()
+        self._upto = 0
+        self.least_bytes = LEAST_BYTES
+        self.most_records = MOST_RECORDS
+
+    def begin_if_due(self) -> None:
+        """Make a snapshot of the complete segments if they are worth it, and none is being made."""
+        with self._turn:
+            account = self._log.account
+            large = account.bytes >= max(self.least_bytes, self._snapshot_bytes())
+            if (large or account.records >= self.most_records) and self.look():
+                self.begin()
+
+    def begin(self) -> None:
+        """Make a snapshot of the complete segments."""
+        self._upto = self._log.segment
+        source = str(Path(livejoin.__file__).parent.parent)
+        paths = [source, *filter(None, [os.environ.get("PYTHONPATH")])]
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", _MODULE, str(self._path), str(self._upto), str(os.getpid())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+                start_new_session=True,  # Ctrl-C is for the process that has the database
+            )
+        except OSError as error:
+            logger.warning("%s: no snapshot was made, as no process could be started: %s", self._path, error)
+            return
+        self._log.account.bytes = self._log.account.records = 0
+
+    def look(self, wait: float = 0) -> bool:
+        """Notice that the process has ended, and remove the segments that its snapshot has taken over.
+
+        Args:
+            wait: Seconds to wait for its end.
+
+        Returns:
+            Whether none runs now.
+        """
+        process = self._process
+        if process is None:
+            return True
+        try:
+            _, said = (
+                process.communicate(timeout=wait) if wait is not None or process.poll() is not None else (b"", None)
+            )
+        except subprocess.TimeoutExpired:
+            return False
+        self._process = None
+        if process.returncode:
+            text = said.decode(errors="replace").strip().splitlines()
+            logger.warning("%s: no snapshot was made: %s", self._path, text[-1] if text else process.returncode)
+            return True
+        with suppress(OSError), Folder.at(self._path / "log") as folder:  # else who opens the folder next removes them
+            for name in folder.names():
+                number = number_of(name)
+                if number is not None and number < self._upto:
+                    folder.remove(name)
+        return True
+
+    def stop(self) -> None:
+        """End the process, which leaves the snapshot of before."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.communicate()
+
+    def _snapshot_bytes(self) -> int:
+        """The bytes of the snapshot that is there."""
+        found = 0
+        with suppress(OSError):
+            for file in (self._path / "snapshots").rglob("*.bin"):
+                found += file.stat().st_size
+        return found

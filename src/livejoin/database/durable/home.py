@@ -1,0 +1,209 @@
+"""The folder of a database that stays, which one database at a time has.
+
+``lock`` is locked by ``flock`` as long as it is open, and says by whom; ``snapshots`` has the snapshot, and ``log`` the
+segments behind it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from livejoin.database.contents import Contents
+from livejoin.database.durable.folding import Folding
+from livejoin.database.durable.log import Log, Pace, Segment, number_of
+from livejoin.database.durable.recovery import Damage, Recovered, cut_off, read_snapshot, replay
+from livejoin.database.snapshots.image import add_views
+from livejoin.errors import StateError, StorageError
+from livejoin.state.files import Folder
+
+logger = logging.getLogger("livejoin")
+
+Damaged = Literal["refuse", "cut"]
+"""What becomes of a log that is damaged."""
+
+LOCK = "lock"
+SNAPSHOTS = "snapshots"
+LOG = "log"
+_OURS = frozenset((LOCK, SNAPSHOTS, LOG, "folding"))
+
+
+@dataclass(eq=False)
+class Lock:
+    """That a folder is taken; mutable.
+
+    Args:
+        descriptor: The file that is locked; -1 when it is not any more.
+    """
+
+    descriptor: int
+
+    def release(self) -> None:
+        """Give it back; once more changes nothing."""
+        descriptor, self.descriptor = self.descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+def take(path: Path, name: str, what: str) -> Lock:
+    """Lock a folder, which is there.
+
+    Args:
+        path: The folder.
+        name: The file in it that is locked.
+        what: Who takes it, for the message to others.
+
+    Raises:
+        BlockingIOError: Another one has it; its argument says who.
+        StorageError: The system refuses.
+    """
+    try:
+        descriptor = os.open(path / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    except OSError as error:
+        msg = (
+            f"the file {str(path / name)!r} cannot be opened: {error.strerror}; repair that, and open the folder again"
+        )
+        raise StorageError(msg) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{what} of process {os.getpid()}".encode(), 0)
+    except BlockingIOError:
+        holder = os.pread(descriptor, 1000, 0).decode(errors="replace")
+        os.close(descriptor)
+        raise BlockingIOError(holder or "another one") from None
+    except OSError as error:
+        os.close(descriptor)
+        msg = f"{str(path)!r} cannot be locked ({error.strerror}); give a folder on a file system that has locks"
+        raise StorageError(msg) from error
+    return Lock(descriptor)
+
+
+def open_home(path: Path, empty: Contents, pace: Pace, damaged: Damaged) -> Contents:
+    """The contents of the database in a folder, which is made if it is missing; its log is open.
+
+    Args:
+        path: The folder.
+        empty: Contents with the threads and limits of the database.
+        pace: How soon what is written is durable.
+        damaged: What becomes of a log that is damaged.
+
+    Raises:
+        StateError: It is open already, is no such folder, or is damaged.
+        StorageError: The disk or the system refuses.
+        MemoryLimitError: The database would take more than it may.
+    """
+    path = path.absolute()
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        names = {one.name for one in path.iterdir()}
+    except OSError as error:
+        msg = f"the folder {str(path)!r} cannot be used: {error}; give another one, or repair that"
+        raise StorageError(msg) from error
+    _refuse_others(path, names)
+    try:
+        lock = take(path, LOCK, "the database")
+    except BlockingIOError as error:
+        msg = (
+            f"{str(path)!r} is open: {error.args[0]} has it. One database at a time opens a folder; close that one, or "
+            "read through it"
+        )
+        raise StateError(msg) from None
+    try:
+        _wait_for_folding(path)
+        found, segment = _recovered(path, empty, damaged)
+        try:
+            add_views(found.contents, list(found.views.values()))
+        except BaseException:
+            segment.file.close()
+            raise
+        return _opened(path, lock, found, segment, pace)
+    except BaseException as error:
+        lock.release()
+        if isinstance(error, OSError):
+            msg = f"{str(path)!r} could not be opened: {error}; it may be sound, try again when that is mended"
+            raise StorageError(msg) from error
+        raise
+
+
+def _refuse_others(path: Path, names: set[str]) -> None:
+    """Refuse a folder that is somebody else's.
+
+    Raises:
+        StateError: It is.
+    """
+    if "CURRENT" in names:
+        msg = (
+            f"{str(path)!r} is a snapshot that Database.save wrote; Database.load(folder) reads it. A database that "
+            "stays has a folder of its own"
+        )
+        raise StateError(msg)
+    if names and LOG not in names and not names <= _OURS:
+        some = ", ".join(sorted(names - _OURS)[:3])
+        msg = f"{str(path)!r} has other files ({some}) and no database; give a folder that is empty, or a new one"
+        raise StateError(msg)
+
+
+def _wait_for_folding(path: Path) -> None:
+    """Wait for a snapshot that a process of before still makes."""
+    told = time.monotonic() + 1
+    while True:
+        try:
+            take(path, "folding", "the folding").release()
+        except BlockingIOError as error:
+            if told and time.monotonic() > told:
+                told = 0
+                logger.info("%s: a snapshot of before is still being made by %s", path, error.args[0])
+            time.sleep(0.05)
+        else:
+            return
+
+
+def _recovered(path: Path, empty: Contents, damaged: Damaged) -> tuple[Recovered, Segment]:
+    """What the folder holds, and the segment that goes on; what is behind a damage is cut off if that is asked for."""
+    with Folder.made(path / LOG) as folder:
+        folder.sync()
+        with Folder.at(path) as above:
+            above.sync()
+        found, first = read_snapshot(path / SNAPSHOTS, empty)
+        try:
+            segment = replay(folder, found, first)
+        except Damage as damage:
+            if damaged == "refuse":
+                raise damage.error(path / LOG) from damage.__cause__
+            cut_off(folder, damage)
+            logger.warning("%s", damage.error(path / LOG))
+            fresh = Contents(empty.workers, empty.memory_limit, scratch=empty.scratch)
+            found, first = read_snapshot(path / SNAPSHOTS, fresh)
+            try:
+                segment = replay(folder, found, first)
+            except Damage as again:
+                raise again.error(path / LOG) from again.__cause__
+        assert segment is not None
+        for name in folder.names():  # what a snapshot has taken over
+            number = number_of(name)
+            if number is not None and number < first:
+                with suppress(OSError):
+                    folder.remove(name)
+        return found, segment
+
+
+def _opened(path: Path, lock: Lock, found: Recovered, segment: Segment, pace: Pace) -> Contents:
+    contents = found.contents
+    log = Log(path, Folder.at(path / LOG), segment, found.account, pace)
+    folding = Folding(path, log)
+    log.on_segment = folding.begin_if_due
+
+    def close() -> None:
+        folding.stop()
+        lock.release()
+
+    log.on_close = close
+    contents.attach(log)
+    return contents

@@ -1,0 +1,414 @@
+"""The log: what stands is appended in the order of versions, and one sync makes durable all that was appended.
+
+A record is written before what it says stands in memory, so that a disk that is full refuses a commit and nothing else.
+Until it is known whether it stands, it is *pending*: a call that is cut off, by Ctrl-C at the worst moment, leaves it
+so, and `settle` keeps it, or cuts it off the file, by whether memory has what it says. All of that happens under the
+lock of the database.
+
+To be durable is waited for without that lock. Whoever comes first syncs all that is written by then; who waited
+meanwhile finds it done. A sync that failed is never tried again, as the system may have dropped what it could not
+write: from then on the database refuses every call, and opening the folder again finds what the disk has.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from livejoin.database.durable import bodies
+from livejoin.database.durable.frames import framed
+from livejoin.database.transactions.staging import Granularity, OnConflict, TableInput
+from livejoin.errors import StateError, StorageError
+from livejoin.state.codec import Codec
+from livejoin.state.files import Folder, GrownFile
+
+Sync = Literal["commit", "batch", "off"]
+"""When what is written is synchronised with the disk: before a call returns, every so often, or at the end."""
+
+SEGMENT_BYTES = 64 << 20
+SEGMENT_RECORDS = 100_000
+_NAME_DIGITS = 12
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How soon what is written is durable.
+
+    Args:
+        sync: When it is synchronised.
+        seconds: With ``batch``: how long it waits at most.
+        bytes: With ``batch``: how many bytes wait at most.
+    """
+
+    sync: Sync = "commit"
+    seconds: float = 0.1
+    bytes: int = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class _Pending:
+    """A record of which it is not known yet whether it stands."""
+
+    end: int
+    stands: Callable[[], bool]
+
+
+@dataclass
+class Segment:
+    """A segment that is being written; mutable.
+
+    Args:
+        file: Its file.
+        number: Its number.
+        end: Where its last record ends.
+        before: What `Log.written` was where it begins.
+        records: Its records, about.
+    """
+
+    file: GrownFile
+    number: int
+    end: int
+    before: int = 0
+    records: int = 0
+
+
+@dataclass
+class Account:
+    """What a log has said so far; mutable.
+
+    Args:
+        identity: Which log it is.
+        numbers: The number of each table that was declared, by its name in lower case.
+        next_number: That of the next table.
+        records: Records behind the last snapshot.
+        bytes: Their bytes, in the segments that are complete.
+    """
+
+    identity: str
+    numbers: dict[str, int]
+    next_number: int = 0
+    records: int = 0
+    bytes: int = 0
+
+
+def segment_name(number: int) -> str:
+    """The name of a segment's file."""
+    return f"{number:0{_NAME_DIGITS}d}.log"
+
+
+def number_of(name: str) -> int | None:
+    """The number of the segment that a file is; None if it is none."""
+    stem, dot, suffix = name.partition(".")
+    return int(stem) if len(stem) == _NAME_DIGITS and stem.isdigit() and (dot, suffix) == (".", "log") else None
+
+
+def start_segment(folder: Folder, identity: str, number: int) -> Segment:
+    """A new segment, in the place of one that a failure left unfinished.
+
+    Raises:
+        OSError: The system refuses.
+    """
+    name = segment_name(number)
+    if name in folder.names():
+        folder.remove(name)
+    file = folder.new(name)
+    try:
+        first = framed(bodies.SEGMENT, 0, 0, bodies.plain({"log": identity, "segment": number}))
+        file.write(first, 0)
+        file.sync()
+        folder.sync()
+    except BaseException:
+        file.close()
+        raise
+    return Segment(file, number, len(first))
+
+
+class Log:
+    """The log of an open database; mutable.
+
+    Args:
+        path: The folder of the database, for messages.
+        folder: That of the segments, which the log closes.
+        segment: The last segment, which it closes, and of which all is durable.
+        account: What it has said so far.
+        pace: How soon what is written is durable.
+
+    Attributes:
+        segment_bytes: The size from which on another segment begins.
+        segment_records: The number of records from which on one does.
+        on_segment: Called without the lock of the database when a segment is complete and another one has begun.
+        on_close: Called when the log is closed.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        folder: Folder,
+        segment: Segment,
+        account: Account,
+        pace: Pace,
+    ) -> None:
+        self.path = path
+        self.account = account
+        self.pace = pace
+        self.on_segment: Callable[[], object] = lambda: None
+        self.on_close: Callable[[], object] = lambda: None
+        self.segment_bytes = SEGMENT_BYTES
+        self.segment_records = SEGMENT_RECORDS
+        self._folder = folder
+        self._segment = segment
+        self._synced = segment.end
+        self._syncing = threading.Lock()
+        self._pending: _Pending | None = None
+        self._fresh: int | None = None  # where what the call under way appended ends
+        self._waiting: dict[int, int] = {}  # by thread: what a call of it is not told to be durable yet
+        self._process = os.getpid()
+        self._failure: str | None = None
+        self._failed_by: OSError | None = None
+        self._flusher = None if pace.sync != "batch" else _Flusher(self, pace.seconds)
+
+    # What may be asked at any time.
+
+    @property
+    def written(self) -> int:
+        """Where the log ends, in bytes since it was opened."""
+        segment = self._segment
+        return segment.before + segment.end
+
+    @property
+    def segment(self) -> int:
+        """The number of the segment that is being written."""
+        return self._segment.number
+
+    @property
+    def told(self) -> int:
+        """Up to where subscribers may hear of what stands: what is durable, or where nobody waits for it all."""
+        return self._synced if self.pace.sync == "commit" else self.written
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is known of each record whether it stands."""
+        return self._pending is None
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the disk refused to make it durable."""
+        return self._failed_by is not None
+
+    def refuse(self) -> None:
+        """Refuse a call where the log cannot go on.
+
+        Raises:
+            StorageError: It has failed.
+            StateError: It was closed, or is that of the process that this one was forked from.
+        """
+        if self._failure is not None:
+            if self._failed_by is None:
+                raise StateError(self._failure)
+            raise StorageError(self._failure) from self._failed_by
+        if os.getpid() != self._process:
+            msg = (
+                f"the database in {str(self.path)!r} was opened by the process that this one was forked from, which "
+                "goes on writing to it; open databases behind the fork"
+            )
+            raise StateError(msg)
+
+    # Under the lock of the database.
+
+    def commit(
+        self,
+        inputs: Sequence[TableInput],
+        codec: Codec,
+        versions: tuple[int, int],
+        manner: tuple[Granularity, OnConflict],
+        notes: Mapping[str, Any],
+        stands: Callable[[], bool],
+    ) -> None:
+        """Append a commit; as `livejoin.database.durable.bodies.commit_body`, and raises as `append`.
+
+        Args:
+            stands: Whether it stands, which is known when `settle` asks.
+        """
+        body = bodies.commit_body(inputs, self.number, codec, versions, manner, notes)
+        self.append(bodies.COMMIT, versions[0] + versions[1] - 1, body, stands)
+
+    def number(self, table: str) -> int:
+        """The number of a table."""
+        return self.account.numbers[table.lower()]
+
+    def declare(self, table: str) -> int:
+        """The number of a table that is about to be declared."""
+        number = self.account.next_number
+        self.account.next_number += 1
+        self.account.numbers[table.lower()] = number
+        return number
+
+    def append(self, kind: int, version: int, body: Sequence[bytes | memoryview], stands: Callable[[], bool]) -> None:
+        """Write a record at the end; it is pending.
+
+        Args:
+            kind: What it is, as `livejoin.database.durable.bodies` names it.
+            version: That of the database behind it.
+            body: What it says.
+            stands: Whether what it says stands, which is known when `settle` asks.
+
+        Raises:
+            StorageError: The system refused; when the log is settled, the file is as it was.
+        """
+        assert self._pending is None
+        try:
+            if self._segment.end >= self.segment_bytes or self._segment.records >= self.segment_records:
+                self._begin_segment()
+            segment = self._segment
+            data = framed(kind, version, max(0, self._synced - segment.before), body)
+            self._pending = _Pending(segment.end + len(data), stands)
+            segment.file.write(data, segment.end)
+        except OSError as error:
+            msg = (
+                f"the log of the database in {str(self.path)!r} could not be written: {error}; nothing was changed. "
+                "Make room there or repair it, and try again"
+            )
+            raise StorageError(msg) from error
+
+    def settle(self) -> None:
+        """Keep the record that is pending if what it says stands, else cut it off; may be cut off and called again."""
+        pending = self._pending
+        if pending is None:
+            return
+        if pending.stands():
+            self._fresh = self._segment.before + pending.end
+            if self._segment.end != pending.end:
+                self.account.records += 1
+                self._segment.records += 1
+                self._segment.end = pending.end
+            if self._flusher is not None and self.written - self._synced >= self.pace.bytes:
+                self._flusher.wake()
+        else:
+            try:
+                self._segment.file.cut(self._segment.end)
+            except OSError as error:
+                self._fail(error)
+        self._pending = None
+
+    def due(self) -> int | None:
+        """What the call that ends now has to wait for, or an earlier one of its thread that was cut off; or None."""
+        thread = threading.get_ident()
+        if self._fresh is None:
+            return self._waiting.get(thread) if self._waiting else None
+        self._waiting[thread] = found = self._fresh
+        self._fresh = None
+        return found
+
+    # Without it.
+
+    def wait(self, due: int) -> None:
+        """Return when what was written up to a place is as durable as was asked for.
+
+        Raises:
+            StorageError: The system refused to synchronise it, now or earlier.
+        """
+        if self.pace.sync == "commit":
+            self.sync(due)
+        self._waiting.pop(threading.get_ident(), None)
+        if self._has_new_segment:
+            self._has_new_segment = False
+            self.on_segment()
+
+    def sync(self, upto: int | None = None) -> None:
+        """Make durable what was written up to a place, or all of it, with what others have written by now.
+
+        Raises:
+            StorageError: The system refused, now or earlier.
+        """
+        with self._syncing:
+            goal = self.written
+            if self._synced >= (goal if upto is None else upto):
+                return
+            self.refuse()
+            try:
+                self._segment.file.sync()
+            except OSError as error:
+                self._fail(error)
+                self.refuse()
+            self._synced = goal
+
+    def close(self) -> None:
+        """Make all durable, and close the files; once more changes nothing.
+
+        Raises:
+            StorageError: The system refused; the files are closed all the same.
+        """
+        if self._process != os.getpid() or self._is_closed:
+            return
+        if self._flusher is not None:
+            self._flusher.stop()
+        try:
+            if self._failure is None:
+                self.sync()
+        finally:
+            with self._syncing:
+                self._is_closed = True
+                if self._failure is None:
+                    self._failure = f"the database in {str(self.path)!r} is closed; livejoin.open opens it again"
+                self._segment.file.close()
+                self._folder.__exit__()
+                self.on_close()
+
+    _is_closed = False
+    _has_new_segment = False
+
+    def _begin_segment(self) -> None:
+        """Complete the last segment, and begin another one.
+
+        Raises:
+            OSError: The system refuses.
+        """
+        self.sync()
+        before = self._segment
+        segment = start_segment(self._folder, self.account.identity, before.number + 1)
+        segment.before = before.before + before.end - segment.end  # its own first record counts for nothing
+        with self._syncing:
+            self._segment = segment
+        self.account.bytes += before.end
+        self._has_new_segment = True
+        before.file.close()
+
+    def _fail(self, error: OSError) -> None:
+        self._failed_by = error
+        self._failure = (
+            f"the log of the database in {str(self.path)!r} could not be made durable: {error}; the database refuses "
+            "every call from now on. What was told to be durable is on the disk: repair it, and open the folder again"
+        )
+
+
+class _Flusher:
+    """A thread that synchronises what is written every so often, until it is stopped."""
+
+    def __init__(self, log: Log, seconds: float) -> None:
+        self._log = log
+        self._seconds = seconds
+        self._wake = threading.Event()
+        self._ends = False
+        threading.Thread(target=self._run, name="livejoin-sync", daemon=True).start()
+
+    def wake(self) -> None:
+        """Let it synchronise now."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Let it end."""
+        self._ends = True
+        self._wake.set()
+
+    def _run(self) -> None:
+        while not self._ends:
+            self._wake.wait(self._seconds)
+            self._wake.clear()
+            try:
+                self._log.sync()
+            except (StorageError, StateError):  # the next call says so
+                return

@@ -1,0 +1,292 @@
+"""What a folder's snapshot and log hold, made again.
+
+The tables are those of the snapshot, to which the records behind it are applied in order; views are only remembered,
+and loaded from the tables at the end. Law: a database that is opened has the version, the rows, the windows and the
+declarations of the last record that is whole, and that is at least the last one that was told to be durable.
+
+A record that is torn at the end of the log is what a crash leaves of a call that never returned: it is cut off.
+Anything else that is no record, or does not fit to what is there, is damage, and refused with what is left.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import struct
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from livejoin.database.contents import Contents
+from livejoin.database.durable import bodies
+from livejoin.database.durable.frames import Record, read_frames
+from livejoin.database.durable.log import Account, Segment, number_of, segment_name, start_segment
+from livejoin.database.snapshots import snapshot
+from livejoin.database.snapshots.declaration import ViewImage, number, read_table, read_view, value
+from livejoin.database.snapshots.image import restored
+from livejoin.database.transactions import transaction
+from livejoin.database.transactions.redeclare import redeclare
+from livejoin.errors import LivejoinError, MemoryLimitError, StateError
+from livejoin.state.files import Folder
+
+logger = logging.getLogger("livejoin")
+
+_UNSOUND = (ValueError, LookupError, TypeError, ArithmeticError, RecursionError, struct.error, LivejoinError)
+
+
+@dataclass(eq=False)
+class Recovered:
+    """What a folder holds; mutable.
+
+    Args:
+        contents: Its tables and values; no views yet.
+        account: What its log has said.
+        views: Its views by name in lower case, each behind those that it reads.
+    """
+
+    contents: Contents
+    account: Account
+    views: dict[str, ViewImage] = field(default_factory=dict)
+    tables: dict[int, str] = field(default_factory=dict)
+
+    def beside(self, next_segment: int) -> dict[str, Any]:
+        """What a snapshot of it says of the log: it goes on in a segment."""
+        return {
+            "log": self.account.identity,
+            "segment": next_segment,
+            "numbers": {name: self.account.numbers[name] for name in self.contents.tables},
+            "next": self.account.next_number,
+            "offsets": self.contents.offsets,
+        }
+
+    def apply(self, record: Record) -> None:
+        """Let what a record says happen.
+
+        Raises:
+            StateError, ValueError, LookupError: It says what cannot be.
+        """
+        contents = self.contents
+        match record.kind:
+            case bodies.COMMIT:
+                self._commit(record)
+            case bodies.CREATE_TABLE:
+                entry = _json(record)
+                table = read_table(value(entry, "table", dict))
+                contents.add_table(table)
+                name, place = table.name.lower(), number(entry, "number")
+                self.account.numbers[name] = place
+                self.account.next_number = max(self.account.next_number, place + 1)
+                self.tables[place] = name
+            case bodies.DROP_TABLE:
+                contents.drop_table(contents.catalog[self.tables.pop(number(_json(record), "number"))])
+            case bodies.ALTER_TABLE:
+                entry = _json(record)
+                name = self.tables[number(entry, "number")]
+                table = read_table(value(entry, "table", dict))
+                redeclare(contents, name, table.static, table.append_only)
+            case bodies.CREATE_VIEW:
+                view = read_view(_json(record), {table.name.lower(): table for table in contents.catalog})
+                self.views[view.name.lower()] = view
+            case bodies.DROP_VIEWS:
+                for name in value(_json(record), "views", list):
+                    del self.views[name]
+            case bodies.KEEP:
+                contents.extra = value(_json(record), "extra", dict)
+            case bodies.CLOSE:
+                pass
+            case _:
+                msg = f"a record of kind {record.kind}, which this version of livejoin does not know"
+                raise ValueError(msg)
+
+    def _commit(self, record: Record) -> None:
+        contents = self.contents
+        body = bodies.read_commit(record.body)
+        contents.budget.begin()
+        changes = []
+        for part in body.parts:
+            name = self.tables[part.table]
+            batch = part.batch(contents.codec, contents.catalog[name])
+            contents.tables[name].kept = None if part.kept is None else frozenset(part.kept)
+            versions = np.full(part.rows, contents.version + 1)
+            changes.append((batch, versions if part.ranks is None else versions + part.ranks))
+        transaction.run(contents, changes, body.versions, body.granularity, body.on_conflict, notes=body.notes)
+        if contents.version != record.version:
+            msg = f"a commit of version {record.version} behind which the database has version {contents.version}"
+            raise ValueError(msg)
+
+
+def _json(record: Record) -> dict[str, Any]:
+    found = json.loads(bytes(record.body))
+    if not isinstance(found, dict):
+        msg = f"a record that says {found!r:.80}"
+        raise ValueError(msg)
+    return found
+
+
+def read_snapshot(path: Path, empty: Contents) -> tuple[Recovered, int]:
+    """The snapshot of a folder, and the number of the segment in which the log goes on.
+
+    Args:
+        path: The folder of snapshots.
+        empty: Contents with the threads and limits of the new database.
+
+    Raises:
+        StateError, StorageError, MemoryLimitError: As `Database.load`.
+    """
+    if not snapshot.is_there(path):
+        return Recovered(empty, Account(uuid.uuid4().hex, {})), 1
+    image = snapshot.read(path, trusted=False)
+    contents = restored(replace(image, views=(), blocks=()), empty.workers, empty.memory_limit, empty.scratch)
+    contents.extra = dict(image.extra)
+    try:
+        numbers = {str(name): int(place) for name, place in value(image.beside, "numbers", dict).items()}
+        contents.offsets = value(image.beside, "offsets", dict)
+        account = Account(value(image.beside, "log", str), numbers, number(image.beside, "next"))
+        first = number(image.beside, "segment", 1)
+        if set(numbers) != set(contents.tables):
+            msg = f"its tables are {sorted(contents.tables)}, and those of its log {sorted(numbers)}"
+            raise ValueError(msg)
+    except (ValueError, KeyError, TypeError) as error:
+        msg = f"the snapshot in {str(path)!r} is none of an open database: {error}; Database.load reads one of save"
+        raise StateError(msg) from error
+    views = {view.name.lower(): view for view in image.views}
+    return Recovered(contents, account, views, {place: name for name, place in numbers.items()}), first
+
+
+class Damage(Exception):  # how a log is damaged: whoever opens it says so, or cuts it off
+    """A log is damaged.
+
+    Args:
+        name: The file of the segment.
+        at: Where in it.
+        why: What is wrong there.
+        version: Up to which version what comes before is whole.
+    """
+
+    def __init__(self, name: str, at: int, why: str, version: int) -> None:
+        super().__init__(name, at, why, version)
+        self.name = name
+        self.at = at
+        self.why = why
+        self.version = version
+
+    def error(self, path: Path) -> StateError:
+        """What a user is told of it; ``path`` is the folder of segments."""
+        msg = (
+            f"the log file {str(path / self.name)!r} is damaged at byte {self.at}: {self.why}. What comes before is "
+            f"whole, up to version {self.version}. Put the file back from a copy; or open the folder with "
+            f"damaged='cut', which goes on from version {self.version} and keeps beside it what it cuts off"
+        )
+        return StateError(msg)
+
+
+def replay(folder: Folder, found: Recovered, first: int, before: int | None = None) -> Segment | None:
+    """Apply the records of the segments from one on.
+
+    Args:
+        folder: The folder of the segments, open.
+        found: What the snapshot holds; becomes what the log makes of it.
+        first: The number of the first segment.
+        before: The number of the segment to stop before, where all that are read are complete; None for all there are,
+            of which the last one is cut where a record is torn, and opened.
+
+    Returns:
+        The last segment, to be gone on with; None if it was not asked for.
+
+    Raises:
+        Damage: The log is damaged.
+        MemoryLimitError: The database would take more than it may.
+        OSError: The system refuses.
+    """
+    numbers = sorted(one for one in map(number_of, folder.names()) if one is not None and one >= first)
+    if before is not None:
+        numbers = [one for one in numbers if one < before]
+    if numbers != list(range(first, first + len(numbers))):
+        missing = next(one for one in range(first, numbers[-1]) if one not in numbers)
+        raise Damage(segment_name(missing), 0, "it is missing, and later ones are there", found.contents.version)
+    segment = None
+    for one in numbers:
+        is_last = before is None and one == numbers[-1]
+        segment = _replay_segment(folder, found, one, is_last)
+    if before is not None:
+        return None
+    return segment or start_segment(folder, found.account.identity, first)
+
+
+def _replay_segment(folder: Folder, found: Recovered, number: int, is_last: bool) -> Segment | None:
+    name = segment_name(number)
+    data = folder.read(name)
+    frames = read_frames(data)
+    if frames.end < len(data) and (frames.lost or not is_last):
+        version = max([found.contents.version, *(record.version for record in frames.records)])
+        raise Damage(name, frames.end, "what stands there is no record", version)
+    for record in _behind_the_first(name, found, number, frames.records):
+        try:
+            found.apply(record)
+        except MemoryLimitError:
+            raise
+        except _UNSOUND as error:
+            raise Damage(name, record.begin, str(error), found.contents.version) from error
+        found.account.records += 1
+    found.account.bytes += 0 if is_last else frames.end
+    if not is_last:
+        return None
+    if not frames.records:
+        return start_segment(folder, found.account.identity, number)
+    file = folder.grown(name)
+    try:
+        if frames.end < len(data):
+            logger.info("%s ends with a record that was not complete: %d bytes cut", name, len(data) - frames.end)
+            file.cut(frames.end)
+    except BaseException:
+        file.close()
+        raise
+    return Segment(file, number, frames.end)
+
+
+def _behind_the_first(name: str, found: Recovered, number: int, records: Sequence[Record]) -> Iterator[Record]:
+    """The records of a segment behind the first one, which says whose it is.
+
+    Raises:
+        Damage: It is another log's.
+    """
+    if not records:
+        return
+    first = records[0]
+    entry: Any = None
+    with suppress(ValueError):
+        entry = _json(first) if first.kind == bodies.SEGMENT else None
+    if entry is None or entry.get("segment") != number or not isinstance(entry.get("log"), str):
+        raise Damage(name, 0, "it does not begin as a segment with its number does", found.contents.version)
+    if number == 1 and not found.account.records:
+        found.account.identity = entry["log"]
+    if entry["log"] != found.account.identity:
+        raise Damage(name, 0, "it is a segment of another log", found.contents.version)
+    yield from records[1:]
+
+
+def cut_off(folder: Folder, damage: Damage) -> None:
+    """Let a log end before a damage: what comes behind it gets other names.
+
+    Raises:
+        OSError: The system refuses.
+    """
+    stamp = uuid.uuid4().hex[:8]
+    names = sorted(name for name in folder.names() if number_of(name) is not None and name >= damage.name)
+    for name in reversed(names):
+        if name == damage.name and damage.at:
+            data = folder.read(name)
+            folder.write(f"{name}.{damage.at}.{stamp}.damaged", memoryview(data)[damage.at :])
+            file = folder.grown(name)
+            try:
+                file.cut(damage.at)
+            finally:
+                file.close()
+        else:
+            folder.rename(name, f"{name}.{stamp}.damaged")
+    folder.sync()
