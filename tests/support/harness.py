@@ -8,10 +8,13 @@ nothing; and every structure's `_check()` holds.
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,6 +27,7 @@ from oracle import Oracle, assert_same_rows, difference, multiset, signed_multis
 from scenario import Change, CommitSpec, QuerySpec, Row, Scenario, TableSpec, arrow_rows, batch, canonical_row
 
 RESULT_LIMIT = 3000
+SYNC = os.environ.get("LIVEJOIN_STAYS") or None
 FORMS = ("arrow", "tuples", "dicts", "chunks", "log")
 """The ways of a commit into the database."""
 
@@ -48,12 +52,24 @@ def assert_keyed(view: livejoin.View, rows: pa.Table, context: str, *within: str
 
 
 class Harness:
-    """An engine with the tables of a scenario, and the oracle beside it."""
+    """An engine with the tables of a scenario, and the oracle beside it.
 
-    def __init__(self, tables: Sequence[TableSpec], threads: int = 1) -> None:
+    Args:
+        tables: The tables.
+        threads: The engine's threads.
+        sync: Its database is in a folder, synchronised so, and is opened again before some commits; None if nothing of
+            it stays. With ``LIVEJOIN_STAYS``, as in every second round of ``make fuzz``, all of them are in folders.
+    """
+
+    def __init__(self, tables: Sequence[TableSpec], threads: int = 1, sync: str | None = SYNC) -> None:
         self.tables = {t.name: t for t in tables}
         self.oracle = Oracle(tables)
-        self.database = livejoin.Database(threads=threads)
+        self.sync: Any = sync
+        self.folder = None if sync is None else tempfile.TemporaryDirectory(prefix="livejoin ")
+        if self.folder is None:
+            self.database = livejoin.Database(threads=threads)
+        else:
+            self.database = livejoin.open(self.folder.name, threads=threads, sync=self.sync)
         self.watched: dict[str, Watched] = {}
         self.stopped = False
         for table in tables:
@@ -109,6 +125,8 @@ class Harness:
         """One good commit, in one of the forms in turn if none is given; in the form "log" it is a replay."""
         before = self.recomputed()
         version = self.database.version
+        if self.folder is not None and version % 3 == 1:
+            self.reopen()
         form = form or FORMS[version % len(FORMS)]
         if form == "log":
             commit = self.database.replay(self.logs(changes), granularity="commit")
@@ -216,7 +234,26 @@ class Harness:
             self.database = livejoin.Database.load(
                 folder, threads=threads or self.database.threads, trusted=self.database.version % 2 == 0
             )
+        self.folder = None
         assert self.database.extra == {"batch_id": 7}
+        for name, watched in self.watched.items():
+            if watched.deltas:
+                self.database.views[name].subscribe(watched.seen.append)
+        self.check()
+
+    def reopen(self, threads: int | None = None) -> None:
+        """Go on with what is in the folder: of the database that was closed, or at even versions of one that was not.
+
+        What a process has written is there whatever becomes of it, so that a copy of the files is what a kill leaves.
+        """
+        assert self.folder is not None
+        there, before = self.folder, self.database
+        if before.version % 2 == 0:
+            self.folder = tempfile.TemporaryDirectory(prefix="livejoin ")
+            shutil.copytree(there.name, self.folder.name, dirs_exist_ok=True)
+        before.close()
+        self.database = livejoin.open(self.folder.name, threads=threads or before.threads, sync=self.sync)
+        assert self.database.version == before.version
         for name, watched in self.watched.items():
             if watched.deltas:
                 self.database.views[name].subscribe(watched.seen.append)
