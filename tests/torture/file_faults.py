@@ -40,7 +40,7 @@ class Faults:
     Args:
         at: The call that fails.
         kind: How: an error number ``before`` the call is made, or ``after`` it was, a ``short`` transfer, or an
-            ``interrupt`` before it.
+            ``interrupt`` before it; or ``gone``: it and all behind it fail.
         called: The functions that were called so far.
     """
 
@@ -52,7 +52,9 @@ class Faults:
         """In the place of `livejoin.state.files.system`."""
         self.called.append(function.__name__)
         how, number = self.kind if len(self.called) - 1 == self.at else ("sound", 0)
-        if how == "before":
+        if self.kind[0] == "gone" and 0 <= self.at < len(self.called):
+            how, number = self.kind
+        if how in ("before", "gone"):
             raise OSError(number, os.strerror(number))
         if how == "interrupt":
             raise KeyboardInterrupt

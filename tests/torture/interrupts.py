@@ -136,11 +136,19 @@ class Life:
         threads: The database's threads.
         algorithm: What maintains the views' joins.
         spill: Where deltas are written that take more memory than very little; None if none are.
+        folder: Where all stays; None if nothing does.
     """
 
-    def __init__(self, seed: int, threads: int = 1, algorithm: str = "auto", spill: Path | None = None) -> None:
+    def __init__(
+        self,
+        seed: int,
+        threads: int = 1,
+        algorithm: str = "auto",
+        spill: Path | None = None,
+        folder: Path | None = None,
+    ) -> None:
         self.random = random.Random(seed)
-        self.db = livejoin.Database(threads=threads, spill=spill, spill_over=spill and _SPILL_OVER)
+        self.db = livejoin.Database(folder, threads=threads, spill=spill, spill_over=spill and _SPILL_OVER)
         self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
         self.now = 0
         self.told: list[tuple[str, Counter[Row]]] = []
@@ -154,6 +162,11 @@ class Life:
             self.db.create_view(name, sql, deltas=name not in WITHOUT_DELTAS, algorithm=chosen)
         for _ in range(4):
             self.commit()
+        self.listen()
+
+    def listen(self) -> None:
+        """Be told of the deltas of hop3 from now on."""
+        self.told = []
         self.db.views["hop3"].subscribe(lambda delta: self.told.append(("hop3", signed_multiset(delta))))
         self.seen = multiset(self.db.views["hop3"].to_arrow())
 

@@ -21,8 +21,11 @@ from hypothesis import strategies as st
 import livejoin
 from harness import Harness
 from kept_database import kept_database
+from livejoin.database.durable import fold_process
 from livejoin.database.durable import log as log_module
+from livejoin.database.durable.folding import remove_before
 from livejoin.errors import SchemaError, StateError
+from livejoin.state.files import Folder
 from oracle import multiset, signed_multiset
 from random_relational import relational_queries
 from scenario import Row, Scenario
@@ -113,17 +116,17 @@ def test_one_of_everything(tmp_path: Path, folds: bool) -> None:
 
 
 def fold(db: livejoin.Database) -> None:
-    """Begin another segment, and let the process make a snapshot of those before."""
+    """Begin another segment, and make a snapshot of those before, as the process does."""
     log = db._contents.log
     assert log is not None
+    assert db.path is not None
     log.segment_records = 0
     db.keep_extra(db.extra)
     log.segment_records = log_module.SEGMENT_RECORDS
-    folding = log.on_segment.__self__  # type: ignore[attr-defined]
-    folding.begin()
-    assert folding.look(wait=120)
-    assert db.path is not None
-    assert [one.name for one in (db.path / "log").iterdir()] == [f"{log.segment:012d}.log"]
+    fold_process.fold(db.path, log.segment)
+    with Folder.at(db.path / "log") as folder:
+        remove_before(folder, log.segment)
+        assert folder.names() == [f"{log.segment:012d}.log"]
 
 
 @pytest.mark.parametrize("options", ["window_rows", "window_range", "sequence_by", "retain"])

@@ -13,12 +13,13 @@ def close(contents: Contents) -> None:
     The last record says that all before it is durable, so that a later damage is known as such.
 
     Raises:
-        StorageError: The disk refused; the files are closed all the same.
+        StorageError: The disk refused, and nobody has heard of it yet; the files are closed all the same.
     """
     log = contents.log
     with contents.guard.lock:
         if contents.is_closed:
             return
+        was_told = log is not None and log.has_failed
         try:
             contents.guard.enter(again=False)
             if log is not None:
@@ -28,7 +29,7 @@ def close(contents: Contents) -> None:
         except StateError:  # it is closed, or the parent process has it
             pass
         except StorageError:
-            if log is not None and log.has_failed:  # as whoever waits for it hears, or has heard
+            if log is not None and log.has_failed and not was_told:  # else all is durable but the last record
                 raise
         finally:
             contents.is_closed = True

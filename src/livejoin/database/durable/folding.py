@@ -33,6 +33,18 @@ MOST_RECORDS = 100_000
 _MODULE = "livejoin.database.durable.fold_process"
 
 
+def remove_before(folder: Folder, number: int) -> None:
+    """Remove the segments of a log before one: a snapshot has what they say.
+
+    Raises:
+        OSError: The system refuses.
+    """
+    for name in folder.names():
+        found = number_of(name)
+        if found is not None and found < number:
+            folder.remove(name)
+
+
 class Folding:
     """When snapshots are made, and the process that makes one; mutable.
 
@@ -105,10 +117,7 @@ class Folding:
             logger.warning("%s: no snapshot was made: %s", self._path, text[-1] if text else process.returncode)
             return True
         with suppress(OSError), Folder.at(self._path / "log") as folder:  # else who opens the folder next removes them
-            for name in folder.names():
-                number = number_of(name)
-                if number is not None and number < self._upto:
-                    folder.remove(name)
+            remove_before(folder, self._upto)
         return True
 
     def stop(self) -> None:

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Literal
 
 from livejoin.database.contents import Contents
-from livejoin.database.durable.folding import Folding
-from livejoin.database.durable.log import Log, Pace, Segment, number_of
+from livejoin.database.durable.folding import Folding, remove_before
+from livejoin.database.durable.log import Log, Pace, Segment
 from livejoin.database.durable.recovery import Damage, Recovered, cut_off, read_snapshot, replay
 from livejoin.database.snapshots.image import add_views
 from livejoin.errors import StateError, StorageError
@@ -186,11 +186,8 @@ def _recovered(path: Path, empty: Contents, damaged: Damaged) -> tuple[Recovered
             except Damage as again:
                 raise again.error(path / LOG) from again.__cause__
         assert segment is not None
-        for name in folder.names():  # what a snapshot has taken over
-            number = number_of(name)
-            if number is not None and number < first:
-                with suppress(OSError):
-                    folder.remove(name)
+        with suppress(OSError):
+            remove_before(folder, first)
         return found, segment
 
 

@@ -1,0 +1,160 @@
+"""A database in a folder whose disk refuses, and processes that are killed while they commit to one.
+
+Laws: a commit that was told to stand is there when the folder is opened again, whatever came then; one that was refused
+is not, unless the database says that its log has failed; nothing is there twice, and nothing in half.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import select
+import shutil
+import signal
+import time
+import traceback
+from collections import Counter
+from pathlib import Path
+from typing import NoReturn
+
+import livejoin
+from livejoin.errors import StorageError
+from torture.file_faults import Faults, Views, failing, results
+from torture.interrupts import Life
+
+_PATIENCE = 120.0
+
+
+def opened(folder: Path, to: Path) -> tuple[int, Views]:
+    """The version and the views of what a process leaves that is killed now."""
+    shutil.rmtree(to, ignore_errors=True)
+    shutil.copytree(folder, to)
+    with livejoin.open(to) as db:
+        return db.version, results(db)
+
+
+def check_commit(life: Life, folder: Path, at: int, kind: tuple[str, int]) -> tuple[str, Faults]:
+    """Commit while a call of the system fails, and assert the laws.
+
+    Returns:
+        Whether the commit ``stands``, was ``refused`` and could be made again, or the log has ``failed`` for good, so
+        that the folder was opened again; and what was called.
+    """
+    given, after = life.changes()
+    version, before = life.db.version, results(life.db)
+    outcome = "stands"
+    with failing(at, kind) as faults:
+        try:
+            life.db.apply(given)
+        except StorageError as error:
+            outcome = "refused"
+            assert isinstance(error.__cause__, OSError)
+        except KeyboardInterrupt:
+            outcome = "stands" if life.db.version > version else "refused"
+    log = life.db._contents.log
+    assert log is not None
+    if log.has_failed:
+        try:
+            life.db.stats()
+        except StorageError:
+            outcome = "failed"
+        assert outcome == "failed", "every further call is refused"
+        life.db.close()
+        life.db = livejoin.open(folder)
+        life.listen()
+        assert life.db.version in (version, version + 1)
+        if life.db.version > version:
+            life.rows |= after
+    elif outcome == "stands":
+        life.rows |= after
+    else:
+        assert (life.db.version, results(life.db)) == (version, before)
+    life.check()
+    assert opened(folder, folder.parent / "copy") == (life.db.version, results(life.db))
+    return outcome, faults
+
+
+def killed(cases: int, seed: int, folder: Path, sync: str) -> Counter[str]:
+    """Kill so many processes that commit to a folder, each going on where the one before was cut off.
+
+    Returns:
+        How often the last commit that was begun was there, and was not.
+    """
+    rng = random.Random(seed)
+    life = Life(seed, folder=folder)
+    life.db.close()
+    kinds: Counter[str] = Counter()
+    for case in range(cases):
+        life.db = livejoin.open(folder, sync=sync)  # type: ignore[arg-type]
+        before = life.db.version
+        life.db.close()
+        begun, stands = _killed(life, folder, sync, rng)
+        life.db = livejoin.open(folder)
+        found = life.db.version
+        try:
+            assert stands <= found <= begun, f"version {found}"
+            kinds["all" if found == begun else "all but the last"] += 1
+            for _ in range(found - before):
+                life.rows |= life.changes()[1]
+            life.listen()
+            life.check()
+        except BaseException as wrong:
+            wrong.add_note(f"case {case} of seed {seed}, from version {before}: begun {begun}, told {stands}")
+            raise
+        life.db.close()
+    return kinds
+
+
+def _killed(life: Life, folder: Path, sync: str, rng: random.Random) -> tuple[int, int]:
+    """Let a child open the folder and commit, and kill it; the versions that it began last, and told last."""
+    heard, tell = os.pipe()
+    steps, rest = rng.randint(1, 12), rng.uniform(0, 0.02)
+    child = os.fork()
+    if child == 0:
+        _commit(life, folder, sync, tell)
+    os.close(tell)
+    text = b""
+    try:
+        while text.count(b"\n") < steps and (part := _read(heard)):
+            text += part
+        time.sleep(rest)
+        os.kill(child, signal.SIGKILL)
+        while part := _read(heard):
+            text += part
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(heard)
+    begun = stands = 0
+    for line in text.decode().splitlines():
+        what, _, version = line.partition(" ")
+        assert what in ("begin", "stands"), f"the child has failed: {line}"
+        begun, stands = (int(version), stands) if what == "begin" else (begun, int(version))
+    return begun, stands or begun - 1
+
+
+def _read(heard: int) -> bytes:
+    ready, _, _ = select.select([heard], [], [], _PATIENCE)
+    assert ready, f"the child has done nothing for {_PATIENCE} s"
+    return os.read(heard, 1 << 12)
+
+
+def _commit(life: Life, folder: Path, sync: str, tell: int) -> NoReturn:
+    own = random.Random(os.getpid())  # life's own choices are made again by whoever kills
+    try:
+        life.db = livejoin.open(folder, sync=sync)  # type: ignore[arg-type]
+        log = life.db._contents.log
+        assert log is not None
+        while True:
+            given, after = life.changes()
+            os.write(tell, f"begin {life.db.version + 1}\n".encode())
+            if own.random() < 0.05:
+                log.segment_bytes = 1  # so that it is killed between segments too
+            life.db.apply(given)
+            log.segment_bytes = 1 << 20
+            os.write(tell, f"stands {life.db.version}\n".encode())
+            life.rows |= after
+    except BaseException:
+        os.write(tell, f"failed {traceback.format_exc()!r}\n".encode())
+    finally:
+        os._exit(1)
