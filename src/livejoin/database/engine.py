@@ -35,6 +35,7 @@ from livejoin.database.names import ByName
 from livejoin.database.overview import explain_graph, figures
 from livejoin.database.snapshots import snapshot
 from livejoin.database.snapshots.image import image_of, restored
+from livejoin.database.statements import Pending
 from livejoin.database.transactions import transaction
 from livejoin.database.transactions.compaction import compact
 from livejoin.database.transactions.guard import Guard, alone
@@ -44,7 +45,7 @@ from livejoin.database.transactions.replay import Manner, Replay, replay_whole
 from livejoin.database.transactions.retention import refuse_dropped
 from livejoin.database.transactions.staging import Granularity, OnConflict
 from livejoin.database.view import View, ViewOptions
-from livejoin.errors import ChangeFormatError, SchemaError, StateError
+from livejoin.errors import ChangeFormatError, SchemaError, StateError, UnsupportedQueryError
 from livejoin.families.cells.workers import Workers
 from livejoin.families.registry import check_algorithm
 from livejoin.kernels.warm import ready
@@ -62,9 +63,11 @@ from livejoin.sql import (
     DropTable,
     DropView,
     RefreshTable,
+    RowChanges,
     bind_query,
     parse_columns,
     parse_statement,
+    statements,
 )
 
 Declaration: TypeAlias = CreateTable | CreateView | DropTable | DropView | AlterTable
@@ -73,6 +76,17 @@ Declaration: TypeAlias = CreateTable | CreateView | DropTable | DropView | Alter
 _MAX_THREADS = 1024
 _SYNC_EVERY = dt.timedelta(milliseconds=100)
 _APPLY = "apply({'G': rows}), or apply('G', rows)"
+
+
+def _begun(pending: Pending | None) -> Pending:
+    if pending is not None:
+        msg = "BEGIN within a transaction; COMMIT it first"
+        raise UnsupportedQueryError(msg, clause="BEGIN")
+    return Pending()
+
+
+def _is_refresh(sql: object) -> bool:
+    return isinstance(sql, str) and sql.lstrip()[:7].upper() == "REFRESH"
 
 
 class Database:
@@ -221,34 +235,87 @@ class Database:
         return ByName((view.name, view) for view in self._contents.views.values())
 
     @alone
-    def execute(self, sql: str, data: object = None, *, allow_product: bool = False) -> Commit | None:
-        """Run a statement: CREATE or DROP of a TABLE or a VIEW, ``ALTER TABLE`` or ``REFRESH TABLE``.
+    def execute(self, sql: str, parameters: Any = None, *, allow_product: bool = False) -> Commit | None:
+        """Run SQL: INSERT, UPDATE, DELETE, MERGE INTO, CREATE, DROP, ALTER TABLE or REFRESH TABLE; also several.
 
         Args:
-            sql: The statement, as ``CREATE VIEW name AS SELECT ...``, ``ALTER TABLE name SET STATIC`` (as
-                `alter_table`) or ``REFRESH TABLE name``.
-            data: For ``REFRESH TABLE`` all rows that the table is to have, as for `refresh`.
+            sql: The statement, or several with semicolons between them, which run one after the other. Statements
+                between ``BEGIN`` and ``COMMIT`` that change rows are one commit; each of them reads the tables as they
+                were before ``BEGIN``.
+            parameters: The values of ``?`` in a list, or of ``:name`` in a dict. For ``REFRESH TABLE`` all rows that
+                the table is to have, as for `refresh`.
             allow_product: As for `create_view`.
 
         Returns:
-            The commit of ``REFRESH TABLE``; else None.
+            The last commit; None if no statement changed rows.
 
         Raises:
-            SqlError: The statement is not one of these or is wrong, with its position.
+            SqlError: A statement is none of these, or is wrong, with its position. Those before it stand.
             SchemaError: A name is taken, or not there.
-            ChangeError: As for `refresh`; or data is missing for ``REFRESH TABLE``, or given for another statement.
+            ChangeError, ExpressionError, CapacityError, StorageError: As for `apply`; the statement changed nothing.
+
+        Cost: that of `apply` for the rows that change; for what a statement reads, beside VALUES, that of creating a
+        view of it: O(rows of its tables).
+
+        >>> db = Database()
+        >>> _ = db.execute('''
+        ...     CREATE TABLE stock (item STRING PRIMARY KEY, pieces INT);
+        ...     CREATE VIEW total AS SELECT SUM(pieces) AS pieces FROM stock;
+        ...     INSERT INTO stock VALUES ('nuts', 100), ('bolts', 50)
+        ... ''')
+        >>> db.execute("UPDATE stock SET pieces = pieces - :sold WHERE item = :item", {"sold": 5, "item": "nuts"})[
+        ...     "total"
+        ... ].to_pylist()
         """
-        statement = parse_statement(sql)
-        if isinstance(statement, RefreshTable):
-            if data is None:
+        found = None
+        if _is_refresh(sql):
+            statement = parse_statement(sql)
+            assert isinstance(statement, RefreshTable)
+            if parameters is None:
                 msg = "REFRESH TABLE needs all rows that the table is to have: db.execute('REFRESH TABLE t', rows)"
                 raise ChangeFormatError(msg, statement.name)
-            return self.refresh(statement.name, data)
-        if data is not None:
-            msg = "data goes with REFRESH TABLE alone; changes of rows go through apply('t', rows)"
-            raise ChangeFormatError(msg)
+            return self.refresh(statement.name, parameters)
+        texts = statements(sql, parameters)
+        pending: Pending | None = None
+        for text in texts or [sql]:
+            word = text.rstrip(";").upper()
+            if word in ("BEGIN", "BEGIN TRANSACTION", "START TRANSACTION"):
+                pending = _begun(pending)
+            elif word in ("ROLLBACK", "COMMIT", "END"):
+                found = self._ended(pending, word == "ROLLBACK") or found
+                pending = None
+            else:
+                found = self._run(text, pending, allow_product) or found
+        if pending is not None:
+            msg = "BEGIN without COMMIT: give both in one text, or all changes to apply, which is one commit"
+            raise UnsupportedQueryError(msg, clause="BEGIN")
+        return found
+
+    def _run(self, sql: str, pending: Pending | None, allow_product: bool) -> Commit | None:
+        """Run one statement, or add what it changes to what is to be one commit."""
+        statement = parse_statement(sql)
+        if isinstance(statement, RowChanges):
+            changes = pending or Pending()
+            changes.add(self._contents, statement)
+            return None if pending is not None else self._ended(changes, False)
+        if pending is not None or isinstance(statement, RefreshTable):
+            what = (
+                "REFRESH TABLE stands alone, with its rows"
+                if isinstance(statement, RefreshTable)
+                else "only INSERT, UPDATE, DELETE and MERGE INTO stand between BEGIN and COMMIT"
+            )
+            raise UnsupportedQueryError(what, clause="BEGIN")
         self._execute(statement, allow_product)
         return None
+
+    def _ended(self, pending: Pending | None, undone: bool) -> Commit | None:
+        if pending is None:
+            msg = "COMMIT and ROLLBACK stand behind a BEGIN in the same text"
+            raise UnsupportedQueryError(msg, clause="COMMIT")
+        if undone:
+            return None
+        batches = transaction.read(self._contents, pending.given(), False, "error")
+        return transaction.commit(self._contents, batches, "error")
 
     def _execute(self, statement: Declaration, allow_product: bool) -> None:
         match statement:

@@ -8,7 +8,9 @@ from livejoin.sql.bind.views import bind_view, bind_views, names_read
 from livejoin.sql.normal_text import normal_text
 from livejoin.sql.tables.alter import AlterTable
 from livejoin.sql.tables.declare import parse_columns, parse_create_table
+from livejoin.sql.tables.row_changes import VALUE, ChangedRows, NewRows, RowChanges, constants_of
 from livejoin.sql.tables.schema_file import SchemaText, parse_schema, parse_schema_text
+from livejoin.sql.tables.script import statements
 from livejoin.sql.tables.statement import (
     CreateTable,
     CreateView,
@@ -21,17 +23,22 @@ from livejoin.sql.tables.statement import (
 from livejoin.sql.to_duckdb.transpile import to_duckdb
 
 __all__ = [
+    "VALUE",
     "AlterTable",
+    "ChangedRows",
     "CreateTable",
     "CreateView",
     "DropTable",
     "DropView",
+    "NewRows",
     "RefreshTable",
+    "RowChanges",
     "SchemaText",
     "Statement",
     "bind_query",
     "bind_view",
     "bind_views",
+    "constants_of",
     "names_read",
     "normal_text",
     "parse_columns",
@@ -39,5 +46,6 @@ __all__ = [
     "parse_schema",
     "parse_schema_text",
     "parse_statement",
+    "statements",
     "to_duckdb",
 ]

@@ -235,13 +235,11 @@ class SparkAnsi(Spark):
             return definition
 
 
-def parse(sql: str) -> tuple[exp.Expr, Source]:
-    """The syntax tree of one statement, with its source.
+def tokenized(sql: str) -> Source:
+    """A text with its tokens.
 
     Raises:
-        SqlSyntaxError: The text does not parse, is empty, or qualifies a name with a string.
-        UnsupportedQueryError: There is more than one statement, or one that livejoin does not have, or it is nested too
-            deeply.
+        SqlSyntaxError: It is no text, or ends within a string, a quoted name or a comment.
     """
     if not isinstance(sql, str):
         msg = f"a query is a text; found {sql!r:.80}"
@@ -260,8 +258,20 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
             raise Source(sql, ()).error(SqlSyntaxError, msg, found.start()) from error
         msg = "the SQL text ends within a string, a quoted name or a comment; close it"
         raise Source(sql, ()).error(SqlSyntaxError, msg, len(sql)) from error
+    return Source(sql, tuple(tokens))
+
+
+def parse(sql: str) -> tuple[exp.Expr, Source]:
+    """The syntax tree of one statement, with its source.
+
+    Raises:
+        SqlSyntaxError: The text does not parse, is empty, or qualifies a name with a string.
+        UnsupportedQueryError: There is more than one statement, or one that livejoin does not have, or it is nested too
+            deeply.
+    """
+    source, dialect = tokenized(sql), SparkAnsi()
+    tokens = list(source.tokens)
     names_from_keywords(tokens)
-    source = Source(sql, tuple(tokens))
     if tokens and tokens[0].token_type in dialect.tokenizer_class.COMMANDS:
         clause = tokens[0].text.upper()
         msg = f"{clause} is not supported; {STATEMENTS}"

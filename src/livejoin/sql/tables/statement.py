@@ -1,4 +1,4 @@
-"""The statements that a database executes: CREATE, DROP, ALTER TABLE and REFRESH TABLE."""
+"""The statements that a database executes: those that declare something, and those that change rows."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from sqlglot import TokenType, exp
 
 from livejoin.schema import Table
 from livejoin.sql.parse.nesting import within_depth
-from livejoin.sql.parse.parse import parse
+from livejoin.sql.parse.parse import parse, tokenized
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.tables.alter import AlterTable, alter_table, is_alter
 from livejoin.sql.tables.declare import declare, table_name
+from livejoin.sql.tables.row_changes import RowChanges, changes_rows, read_row_changes
 
-_ALLOWED = "allowed are CREATE TABLE, CREATE VIEW, DROP TABLE, DROP VIEW, ALTER TABLE and REFRESH TABLE"
+_ALLOWED = (
+    "allowed are CREATE TABLE, CREATE VIEW, DROP TABLE, DROP VIEW, ALTER TABLE, REFRESH TABLE, INSERT, UPDATE, DELETE "
+    "and MERGE INTO"
+)
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ class RefreshTable:
     name: str
 
 
-Statement = CreateTable | CreateView | DropTable | DropView | AlterTable | RefreshTable
+Statement = CreateTable | CreateView | DropTable | DropView | AlterTable | RefreshTable | RowChanges
 
 
 @within_depth
@@ -76,6 +80,9 @@ def parse_statement(sql: str) -> Statement:
     >>> parse_statement("CREATE VIEW v AS SELECT src FROM G").sql
     'SELECT src FROM G'
     """
+    text = tokenized(sql)
+    if changes_rows(text):
+        return read_row_changes(text)
     tree, source = parse(sql)
     match tree:
         case exp.Create() if tree.kind == "TABLE":
@@ -94,7 +101,7 @@ def parse_statement(sql: str) -> Statement:
         case _:
             kind = tree.args.get("kind")
             clause = " ".join([source.tokens[0].text.upper(), kind if isinstance(kind, str) else ""]).strip()
-            msg = f"{clause} is not supported; {_ALLOWED}. Rows change through Database.apply"
+            msg = f"{clause} is not supported; {_ALLOWED}"
             raise source.unsupported(clause, msg, source.tokens[0].start)
 
 

@@ -1,0 +1,182 @@
+"""SQL that changes rows: what a statement says becomes changes of one commit.
+
+The queries of a statement are answered over the tables as they are; what they give are the rows that go and come, as
+`livejoin.Database.apply` takes them. So a statement is refused where such changes are, and by the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from livejoin.changes import read_changes
+from livejoin.changes.convert import convert
+from livejoin.database.asked_once import asked
+from livejoin.database.contents import Contents
+from livejoin.database.transactions import transaction
+from livejoin.errors import ChangeError, ChangeValueError, SchemaError, UnsupportedQueryError
+from livejoin.families.cells.workers import Workers
+from livejoin.schema import CHANGE_TYPE, Table
+from livejoin.sql import VALUE, ChangedRows, NewRows, RowChanges, constants_of, names_read
+
+
+@dataclass
+class Pending:
+    """The changes of statements that become one commit; mutable.
+
+    Args:
+        tables: The changes of each table, by its name.
+    """
+
+    tables: dict[str, list[pa.Table]] = field(default_factory=dict)
+
+    def add(self, contents: Contents, statement: RowChanges) -> None:
+        """Add what a statement changes, as the tables are.
+
+        Raises:
+            UnsupportedQueryError: It reads what a statement before it has changed.
+            SqlError, SchemaError, ChangeError, ExpressionError, CapacityError: As for a view and for a commit.
+        """
+        table = contents.declared(statement.table)
+        queries = [part.query for part in statement.parts if not isinstance(part, NewRows) or part.query]
+        self._refuse_changed(contents, queries)
+        if statement.matches is not None and any(isinstance(part, ChangedRows) for part in statement.parts):
+            _refuse_many_matches(contents, table, statement.matches)
+        for part in statement.parts:
+            self.tables.setdefault(table.name, []).extend(_changes(contents, table, part))
+
+    def _refuse_changed(self, contents: Contents, queries: Sequence[str]) -> None:
+        """Refuse queries of tables that are about to change: the rows that they are to have are not there yet."""
+        if not self.tables:
+            return
+        read = {name.lower() for sql in queries for name in names_read(sql.replace("{}", "1"))}
+        read |= {table.lower() for name in read if name in contents.views for table in _tables_of(contents, name)}
+        for name in self.tables:
+            if name.lower() in read:
+                msg = (
+                    f"the statement reads table {name!r}, which a statement before it in the same transaction changes: "
+                    "each reads what was there before BEGIN. COMMIT before it, or say both in one statement"
+                )
+                raise UnsupportedQueryError(msg, clause="BEGIN")
+
+    def given(self) -> dict[str, object]:
+        """The changes as a commit takes them."""
+        return {name: pa.concat_tables(parts) for name, parts in self.tables.items() if parts}
+
+
+def _tables_of(contents: Contents, view: str) -> Iterator[str]:
+    for base in contents.tables.values():
+        if contents.views[view]._reads_table(base.table.name):
+            yield base.table.name
+
+
+def _changes(contents: Contents, table: Table, part: NewRows | ChangedRows) -> Iterator[pa.Table]:
+    """The rows that go and those that come, each as often as it does."""
+    if isinstance(part, NewRows):
+        yield _kind(table, _named(table, part, asked(contents, part.query)), "insert")
+        return
+    columns, query = part.columns, part.query
+    if columns is None:
+        assert part.source is not None
+        text, name = part.source
+        there = asked(contents, f"SELECT * FROM {text} `{name}` WHERE 1 = 0").column_names
+        columns = tuple(one.name for one in table.columns if one.name.lower() in map(str.lower, there))
+        if not columns:
+            msg = f"UPDATE SET *: the source has none of the columns of table {table.name!r}"
+            raise SchemaError(msg)
+        query = query.format(", ".join(f"`{name}`.`{one}` AS {VALUE}{i}" for i, one in enumerate(columns)))
+    places = [_place(table, name) for name in columns]
+    found = asked(_with_key(contents, table, part) or contents, query)
+    old = found.select(range(len(table.columns))).rename_columns(table.arrow.names)
+    yield _kind(table, old, "delete")
+    if not columns:
+        return
+    new = old
+    for number, place in enumerate(places):
+        new = new.set_column(place, table.columns[place].name, found.column(len(table.columns) + number))
+    yield _kind(table, new, "insert")
+
+
+def _with_key(contents: Contents, table: Table, part: ChangedRows) -> Contents | None:
+    """Contents that have no rows of the table but the one with the key that a condition names; None if it names none.
+
+    So a statement about one row costs the same however many there are.
+    """
+    if part.where is None or not table.primary_key or names_read(part.query) != {table.name.lower()}:
+        return None
+    texts = constants_of(part.where, [table.columns[place].name for place in table.primary_key])
+    if texts is None:
+        return None
+    few = Contents(Workers(1))
+    given = asked(few, f"SELECT {', '.join(f'{text} AS k{i}' for i, text in enumerate(texts))}")
+    key = [table.columns[place] for place in table.primary_key]
+    try:
+        values = [convert(given.column(i), column, table, True, True) for i, column in enumerate(key)]
+    except ChangeValueError:  # no value of the column's, so that no row has it, or it is cast: the query says which
+        return None
+    known, base = contents.codec.known(), contents.tables[table.name.lower()]
+    words = np.stack([known.encode_column(one, column) for one, column in zip(values, key, strict=True)])
+    ids = base.find_key(words)
+    few.add_table(Table(table.name, table.columns))
+    rows = contents.rows_of(base, ids[ids >= 0])
+    transaction.commit(few, transaction.read(few, {table.name: rows}, False, "error"), "error")
+    return few
+
+
+def _named(table: Table, part: NewRows, rows: pa.Table) -> pa.Table:
+    """New rows under the names of the columns that they are for."""
+    if part.by_name:
+        own = {column.name.lower() for column in table.columns}
+        return rows.select([name for name in rows.column_names if name.lower() in own])
+    names = table.arrow.names if part.columns is None else part.columns
+    for name in names:
+        _place(table, name)
+    if len(set(map(str.lower, names))) < len(names):
+        msg = f"table {table.name!r}: a column is named twice in INSERT ({', '.join(names)})"
+        raise SchemaError(msg)
+    if len(names) != rows.num_columns:
+        msg = f"table {table.name!r}: {rows.num_columns} values are given for {len(names)} columns ({', '.join(names)})"
+        raise SchemaError(msg)
+    rows = rows.rename_columns(list(names))
+    given = set(map(str.lower, names))
+    for column in table.columns:
+        if column.name.lower() not in given:
+            rows = rows.append_column(column.name, pa.nulls(rows.num_rows, column.type.arrow))
+    return rows
+
+
+def _place(table: Table, name: str) -> int:
+    for place, column in enumerate(table.columns):
+        if column.name.lower() == name.lower():
+            return place
+    known = ", ".join(column.name for column in table.columns)
+    msg = f"table {table.name!r} has no column {name!r}; it has {known}"
+    raise SchemaError(msg)
+
+
+def _kind(table: Table, rows: pa.Table, kind: str) -> pa.Table:
+    """Rows as changes of one kind, of the types of their table.
+
+    Raises:
+        ChangeError: A value does not fit.
+    """
+    typed = read_changes(table, rows, False, "never").rows
+    return typed.append_column(CHANGE_TYPE, pa.repeat(pa.scalar(kind), rows.num_rows))
+
+
+def _refuse_many_matches(contents: Contents, table: Table, matches: tuple[str, str]) -> None:
+    """Refuse a MERGE of which several rows of the source match one of the table: which of them counts is not said.
+
+    Raises:
+        ChangeError: There are more matches than rows that have one.
+    """
+    pairs, rows = (asked(contents, query).column(0)[0].as_py() for query in matches)
+    if pairs > rows:
+        msg = (
+            f"{pairs:,} rows of the source match {rows:,} rows of the table in MERGE: which of several counts is not "
+            "said; let at most one match each, as by a sub-query with GROUP BY"
+        )
+        raise ChangeError(msg, table.name)

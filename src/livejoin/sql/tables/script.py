@@ -1,0 +1,139 @@
+"""A text of several statements, and values in the place of ``?`` and ``:name``."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from uuid import UUID
+
+from sqlglot import Token, TokenType
+
+from livejoin.errors import SqlSyntaxError
+from livejoin.shown import shown
+from livejoin.sql.parse.parse import tokenized
+from livejoin.sql.parse.source import Source
+
+_LARGEST = 1 << 63
+
+
+def statements(sql: str, parameters: Sequence[object] | Mapping[str, object] | None = None) -> list[str]:
+    """The statements of a text, with the values of parameters in their places.
+
+    Args:
+        sql: The text; statements end with a semicolon.
+        parameters: The values of ``?`` in their order, or of ``:name`` by name.
+
+    Raises:
+        SqlSyntaxError: The text ends within a string; a value is missing, too many, or none that SQL writes.
+
+    >>> statements("DELETE FROM t WHERE a = ?; INSERT INTO t VALUES (?, ':b')", [1, "it's"])
+    ['DELETE FROM t WHERE a = 1', "INSERT INTO t VALUES ('it\\\\'s', ':b')"]
+    """
+    source = tokenized(sql)
+    pieces, at = list[str](), 0
+    for begin, end, text in _values(source, parameters):
+        pieces += [sql[at:begin], text]
+        at = end
+    sql = "".join([*pieces, sql[at:]])
+    source = tokenized(sql) if pieces else source
+    found, begin = list[str](), 0
+    for token in source.tokens:
+        if token.token_type is TokenType.SEMICOLON:
+            found.append(sql[begin : token.start])
+            begin = token.end + 1
+    found.append(sql[begin:])
+    return [one for one in (text.strip() for text in found) if one and tokenized(one).tokens]
+
+
+def _values(
+    source: Source, parameters: Sequence[object] | Mapping[str, object] | None
+) -> Iterator[tuple[int, int, str]]:
+    """Where values go, from where to where, and the values as SQL."""
+    if parameters is None:
+        return
+    if isinstance(parameters, (str, bytes)) or not isinstance(parameters, (Sequence, Mapping)):
+        msg = f"parameters are {shown(parameters)}; allowed are a list of values for ?, or a dict of values for :name"
+        raise source.error(SqlSyntaxError, msg, 0)
+    used = 0
+    for begin, end, name in _places(source.tokens):
+        if isinstance(parameters, Mapping):
+            if name is None:
+                raise source.error(SqlSyntaxError, "the values are given by name, and this one has none", begin)
+            if name not in parameters:
+                known = ", ".join(map(repr, parameters)) or "none"
+                raise source.error(SqlSyntaxError, f"no value is given for :{name}; given are {known}", begin)
+            value = parameters[name]
+        else:
+            if name is not None:
+                msg = f"the values are given in a list, and :{name} has a name; give a dict, or write ?"
+                raise source.error(SqlSyntaxError, msg, begin)
+            if used == len(parameters):
+                raise source.error(
+                    SqlSyntaxError, f"{used} values are given, and there are more places for them", begin
+                )
+            value = parameters[used]
+            used += 1
+        yield begin, end, literal(value, source, begin)
+    if isinstance(parameters, Sequence) and used < len(parameters):
+        msg = f"{len(parameters)} values are given, and there are {used} places for them"
+        raise source.error(SqlSyntaxError, msg, 0)
+
+
+def _places(tokens: Sequence[Token]) -> Iterator[tuple[int, int, str | None]]:
+    """Where a value goes, from where to where, and its name if it has one."""
+    for place, token in enumerate(tokens):
+        if token.token_type is TokenType.PLACEHOLDER:
+            yield token.start, token.end + 1, None
+        elif token.token_type is TokenType.COLON and place + 1 < len(tokens):
+            name, before = tokens[place + 1], tokens[place - 1] if place else None
+            behind = before is not None and before.end + 1 == token.start
+            is_path = behind and before is not None and (before.text.isidentifier() or before.text in ")]`")
+            if name.start == token.end + 1 and name.text.isidentifier() and not is_path:
+                yield token.start, name.end + 1, name.text
+
+
+def literal(value: object, source: Source, offset: int) -> str:
+    """A value of Python as SQL.
+
+    Raises:
+        SqlSyntaxError: There is no such value in SQL.
+    """
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).upper()
+        case int():
+            return str(value) if -_LARGEST < value < _LARGEST else f"{value}BD"
+        case float():
+            return f"{value!r}D" if value - value == 0.0 else f"CAST('{value!r}' AS DOUBLE)"
+        case Decimal() if value.is_finite():
+            return f"{value:f}BD"
+        case str():
+            return _text(value)
+        case bytes() | bytearray() | memoryview():
+            return f"X'{bytes(value).hex()}'"
+        case dt.datetime():
+            zone = value.utcoffset()
+            moment = value if zone is None else (value - zone).replace(tzinfo=None)
+            return f"TIMESTAMP '{moment.isoformat(' ')}'"
+        case dt.date():
+            return f"DATE '{value.isoformat()}'"
+        case UUID():
+            return _text(str(value))
+        case dt.timedelta():
+            whole = (value.days * 86400 + value.seconds) * 10**6 + value.microseconds
+            sign, whole = ("-" if whole < 0 else ""), abs(whole)
+            days, rest = divmod(whole, 86400 * 10**6)
+            hours, rest = divmod(rest, 3600 * 10**6)
+            minutes, rest = divmod(rest, 60 * 10**6)
+            seconds, micros = divmod(rest, 10**6)
+            return f"INTERVAL '{sign}{days} {hours:02}:{minutes:02}:{seconds:02}.{micros:06}' DAY TO SECOND"
+    msg = f"the value {shown(value)} has no literal in SQL; give it by apply, or as a text"
+    raise source.error(SqlSyntaxError, msg, offset)
+
+
+def _text(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
