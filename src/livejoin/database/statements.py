@@ -130,8 +130,8 @@ def _named(table: Table, part: NewRows, rows: pa.Table) -> pa.Table:
     """New rows under the names of the columns that they are for."""
     if part.by_name:
         own = {column.name.lower() for column in table.columns}
-        return rows.select([name for name in rows.column_names if name.lower() in own])
-    names = table.arrow.names if part.columns is None else part.columns
+        rows = rows.select([name for name in rows.column_names if name.lower() in own])
+    names = rows.column_names if part.by_name else part.columns or table.arrow.names
     for name in names:
         _place(table, name)
     if len(set(map(str.lower, names))) < len(names):
@@ -163,6 +163,10 @@ def _kind(table: Table, rows: pa.Table, kind: str) -> pa.Table:
     Raises:
         ChangeError: A value does not fit.
     """
+    for place, column in enumerate(rows.columns):
+        if column.null_count == rows.num_rows:  # NULL as a constant has some type
+            kind_of_all = table.columns[_place(table, rows.column_names[place])].type.arrow
+            rows = rows.set_column(place, rows.column_names[place], pa.nulls(rows.num_rows, kind_of_all))
     typed = read_changes(table, rows, False, "never").rows
     return typed.append_column(CHANGE_TYPE, pa.repeat(pa.scalar(kind), rows.num_rows))
 
