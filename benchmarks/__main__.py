@@ -1,4 +1,4 @@
-"""``python -m benchmarks graph|queries|batches|crown|paired|peers|spark|tpch|tpcds|hypercube|cells|static``."""
+"""``python -m benchmarks graph|queries|batches|crown|paired|peers|spark|tpch|tpcds|hypercube|cells|static|durable``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import batches, cells, hypercube, spark
+from benchmarks import batches, cells, durable, hypercube, spark
 from benchmarks.crown import command as crown
 from benchmarks.figures import Figure, WrongAnswerError, as_json, show
 from benchmarks.paired import command as paired
@@ -50,9 +50,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     hypercube.add_parser(commands)
     cells.add_parser(commands)
     static.add_parser(commands)
+    durable.add_parser(commands)
     options = parser.parse_args(arguments)
     if options.benchmark == "batches":
         return batches.run(options)
+    if options.benchmark == "durable":
+        return durable.run(options)
     if options.benchmark == "spark":
         return spark.run(options)
     if options.benchmark == "hypercube":

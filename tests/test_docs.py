@@ -152,10 +152,17 @@ def snippets(language: str, document: str = "README.md") -> list[str]:
 
 @pytest.mark.parametrize(
     "code",
-    [*(code for code in snippets("python") if "spark" not in code), *snippets("python", "docs/static-tables.md")],
-    ids=["first", "over", "by key", "static tables", "transitions"],
+    [
+        *(code for code in snippets("python") if "spark" not in code),
+        *snippets("python", "docs/static-tables.md"),
+        snippets("python", "docs/durable.md")[0],
+    ],
+    ids=["first", "a folder", "over", "by key", "static tables", "transitions", "a folder opened again"],
 )
-def test_the_code_in_the_documents_prints_what_it_says(code: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_code_in_the_documents_prints_what_it_says(
+    code: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     exec(compile(code, "a document", "exec"), {})
     printed = capsys.readouterr().out
     promised = re.findall(r"# (?=[\[(]|O\()(.+?)(?:, \.\.\.|:|$)", code, re.MULTILINE)

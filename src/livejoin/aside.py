@@ -21,6 +21,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_LOOK = 0.2  # seconds after which the caller looks for signals again
 _turn = threading.RLock()  # held by the thread that makes such a call; one at a time, as Numba's own lock has it
 
 
@@ -38,7 +39,8 @@ def aside(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     call = _Call(lambda: function(*args, **kwargs))
     # Not threading.Thread: an interrupt in its `start` or `join` leaves its own locks in a state that nobody expects.
     start_new_thread(call.make, ())
-    call.done.acquire()
+    while not call.done.acquire(timeout=_LOOK):  # a signal that comes just before it waits would not wake it
+        pass
     return cast(T, call.outcome())
 
 

@@ -35,8 +35,7 @@ def test_it_compares_cells_with_one_process(spark: SparkSession, monkeypatch: py
     restarts = ["restart at 400 rows", "restart at 400 rows, 1 cells", "restart at 400 rows, 2 cells"]
     assert [figure.name for figure in found] == [*compared, *restarts]
     assert all("sum of deltas = DuckDB" in figure.check for figure in found[: len(compared)])
-    aims = [figure.aim for figure in found if figure.aim is not None]
-    assert [aim.limit for aim in aims] == [benchmark.ENUMERATION]
+    assert not any(figure.aim for figure in found), "what a batch costs anyway is most of it where it is small"
     assert found[8].floor == found[7].value, "two cells beside one"
 
 

@@ -263,9 +263,10 @@ class Database:
         ...     CREATE VIEW total AS SELECT SUM(pieces) AS pieces FROM stock;
         ...     INSERT INTO stock VALUES ('nuts', 100), ('bolts', 50)
         ... ''')
-        >>> db.execute("UPDATE stock SET pieces = pieces - :sold WHERE item = :item", {"sold": 5, "item": "nuts"})[
-        ...     "total"
-        ... ].to_pylist()
+        >>> sold = {"sold": 5, "item": "nuts"}
+        >>> commit = db.execute("UPDATE stock SET pieces = pieces - :sold WHERE item = :item", sold)
+        >>> [(row["_change_type"], row["pieces"]) for row in commit["total"].to_pylist()]
+        [('update_preimage', 150), ('update_postimage', 145)]
         """
         found = None
         if _is_refresh(sql):

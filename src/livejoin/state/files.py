@@ -224,7 +224,7 @@ class GrownFile:
             msg = f"{name} is no file"
             raise ValueError(msg)
 
-    def write(self, data: bytes, at: int) -> None:
+    def write(self, data: bytes | bytearray, at: int) -> None:
         """Write bytes at a place; where it fails, some of them may be there."""
         written = system(os.pwrite, self._descriptor, data, at)
         while written < len(data):

@@ -42,10 +42,29 @@ class Portable:
     decimals: Bytes
 
 
-def portable(codec: Codec, words: Words, types: Sequence[SqlType]) -> Portable:
-    """Words of a database, of one line for each type, without its dictionary. Cost: O(values log values)."""
-    texts = [place for place, type in enumerate(types) if type.word_kind == "string"]
-    wide = [place for place, type in enumerate(types) if type.word_kind != "string" and is_coded(type)]
+@dataclass(frozen=True)
+class Coded:
+    """Which lines of words may have codes.
+
+    Args:
+        texts: Those of strings.
+        wide: Those of decimals.
+    """
+
+    texts: tuple[int, ...]
+    wide: tuple[int, ...]
+
+    @classmethod
+    def of(cls, types: Sequence[SqlType]) -> Coded:
+        """Those of lines of some types."""
+        texts = [place for place, type in enumerate(types) if type.word_kind == "string"]
+        wide = [place for place, type in enumerate(types) if type.word_kind != "string" and is_coded(type)]
+        return cls(tuple(texts), tuple(wide))
+
+
+def portable(codec: Codec, words: Words, coded: Coded) -> Portable:
+    """Words of a database without its dictionary. Cost: O(values log values)."""
+    texts, wide = list(coded.texts), list(coded.wide)
     if not texts and not wide:
         return Portable(words, _NO_BYTES, _NO_LENGTHS, _NO_BYTES)
     words = words.copy()
@@ -56,9 +75,9 @@ def portable(codec: Codec, words: Words, types: Sequence[SqlType]) -> Portable:
         lengths = np.diff(ends).astype(np.int32)
     if wide:
         lines = words[wide]
-        coded = (lines >= WIDE_BASE) & (lines != NULL_CODE)
-        if coded.any():
-            decimals = codec.wide_decimals(_renumbered(words, wide, WIDE_BASE, coded) - WIDE_BASE)
+        there = (lines >= WIDE_BASE) & (lines != NULL_CODE)
+        if there.any():
+            decimals = codec.wide_decimals(_renumbered(words, wide, WIDE_BASE, there) - WIDE_BASE)
     return Portable(words, heap, lengths, decimals)
 
 
@@ -71,7 +90,7 @@ def _renumbered(words: Words, places: Sequence[int], base: int, coded: npt.NDArr
     return codes
 
 
-def words_here(codec: Codec, given: Portable, types: Sequence[SqlType]) -> Words:
+def words_here(codec: Codec, given: Portable, coded: Coded) -> Words:
     """The words of a database for what came from another one; what is new comes into its dictionary.
 
     Raises:
@@ -90,11 +109,10 @@ def words_here(codec: Codec, given: Portable, types: Sequence[SqlType]) -> Words
     if given.decimals.size:
         pairs = given.decimals.view(np.int64).reshape(-1, 2)
         wide = codec.words_of_decimals(pairs[:, 0], pairs[:, 1])
-    for place, type in enumerate(types):
-        if type.word_kind == "string":
-            _replace(words[place], 0, codes, words[place] != NULL_CODE)
-        elif is_coded(type):
-            _replace(words[place], WIDE_BASE, wide, (words[place] >= WIDE_BASE) & (words[place] != NULL_CODE))
+    for place in coded.texts:
+        _replace(words[place], 0, codes, words[place] != NULL_CODE)
+    for place in coded.wide:
+        _replace(words[place], WIDE_BASE, wide, (words[place] >= WIDE_BASE) & (words[place] != NULL_CODE))
     return words
 
 

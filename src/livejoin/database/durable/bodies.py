@@ -23,7 +23,7 @@ from livejoin.database.transactions.staging import Granularity, OnConflict, Tabl
 from livejoin.errors import StateError
 from livejoin.schema import Table
 from livejoin.state.codec import Codec
-from livejoin.state.portable import DECIMAL_BYTES, Portable, portable, words_here
+from livejoin.state.portable import DECIMAL_BYTES, Coded, Portable, portable, words_here
 from livejoin.words import NULL_CODE, Words
 
 SEGMENT: Final = 1
@@ -99,12 +99,38 @@ class TablePart:
         if self.words.words.shape[0] != len(types):
             msg = f"changes of {self.words.words.shape[0]} columns of table {table.name!r}, which has {len(types)}"
             raise StateError(msg)
-        words = words_here(codec, self.words, types)
+        words = words_here(codec, self.words, Coded.of(types))
         if self.kept is not None:
             whole = np.full((len(table.columns), self.rows), NULL_CODE)
             whole[list(kept)] = words
             words = whole
         return ChangeBatch(table, (), self.weights, self.sequence, self.replaces, words)
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """How the rows of a table are written; the same for many commits.
+
+    Args:
+        table: The table.
+        number: Its number.
+        all_kept: The columns that rows have values of, as the table says it.
+        kept: They in order; None for all.
+        coded: Which of them may have codes.
+    """
+
+    table: Table
+    number: int
+    all_kept: frozenset[int] | None
+    kept: tuple[int, ...] | None
+    coded: Coded
+
+    @classmethod
+    def of(cls, table: Table, number: int, all_kept: frozenset[int] | None) -> Layout:
+        """That of a table."""
+        kept = None if all_kept is None else tuple(sorted(all_kept))
+        places = range(len(table.columns)) if kept is None else kept
+        return cls(table, number, all_kept, kept, Coded.of([table.columns[place].type for place in places]))
 
 
 def plain(value: object) -> list[bytes]:
@@ -119,7 +145,7 @@ def declared_table(number: int, table: Table) -> list[bytes]:
 
 def commit_body(
     inputs: Sequence[TableInput],
-    numbers: Callable[[str], int],
+    layout: Callable[[TableInput], Layout],
     codec: Codec,
     versions: tuple[int, int],
     manner: tuple[Granularity, OnConflict],
@@ -129,7 +155,7 @@ def commit_body(
 
     Args:
         inputs: Its changes.
-        numbers: The number of a table by its name.
+        layout: How the rows of a table are written.
         codec: The dictionaries.
         versions: The first of its versions, and how many it is.
         manner: Its granularity, and how conflicts are treated.
@@ -141,21 +167,19 @@ def commit_body(
     head = _HEAD.pack(count, _GRANULARITIES.index(granularity), _CONFLICTS.index(on_conflict), len(inputs), len(noted))
     body: list[bytes | memoryview] = [head, noted]
     for given in inputs:
-        body += _part(given, numbers(given.table.name), codec, first if granularity == "change" else None)
+        body += _part(given, layout(given), codec, first if granularity == "change" else None)
     return body
 
 
-def _part(given: TableInput, number: int, codec: Codec, first: int | None) -> list[bytes | memoryview]:
-    batch, table = given.batch, given.table
-    kept = None if given.base.kept is None else sorted(given.base.kept)
-    words = given.words if kept is None else given.words[kept]
-    columns = table.columns if kept is None else [table.columns[place] for place in kept]
-    found = portable(codec, words, [column.type for column in columns])
+def _part(given: TableInput, layout: Layout, codec: Codec, first: int | None) -> list[bytes | memoryview]:
+    batch, kept = given.batch, layout.kept
+    words = given.words if kept is None else given.words[list(kept)]
+    found = portable(codec, words, layout.coded)
     flags, rest = 0, list[bytes | memoryview]()
     if kept is not None:
         flags |= _KEPT
         rest.append(np.array(kept, np.uint16).tobytes())
-    if (batch.weights < 0).any():
+    if not (batch.weights[0] == 1 if batch.weights.shape[0] == 1 else (batch.weights > 0).all()):
         flags |= _WEIGHTS
         rest.append(batch.weights.astype(np.int8).tobytes())
     if batch.replaces is not None:
@@ -169,7 +193,7 @@ def _part(given: TableInput, number: int, codec: Codec, first: int | None) -> li
         rest.append((given.versions - first).tobytes())
     lengths = found.lengths
     head = _PART.pack(
-        *(number, len(columns), flags, batch.length),
+        *(layout.number, words.shape[0], flags, batch.length),
         *(lengths.size, found.heap.size, found.decimals.size // DECIMAL_BYTES),
     )
     return [head, *rest, found.words.tobytes(), lengths.tobytes(), found.heap.tobytes(), found.decimals.tobytes()]

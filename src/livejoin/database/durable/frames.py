@@ -20,6 +20,7 @@ MAGIC = b"lj1\n"
 ALIGN = 8
 _FORMAT = 1
 _FRAME = struct.Struct("<4sIQBBHIQQ")  # magic, checksum of what follows, bytes of the body, kind, format, 0, 0, ...
+_CHECKSUM = struct.Struct("<I")
 _CHECKED = 8  # where what the checksum is of begins
 FRAME_BYTES = _FRAME.size
 _ZEROS = bytes(ALIGN)
@@ -61,13 +62,13 @@ class Frames:
     lost: bool
 
 
-def framed(kind: int, version: int, durable: int, body: Sequence[bytes | memoryview]) -> bytes:
+def framed(kind: int, version: int, durable: int, body: Sequence[bytes | memoryview]) -> bytearray:
     """The bytes of a record; the pieces of its body one behind the other. Cost: O(bytes), one copy."""
     size = sum([len(piece) for piece in body])
     head = _FRAME.pack(MAGIC, 0, size, kind, _FORMAT, 0, 0, version, durable)
-    whole = b"".join((head, *body, _ZEROS[: -size % ALIGN]))
-    checksum = zlib.crc32(memoryview(whole)[_CHECKED:])
-    return b"".join((MAGIC, checksum.to_bytes(4, "little"), memoryview(whole)[_CHECKED:]))
+    whole = bytearray().join((head, *body, _ZEROS[: -size % ALIGN]))
+    _CHECKSUM.pack_into(whole, len(MAGIC), zlib.crc32(memoryview(whole)[_CHECKED:]))
+    return whole
 
 
 def read_frames(data: bytes | bytearray) -> Frames:

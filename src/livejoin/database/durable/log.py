@@ -166,6 +166,7 @@ class Log:
         self._pending: _Pending | None = None
         self._fresh: int | None = None  # where what the call under way appended ends
         self._waiting: dict[int, int] = {}  # by thread: what a call of it is not told to be durable yet
+        self._layouts: dict[str, bodies.Layout] = {}
         self._process = os.getpid()
         self._failure: str | None = None
         self._failed_by: OSError | None = None
@@ -233,8 +234,16 @@ class Log:
         Args:
             stands: Whether it stands, which is known when `settle` asks.
         """
-        body = bodies.commit_body(inputs, self.number, codec, versions, manner, notes)
+        body = bodies.commit_body(inputs, self._layout, codec, versions, manner, notes)
         self.append(bodies.COMMIT, versions[0] + versions[1] - 1, body, stands)
+
+    def _layout(self, given: TableInput) -> bodies.Layout:
+        """How the rows of a table are written."""
+        name, kept = given.table.name, given.base.kept
+        found = self._layouts.get(name)
+        if found is None or found.table is not given.table or found.all_kept != kept:
+            found = self._layouts[name] = bodies.Layout.of(given.table, self.number(name), kept)
+        return found
 
     def number(self, table: str) -> int:
         """The number of a table."""
