@@ -21,7 +21,6 @@ from livejoin.dataflow.graph import Choices, Graph
 from livejoin.dataflow.observe import observe_tables
 from livejoin.errors import SchemaError
 from livejoin.families.cells.workers import Workers
-from livejoin.plan.explain.graph import kind
 from livejoin.plan.query_plan import plan_query
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.relational import Query
@@ -137,7 +136,7 @@ class Contents:
         parts.append(("the dictionaries of strings and wide decimals", self.codec.nbytes))
         for number, node in enumerate(self.graph.nodes, 1):
             views = ", ".join(map(repr, node.views()))
-            parts.append((f"block #{number} ({kind(node.plan)}) of {views or 'no view'}", node.nbytes))
+            parts.append((f"block #{number} ({node.plan.kind}) of {views or 'no view'}", node.nbytes))
         return parts
 
     def add_table(self, table: Table) -> None:

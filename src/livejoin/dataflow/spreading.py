@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass
 
 from livejoin.families.cells.partition import Partition
-from livejoin.families.cells.running import Spent
+from livejoin.families.cells.task_runner import Spent
 from livejoin.query import ConjunctiveQuery
 
 logger = logging.getLogger("livejoin")

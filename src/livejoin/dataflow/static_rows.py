@@ -26,7 +26,7 @@ from livejoin.families.kept_rows import KeptRows
 from livejoin.families.layout.table_use import TableUse
 from livejoin.families.program import Program
 from livejoin.kernels.join.layout import CHUNK_ROWS
-from livejoin.plan.operators import Annotated, Scan
+from livejoin.plan.operators import AnyJoin
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.semi_joins import SemiJoin, static_semi_joins
 from livejoin.state.budget import Budget
@@ -109,7 +109,7 @@ def leaves_out(program: Program) -> bool:
     return program.form(False).digest != program.digest
 
 
-def kept_of_tables(leaf: Scan | Annotated, tables: Mapping[str, BaseTable], codec: Codec) -> dict[str, int]:
+def kept_of_tables(leaf: AnyJoin, tables: Mapping[str, BaseTable], codec: Codec) -> dict[str, int]:
     """How many rows of each static base table a join keeps, by the table's name; of none where it leaves out none.
 
     Cost: that of `reduced`.

@@ -22,23 +22,23 @@ from livejoin.families.program import Program
 from livejoin.plan import operators
 from livejoin.plan.equal_atoms import Counted, with_counts
 from livejoin.plan.operators import (
-    Annotated,
-    Bag,
-    Combine,
-    Compute,
-    First,
-    FirstOfEach,
-    Group,
+    AggregateOperator,
+    AnnotatedOperator,
+    BagOperator,
     JoinInput,
+    JoinOperator,
     Operator,
+    ProjectOperator,
+    RankedOperator,
     Result,
     ResultKind,
-    RunningOver,
-    Scan,
-    Selected,
-    Stored,
-    Threshold,
-    ThresholdGroup,
+    RunningOperator,
+    SelectedOperator,
+    SetOperator,
+    StoredOperator,
+    ThresholdAggregateOperator,
+    ThresholdOperator,
+    TopKOperator,
 )
 from livejoin.plan.own_rows import over_own_rows
 from livejoin.plan.powers import BIGINT, POWER, Power, or_zero, power_expression, power_of
@@ -49,7 +49,7 @@ from livejoin.query.conjunctive import present
 from livejoin.query.keys import determined
 from livejoin.query.relational import (
     Aggregate,
-    Call,
+    AggregateCall,
     Distinct,
     Join,
     Numbers,
@@ -155,18 +155,22 @@ def lower(relation: Relation, by: Compiler, live: bool) -> Operator:
                 sides = (lower(relation.left, by, live), lower(relation.right, by, live))
             else:
                 sides = (_below(relation.left, by), _below(relation.right, by))
-            return Combine(relation.kind, relation.all, sides, relation.types)
+            return SetOperator(relation.kind, relation.all, sides, relation.types)
         case Ranked():
             below = _below(relation.input, by)
             what = (relation.partition, relation.keys, relation.function, relation.limit)
-            return FirstOfEach(below, *what, relation.types)
+            return RankedOperator(below, *what, relation.types)
         case Running():
             below = _below(relation.input, by)
-            return RunningOver(below, relation.partition, relation.keys, relation.frame, relation.calls, relation.types)
+            return RunningOperator(
+                below, relation.partition, relation.keys, relation.frame, relation.calls, relation.types
+            )
         case Numbers():
-            return operators.Numbers(relation.count)
+            return operators.NumbersOperator(relation.count)
         case TopK():
-            return First(_below(relation.input, by), relation.keys, relation.limit, relation.offset, relation.types)
+            return TopKOperator(
+                _below(relation.input, by), relation.keys, relation.limit, relation.offset, relation.types
+            )
 
 
 def _below(relation: Relation, by: Compiler) -> Operator:
@@ -181,16 +185,16 @@ def _below(relation: Relation, by: Compiler) -> Operator:
             threshold = _threshold(relation, by)
             return _shown(threshold, by) if threshold else _computed(relation, _below(relation.input, by))
         case SetOperation(kind="union", all=True):
-            return Combine("union", True, (_below(relation.left, by), _below(relation.right, by)), relation.types)
+            return SetOperator("union", True, (_below(relation.left, by), _below(relation.right, by)), relation.types)
         case _:
             return lower(relation, by, True)
 
 
-def _computed(relation: Project, below: Operator) -> Compute:
+def _computed(relation: Project, below: Operator) -> ProjectOperator:
     found = compared(relation)
     reason = _MANY_ROWS if isinstance(found, Compared) else found or ""
     said = {"across": relation.across, "refusal": relation.refusal, "reason": reason, "written": relation.written}
-    return Compute(below, relation.outputs, relation.types, relation.predicate, **said)
+    return ProjectOperator(below, relation.outputs, relation.types, relation.predicate, **said)
 
 
 def _threshold(relation: Project, by: Compiler) -> Compared | None:
@@ -217,11 +221,11 @@ def _restricted(found: Compared) -> Compared:
     return replace(found, bounds=replace(found.bounds, input=bounds), rows=replace(found.rows, input=own.join))
 
 
-def _shown(found: Compared, by: Compiler) -> Compute:
+def _shown(found: Compared, by: Compiler) -> ProjectOperator:
     """The compared rows, as they were asked for (AJU, Theorem 14)."""
     bounds, rows = _below(found.bounds, by), _compared_rows(found.rows, by)
-    threshold = Threshold(bounds, rows, found.keys, found.comparison, found.rows.types, found.written)
-    return Compute(threshold, found.outputs, found.types, None)
+    threshold = ThresholdOperator(bounds, rows, found.keys, found.comparison, found.rows.types, found.written)
+    return ProjectOperator(threshold, found.outputs, found.types, None)
 
 
 def _compared_rows(relation: Project, by: Compiler) -> Operator:
@@ -233,19 +237,19 @@ def _compared_rows(relation: Project, by: Compiler) -> Operator:
     return _computed(relation, _selected(join, by) if len(join.query.atoms) == 1 else _read(join, by, False))
 
 
-def _threshold_group(relation: Aggregate, by: Compiler) -> ThresholdGroup | None:
+def _threshold_group(relation: Aggregate, by: Compiler) -> ThresholdAggregateOperator | None:
     """Aggregates over compared rows, if they are sums that need no row to be moved (AJU, Theorem 15)."""
     found = _threshold(relation.input, by) if isinstance(relation.input, Project) else None
     if found is None or not grouped(relation, found):
         return None
     rows = _compared_rows(with_groups(found), by)
     what = (found.keys, found.comparison, relation.groups, relation.calls, relation.is_global, relation.types)
-    return ThresholdGroup(_below(found.bounds, by), rows, *what, found.written)
+    return ThresholdAggregateOperator(_below(found.bounds, by), rows, *what, found.written)
 
 
-def _selected(join: Join, by: Compiler) -> Selected:
+def _selected(join: Join, by: Compiler) -> SelectedOperator:
     """The rows of a join of one atom, as they change."""
-    return Selected(join.query, join.types, tuple(_below(one.relation, by) for one in join.inputs))
+    return SelectedOperator(join.query, join.types, tuple(_below(one.relation, by) for one in join.inputs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,11 +265,13 @@ def _leaf(join: Join, query: ConjunctiveQuery, by: Compiler, live: bool) -> _Lea
     """A query over the atoms of a join, compiled, with the relations that it reads, bags among them."""
     plan = by.plan(query)
     physical = plan.compile(live)
-    given = [JoinInput(one.table, Stored(_below(one.relation, by), one.table.name)) for one in join.inputs]
+    given = [JoinInput(one.table, StoredOperator(_below(one.relation, by), one.table.name)) for one in join.inputs]
     bags: list[JoinInput] = []
     for derived in plan.derived:
         program, partition = by.rows(derived)
-        bags.append(JoinInput(derived.table, Bag(derived, program, partition, _named([*given, *bags], derived.query))))
+        bags.append(
+            JoinInput(derived.table, BagOperator(derived, program, partition, _named([*given, *bags], derived.query)))
+        )
     return _Leaf(physical, by.split(physical), _named([*given, *bags], physical.query))
 
 
@@ -275,10 +281,12 @@ def _named(given: Sequence[JoinInput], query: ConjunctiveQuery) -> tuple[JoinInp
     return tuple(one for one in given if one.table.name in names)
 
 
-def _scan(join: Join, query: ConjunctiveQuery, by: Compiler, live: bool, asked: frozenset[str] | None = None) -> Scan:
+def _scan(
+    join: Join, query: ConjunctiveQuery, by: Compiler, live: bool, asked: frozenset[str] | None = None
+) -> JoinOperator:
     """The results of a query over the atoms of a join."""
     leaf = _leaf(join, query, by, live)
-    return Scan(leaf.physical, query, join.types, asked, leaf.partition, leaf.inputs)
+    return JoinOperator(leaf.physical, query, join.types, asked, leaf.partition, leaf.inputs)
 
 
 def _is_of_core(query: ConjunctiveQuery, head: Sequence[ColumnRef]) -> bool:
@@ -310,16 +318,16 @@ def _checked(relation: Relation, by: Compiler, once: bool) -> Operator | None:
 
 def _distinct(relation: Distinct, by: Compiler, live: bool) -> Operator:
     if checked := _checked(relation.input, by, True):
-        return Combine("distinct", False, (checked,), relation.types)
+        return SetOperator("distinct", False, (checked,), relation.types)
     if not isinstance(relation.input, Join) or len(relation.input.query.atoms) == 1:
-        return Combine("distinct", False, (_below(relation.input, by),), relation.types)
+        return SetOperator("distinct", False, (_below(relation.input, by),), relation.types)
     query = relation.input.query
     head = frozenset(query.variable(ref) for ref in query.head)
     kept = by.output(query, head) if _is_of_core(query, query.head) else None
     is_kept = kept is not None and kept <= determined(query, head) and _shows(query)
     if kept is not None and is_kept and not by.is_fed(query, with_output(query, kept)):
         return _distinct_results(relation.input, kept, by, live)
-    return Combine("distinct", False, (_read(relation.input, by, True),), relation.types)
+    return SetOperator("distinct", False, (_read(relation.input, by, True),), relation.types)
 
 
 def _aggregate(relation: Aggregate, by: Compiler, live: bool) -> Operator:
@@ -339,7 +347,9 @@ def _aggregate(relation: Aggregate, by: Compiler, live: bool) -> Operator:
         if annotated := _annotated(counted, by, live):
             return annotated
         source = _read(counted.join, by, once, counted.factors)
-    return Group(source, relation.groups, relation.calls, relation.is_global, relation.types, relation.within)
+    return AggregateOperator(
+        source, relation.groups, relation.calls, relation.is_global, relation.types, relation.within
+    )
 
 
 def _powered(relation: Aggregate, join: Join, power: Power, by: Compiler) -> Operator:
@@ -347,26 +357,28 @@ def _powered(relation: Aggregate, join: Join, power: Power, by: Compiler) -> Ope
     inputs = tuple(_below(one.relation, by) for one in join.inputs)
     columns = tuple(power.query.atoms[0].table.columns[ref.column] for ref in power.query.head)
     types = tuple(column.type for column in columns)
-    selected = Selected(power.query, types, inputs, power.aliases)
-    numbers = Group(selected, len(types), (Call("count", None, False, BIGINT),), False, (*types, BIGINT))
+    selected = SelectedOperator(power.query, types, inputs, power.aliases)
+    numbers = AggregateOperator(
+        selected, len(types), (AggregateCall("count", None, False, BIGINT),), False, (*types, BIGINT)
+    )
     shown = tuple(replace(power.query.outputs[i], source=i) for i in power.groups)
     outputs = (*shown, power_expression(len(types), power))
     if power.is_whole:
-        return Compute(numbers, outputs, relation.types, None, power.too_large)
-    powers = Compute(numbers, outputs, (*(types[i] for i in power.groups), POWER), None, power.too_large)
-    calls = (Call("sum", relation.groups, False, BIGINT),)
-    total = Group(powers, relation.groups, calls, relation.is_global, relation.types)
-    return Compute(total, (or_zero(0),), relation.types, None) if relation.is_global else total
+        return ProjectOperator(numbers, outputs, relation.types, None, power.too_large)
+    powers = ProjectOperator(numbers, outputs, (*(types[i] for i in power.groups), POWER), None, power.too_large)
+    calls = (AggregateCall("sum", relation.groups, False, BIGINT),)
+    total = AggregateOperator(powers, relation.groups, calls, relation.is_global, relation.types)
+    return ProjectOperator(total, (or_zero(0),), relation.types, None) if relation.is_global else total
 
 
-def _distinct_results(join: Join, connex: frozenset[str], by: Compiler, live: bool) -> Scan:
+def _distinct_results(join: Join, connex: frozenset[str], by: Compiler, live: bool) -> JoinOperator:
     """The distinct values of the head, and perhaps of further variables that the plan needs; rows may be equal."""
     query = join.query
     head = frozenset(query.variable(ref) for ref in query.head)
     return _scan(join, with_output(query, connex), by, live, head)
 
 
-def _counted(join: Join, connex: frozenset[str], by: Compiler, factors: tuple[Factor, ...]) -> Scan:
+def _counted(join: Join, connex: frozenset[str], by: Compiler, factors: tuple[Factor, ...]) -> JoinOperator:
     """A join whose results are given once with their multiplicity, if fewer come out than with repetitions."""
     query = join.query
     head = frozenset(query.variable(ref) for ref in query.head)
@@ -377,7 +389,7 @@ def _counted(join: Join, connex: frozenset[str], by: Compiler, factors: tuple[Fa
     return _scan(join, replace(with_output(query, connex), sums=(count,)), by, True, head)
 
 
-def _annotated(counted: Counted, by: Compiler, live: bool) -> Annotated | Compute | None:
+def _annotated(counted: Counted, by: Compiler, live: bool) -> AnnotatedOperator | ProjectOperator | None:
     """The plan in which aggregates are annotations, if groups are free-connex columns and calls sums of products.
 
     Columns that the groups determine may be kept beside them: there are as many groups with them (TPC-H Q10 groups by
@@ -411,16 +423,22 @@ def _annotated(counted: Counted, by: Compiler, live: bool) -> Annotated | Comput
         return None
     leaf = _leaf(join, grouped, by, live)
     types = (*relation.types[: relation.groups], *(c.type for c in hidden), *relation.types[relation.groups :])
-    found = Annotated(leaf.physical, grouped, types, tuple(results), relation.is_global, leaf.partition, leaf.inputs)
+    found = AnnotatedOperator(
+        leaf.physical, grouped, types, tuple(results), relation.is_global, leaf.partition, leaf.inputs
+    )
     if not hidden:
         return found
     shown = [*range(relation.groups), *range(relation.groups + len(hidden), len(types))]
     fields = (Output(field.name, field.type, i) for i, field in zip(shown, relation.schema, strict=True))
-    return Compute(found, tuple(fields), relation.types, None)
+    return ProjectOperator(found, tuple(fields), relation.types, None)
 
 
 def _result(
-    call: Call, argument: SqlType | None, query: ConjunctiveQuery, sums: list[Product], more: tuple[Factor, ...]
+    call: AggregateCall,
+    argument: SqlType | None,
+    query: ConjunctiveQuery,
+    sums: list[Product],
+    more: tuple[Factor, ...],
 ) -> Result | None:
     """How a call is read off an annotation whose components are added to ``sums``; None if it is no sum of products.
 

@@ -128,7 +128,7 @@ class Distinct:
 
 
 @dataclass(frozen=True)
-class Call:
+class AggregateCall:
     """An aggregate function over the rows of a group.
 
     Args:
@@ -174,7 +174,7 @@ class Aggregate:
 
     input: Relation
     groups: int
-    calls: tuple[Call, ...]
+    calls: tuple[AggregateCall, ...]
     is_global: bool
     within: tuple[str, ...] = field(default=(), compare=False)
 
@@ -496,11 +496,11 @@ def _read(expression: Expression, table: Table) -> set[int]:
     return {position for position, name in enumerate(names) if name in text}
 
 
-def _arrow(call: Call) -> pa.DataType:
+def _arrow(call: AggregateCall) -> pa.DataType:
     return pa.list_(call.type.arrow) if call.function in LISTS else call.type.arrow
 
 
-def ignores_copies(call: Call) -> bool:
+def ignores_copies(call: AggregateCall) -> bool:
     """Whether the result of an aggregate is the same however often a row stands in its group."""
     return call.distinct or call.function in _OF_SETS
 

@@ -14,13 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from livejoin.dataflow.batches import Delta, Rows
-from livejoin.dataflow.blocks.block import Batches, Change, Relation, RowChange, Wanted
+from livejoin.dataflow.blocks.block import Batches, Change, InputRelation, RowChange, Wanted
 from livejoin.dataflow.blocks.stateless import Stateless
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.row_selection import Columns, RowSelection
 from livejoin.families.sizes import MAX_COUNT, whole_sum
-from livejoin.plan.operators import Selected
+from livejoin.plan.operators import SelectedOperator
 from livejoin.state.codec import Codec
 from livejoin.state.table import BaseTable
 from livejoin.words import Words
@@ -40,7 +40,7 @@ class SelectedBlock(Stateless):
     """
 
     def __init__(
-        self, plan: Selected, tables: Mapping[str, BaseTable], inputs: Sequence[Relation], codec: Codec
+        self, plan: SelectedOperator, tables: Mapping[str, BaseTable], inputs: Sequence[InputRelation], codec: Codec
     ) -> None:
         self._name = plan.name.lower()
         self._given = inputs[0] if inputs else None

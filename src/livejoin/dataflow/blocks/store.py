@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from livejoin.dataflow.batches import Delta, no_rows
-from livejoin.dataflow.blocks.block import Batches, Change, Relation, RowChange, Wanted
+from livejoin.dataflow.blocks.block import Batches, Change, InputRelation, RowChange, Wanted
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.reading.store_access import store_access
-from livejoin.dataflow.stores.store import StorePlan, make_store, used_words
+from livejoin.dataflow.stores.store import StoreOperator, make_store, used_words
 from livejoin.errors import CapacityError
 from livejoin.families.sizes import whole_sum
 from livejoin.schema import Kind
@@ -32,7 +32,7 @@ class StoreBlock:
         codec: The database's codec.
     """
 
-    def __init__(self, plan: StorePlan, inputs: Sequence[Relation], codec: Codec) -> None:
+    def __init__(self, plan: StoreOperator, inputs: Sequence[InputRelation], codec: Codec) -> None:
         self._store = make_store(plan, codec)
         self._inputs = inputs
         self._codec = codec

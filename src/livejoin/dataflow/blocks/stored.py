@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from livejoin.dataflow.batches import Delta
-from livejoin.dataflow.blocks.block import Batches, Change, Relation, Wanted
+from livejoin.dataflow.blocks.block import Batches, Change, InputRelation, Wanted
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.deltas.view_delta import ViewDelta
 from livejoin.dataflow.reading.access import Access
@@ -34,7 +34,7 @@ class StoredBlock:
         codec: The database's codec.
     """
 
-    def __init__(self, below: Relation, name: str, codec: Codec) -> None:
+    def __init__(self, below: InputRelation, name: str, codec: Codec) -> None:
         self.rows = DerivedRows(len(below.types), name, codec.budget)
         self._below = below
         self._codec = codec

@@ -44,7 +44,7 @@ class ViewDelta(Protocol):
         """
 
 
-class Part(Protocol):
+class DeltaPart(Protocol):
     """A piece of a delta in memory."""
 
     @property
@@ -66,9 +66,9 @@ class MemoryDelta:
         schema: That of the delta, as from `livejoin.dataflow.arrow_delta.delta_schema`.
     """
 
-    def __init__(self, parts: Sequence[Part], schema: pa.Schema) -> None:
+    def __init__(self, parts: Sequence[DeltaPart], schema: pa.Schema) -> None:
         self.num_rows = sum([part.length for part in parts])
-        self._parts: Sequence[Part] = parts
+        self._parts: Sequence[DeltaPart] = parts
         self._schema = schema
         self._table: pa.Table | None = None
 

@@ -10,13 +10,13 @@ import numpy as np
 from livejoin.dataflow.batches import Rows, stack
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.reading.same_values import same_rows
-from livejoin.dataflow.stores.groups import AggregateStore
-from livejoin.dataflow.stores.ranks import RankStore
+from livejoin.dataflow.stores.aggregate import AggregateStore
+from livejoin.dataflow.stores.ranked import RankedStore
 from livejoin.dataflow.stores.running import RunningStore
-from livejoin.dataflow.stores.set_operation import SetOperator
+from livejoin.dataflow.stores.set_operation import SetOperationStore
 from livejoin.dataflow.stores.store import AnyStore
 from livejoin.dataflow.stores.thresholds import ThresholdStore
-from livejoin.dataflow.stores.top_k import TopKOperator
+from livejoin.dataflow.stores.top_k import TopKStore
 from livejoin.kernels.groups import layout as g
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory import look_up
@@ -31,26 +31,26 @@ _BATCH = 1 << 16
 def store_access(store: AnyStore) -> Access:
     """Access to the rows of a store."""
     match store:
-        case SetOperator():
-            return SetAccess(store)
+        case SetOperationStore():
+            return SetOperationAccess(store)
         case AggregateStore():
-            return GroupAccess(store)
-        case RankStore() | RunningStore() | ThresholdStore():
+            return AggregateAccess(store)
+        case RankedStore() | RunningStore() | ThresholdStore():
             return ScannedAccess(store)
-        case TopKOperator():
+        case TopKStore():
             return TopKAccess(store)
         case _:
             assert_never(store)
 
 
-class SetAccess:
+class SetOperationAccess:
     """The rows of a set operation. Cost: O(1) by values; by rank O(1), with ALL O(rows) once after a change.
 
     Args:
         store: The operation.
     """
 
-    def __init__(self, store: SetOperator) -> None:
+    def __init__(self, store: SetOperationStore) -> None:
         self._store = store
 
     @cached_property
@@ -90,7 +90,7 @@ class SetAccess:
         return times
 
 
-class GroupAccess:
+class AggregateAccess:
     """The rows of groups; a keyed access. Cost: O(1) by values; by rank O(groups) once after a change.
 
     Args:
@@ -133,7 +133,7 @@ class TopKAccess:
         store: The ordered rows.
     """
 
-    def __init__(self, store: TopKOperator) -> None:
+    def __init__(self, store: TopKStore) -> None:
         self._store = store
 
     def total(self) -> int:
@@ -161,7 +161,7 @@ class ScannedAccess:
         store: The ordered rows.
     """
 
-    def __init__(self, store: RankStore | RunningStore | ThresholdStore) -> None:
+    def __init__(self, store: RankedStore | RunningStore | ThresholdStore) -> None:
         self._store = store
 
     @cached_property

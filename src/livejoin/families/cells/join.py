@@ -21,7 +21,7 @@ from livejoin.families.cells.merge import halve, merged, sorted_pieces
 from livejoin.families.cells.partition import Partition
 from livejoin.families.cells.rounds import in_rounds
 from livejoin.families.cells.rows import CellRows
-from livejoin.families.cells.running import Running, Spent
+from livejoin.families.cells.task_runner import Spent, TaskRunner
 from livejoin.families.cells.workers import Workers
 from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.families.join import WholeJoin
@@ -54,8 +54,8 @@ class CellJoin:
     def __init__(self, plan: Program, partition: Partition, workers: Workers, budget: Budget | None = None) -> None:
         self.plan = plan
         self.cells = [JoinCell(number, partition, plan.open(budget), budget) for number in range(partition.cells)]
-        self._running = Running(workers)
-        self._reading = Running(workers)
+        self._running = TaskRunner(workers)
+        self._reading = TaskRunner(workers)
         self._waiting: dict[int, Load] = {}
 
     def load(

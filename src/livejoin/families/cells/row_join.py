@@ -13,7 +13,7 @@ import numpy as np
 
 from livejoin.families.cells.cell import Cell, Load
 from livejoin.families.cells.partition import Partition
-from livejoin.families.cells.running import Running
+from livejoin.families.cells.task_runner import TaskRunner
 from livejoin.families.cells.workers import Workers
 from livejoin.families.derived import RowDelta, RowJoin, RowProgram
 from livejoin.state.budget import Budget
@@ -43,7 +43,7 @@ class CellRowJoin:
     ) -> None:
         cells = range(partition.cells)
         self.cells = [RowCell(number, partition, program.open(name, budget), budget) for number in cells]
-        self._running = Running(workers)
+        self._running = TaskRunner(workers)
         self._waiting: dict[int, Load] = {}
 
     def load(

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from livejoin.dataflow.batches import Delta, Rows
-from livejoin.dataflow.stores.group_checks import check
-from livejoin.dataflow.stores.group_plan import GroupPlan
-from livejoin.dataflow.stores.group_rows import result_rows, small_numbers
+from livejoin.dataflow.stores.aggregate_checks import check
+from livejoin.dataflow.stores.aggregate_plan import AggregatePlan
+from livejoin.dataflow.stores.aggregate_rows import result_rows, small_numbers
 from livejoin.errors import CapacityError, StateError
 from livejoin.kernels.groups import layout as g
 from livejoin.kernels.groups import look_up as group_access
@@ -42,7 +42,7 @@ class AggregateStore:
         capacity: Touched groups whose changes are written at a time.
     """
 
-    def __init__(self, plan: GroupPlan, codec: Codec, capacity: int = OUTPUT_GROUPS) -> None:
+    def __init__(self, plan: AggregatePlan, codec: Codec, capacity: int = OUTPUT_GROUPS) -> None:
         self.plan = plan
         self._codec = codec
         self._capacity = capacity
@@ -209,7 +209,7 @@ class AggregateStore:
         check(self.plan, self.arena.words)
 
 
-def lines_of(plan: GroupPlan, rows: Rows) -> Words:
+def lines_of(plan: AggregatePlan, rows: Rows) -> Words:
     """The lines of words that the kernel reads of some rows."""
     values = np.empty((plan.line_words, rows.length), np.int64)
     for i in range(plan.groups):

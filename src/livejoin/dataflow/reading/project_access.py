@@ -14,20 +14,20 @@ from functools import cached_property
 import numpy as np
 
 from livejoin.dataflow.batches import Rows
-from livejoin.dataflow.compute import Computation
+from livejoin.dataflow.projection import Projection
 from livejoin.dataflow.reading.access import Access, KeyedAccess
 from livejoin.dataflow.reading.numbers_access import NumbersAccess
 from livejoin.dataflow.reading.same_values import same_rows
 from livejoin.dataflow.reading.store_access import ScannedAccess, TopKAccess
 from livejoin.errors import ReadError
-from livejoin.plan.operators import Compute
+from livejoin.plan.operators import ProjectOperator
 from livejoin.state.codec import Codec
 from livejoin.words import Words
 
 _BATCH = 1 << 16
 
 
-class ComputeAccess:
+class ProjectAccess:
     """The rows of a projection.
 
     Args:
@@ -40,8 +40,8 @@ class ComputeAccess:
 
     def __init__(
         self,
-        plan: Compute,
-        computation: Computation,
+        plan: ProjectOperator,
+        computation: Projection,
         codec: Codec,
         below: Access,
         scan: Callable[[int], Iterator[tuple[Rows, Words]]],
