@@ -23,7 +23,7 @@ from livejoin.dataflow.stores.aggregate_plan import aggregate_plan
 from livejoin.errors import CapacityError, StateError, UnsupportedQueryError
 from livejoin.kernels.groups.layout import P_RESERVE
 from livejoin.kernels.memory.layout import H_BUMP, H_END
-from livejoin.query.relational import AggregateCall, Function
+from livejoin.query.aggregates import AggregateCall, Function
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from livejoin.words import NULL_CODE

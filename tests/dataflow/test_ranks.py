@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from livejoin.dataflow.reading.store_access import ScannedAccess
 from livejoin.dataflow.stores.ranked import RankedStore
 from livejoin.kernels.memory.layout import H_BUMP, H_END
-from livejoin.query.relational import RankFunction, SortKey
+from livejoin.query.orders import RankFunction, SortKey
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from ordered_rows import Row, content, delta_of, sort

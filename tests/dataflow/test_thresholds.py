@@ -19,7 +19,7 @@ from livejoin.dataflow.stores.threshold_aggregate import ThresholdAggregateStore
 from livejoin.dataflow.stores.thresholds import ThresholdStore
 from livejoin.kernels.memory.layout import H_BUMP, H_END
 from livejoin.plan.operators import Comparison, NumbersOperator, SelectedOperator, ThresholdAggregateOperator
-from livejoin.query.relational import AggregateCall
+from livejoin.query.aggregates import AggregateCall
 from livejoin.schema import SqlType
 from livejoin.state.arena import Arena
 from livejoin.state.codec import Codec

@@ -20,7 +20,7 @@ from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.stores.top_k import TopKStore
 from livejoin.errors import UnsupportedQueryError
 from livejoin.kernels.ordered import order_nodes
-from livejoin.query.relational import SortKey
+from livejoin.query.orders import SortKey
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from oracle import difference

@@ -21,19 +21,9 @@ from sql_fixtures import by_definition, quoted, typed_text, unscaled
 
 from factors import in_duckdb
 from livejoin.query import Atom, Output
+from livejoin.query.aggregates import AggregateCall
 from livejoin.query.keys import keys
-from livejoin.query.relational import (
-    Aggregate,
-    AggregateCall,
-    Distinct,
-    Join,
-    Numbers,
-    Project,
-    Ranked,
-    Relation,
-    SetOperation,
-    TopK,
-)
+from livejoin.query.relational import Aggregate, Distinct, Join, Numbers, Project, Ranked, Relation, SetOperation, TopK
 from livejoin.query.scalar import Constant, Expression
 from livejoin.schema import SqlType
 from naive_aggregates import result

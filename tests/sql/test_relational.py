@@ -7,7 +7,9 @@ import pytest
 from sql_fixtures import make_catalog
 
 from factors import sources, texts
-from livejoin.query.relational import Aggregate, AggregateCall, Join, Project, Relation, SetOperation, SortKey, TopK
+from livejoin.query.aggregates import AggregateCall
+from livejoin.query.orders import SortKey
+from livejoin.query.relational import Aggregate, Join, Project, Relation, SetOperation, TopK
 from livejoin.schema import SqlType
 from livejoin.sql import bind_query, parse_columns
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import duckdb
 
-from livejoin.query.relational import AggregateCall, Function
+from livejoin.query.aggregates import AggregateCall, Function
 from livejoin.schema import SqlType
 from naive_aggregates import result
 

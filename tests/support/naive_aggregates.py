@@ -11,7 +11,7 @@ from functools import reduce
 from operator import and_, or_, xor
 from typing import Any
 
-from livejoin.query.relational import AggregateCall
+from livejoin.query.aggregates import AggregateCall
 from livejoin.schema import SqlType
 
 Row = tuple[Any, ...]

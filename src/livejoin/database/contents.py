@@ -23,7 +23,7 @@ from livejoin.errors import SchemaError
 from livejoin.families.cells.workers import Workers
 from livejoin.plan.query_plan import plan_query
 from livejoin.query import ConjunctiveQuery
-from livejoin.query.relational import Query
+from livejoin.query.bound_query import Query
 from livejoin.schema import Table
 from livejoin.search.statistics import Statistics, given
 from livejoin.sql import bind_query

@@ -31,8 +31,8 @@ from livejoin.families.sizes import exactly
 from livejoin.plan import Explanation, Statistics, describe_query
 from livejoin.plan.explain.describe_query import MaintainedJoin
 from livejoin.plan.operators import AnyJoin, BagOperator, Operator
+from livejoin.query.bound_query import Query
 from livejoin.query.keys import keys
-from livejoin.query.relational import Query
 from livejoin.search.algorithm import Algorithm
 from livejoin.sql import names_read
 from livejoin.state.scratch import Scratch

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 
 from livejoin.plan.powers import BIGINT, counted_rows
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Factor, Product
-from livejoin.query.relational import Aggregate, AggregateCall, Input, Join
+from livejoin.query.aggregates import AggregateCall
+from livejoin.query.relational import Aggregate, Input, Join
 from livejoin.query.scalar import Expression, Field
 from livejoin.schema import Column, Table, TableSettings
 

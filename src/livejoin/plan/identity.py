@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from livejoin.query import Branch, ConjunctiveQuery, Output, Product
-from livejoin.query.relational import AggregateCall, SortKey
+from livejoin.query.aggregates import AggregateCall
+from livejoin.query.orders import SortKey
 from livejoin.query.scalar import Expression
 from livejoin.schema import Table
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import assert_never
 
 from livejoin.families.cells.partition import Partition
 from livejoin.families.derived import DerivedTable, RowProgram
@@ -45,11 +46,11 @@ from livejoin.plan.powers import BIGINT, POWER, Power, or_zero, power_expression
 from livejoin.plan.restricted_groups import Restricted, restricted
 from livejoin.plan.thresholds import Compared, compared, grouped, with_groups
 from livejoin.query import ColumnRef, ConjunctiveQuery, Factor, Output, Product
+from livejoin.query.aggregates import AggregateCall
 from livejoin.query.conjunctive import present
 from livejoin.query.keys import determined
 from livejoin.query.relational import (
     Aggregate,
-    AggregateCall,
     Distinct,
     Join,
     Numbers,
@@ -59,7 +60,6 @@ from livejoin.query.relational import (
     Running,
     SetOperation,
     TopK,
-    ignores_copies,
 )
 from livejoin.query.scalar import Constant, Field
 from livejoin.schema import SqlType
@@ -168,9 +168,10 @@ def lower(relation: Relation, by: Compiler, live: bool) -> Operator:
         case Numbers():
             return operators.NumbersOperator(relation.count)
         case TopK():
-            return TopKOperator(
-                _below(relation.input, by), relation.keys, relation.limit, relation.offset, relation.types
-            )
+            below = _below(relation.input, by)
+            return TopKOperator(below, relation.keys, relation.limit, relation.offset, relation.types)
+        case _:
+            assert_never(relation)
 
 
 def _below(relation: Relation, by: Compiler) -> Operator:
@@ -332,7 +333,7 @@ def _distinct(relation: Distinct, by: Compiler, live: bool) -> Operator:
 
 def _aggregate(relation: Aggregate, by: Compiler, live: bool) -> Operator:
     source: Operator
-    once = all(ignores_copies(call) for call in relation.calls)
+    once = all(call.ignores_copies for call in relation.calls)
     if threshold := _threshold_group(relation, by):
         return threshold
     if checked := _checked(relation.input, by, once):

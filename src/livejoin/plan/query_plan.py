@@ -14,7 +14,7 @@ from livejoin.families.registry import RankedFamily, kept_output, ranked, ranked
 from livejoin.plan.lower import Compiler, lower_query
 from livejoin.plan.operators import AnyJoin, Operator
 from livejoin.query import ConjunctiveQuery
-from livejoin.query.relational import Query
+from livejoin.query.bound_query import Query
 from livejoin.search.algorithm import Algorithm
 from livejoin.search.delta_size import delta_bound
 from livejoin.search.guarantee import UpdateBound

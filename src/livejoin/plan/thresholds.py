@@ -22,8 +22,9 @@ from dataclasses import dataclass, replace
 
 from livejoin.plan.operators import Comparison
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output
+from livejoin.query.aggregates import AggregateCall
 from livejoin.query.filters import conjunction, conjuncts_of
-from livejoin.query.relational import Aggregate, AggregateCall, Join, Project, Relation
+from livejoin.query.relational import Aggregate, Join, Project, Relation
 from livejoin.query.scalar import Call, Expression, Field, Scalar, fields_of, moved
 from livejoin.query.total import fails_on_large_numbers_only, is_total
 from livejoin.schema import SqlType

@@ -23,7 +23,6 @@ from livejoin.kernels.groups import layout as g
 from livejoin.kernels.groups import look_up as group_access
 from livejoin.kernels.groups import maintain as kernel
 from livejoin.kernels.memory.layout import D_COUNT, DONE, H_BUMP, H_END, NEED_SPACE, TOO_LARGE
-from livejoin.query.relational import ignores_copies
 from livejoin.schema import Kind
 from livejoin.state.arena import Arena
 from livejoin.state.codec import Codec
@@ -179,7 +178,7 @@ class AggregateStore:
         return np.concatenate([output[:, :0], *rows], axis=1), np.concatenate([lists[:0], *items])
 
     def _too_large(self) -> CapacityError:
-        counting = [call.function.upper() for call in self.plan.calls if not ignores_copies(call)]
+        counting = [call.function.upper() for call in self.plan.calls if not call.ignores_copies]
         msg = "a group has more than 9,223,372,036,854,775,807 rows, counted with their multiplicities"
         if counting:
             msg += (

@@ -16,7 +16,7 @@ from livejoin.errors import UnsupportedQueryError
 from livejoin.kernels.groups import exact_sum, ordered_index
 from livejoin.kernels.groups import layout as g
 from livejoin.kernels.values import value_order
-from livejoin.query.relational import LISTS, AggregateCall, ignores_copies
+from livejoin.query.aggregates import LISTS, AggregateCall
 from livejoin.schema import SqlType
 from livejoin.words import Words
 
@@ -253,7 +253,7 @@ def _is_wide(type_: SqlType) -> bool:
 
 def _is_distinct(call: AggregateCall) -> bool:
     """Whether DISTINCT changes the result."""
-    return call.distinct and not ignores_copies(replace(call, distinct=False))
+    return call.distinct and not replace(call, distinct=False).ignores_copies
 
 
 def _sum_kind(type_: SqlType) -> int:

@@ -10,7 +10,7 @@ from livejoin.dataflow.stores.aggregate_plan import AggregatePlan
 from livejoin.errors import CapacityError
 from livejoin.kernels.groups.layout import OVERFLOW
 from livejoin.kernels.groups.narrow import narrow_pairs
-from livejoin.query.relational import AggregateCall
+from livejoin.query.aggregates import AggregateCall
 from livejoin.state.codec import Codec
 from livejoin.state.exact_aggregates import bigint_column, decimals, interval_column
 from livejoin.words import NULL_CODE, Words

@@ -18,7 +18,7 @@ from livejoin.dataflow.stores.partitioned_state import PartitionedState
 from livejoin.dataflow.stores.ranked_checks import check
 from livejoin.kernels.ordered import partitions as kernel
 from livejoin.kernels.values.row_order import O_WIDTH
-from livejoin.query.relational import RankFunction, SortKey
+from livejoin.query.orders import RankFunction, SortKey
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from livejoin.words import Words

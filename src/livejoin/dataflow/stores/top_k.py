@@ -21,7 +21,7 @@ from livejoin.kernels.memory import layout as k
 from livejoin.kernels.ordered import order_nodes as nodes
 from livejoin.kernels.ordered import top_k as kernel
 from livejoin.kernels.values import row_order
-from livejoin.query.relational import SortKey
+from livejoin.query.orders import SortKey
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from livejoin.words import Words

@@ -26,7 +26,7 @@ from livejoin.plan.operators import (
 )
 from livejoin.plan.query_plan import candidates_again, plan_join, plan_with_reasons
 from livejoin.query import ConjunctiveQuery
-from livejoin.query.relational import Query
+from livejoin.query.bound_query import Query
 from livejoin.search.algorithm import Algorithm
 from livejoin.search.delta_size import delta_bound
 from livejoin.search.guarantee import (

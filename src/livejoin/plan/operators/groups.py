@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 from livejoin.plan.identity import Identity, said_calls, said_types
 from livejoin.plan.operators.operator import Families, PlanOperator, many
-from livejoin.query.relational import LISTS, AggregateCall, SetKind
+from livejoin.query.aggregates import LISTS, AggregateCall
+from livejoin.query.relational import SetKind
 from livejoin.schema import SqlType
 from livejoin.search.algorithm import Algorithm
 from livejoin.search.guarantee import UpdateBound

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from livejoin.plan.identity import Identity, said_keys, said_types
 from livejoin.plan.operators.operator import Families, PlanOperator, many
-from livejoin.query.relational import (
+from livejoin.query.orders import (
     EVERY_RANK,
     EVERY_ROW,
     RankFunction,

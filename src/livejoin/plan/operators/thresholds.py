@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from livejoin.plan.identity import Identity, said_calls, said_types
 from livejoin.plan.operators.operator import Families, PlanOperator, many
-from livejoin.query.relational import AggregateCall
+from livejoin.query.aggregates import AggregateCall
 from livejoin.schema import SqlType
 from livejoin.search.algorithm import Algorithm
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from livejoin.query.relational import Aggregate, AggregateCall, Relation
+from livejoin.query.aggregates import AggregateCall
+from livejoin.query.relational import Aggregate, Relation
 from livejoin.schema import SqlType
 
 _AGAIN = ("min", "max", "bool_and", "bool_or", "bit_and", "bit_or")

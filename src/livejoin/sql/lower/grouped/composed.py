@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from livejoin.errors import SqlTypeError
-from livejoin.query.relational import AggregateCall, Function
+from livejoin.query.aggregates import AggregateCall, Function
 from livejoin.schema import SqlType
 from livejoin.sql.lower.grouped.aggregates import Name, WrittenAggregate
 from livejoin.sql.lower.grouped.sums_of_products import product_of

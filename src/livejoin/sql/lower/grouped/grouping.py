@@ -18,9 +18,10 @@ from dataclasses import replace
 from sqlglot import exp
 
 from livejoin.errors import SqlTypeError, UnsupportedQueryError
+from livejoin.query.aggregates import AggregateCall
 from livejoin.query.conjunctive import Output
 from livejoin.query.functions import is_known
-from livejoin.query.relational import Aggregate, AggregateCall, Distinct, Project, Relation
+from livejoin.query.relational import Aggregate, Distinct, Project, Relation
 from livejoin.schema import SqlType
 from livejoin.sql.lower.grouped.aggregates import (
     WrittenAggregate,
