@@ -24,9 +24,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from livejoin import own_folders
+from livejoin.distributed.cells import Cells
 from livejoin.distributed.declaration import Plan
 from livejoin.distributed.parts import CellPart, advance
-from livejoin.distributed.task import Cells, Outcome, Task
+from livejoin.distributed.task import Outcome, Task
 
 IDLE = 300.0
 """Seconds after which a process ends that nobody asks."""

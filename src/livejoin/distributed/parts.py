@@ -18,10 +18,11 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from livejoin.distributed.cell import Piece
+from livejoin.distributed.cells import Cells
 from livejoin.distributed.declaration import Plan
 from livejoin.distributed.exchange import Sender, newest
 from livejoin.distributed.refused import of_views
-from livejoin.distributed.task import Cells, Outcome, Task
+from livejoin.distributed.task import Outcome, Task
 from livejoin.errors import LivejoinError, StateError, StorageError
 from livejoin.plan.stages import Cube, Everywhere
 from livejoin.state.files import Folder
