@@ -202,14 +202,14 @@ def test_names_of_programs_stay_in_their_families() -> None:
     assert {"crown", "dyn", "chain", "bags", "foreign_keys", "view_trees"} <= own_folders()
     names = names_of_families()
     assert {
-        "PhysicalPlan",
+        "CrownPlan",
         "DynPlan",
         "ChainPlan",
         "ForeignKeyPlan",
         "ForeignKeyJoin",
         "BagJoinPlan",
         "BagCandidate",
-        "MultiwayJoin",
+        "CrownJoin",
         "TreeCandidate",
     } <= names
     theirs = {

@@ -24,6 +24,7 @@ from livejoin.families.cells.workers import Workers
 from livejoin.plan.query_plan import plan_query
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.bound_query import Query
+from livejoin.query.conjunctive import MOST_ATOMS
 from livejoin.schema import Table
 from livejoin.search.statistics import Statistics, given
 from livejoin.sql import bind_query
@@ -36,8 +37,6 @@ from livejoin.words import Words
 GivenStatistics: TypeAlias = Statistics | Mapping[str, Mapping[str, Any]]
 """Statistics, or what `livejoin.search.statistics.given` makes them of."""
 
-_MAX_ATOMS = 62
-
 
 def refuse_large_joins(query: Query) -> None:
     """Refuse a join of more tables than a word has bits for, but for two.
@@ -46,8 +45,8 @@ def refuse_large_joins(query: Query) -> None:
         SchemaError: There is one.
     """
     for join in query.joins:
-        if len(join.atoms) > _MAX_ATOMS:
-            msg = f"the query joins {len(join.atoms)} tables; allowed are {_MAX_ATOMS}"
+        if len(join.atoms) > MOST_ATOMS:
+            msg = f"the query joins {len(join.atoms)} tables; allowed are {MOST_ATOMS}"
             raise SchemaError(msg)
 
 

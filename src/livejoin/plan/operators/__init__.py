@@ -1,7 +1,7 @@
 """The operators that maintain a query: join-tree plans at the leaves, stores of rows and groups above them.
 
 Every operator takes the changes of its inputs and gives its own, net within a version (AJU, section 5; DYN, section
-5.1). Values are frozen and derived from the query and its trees alone, like `PhysicalPlan`. What an operator says about
+5.1). Values are frozen and derived from the query and its trees alone, like `CrownPlan`. What an operator says about
 itself is in `livejoin.plan.operators.operator`.
 """
 
