@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import livejoin
 from harness import Harness
 from livejoin.database.view import View
-from livejoin.dataflow import adaptive
 from livejoin.dataflow.blocks.row_source import RowSource
+from livejoin.dataflow.moving import adaptive
 from livejoin.dataflow.node import Node
 from livejoin.families import join_trees
 from livejoin.plan.explain.predicted_work import predicted_work, tree_lines

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import livejoin
-from livejoin.dataflow import spreading
+from livejoin.dataflow.moving import spreading
+from livejoin.dataflow.moving.spreading import HANDED_OVER, Spreading, Work
 from livejoin.dataflow.node import Node
-from livejoin.dataflow.spreading import HANDED_OVER, Spreading, Work
 from livejoin.errors import MemoryLimitError
 from livejoin.families.cells.task_runner import Spent
 

@@ -19,7 +19,8 @@ import livejoin
 from conjunctive import bind
 from livejoin.catalog import Catalog
 from livejoin.dataflow import arrow_delta as module
-from livejoin.dataflow.arrow_delta import (
+from livejoin.dataflow.batches import Delta, Rows
+from livejoin.dataflow.deltas.arrow_delta import (
     ChunkRows,
     cancel,
     cancelled,
@@ -27,7 +28,6 @@ from livejoin.dataflow.arrow_delta import (
     net_pieces,
     shown_rows,
 )
-from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.deltas.view_delta import MemoryDelta
 from livejoin.dataflow.results import Results
 from livejoin.errors import CapacityError, ExpressionError

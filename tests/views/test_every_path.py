@@ -15,8 +15,8 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from harness import Harness
-from livejoin.dataflow import forms
 from livejoin.dataflow.blocks import passing
+from livejoin.dataflow.moving import forms
 from livejoin.families.cells import task_runner
 from livejoin.state import table
 from random_queries import queries

@@ -17,15 +17,15 @@ from livejoin.database.sorted_rows import sorted_rows
 from livejoin.database.tally import Tally
 from livejoin.database.transactions.guard import Guard, alone
 from livejoin.database.transactions.subscribers import Callback, Subscribers
-from livejoin.dataflow.arrow_delta import delta_schema
 from livejoin.dataflow.blocks.block import Batches, Change
+from livejoin.dataflow.deltas.arrow_delta import delta_schema
+from livejoin.dataflow.deltas.repeated import repeated
 from livejoin.dataflow.deltas.view_delta import MemoryDelta, ViewDelta
-from livejoin.dataflow.forms import LEFT_OUT, leaves_out
 from livejoin.dataflow.graph import Graph
+from livejoin.dataflow.moving.forms import LEFT_OUT, leaves_out
 from livejoin.dataflow.node import Node
 from livejoin.dataflow.of_view import of_view
 from livejoin.dataflow.reading.access import Access
-from livejoin.dataflow.repeated import repeated
 from livejoin.errors import ReadError
 from livejoin.families.sizes import exactly
 from livejoin.plan import Explanation, Statistics, describe_query

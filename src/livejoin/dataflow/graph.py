@@ -21,7 +21,6 @@ from functools import partial
 from itertools import groupby
 from typing import assert_never
 
-from livejoin.dataflow.adaptive import Adaptive, surroundings
 from livejoin.dataflow.blocks.bag import BagBlock
 from livejoin.dataflow.blocks.block import Block, Change
 from livejoin.dataflow.blocks.join import JoinBlock
@@ -32,10 +31,11 @@ from livejoin.dataflow.blocks.store import StoreBlock
 from livejoin.dataflow.blocks.stored import StoredBlock
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.blocks.union import UnionBlock
-from livejoin.dataflow.forms import reform
+from livejoin.dataflow.moving.adaptive import Adaptive, surroundings
+from livejoin.dataflow.moving.forms import reform
+from livejoin.dataflow.moving.spreading import Spreading, whole_at_first
 from livejoin.dataflow.node import Node
 from livejoin.dataflow.selection import Selection, Selector
-from livejoin.dataflow.spreading import Spreading, whole_at_first
 from livejoin.dataflow.static_rows import kept_of_tables
 from livejoin.families.cells.task_runner import LEAST_SECONDS
 from livejoin.families.cells.workers import Workers

@@ -14,17 +14,17 @@ from dataclasses import replace
 from enum import Enum
 from typing import TypeAlias
 
-from livejoin.dataflow.adaptive import Adaptive
 from livejoin.dataflow.blocks.bag import BagBlock
 from livejoin.dataflow.blocks.block import Batches, Block, Change
 from livejoin.dataflow.blocks.join import JoinBlock
 from livejoin.dataflow.blocks.stateless import Stateless
 from livejoin.dataflow.blocks.stored import StoredBlock
 from livejoin.dataflow.blocks.table_change import TableChange
+from livejoin.dataflow.moving.adaptive import Adaptive
+from livejoin.dataflow.moving.spreading import HANDED_OVER, Spreading, Work, clock
 from livejoin.dataflow.of_view import OfView
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.selection import Selector
-from livejoin.dataflow.spreading import HANDED_OVER, Spreading, Work, clock
 from livejoin.families.cells.join import CellJoin
 from livejoin.plan.operators import (
     AnyJoin,

@@ -10,7 +10,7 @@ from livejoin.database.contents import Contents, refuse_large_joins
 from livejoin.database.snapshots import snapshot
 from livejoin.database.transactions.retention import refuse_dropped
 from livejoin.database.view import ViewOptions
-from livejoin.dataflow.forms import plan_as
+from livejoin.dataflow.moving.forms import plan_as
 from livejoin.dataflow.node import Node
 from livejoin.errors import LivejoinError, MemoryLimitError, StateError
 from livejoin.families.cells.workers import Workers

@@ -16,9 +16,9 @@ from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
-from livejoin.dataflow.arrow_delta import cancelled, shown_rows
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.blocks.table_change import TableChange
+from livejoin.dataflow.deltas.arrow_delta import cancelled, shown_rows
 from livejoin.dataflow.deltas.extents import Extent
 from livejoin.dataflow.deltas.spilled import bytes_about, spilled
 from livejoin.dataflow.deltas.view_delta import FileDelta, MemoryDelta, TableDelta, ViewDelta
@@ -75,7 +75,7 @@ class Change(Protocol):
         """The changed rows as a user sees them, net within each version.
 
         Args:
-            schema: Theirs, as from `livejoin.dataflow.arrow_delta.delta_schema`.
+            schema: Theirs, as from `livejoin.dataflow.deltas.arrow_delta.delta_schema`.
             scratch: Where they are written if they take too much memory; None where they shall be in memory.
 
         Raises:

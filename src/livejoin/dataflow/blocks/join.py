@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from livejoin.dataflow.arrow_delta import ChunkRows, copied_bytes, copied_columns, is_injective, net_pieces
 from livejoin.dataflow.batches import Delta, concatenate
 from livejoin.dataflow.blocks.block import Batches, Change, InputRelation, RowChange, Wanted, not_stored
+from livejoin.dataflow.blocks.leaf import JoinLeaf, make_leaf
 from livejoin.dataflow.blocks.row_source import Loads, RowSource
 from livejoin.dataflow.blocks.table_change import TableChange
+from livejoin.dataflow.deltas.arrow_delta import ChunkRows, copied_bytes, copied_columns, is_injective, net_pieces
 from livejoin.dataflow.deltas.extents import DeltaWriter, Extent, stored_schema
 from livejoin.dataflow.deltas.netting import net
 from livejoin.dataflow.deltas.spilled import Gathering, Piece, chunk_of, piece_bytes
 from livejoin.dataflow.deltas.view_delta import FileDelta, MemoryDelta, ViewDelta
-from livejoin.dataflow.leaf import JoinLeaf, make_leaf
+from livejoin.dataflow.moving.spreading import shows
 from livejoin.dataflow.reading.access import Access
-from livejoin.dataflow.spreading import shows
 from livejoin.dataflow.static_rows import NumberedRows, leaves_out
 from livejoin.families.cells.join import CellJoin
 from livejoin.families.cells.workers import Workers

@@ -15,10 +15,10 @@ import numpy as np
 
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.blocks.block import Batches, Change, InputRelation, RowChange, Wanted
+from livejoin.dataflow.blocks.row_selection import Columns, RowSelection
 from livejoin.dataflow.blocks.stateless import Stateless
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.reading.access import Access
-from livejoin.dataflow.row_selection import Columns, RowSelection
 from livejoin.families.sizes import MAX_COUNT, whole_sum
 from livejoin.plan.operators import SelectedOperator
 from livejoin.state.codec import Codec
