@@ -10,18 +10,18 @@ foreign-key join feeds a store with its results as they are, since a change adds
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import assert_never
 
 from livejoin.families.cells.partition import Partition
-from livejoin.families.derived import DerivedTable, RowProgram
-from livejoin.families.family import Candidate
 from livejoin.families.output import with_output
 from livejoin.families.program import Program
 from livejoin.plan import operators
+from livejoin.plan.annotation import annotation_of, number_of_results
 from livejoin.plan.equal_atoms import Counted, with_counts
+from livejoin.plan.join_planner import JoinPlanner
 from livejoin.plan.operators import (
     AggregateOperator,
     AnnotatedOperator,
@@ -31,8 +31,6 @@ from livejoin.plan.operators import (
     Operator,
     ProjectOperator,
     RankedOperator,
-    Result,
-    ResultKind,
     RunningOperator,
     SelectedOperator,
     SetOperator,
@@ -45,9 +43,8 @@ from livejoin.plan.own_rows import over_own_rows
 from livejoin.plan.powers import BIGINT, POWER, Power, or_zero, power_expression, power_of
 from livejoin.plan.restricted_groups import Restricted, restricted
 from livejoin.plan.thresholds import Compared, compared, grouped, with_groups
-from livejoin.query import ColumnRef, ConjunctiveQuery, Factor, Output, Product
+from livejoin.query import ColumnRef, ConjunctiveQuery, Factor, Output
 from livejoin.query.aggregates import AggregateCall
-from livejoin.query.conjunctive import present
 from livejoin.query.keys import determined
 from livejoin.query.relational import (
     Aggregate,
@@ -61,66 +58,12 @@ from livejoin.query.relational import (
     SetOperation,
     TopK,
 )
-from livejoin.query.scalar import Constant, Field
-from livejoin.schema import SqlType
-from livejoin.search.guarantee import UpdateBound
-
-
-@dataclass(frozen=True)
-class Compiler:
-    """How conjunctive queries are maintained.
-
-    Args:
-        plan: The plan of one.
-        output: The output that is kept for some variables of one: these and what its family needs besides; None where
-            results come with multiplicities alone.
-        delta: What bounds the results of one that a change adds and removes, amortised, if a plan may rest on that.
-        split: How a program is split into cells.
-        rows: The program of a relation that a plan keeps for itself, and how it is split into cells.
-        powers: Whether counts of equal atoms are powers.
-        thresholds: Whether rows that compare with the aggregate of a group are kept in the order of what is compared.
-        shares: The share of the rows that the predicate of each atom lets through.
-        restricts: Whether groups that a join asks for are those of its own rows, where these are whole groups.
-    """
-
-    plan: Callable[[ConjunctiveQuery], Candidate]
-    output: Callable[[ConjunctiveQuery, frozenset[str]], frozenset[str] | None]
-    delta: Callable[[ConjunctiveQuery], UpdateBound | None]
-    split: Callable[[Program], Partition | None]
-    rows: Callable[[DerivedTable], tuple[RowProgram, Partition | None]]
-    shares: Callable[[ConjunctiveQuery], Sequence[float]]
-    powers: bool = True
-    thresholds: bool = True
-    restricts: bool = True
-
-    def is_fed(self, query: ConjunctiveQuery, other: ConjunctiveQuery | None) -> bool:
-        """Whether a store is fed best by a join with multiplicities, of which a change changes few enough.
-
-        Args:
-            query: The join with multiplicities.
-            other: The same over an output, whose results need no store; None where there is a store in any case.
-        """
-        if (delta := self.delta(query)) is None:
-            return False
-        return other is None or max(delta, self.plan(query).guarantee.bound) < self.plan(other).guarantee.bound
-
 
 _FEW = 0.5  # of the rows of groups: as many are kept as rows and in the join with the groups
-_NARROW_ATOMS = 2  # a count of results that join more atoms than this is kept in 128 bits
-# Sums of squares are exact modulo 2**128, and 2**32 squares of such numbers stay within; a store sums larger ones.
-_SQUARED_BITS = 32
-_SQUARED_DIGITS = 14
 _MANY_ROWS = "the rows without the groups are those of a join, of which there may be many more than base rows"
-_KINDS: dict[str, ResultKind] = {
-    "count": "count",
-    "sum": "sum",
-    "avg": "avg",
-    "var_pop": "var_pop",
-    "var_samp": "var_samp",
-}
 
 
-def lower_query(root: Relation, by: Compiler, live: bool) -> Operator:
+def lower_query(root: Relation, by: JoinPlanner, live: bool) -> Operator:
     """The operators for a query, as `lower`; groups that a join asks for are restricted to those of its own rows."""
     if not by.restricts:
         return lower(root, by, live)
@@ -132,7 +75,7 @@ def lower_query(root: Relation, by: Compiler, live: bool) -> Operator:
     return lower(over_own_rows(root, is_worth, lambda project: _threshold(project, by) is not None), by, live)
 
 
-def lower(relation: Relation, by: Compiler, live: bool) -> Operator:
+def lower(relation: Relation, by: JoinPlanner, live: bool) -> Operator:
     """The operators for a relation.
 
     Args:
@@ -174,7 +117,7 @@ def lower(relation: Relation, by: Compiler, live: bool) -> Operator:
             assert_never(relation)
 
 
-def _below(relation: Relation, by: Compiler) -> Operator:
+def _below(relation: Relation, by: JoinPlanner) -> Operator:
     """The operators for a relation that a store reads, so that its rows are not read but where they change.
 
     Rows of one relation go into the store as they are (docs/decisions/0030): a join of one atom needs no records.
@@ -198,7 +141,7 @@ def _computed(relation: Project, below: Operator) -> ProjectOperator:
     return ProjectOperator(below, relation.outputs, relation.types, relation.predicate, **said)
 
 
-def _threshold(relation: Project, by: Compiler) -> Compared | None:
+def _threshold(relation: Project, by: JoinPlanner) -> Compared | None:
     """A join with groups in whose place rows are compared with bounds, if there are few enough of them to be kept."""
     found = compared(relation) if by.thresholds else None
     if not isinstance(found, Compared) or not isinstance(found.rows.input, Join):
@@ -222,14 +165,14 @@ def _restricted(found: Compared) -> Compared:
     return replace(found, bounds=replace(found.bounds, input=bounds), rows=replace(found.rows, input=own.join))
 
 
-def _shown(found: Compared, by: Compiler) -> ProjectOperator:
+def _shown(found: Compared, by: JoinPlanner) -> ProjectOperator:
     """The compared rows, as they were asked for (AJU, Theorem 14)."""
     bounds, rows = _below(found.bounds, by), _compared_rows(found.rows, by)
     threshold = ThresholdOperator(bounds, rows, found.keys, found.comparison, found.rows.types, found.written)
     return ProjectOperator(threshold, found.outputs, found.types, None)
 
 
-def _compared_rows(relation: Project, by: Compiler) -> Operator:
+def _compared_rows(relation: Project, by: JoinPlanner) -> Operator:
     """The rows that are compared with bounds, which may be compared with others before."""
     if found := _threshold(relation, by):
         return _shown(found, by)
@@ -238,7 +181,7 @@ def _compared_rows(relation: Project, by: Compiler) -> Operator:
     return _computed(relation, _selected(join, by) if len(join.query.atoms) == 1 else _read(join, by, False))
 
 
-def _threshold_group(relation: Aggregate, by: Compiler) -> ThresholdAggregateOperator | None:
+def _threshold_group(relation: Aggregate, by: JoinPlanner) -> ThresholdAggregateOperator | None:
     """Aggregates over compared rows, if they are sums that need no row to be moved (AJU, Theorem 15)."""
     found = _threshold(relation.input, by) if isinstance(relation.input, Project) else None
     if found is None or not grouped(relation, found):
@@ -248,7 +191,7 @@ def _threshold_group(relation: Aggregate, by: Compiler) -> ThresholdAggregateOpe
     return ThresholdAggregateOperator(_below(found.bounds, by), rows, *what, found.written)
 
 
-def _selected(join: Join, by: Compiler) -> SelectedOperator:
+def _selected(join: Join, by: JoinPlanner) -> SelectedOperator:
     """The rows of a join of one atom, as they change."""
     return SelectedOperator(join.query, join.types, tuple(_below(one.relation, by) for one in join.inputs))
 
@@ -262,7 +205,7 @@ class _Leaf:
     inputs: tuple[JoinInput, ...]
 
 
-def _leaf(join: Join, query: ConjunctiveQuery, by: Compiler, live: bool) -> _Leaf:
+def _leaf(join: Join, query: ConjunctiveQuery, by: JoinPlanner, live: bool) -> _Leaf:
     """A query over the atoms of a join, compiled, with the relations that it reads, bags among them."""
     plan = by.plan(query)
     physical = plan.compile(live)
@@ -283,7 +226,7 @@ def _named(given: Sequence[JoinInput], query: ConjunctiveQuery) -> tuple[JoinInp
 
 
 def _scan(
-    join: Join, query: ConjunctiveQuery, by: Compiler, live: bool, asked: frozenset[str] | None = None
+    join: Join, query: ConjunctiveQuery, by: JoinPlanner, live: bool, asked: frozenset[str] | None = None
 ) -> JoinOperator:
     """The results of a query over the atoms of a join."""
     leaf = _leaf(join, query, by, live)
@@ -295,7 +238,7 @@ def _is_of_core(query: ConjunctiveQuery, head: Sequence[ColumnRef]) -> bool:
     return all(ref.atom in query.core for ref in head)
 
 
-def _read(join: Join, by: Compiler, once: bool, factors: tuple[Factor, ...] = ()) -> Operator:
+def _read(join: Join, by: JoinPlanner, once: bool, factors: tuple[Factor, ...] = ()) -> Operator:
     """The rows of a join of several atoms for a store: each once, or with its multiplicity times some factors."""
     query = join.query
     head = frozenset(query.variable(ref) for ref in query.head)
@@ -308,7 +251,7 @@ def _read(join: Join, by: Compiler, once: bool, factors: tuple[Factor, ...] = ()
     return _distinct_results(join, kept, by, True) if once else _counted(join, kept, by, factors)
 
 
-def _checked(relation: Relation, by: Compiler, once: bool) -> Operator | None:
+def _checked(relation: Relation, by: JoinPlanner, once: bool) -> Operator | None:
     """The rows of a join that conditions across tables are true for, as `_read`; None if it is no such relation."""
     if isinstance(relation, Project) and relation.across and isinstance(relation.input, Join):
         if threshold := _threshold(relation, by):
@@ -317,7 +260,7 @@ def _checked(relation: Relation, by: Compiler, once: bool) -> Operator | None:
     return None
 
 
-def _distinct(relation: Distinct, by: Compiler, live: bool) -> Operator:
+def _distinct(relation: Distinct, by: JoinPlanner, live: bool) -> Operator:
     if checked := _checked(relation.input, by, True):
         return SetOperator("distinct", False, (checked,), relation.types)
     if not isinstance(relation.input, Join) or len(relation.input.query.atoms) == 1:
@@ -331,7 +274,7 @@ def _distinct(relation: Distinct, by: Compiler, live: bool) -> Operator:
     return SetOperator("distinct", False, (_read(relation.input, by, True),), relation.types)
 
 
-def _aggregate(relation: Aggregate, by: Compiler, live: bool) -> Operator:
+def _aggregate(relation: Aggregate, by: JoinPlanner, live: bool) -> Operator:
     source: Operator
     once = all(call.ignores_copies for call in relation.calls)
     if threshold := _threshold_group(relation, by):
@@ -353,7 +296,7 @@ def _aggregate(relation: Aggregate, by: Compiler, live: bool) -> Operator:
     )
 
 
-def _powered(relation: Aggregate, join: Join, power: Power, by: Compiler) -> Operator:
+def _powered(relation: Aggregate, join: Join, power: Power, by: JoinPlanner) -> Operator:
     """A count of the results of a join of equal atoms: the numbers of rows with equal columns, to a power, added up."""
     inputs = tuple(_below(one.relation, by) for one in join.inputs)
     columns = tuple(power.query.atoms[0].table.columns[ref.column] for ref in power.query.head)
@@ -372,25 +315,24 @@ def _powered(relation: Aggregate, join: Join, power: Power, by: Compiler) -> Ope
     return ProjectOperator(total, (or_zero(0),), relation.types, None) if relation.is_global else total
 
 
-def _distinct_results(join: Join, connex: frozenset[str], by: Compiler, live: bool) -> JoinOperator:
+def _distinct_results(join: Join, connex: frozenset[str], by: JoinPlanner, live: bool) -> JoinOperator:
     """The distinct values of the head, and perhaps of further variables that the plan needs; rows may be equal."""
     query = join.query
     head = frozenset(query.variable(ref) for ref in query.head)
     return _scan(join, with_output(query, connex), by, live, head)
 
 
-def _counted(join: Join, connex: frozenset[str], by: Compiler, factors: tuple[Factor, ...]) -> JoinOperator:
+def _counted(join: Join, connex: frozenset[str], by: JoinPlanner, factors: tuple[Factor, ...]) -> JoinOperator:
     """A join whose results are given once with their multiplicity, if fewer come out than with repetitions."""
     query = join.query
     head = frozenset(query.variable(ref) for ref in query.head)
     is_once = head == query.variables and all(query.is_distinct(a) for a in range(len(query.atoms)))
     if is_once and not factors:
         return _scan(join, query, by, True)
-    count = Product(factors, bool(factors) or len(query.atoms) > _NARROW_ATOMS)
-    return _scan(join, replace(with_output(query, connex), sums=(count,)), by, True, head)
+    return _scan(join, replace(with_output(query, connex), sums=(number_of_results(query, factors),)), by, True, head)
 
 
-def _annotated(counted: Counted, by: Compiler, live: bool) -> AnnotatedOperator | ProjectOperator | None:
+def _annotated(counted: Counted, by: JoinPlanner, live: bool) -> AnnotatedOperator | ProjectOperator | None:
     """The plan in which aggregates are annotations, if groups are free-connex columns and calls sums of products.
 
     Columns that the groups determine may be kept beside them: there are as many groups with them (TPC-H Q10 groups by
@@ -406,17 +348,11 @@ def _annotated(counted: Counted, by: Compiler, live: bool) -> AnnotatedOperator 
     kept = by.output(query, free) if _is_of_core(query, group) else None
     if kept is None or not kept <= determined(query, free):
         return None
-    more = counted.factors
-    sums = [Product(more, bool(more) or len(query.atoms) > _NARROW_ATOMS)]
-    results = []
-    for call in relation.calls:
-        argument = None if call.argument is None else relation.input.types[call.argument]
-        result = _result(call, argument, query, sums, more)
-        if result is None:
-            return None
-        results.append(result)
+    annotation = annotation_of(counted)
+    if annotation is None:
+        return None
     outputs = tuple(replace(o, source=i) for i, o in enumerate(query.outputs[: relation.groups]))
-    grouped = with_output(replace(query, head=group, outputs=outputs, sums=tuple(sums)), kept)
+    grouped = with_output(replace(query, head=group, outputs=outputs, sums=annotation.sums), kept)
     hidden = [query.atoms[ref.atom].table.columns[ref.column] for ref in grouped.head[len(group) :]]
     named = (Output(f"h{i}", column.type.arrow, len(group) + i) for i, column in enumerate(hidden))
     grouped = replace(grouped, outputs=(*outputs, *named))
@@ -425,63 +361,13 @@ def _annotated(counted: Counted, by: Compiler, live: bool) -> AnnotatedOperator 
     leaf = _leaf(join, grouped, by, live)
     types = (*relation.types[: relation.groups], *(c.type for c in hidden), *relation.types[relation.groups :])
     found = AnnotatedOperator(
-        leaf.physical, grouped, types, tuple(results), relation.is_global, leaf.partition, leaf.inputs
+        leaf.physical, grouped, types, annotation.results, relation.is_global, leaf.partition, leaf.inputs
     )
     if not hidden:
         return found
     shown = [*range(relation.groups), *range(relation.groups + len(hidden), len(types))]
     fields = (Output(field.name, field.type, i) for i, field in zip(shown, relation.schema, strict=True))
     return ProjectOperator(found, tuple(fields), relation.types, None)
-
-
-def _result(
-    call: AggregateCall,
-    argument: SqlType | None,
-    query: ConjunctiveQuery,
-    sums: list[Product],
-    more: tuple[Factor, ...],
-) -> Result | None:
-    """How a call is read off an annotation whose components are added to ``sums``; None if it is no sum of products.
-
-    Each component has some factors more.
-    """
-    if call.distinct or call.function not in _KINDS:
-        return None
-    if argument is None:
-        return Result("count", (0,), call.type)
-    product = call.product
-    if product is None:
-        return None
-    squares = call.function in ("var_pop", "var_samp")
-    if squares and (argument.bits > _SQUARED_BITS or argument.precision > _SQUARED_DIGITS):
-        return None
-    wide = Product(product.factors + more, True)
-    if call.function == "count":
-        return Result("count", (_place(sums, wide),), call.type)
-    may_lack = {atom for branch in query.branches if branch.kind == "optional" for atom in branch.atoms}
-    counted = tuple(present(f) for f in product.factors if f.atom in may_lack or not _never_null(f))
-    places = [_place(sums, Product(counted + more, sums[0].wide)), _place(sums, wide)]
-    if squares:
-        places.append(_place(sums, Product(product.factors + product.factors + more, True)))
-    return Result(_KINDS[call.function], tuple(places), call.type, argument.scale)
-
-
-def _place(sums: list[Product], product: Product) -> int:
-    """Position of a component, which is added if it is not there."""
-    if product not in sums:
-        sums.append(product)
-    return sums.index(product)
-
-
-def _never_null(factor: Factor) -> bool:
-    """Whether a factor is a column that is declared NOT NULL, or a number."""
-    match factor.expression.scalar:
-        case Field(nullable=nullable):
-            return not nullable
-        case Constant(value=value):
-            return value is not None
-        case _:
-            return False
 
 
 def _shows(query: ConjunctiveQuery) -> bool:

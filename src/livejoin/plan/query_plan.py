@@ -11,7 +11,8 @@ from livejoin.families.derived import DerivedTable, RowProgram
 from livejoin.families.family import Candidate
 from livejoin.families.program import Program
 from livejoin.families.registry import RankedFamily, kept_output, ranked, ranked_again, ranked_with_merged
-from livejoin.plan.lower import Compiler, lower_query
+from livejoin.plan.join_planner import JoinPlanner
+from livejoin.plan.lower import lower_query
 from livejoin.plan.operators import AnyJoin, Operator
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.bound_query import Query
@@ -87,7 +88,7 @@ def plan_with_reasons(
 
     of_auto = algorithm == "auto"
     own = of_auto and not query.reads  # the groups of a view are there as they are
-    by = Compiler(chosen, output, delta, split, rows, shares, powers=of_auto, thresholds=of_auto, restricts=own)
+    by = JoinPlanner(chosen, output, delta, split, rows, shares, powers=of_auto, thresholds=of_auto, restricts=own)
     return QueryPlan(lower_query(query.root, by, deltas), found)
 
 
