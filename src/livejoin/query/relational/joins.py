@@ -63,7 +63,7 @@ class Join(DerivedRelation):
         """As `DerivedRelation.char_lengths`.
 
         >>> from livejoin.schema import Column
-        >>> from livejoin.query.conjunctive import Atom, ColumnRef
+        >>> from livejoin.query.conjunctive import Atom, ColumnRef, Output
         >>> from livejoin.query.relational import Distinct
         >>> text = SqlType("string")
         >>> table = Table("T", (Column("s", text), Column("c", text, length=5, is_char=True)))
