@@ -13,6 +13,9 @@ from livejoin.schema import Column, SqlType
 from livejoin.state.codec import Codec, has_codes, is_coded
 from livejoin.words import WORD_BYTES, Words
 
+BATCH = 1 << 16
+"""Rows that are read or loaded at a time."""
+
 
 class Rows:
     """Rows with typed columns.

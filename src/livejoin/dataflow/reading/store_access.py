@@ -7,7 +7,7 @@ from typing import assert_never
 
 import numpy as np
 
-from livejoin.dataflow.batches import Rows, stack
+from livejoin.dataflow.batches import BATCH, Rows, stack
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.reading.same_values import same_rows
 from livejoin.dataflow.stores.aggregate import AggregateStore
@@ -24,8 +24,6 @@ from livejoin.kernels.ordered import ranks as rank_access
 from livejoin.kernels.relation import multiset
 from livejoin.kernels.values.row_order import O_OFFSET, O_WIDTH
 from livejoin.words import Words
-
-_BATCH = 1 << 16
 
 
 def store_access(store: AnyStore) -> Access:
@@ -147,7 +145,7 @@ class TopKAccess:
 
     def multiplicities(self, rows: Rows) -> Words:
         times = np.zeros(rows.length, np.int64)
-        for found, weights in self._store.scan(_BATCH):
+        for found, weights in self._store.scan(BATCH):
             for i in range(rows.length):
                 given = rows.take(np.full(found.length, i))
                 times[i] += int(weights[same_rows(found, given)].sum())
@@ -167,7 +165,7 @@ class ScannedAccess:
     @cached_property
     def _whole(self) -> tuple[Rows, Words]:
         """The rows of the result, and their multiplicities."""
-        batches = list(self._store.scan(_BATCH))
+        batches = list(self._store.scan(BATCH))
         if not batches:
             return self._store.nothing(), np.empty(0, np.int64)
         return stack([rows for rows, _ in batches]), np.concatenate([times for _, times in batches])
