@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from benchmarks.stream import EdgeStream
 from livejoin.families.crown.compile import compile_plan
-from livejoin.families.crown.join import MultiwayJoin
+from livejoin.families.crown.join import CrownJoin
 from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.kernels.join import layout as q
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output
@@ -32,7 +32,7 @@ COLUMNS = ("a", "b", "c", "d")
 class Operator:
     """A maintained 3-Hop and how its rows are numbered: a ring of ids, long enough that none is used twice a batch."""
 
-    join: MultiwayJoin
+    join: CrownJoin
     stream: EdgeStream
     batch: int
 
@@ -81,7 +81,7 @@ def three_hop(stream: EdgeStream, batch: int, live: bool) -> Operator:
     head = (ColumnRef(0, 0), ColumnRef(1, 0), ColumnRef(2, 0), ColumnRef(2, 1))
     outputs = tuple(Output(name, pa.int64(), i) for i, name in enumerate(COLUMNS))
     query = ConjunctiveQuery(stream.sql, atoms, head, outputs)
-    return Operator(MultiwayJoin(compile_plan(query, least_height_tree(query.edges), live)), stream, batch)
+    return Operator(CrownJoin(compile_plan(query, least_height_tree(query.edges), live)), stream, batch)
 
 
 @dataclass(frozen=True)

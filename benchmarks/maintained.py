@@ -17,16 +17,16 @@ import pyarrow as pa
 from benchmarks import recompute
 from benchmarks.stream import EdgeStream
 from livejoin.catalog import Catalog
-from livejoin.dataflow.arrow_delta import delta_schema
 from livejoin.dataflow.blocks.bag import BagBlock
 from livejoin.dataflow.blocks.block import Change
 from livejoin.dataflow.blocks.join import JoinBlock
 from livejoin.dataflow.blocks.selected import SelectedBlock
 from livejoin.dataflow.blocks.store import StoreBlock
 from livejoin.dataflow.blocks.table_change import TableChange
+from livejoin.dataflow.deltas.arrow_delta import delta_schema
+from livejoin.dataflow.deltas.repeated import repeated
 from livejoin.dataflow.graph import Choices, Graph
 from livejoin.dataflow.node import Node
-from livejoin.dataflow.repeated import repeated
 from livejoin.families.cells.workers import Workers
 from livejoin.families.events import in_order
 from livejoin.kernels.join import layout as q

@@ -242,9 +242,9 @@ def restart_of_cells(place: Path, rows: int) -> Figure:
     """
     from livejoin.database.snapshots.tables import NO_LIMITS  # noqa: PLC0415 - after --help
     from livejoin.distributed import Cell  # noqa: PLC0415 - after --help
+    from livejoin.distributed.cells import held_tables  # noqa: PLC0415 - after --help
     from livejoin.distributed.declaration import bound_of, read_declaration  # noqa: PLC0415 - after --help
     from livejoin.distributed.manifest import batches_in, read_manifest  # noqa: PLC0415 - after --help
-    from livejoin.distributed.task import held_tables  # noqa: PLC0415 - after --help
 
     path = place / "checkpoint" / "livejoin"
     manifest = read_manifest(path, batches_in(path)[-1])

@@ -54,7 +54,7 @@ def wrapping(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def cells_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """Joins of databases with several threads are in cells, however small the commits of tests are."""
-    monkeypatch.setattr("livejoin.dataflow.spreading.WHOLE_AT_FIRST", False)
+    monkeypatch.setattr("livejoin.dataflow.moving.spreading.WHOLE_AT_FIRST", False)
 
 
 @pytest.fixture(scope="session")

@@ -119,8 +119,8 @@ def test_docstrings_name_what_is_there(package: str) -> None:
 
 def test_the_check_finds_what_is_not_there() -> None:
     assert missing("see `kernels/crown/nothing.py` and `families/crown/`") == ["kernels/crown/nothing.py"]
-    assert missing("`livejoin.plan.nothing`, `livejoin.plan.identity.identity`") == ["livejoin.plan.nothing"]
-    assert missing("`plan.nothing`, `plan.identity.identity`", _SHORT) == ["plan.nothing"]
+    assert missing("`livejoin.plan.nothing`, `livejoin.plan.query_plan.plan_query`") == ["livejoin.plan.nothing"]
+    assert missing("`plan.nothing`, `plan.query_plan.plan_query`", _SHORT) == ["plan.nothing"]
     assert missing("`livejoin.Database.nothing`") == ["livejoin.Database.nothing"]
     assert missing("`nowhere.py`") == ["nowhere.py"]
 

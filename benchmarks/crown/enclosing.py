@@ -15,8 +15,8 @@ from benchmarks.crown.job import SEQUENCE, SIGN, Atom, Shape
 from benchmarks.crown.queries import CrownQuery
 from benchmarks.crown.streams import ChangeStream
 from livejoin.catalog import Catalog
-from livejoin.families.crown.plan import PhysicalPlan
-from livejoin.plan.operators import leaves
+from livejoin.families.crown.plan import CrownPlan
+from livejoin.plan.operators import joins_of
 from livejoin.plan.query_plan import plan_query
 from livejoin.search.statistics import Statistics
 from livejoin.sql import bind_query, parse_columns
@@ -74,6 +74,6 @@ def _tree() -> JoinTree:
     catalog = Catalog()
     for name, columns in PATH.tables.items():
         catalog.add(parse_columns(name, ", ".join(f"{column} {type_}" for column, type_ in columns.items())))
-    (leaf,) = leaves(plan_query(bind_query(PATH.own_sql, catalog), Statistics(), deltas=False))
-    assert isinstance(leaf.physical, PhysicalPlan)
+    (leaf,) = joins_of(plan_query(bind_query(PATH.own_sql, catalog), Statistics(), deltas=False))
+    assert isinstance(leaf.physical, CrownPlan)
     return leaf.physical.tree

@@ -14,6 +14,9 @@ import numpy.typing as npt
 Words: TypeAlias = npt.NDArray[np.int64]
 """An array of words, of any shape."""
 
+WORD_BYTES = 8
+"""Bytes of a word."""
+
 NULL_CODE = 0x7FF94E554C4C0001
 """The word of NULL: a pattern of NaN that no double has here."""
 

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 import livejoin
 from harness import Harness
 from livejoin.database.view import View
-from livejoin.dataflow import adaptive
 from livejoin.dataflow.blocks.row_source import RowSource
+from livejoin.dataflow.moving import adaptive
 from livejoin.dataflow.node import Node
 from livejoin.families import join_trees
 from livejoin.plan.explain.predicted_work import predicted_work, tree_lines
-from livejoin.plan.operators import Annotated, Scan
+from livejoin.plan.operators import AnyJoin
 from livejoin.plan.query_plan import plan_join
 from livejoin.search.choose import Choice, measure
 from livejoin.search.problem import Problem
@@ -48,7 +48,7 @@ def move_anywhere(view: View, random: Random) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(join_trees, "choose", choose)
         for node in view._below:
-            if isinstance(node.plan, (Scan, Annotated)):
+            if isinstance(node.plan, AnyJoin):
                 plan = plan_join(node.plan, Statistics(), node.plan.physical.live, view.algorithm, 1)
                 note(f"{view.name} moves to {tree_lines(plan)}")
                 node.move(plan, Statistics())
@@ -57,7 +57,7 @@ def move_anywhere(view: View, random: Random) -> None:
 
 def kept(view: View) -> Node:
     """The block of a view's only join."""
-    (node,) = (node for node in view._below if isinstance(node.plan, (Scan, Annotated)))
+    (node,) = (node for node in view._below if isinstance(node.plan, AnyJoin))
     return node
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from livejoin import Database
-from livejoin.dataflow import adaptive
+from livejoin.dataflow.moving import adaptive
 
 TABLES = {
     "sales": ("s BIGINT PRIMARY KEY, p BIGINT, c BIGINT", 40),

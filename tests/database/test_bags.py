@@ -14,7 +14,7 @@ import livejoin
 from harness import Harness
 from livejoin.dataflow.blocks.join import JoinBlock
 from livejoin.dataflow.node import Node
-from livejoin.plan.operators import Bag, Scan
+from livejoin.plan.operators import BagOperator, JoinOperator
 from oracle import connect, multiset, signed_multiset
 from scenario import Change, ColumnSpec, QuerySpec, TableSpec
 from strategies import type_named
@@ -72,7 +72,7 @@ def harness_of(views: Sequence[str], threads: int = 1) -> Harness:
 
 
 def bags(db: livejoin.Database) -> list[Node]:
-    return [node for node in db._contents.graph.nodes if isinstance(node.plan, Bag)]
+    return [node for node in db._contents.graph.nodes if isinstance(node.plan, BagOperator)]
 
 
 def inserted(table: str, rows: Sequence[tuple[int | None, ...]]) -> list[Change]:
@@ -106,7 +106,7 @@ def test_equal_bags_of_a_self_join_are_one_table() -> None:
     """Both ends of a dumbbell, though the edge between them starts at different corners as they are written."""
     harness = harness_of(["dumbbell"])
     (bag,) = bags(harness.database)
-    (join,) = (node for node in harness.database._contents.graph.nodes if isinstance(node.plan, Scan))
+    (join,) = (node for node in harness.database._contents.graph.nodes if isinstance(node.plan, JoinOperator))
     assert join.inputs == (bag,)
     filled(harness)
     assert harness.database.views["dumbbell"].count() > 0
@@ -158,7 +158,7 @@ def test_a_commit_that_fails_above_a_bag_is_undone_in_it(monkeypatch: pytest.Mon
     apply = JoinBlock.apply
 
     def fails(self: JoinBlock, *arguments: Any) -> Any:
-        if any(isinstance(one.operator, Bag) for one in self.plan.inputs):
+        if any(isinstance(one.operator, BagOperator) for one in self.plan.inputs):
             raise MemoryError
         return apply(self, *arguments)
 
@@ -220,7 +220,7 @@ def test_an_adaptive_view_over_a_bag() -> None:
     assert len(bags(harness.database)) == 1, "what moves a join does not split its bags"
     filled(harness)
     (node,) = (one for one in harness.database._contents.graph.nodes if one.adaptive is not None)
-    assert isinstance(node.plan, Scan)
+    assert isinstance(node.plan, JoinOperator)
     node.move(node._replan(node.plan, node.statistics), node.statistics)
     changed(harness)
 

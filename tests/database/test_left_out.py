@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import livejoin
-from livejoin.dataflow import forms
 from livejoin.dataflow.blocks import passing
+from livejoin.dataflow.moving import forms
 from livejoin.dataflow.node import Node
 from livejoin.errors import ExpressionError
 
@@ -65,7 +65,7 @@ def test_answers_are_those_of_joins_with_all_records(
     eager: None, monkeypatch: pytest.MonkeyPatch, threads: int
 ) -> None:
     """Deltas, results, positions and look-ups, with windows, deletions and both granularities."""
-    monkeypatch.setattr("livejoin.dataflow.spreading.WHOLE_AT_FIRST", True)
+    monkeypatch.setattr("livejoin.dataflow.moving.spreading.WHOLE_AT_FIRST", True)
     random = np.random.default_rng(4)
     one, other = database(threads), None
     with monkeypatch.context() as patch:

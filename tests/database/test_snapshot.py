@@ -19,7 +19,7 @@ import livejoin
 from kept_database import EXTRA, STORED, kept_database, more
 from livejoin.dataflow.node import Node
 from livejoin.errors import StateError, StorageError
-from livejoin.families.crown.plan import PhysicalPlan
+from livejoin.families.crown.plan import CrownPlan
 from livejoin.state import files
 from oracle import multiset
 
@@ -223,7 +223,7 @@ def test_a_state_of_another_plan_is_built_anew(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(Node, "load", counted)
     assert_same(livejoin.Database.load(tmp_path, trusted=True), db)
     assert rebuilt == []
-    monkeypatch.setattr(PhysicalPlan, "digest", property(lambda plan: "another"))
+    monkeypatch.setattr(CrownPlan, "digest", property(lambda plan: "another"))
     loaded = livejoin.Database.load(tmp_path, trusted=True)
     assert sorted(rebuilt) == sorted(node.digest for node in loaded._contents.graph.nodes)
     assert_same(loaded, db)

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import livejoin
-from livejoin.dataflow import spreading
+from livejoin.dataflow.moving import spreading
+from livejoin.dataflow.moving.spreading import HANDED_OVER, Spreading, Work
 from livejoin.dataflow.node import Node
-from livejoin.dataflow.spreading import HANDED_OVER, Spreading, Work
 from livejoin.errors import MemoryLimitError
-from livejoin.families.cells.running import Spent
+from livejoin.families.cells.task_runner import Spent
 
 SQL = {
     "path": "SELECT A.src AS a, A.dst AS b, B.dst AS c FROM G A JOIN G B ON A.dst = B.src",

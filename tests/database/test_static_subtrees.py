@@ -11,7 +11,7 @@ import pytest
 
 import livejoin
 from livejoin.families.static_subtrees import merged
-from livejoin.plan.operators import Bag
+from livejoin.plan.operators import BagOperator
 from static_lives import FORMS, StaticLife, StaticQuery, random_snowflake, with_branches
 from strategies import EXAMPLES
 
@@ -26,7 +26,7 @@ def test_random_snowflakes_of_one_relation(seed: int, tmp_path: Path, monkeypatc
     generator = random.Random(f"subtree {SEED} {seed}")
     life = _drawn(generator, seed)
     life.views(*FORMS)
-    assert any(isinstance(node.plan, Bag) for node in life.database._contents.graph.nodes)
+    assert any(isinstance(node.plan, BagOperator) for node in life.database._contents.graph.nodes)
     for _ in life.steps(tmp_path / "kept", refreshed=0.6):
         pass
 
@@ -92,7 +92,7 @@ def test_customers_with_addresses_are_one_relation(algorithm: str, monkeypatch: 
     assert view.explain().plan.kind == told.plan.kind
     small = view.stats()["state_bytes"]
     db.create_view("w", SQL.replace("s.id, s.c", "s.id"), algorithm=algorithm)
-    assert sum(isinstance(node.plan, Bag) for node in db._contents.graph.nodes) == 1  # it is shared
+    assert sum(isinstance(node.plan, BagOperator) for node in db._contents.graph.nodes) == 1  # it is shared
     db.create_view("u", SQL, algorithm=algorithm, deltas=False)  # it is the block of v, which gives deltas
     assert db.views["u"].explain().plan.merged == view.explain().plan.merged
     for name in "uwv":

@@ -14,7 +14,7 @@ import pytest
 import livejoin
 from livejoin.dataflow.blocks.selected import SelectedBlock
 from livejoin.kernels.relation.gather import gather
-from livejoin.plan.operators import Annotated, Scan, Selected
+from livejoin.plan.operators import AnnotatedOperator, JoinOperator, SelectedOperator
 from oracle import Oracle, assert_same_rows, difference, multiset, signed_multiset
 from scenario import Change, ColumnSpec, ColumnType, TableSpec, arrow_rows
 
@@ -81,7 +81,9 @@ def test_random_histories(way: str, tmp_path: Path) -> None:
     db.create_table("T", spec.column_list, window_rows=spec.window_rows)
     views = {name: db.create_view(name, sql) for name, sql in QUERIES.items()}
     for view in views.values():
-        assert Selected in names_of_blocks(view) and not {Scan, Annotated} & {*names_of_blocks(view)}
+        assert SelectedOperator in names_of_blocks(view) and not {JoinOperator, AnnotatedOperator} & {
+            *names_of_blocks(view)
+        }
     totals = {name: multiset(view.to_arrow()) for name, view in views.items()}
     for number in range(COMMITS):
         # What leaves a window of its own accord is not known here, so that nothing else leaves that table.

@@ -17,11 +17,11 @@ import livejoin
 from harness import Harness
 from livejoin.dataflow.node import Node
 from livejoin.errors import SchemaError
-from livejoin.families.cells import running
+from livejoin.families.cells import task_runner
 from livejoin.kernels import route
 from livejoin.kernels.crown import maintain
 from livejoin.kernels.join import records
-from livejoin.plan.operators import Bag
+from livejoin.plan.operators import BagOperator
 from random_queries import queries
 from random_relational import CLASSES, relational_queries
 from scenario import Scenario
@@ -34,7 +34,7 @@ SOME = settings(FUZZ, max_examples=max(1, EXAMPLES // 20))
 @pytest.fixture(autouse=True, scope="module")
 def _small_commits_use_the_pool() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running, "LEAST_SECONDS", 8 * running._PACE)  # both ways are taken
+        patch.setattr(task_runner, "LEAST_SECONDS", 8 * task_runner._PACE)  # both ways are taken
         yield
 
 
@@ -228,7 +228,7 @@ def test_a_snapshot_is_restored_with_as_many_threads_and_rebuilt_with_others(
     loaded = {threads: livejoin.Database.load(tmp_path, threads=threads, trusted=True) for threads in (2, 4, 1)}
     split = [name for name in QUERIES if database.views[name].stats()["cells"] > 1]
     below = [node for name in split for node in database.views[name]._below]
-    whole = [node for node in below if isinstance(node.plan, Bag) and node.cells == 1]
+    whole = [node for node in below if isinstance(node.plan, BagOperator) and node.cells == 1]
     assert whole  # a bag that is not split is read as it was
     assert set(rebuilt) == {node.digest for node in below if node not in whole}
     expected = database.apply("G", edges(2, 80))

@@ -18,12 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livejoin.dataflow.batches import Delta, Rows
-from livejoin.dataflow.stores.group_plan import group_plan
-from livejoin.dataflow.stores.groups import AggregateStore
+from livejoin.dataflow.stores.aggregate import AggregateStore
+from livejoin.dataflow.stores.aggregate_plan import aggregate_plan
 from livejoin.errors import CapacityError, StateError, UnsupportedQueryError
 from livejoin.kernels.groups.layout import P_RESERVE
 from livejoin.kernels.memory.layout import H_BUMP, H_END
-from livejoin.query.relational import Call, Function
+from livejoin.query.aggregates import AggregateCall, Function
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from livejoin.words import NULL_CODE
@@ -84,37 +84,46 @@ def sum_type(type_: SqlType) -> SqlType:
     return BIGINT if type_.kind == "integer" else DOUBLE
 
 
-def calls_on(argument: int, type_: SqlType) -> list[Call]:
+def calls_on(argument: int, type_: SqlType) -> list[AggregateCall]:
     """All calls on an argument."""
-    found = [Call("count", argument, d, BIGINT) for d in (False, True)]
-    found += [Call("array_agg", argument, d, type_) for d in (False, True)]
-    found += [Call("min", argument, False, type_), Call("max", argument, True, type_)]
-    found += [Call("mode", argument, False, type_, descending=descending) for descending in (False, True)]
+    found = [AggregateCall("count", argument, d, BIGINT) for d in (False, True)]
+    found += [AggregateCall("array_agg", argument, d, type_) for d in (False, True)]
+    found += [AggregateCall("min", argument, False, type_), AggregateCall("max", argument, True, type_)]
+    found += [AggregateCall("mode", argument, False, type_, descending=descending) for descending in (False, True)]
     found += [
-        Call("percentile_disc", argument, distinct, type_, fraction=fraction, descending=distinct)
+        AggregateCall("percentile_disc", argument, distinct, type_, fraction=fraction, descending=distinct)
         for distinct, fraction in ((False, 0.5), (True, 0.3), (False, 1.0), (False, 0.0))
     ]
     if type_ in NUMBERS:
         for distinct in (False, True):
-            found.append(Call("sum", argument, distinct, sum_type(type_)))
-            found.append(Call("avg", argument, distinct, average_type(type_)))
-            found += [Call("var_pop", argument, distinct, DOUBLE), Call("var_samp", argument, distinct, DOUBLE)]
+            found.append(AggregateCall("sum", argument, distinct, sum_type(type_)))
+            found.append(AggregateCall("avg", argument, distinct, average_type(type_)))
+            found += [
+                AggregateCall("var_pop", argument, distinct, DOUBLE),
+                AggregateCall("var_samp", argument, distinct, DOUBLE),
+            ]
     if type_ == NARROW:
-        found.append(Call("avg", argument, False, DOUBLE))
+        found.append(AggregateCall("avg", argument, False, DOUBLE))
     if type_.kind == "integer":
         found += [
-            Call(function, argument, function == "bit_xor", type_) for function in ("bit_and", "bit_or", "bit_xor")
+            AggregateCall(function, argument, function == "bit_xor", type_)
+            for function in ("bit_and", "bit_or", "bit_xor")
         ]
-        found.append(Call("bit_xor", argument, False, type_))
+        found.append(AggregateCall("bit_xor", argument, False, type_))
     if type_ == DOUBLE:
-        found += [Call(function, argument, False, DOUBLE) for function in ("moment_3", "moment_4")]
-        found += [Call(function, argument, False, DOUBLE, other=argument) for function in ("covar_pop", "covar_samp")]
+        found += [AggregateCall(function, argument, False, DOUBLE) for function in ("moment_3", "moment_4")]
         found += [
-            Call("percentile_cont", argument, distinct, DOUBLE, fraction=fraction, descending=distinct)
+            AggregateCall(function, argument, False, DOUBLE, other=argument) for function in ("covar_pop", "covar_samp")
+        ]
+        found += [
+            AggregateCall("percentile_cont", argument, distinct, DOUBLE, fraction=fraction, descending=distinct)
             for distinct, fraction in ((False, 0.5), (False, 0.1), (True, 0.9), (False, 0.0), (True, 1.0))
         ]
     if type_ == BOOLEAN:
-        found += [Call("bool_and", argument, False, BOOLEAN), Call("bool_or", argument, True, BOOLEAN)]
+        found += [
+            AggregateCall("bool_and", argument, False, BOOLEAN),
+            AggregateCall("bool_or", argument, True, BOOLEAN),
+        ]
     return found
 
 
@@ -133,7 +142,7 @@ class History:
 
     types: tuple[SqlType, ...]
     groups: int
-    calls: tuple[Call, ...]
+    calls: tuple[AggregateCall, ...]
     is_global: bool
     batches: tuple[tuple[Change, ...], ...]
 
@@ -147,8 +156,10 @@ def histories(draw: st.DrawFn) -> History:
     is_global = groups == 0
     types = [draw(st.sampled_from(tuple(VALUES))) for _ in range(groups + draw(st.integers(1, 3)))]
     arguments = range(draw(st.sampled_from([groups, 0])) if groups else 0, len(types))
-    possible = [Call("count", None, False, BIGINT), *(c for a in arguments for c in calls_on(a, types[a]))]
-    possible += [Call(f, a, False, types[a], other=b) for f in BY_ANOTHER for a in arguments for b in range(len(types))]
+    possible = [AggregateCall("count", None, False, BIGINT), *(c for a in arguments for c in calls_on(a, types[a]))]
+    possible += [
+        AggregateCall(f, a, False, types[a], other=b) for f in BY_ANOTHER for a in arguments for b in range(len(types))
+    ]
     calls = draw(st.lists(st.sampled_from(possible), min_size=0 if groups else 1, max_size=6))
     usual = draw(st.sampled_from([3, 100]))  # with few values, sums seldom overflow
     cells = [st.integers(-1, min(len(VALUES[t]), usual) - 1) for t in types]
@@ -189,7 +200,9 @@ def content(rows: Rows, weights: np.ndarray | None = None) -> Counter[tuple[Any,
 
 
 def store_of(history: History, codec: Codec, capacity: int = 1 << 15) -> AggregateStore:
-    return AggregateStore(group_plan(history.types, history.groups, history.calls, history.is_global), codec, capacity)
+    return AggregateStore(
+        aggregate_plan(history.types, history.groups, history.calls, history.is_global), codec, capacity
+    )
 
 
 def leave_only(store: AggregateStore, space: int) -> None:
@@ -330,7 +343,7 @@ SQL = {
 
 
 def duckdb_result(
-    types: Sequence[SqlType], rows: list[tuple[Any, ...]], groups: int, calls: Sequence[Call]
+    types: Sequence[SqlType], rows: list[tuple[Any, ...]], groups: int, calls: Sequence[AggregateCall]
 ) -> dict[Any, Any]:
     table = pa.table(
         [pa.array([r[i] for r in rows], t.arrow) for i, t in enumerate(types)], [f"c{i}" for i in range(len(types))]
@@ -362,11 +375,11 @@ def test_long_runs_agree_with_duckdb(groups: int) -> None:
     rng = random.Random(groups)
     argument_types = (INT, DOUBLE, NARROW, WIDE, TEXT, BOOLEAN, SqlType("date"))
     types = (*(INT, TEXT)[:groups], *argument_types)
-    calls = [Call("count", None, False, BIGINT)]
+    calls = [AggregateCall("count", None, False, BIGINT)]
     for i, type_ in enumerate(argument_types, groups):
         calls += [c for c in calls_on(i, type_) if c.function in SQL and not c.descending]
     codec = Codec()
-    store = AggregateStore(group_plan(types, groups, calls, groups == 0), codec, 16)
+    store = AggregateStore(aggregate_plan(types, groups, calls, groups == 0), codec, 16)
 
     def cell(type_: SqlType) -> Any:
         if rng.random() < 0.1:
@@ -408,9 +421,9 @@ def test_covariances_and_moments_of_many_rows_are_exact() -> None:
     rng = random.Random(11)
     codec = Codec()
     types = (INT, DOUBLE, DOUBLE)
-    calls = [Call(f, 1, False, DOUBLE, other=2) for f in ("covar_pop", "covar_samp")]
-    calls += [Call(f, 1, False, DOUBLE) for f in ("moment_3", "moment_4")]
-    store = AggregateStore(group_plan(types, 1, calls, False), codec)
+    calls = [AggregateCall(f, 1, False, DOUBLE, other=2) for f in ("covar_pop", "covar_samp")]
+    calls += [AggregateCall(f, 1, False, DOUBLE) for f in ("moment_3", "moment_4")]
+    store = AggregateStore(aggregate_plan(types, 1, calls, False), codec)
     present: list[tuple[Any, ...]] = []
     for spread in (1e-9, 1.0, 1e150, 1e-150):
         come = [(rng.randrange(2), 1e6 + rng.gauss(0, spread), rng.gauss(-5, spread)) for _ in range(40)]
@@ -428,10 +441,10 @@ def test_a_percentile_of_many_values_and_an_order_by_others() -> None:
     rng = random.Random(5)
     codec = Codec()
     types = (INT, DOUBLE, TEXT)
-    calls = [Call("percentile_cont", 1, False, DOUBLE, fraction=f) for f in (0.0, 0.37, 0.5, 1.0)]
-    calls += [Call("percentile_disc", 2, False, TEXT, fraction=0.9), Call("mode", 0, False, INT)]
-    calls += [Call(f, 2, False, TEXT, other=1) for f in BY_ANOTHER]
-    store = AggregateStore(group_plan(types, 0, calls, True), codec)
+    calls = [AggregateCall("percentile_cont", 1, False, DOUBLE, fraction=f) for f in (0.0, 0.37, 0.5, 1.0)]
+    calls += [AggregateCall("percentile_disc", 2, False, TEXT, fraction=0.9), AggregateCall("mode", 0, False, INT)]
+    calls += [AggregateCall(f, 2, False, TEXT, other=1) for f in BY_ANOTHER]
+    store = AggregateStore(aggregate_plan(types, 0, calls, True), codec)
     present: list[tuple[Any, ...]] = []
     for step in range(8):
         come = [(int(rng.gauss(0, 9)), rng.random(), str(rng.randrange(999)) * 4) for _ in range(900)]
@@ -445,8 +458,8 @@ def test_a_percentile_of_many_values_and_an_order_by_others() -> None:
 
 def test_doubles_leave_no_trace() -> None:
     codec = Codec()
-    calls = [Call(f, 0, False, DOUBLE) for f in ("sum", "avg", "var_samp")]
-    store = AggregateStore(group_plan((DOUBLE,), 0, calls, True), codec)
+    calls = [AggregateCall(f, 0, False, DOUBLE) for f in ("sum", "avg", "var_samp")]
+    store = AggregateStore(aggregate_plan((DOUBLE,), 0, calls, True), codec)
     kept = [(0.1,), (0.2,), (1e-30,)]
     noise = [(1e308,), (-1e300,), (5e-324,), (math.nan,), (math.inf,), (1e17,)] * 3
     store.maintain([delta_of(codec, (DOUBLE,), kept + noise, [1] * (len(kept) + len(noise)))])
@@ -462,8 +475,8 @@ def test_doubles_leave_no_trace() -> None:
 @pytest.mark.parametrize("values", [[math.nan], [math.inf], [-math.inf], [math.inf, -math.inf], [math.inf, math.nan]])
 def test_what_is_not_finite_comes_and_goes(values: list[float]) -> None:
     codec = Codec()
-    calls = [Call(f, 0, False, DOUBLE) for f in ("sum", "avg", "var_pop", "var_samp", "min", "max")]
-    store = AggregateStore(group_plan((DOUBLE,), 0, calls, True), codec)
+    calls = [AggregateCall(f, 0, False, DOUBLE) for f in ("sum", "avg", "var_pop", "var_samp", "min", "max")]
+    store = AggregateStore(aggregate_plan((DOUBLE,), 0, calls, True), codec)
     kept, special = [(1.5,), (2.5,)], [(value,) for value in values]
     store.maintain([delta_of(codec, (DOUBLE,), kept + special, [1] * (2 + len(values)))])
     assert scanned(store) == aggregate(kept + special, (DOUBLE,), 0, calls, True)
@@ -483,15 +496,15 @@ def test_what_is_not_finite_comes_and_goes(values: list[float]) -> None:
 )
 def test_averages_of_decimals_are_rounded_half_away_from_zero(total: str, rows: int, expected: str) -> None:
     codec = Codec()
-    calls = [Call("avg", 0, False, average_type(WIDE))]
-    store = AggregateStore(group_plan((WIDE,), 0, calls, True), codec)
+    calls = [AggregateCall("avg", 0, False, average_type(WIDE))]
+    store = AggregateStore(aggregate_plan((WIDE,), 0, calls, True), codec)
     store.maintain([delta_of(codec, (WIDE,), [(Decimal(total),), (Decimal(0),)], [1, rows - 1])])
     assert scanned(store) == Counter({(Decimal(expected),): 1})
 
 
 def test_long_lists_find_space() -> None:
     codec = Codec()
-    store = AggregateStore(group_plan((INT, INT), 1, [Call("array_agg", 1, False, INT)], False), codec)
+    store = AggregateStore(aggregate_plan((INT, INT), 1, [AggregateCall("array_agg", 1, False, INT)], False), codec)
     rows = [(1, i) for i in range(3000)]
     store.load(0, delta_of(codec, (INT, INT), rows, [1] * len(rows)))
     leave_only(store, 0)
@@ -504,7 +517,7 @@ def test_weights_multiply() -> None:
     codec = Codec()
     types = (BIGINT, DOUBLE, WIDE)
     calls = [c for i, t in enumerate(types) for c in calls_on(i, t) if c.function != "array_agg"]
-    store = AggregateStore(group_plan(types, 0, calls, True), codec)
+    store = AggregateStore(aggregate_plan(types, 0, calls, True), codec)
     row = (3, 0.1, Decimal("-12345678901234567890.1234"))
     store.maintain([delta_of(codec, types, [row], [1 << 33])])
     store.maintain([delta_of(codec, types, [row], [7 - (1 << 33)])])
@@ -513,8 +526,12 @@ def test_weights_multiply() -> None:
 
 def test_a_global_aggregate_has_its_row_from_the_start() -> None:
     codec = Codec()
-    calls = [Call("count", None, False, BIGINT), Call("sum", 0, False, BIGINT), Call("min", 0, False, INT)]
-    store = AggregateStore(group_plan((INT,), 0, calls, True), codec)
+    calls = [
+        AggregateCall("count", None, False, BIGINT),
+        AggregateCall("sum", 0, False, BIGINT),
+        AggregateCall("min", 0, False, INT),
+    ]
+    store = AggregateStore(aggregate_plan((INT,), 0, calls, True), codec)
     assert scanned(store) == Counter({(0, None, None): 1}) and store.count() == 1
     delta = store.maintain([delta_of(codec, (INT,), [(4,), (4,)], [1, -1])])
     assert delta.rows.length == 0
@@ -526,40 +543,44 @@ def test_a_global_aggregate_has_its_row_from_the_start() -> None:
 
 def test_a_sum_beyond_its_type_is_refused() -> None:
     codec = Codec()
-    store = AggregateStore(group_plan((BIGINT,), 0, [Call("sum", 0, False, BIGINT)], True), codec)
+    store = AggregateStore(aggregate_plan((BIGINT,), 0, [AggregateCall("sum", 0, False, BIGINT)], True), codec)
     with pytest.raises(CapacityError, match="SUM of a group is 9,223,372,036,854,775,808, which BIGINT cannot hold"):
         store.maintain([delta_of(codec, (BIGINT,), [(2**63 - 1,), (1,)], [1, 1])])
-    for call in (Call("sum", 0, False, WIDE), Call("avg", 0, False, SqlType.decimal(38, 8))):
-        store = AggregateStore(group_plan((WIDE,), 0, [call], True), codec)
+    for call in (AggregateCall("sum", 0, False, WIDE), AggregateCall("avg", 0, False, SqlType.decimal(38, 8))):
+        store = AggregateStore(aggregate_plan((WIDE,), 0, [call], True), codec)
         with pytest.raises(CapacityError, match=r"DECIMAL\(38, "):
             store.maintain([delta_of(codec, (WIDE,), [(NINES,)], [4])])
 
 
 def test_a_sum_may_be_the_value_that_stands_for_null() -> None:
     codec = Codec()
-    store = AggregateStore(group_plan((BIGINT,), 0, [Call("sum", 0, False, BIGINT)], True), codec)
+    store = AggregateStore(aggregate_plan((BIGINT,), 0, [AggregateCall("sum", 0, False, BIGINT)], True), codec)
     store.maintain([delta_of(codec, (BIGINT,), [(NULL_CODE - 1,), (1,)], [1, 1])])
     assert scanned(store) == Counter({(NULL_CODE,): 1})
 
 
 def test_functions_that_a_type_does_not_have_are_refused() -> None:
     with pytest.raises(UnsupportedQueryError, match="SUM of a STRING: allowed are arguments of type integer"):
-        group_plan((TEXT,), 0, [Call("sum", 0, False, BIGINT)], True)
+        aggregate_plan((TEXT,), 0, [AggregateCall("sum", 0, False, BIGINT)], True)
     with pytest.raises(UnsupportedQueryError, match="BOOL_AND of a INT"):
-        group_plan((INT,), 0, [Call("bool_and", 0, False, BOOLEAN)], True)
+        aggregate_plan((INT,), 0, [AggregateCall("bool_and", 0, False, BOOLEAN)], True)
 
 
 def test_a_foreign_snapshot_is_refused() -> None:
-    store = AggregateStore(group_plan((INT,), 0, [Call("sum", 0, False, BIGINT)], True), Codec())
+    store = AggregateStore(aggregate_plan((INT,), 0, [AggregateCall("sum", 0, False, BIGINT)], True), Codec())
     for arrays in ({}, {"arena": np.zeros(5000, np.int64)}):
         with pytest.raises(StateError, match="damaged or of another version"):
             store.restore(arrays)
 
 
 def test_calls_on_one_argument_share_what_they_keep() -> None:
-    calls = [Call("sum", 1, False, BIGINT), Call("avg", 1, False, DOUBLE), Call("count", 1, False, BIGINT)]
-    store = AggregateStore(group_plan((INT, INT), 1, calls, False), Codec())
-    alone = AggregateStore(group_plan((INT, INT), 1, calls[:1], False), Codec())
+    calls = [
+        AggregateCall("sum", 1, False, BIGINT),
+        AggregateCall("avg", 1, False, DOUBLE),
+        AggregateCall("count", 1, False, BIGINT),
+    ]
+    store = AggregateStore(aggregate_plan((INT, INT), 1, calls, False), Codec())
+    alone = AggregateStore(aggregate_plan((INT, INT), 1, calls[:1], False), Codec())
     codec = store._codec
     delta = delta_of(codec, (INT, INT), [(i, i) for i in range(1000)], [1] * 1000)
     store.load(0, delta)

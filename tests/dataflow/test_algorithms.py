@@ -19,7 +19,7 @@ from livejoin.errors import CapacityError, UnsupportedQueryError
 from livejoin.families.chain import checks as chain_invariants
 from livejoin.families.chain.plan import compile_chain
 from livejoin.families.crown.compile import compile_plan
-from livejoin.families.crown.join import MultiwayJoin
+from livejoin.families.crown.join import CrownJoin
 from livejoin.families.dyn import checks as dyn_invariants
 from livejoin.families.dyn.multiplicities import multiplicities
 from livejoin.families.dyn.plan import compile_dyn
@@ -30,7 +30,7 @@ from strategies import FUZZ
 
 
 def crown(query: ConjunctiveQuery) -> Any:
-    return MultiwayJoin(compile_plan(query, least_height_tree(query.edges, query.free), True))
+    return CrownJoin(compile_plan(query, least_height_tree(query.edges, query.free), True))
 
 
 def dyn(query: ConjunctiveQuery) -> Any:

@@ -11,8 +11,8 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 import livejoin
-from livejoin.dataflow import cancellation
-from livejoin.dataflow.cancellation import net_chunks
+from livejoin.dataflow.deltas import cancellation
+from livejoin.dataflow.deltas.cancellation import net_chunks
 from livejoin.families.delta_chunk import DeltaChunk
 from oracle import assert_same_rows, signed_multiset
 from random_queries import queries

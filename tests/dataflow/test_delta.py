@@ -19,7 +19,8 @@ import livejoin
 from conjunctive import bind
 from livejoin.catalog import Catalog
 from livejoin.dataflow import arrow_delta as module
-from livejoin.dataflow.arrow_delta import (
+from livejoin.dataflow.batches import Delta, Rows
+from livejoin.dataflow.deltas.arrow_delta import (
     ChunkRows,
     cancel,
     cancelled,
@@ -27,12 +28,11 @@ from livejoin.dataflow.arrow_delta import (
     net_pieces,
     shown_rows,
 )
-from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.deltas.view_delta import MemoryDelta
 from livejoin.dataflow.results import Results
 from livejoin.errors import CapacityError, ExpressionError
 from livejoin.families import delta_chunk
-from livejoin.families.crown.join import MultiwayJoin
+from livejoin.families.crown.join import CrownJoin
 from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import SqlType
@@ -316,7 +316,7 @@ def test_a_row_a_hundred_thousand_times_through_small_chunks(monkeypatch: pytest
 @pytest.mark.parametrize("capacity", [1, 2, 3, 7, 64])
 def test_the_size_of_chunks_does_not_matter(monkeypatch: pytest.MonkeyPatch, capacity: int) -> None:
     """Whole deltas of many versions and both signs, whatever the size of the kernel's output buffer."""
-    maintain = MultiwayJoin.maintain
+    maintain = CrownJoin.maintain
     log = pa.table(
         {
             "src": [1, 2, 2, 1, 2, 3, 2],
@@ -328,7 +328,7 @@ def test_the_size_of_chunks_does_not_matter(monkeypatch: pytest.MonkeyPatch, cap
     deltas = []
     for limit in (None, capacity):
         with monkeypatch.context() as patched:
-            patched.setattr(MultiwayJoin, "maintain", lambda s, e, emit, n=limit: maintain(s, e, emit, n))
+            patched.setattr(CrownJoin, "maintain", lambda s, e, emit, n=limit: maintain(s, e, emit, n))
             db = livejoin.Database()
             db.create_table("G", "src BIGINT, dst BIGINT")
             db.create_view("v", "SELECT A.src AS a, B.dst AS b, 0 AS zero FROM G A JOIN G B ON A.dst = B.src")

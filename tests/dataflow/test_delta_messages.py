@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 import livejoin
-from livejoin.dataflow.arrow_delta import delta_schema, kind_names
 from livejoin.dataflow.batches import Rows
+from livejoin.dataflow.deltas.arrow_delta import delta_schema, kind_names
 from livejoin.dataflow.deltas.message import KIND_NAMES, SMALL, layout_of
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec

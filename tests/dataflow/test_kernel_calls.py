@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import livejoin
-from livejoin.dataflow.stores import groups, set_operation, top_k
+from livejoin.dataflow.stores import aggregate, set_operation, top_k
 from livejoin.families import arena_join
 from livejoin.families.bags import bag_join
 from livejoin.families.crown import join as crown
@@ -26,7 +26,7 @@ from oracle import assert_same_rows, connect
 ROWS = 5 * AT_ONCE
 TWO = "SELECT A.k AS k, A.v AS v, B.v AS w FROM A JOIN B ON A.k = B.k"
 CASES: dict[str, tuple[ModuleType, str, str, Algorithm]] = {
-    "groups": (groups.kernel, "maintain", "SELECT v, COUNT(*) AS n, MAX(k) AS k FROM A GROUP BY v", "auto"),
+    "groups": (aggregate.kernel, "maintain", "SELECT v, COUNT(*) AS n, MAX(k) AS k FROM A GROUP BY v", "auto"),
     "first": (top_k.kernel, "maintain", "SELECT k, v FROM A ORDER BY v, k LIMIT 9", "auto"),
     "except": (set_operation.kernel, "apply", "SELECT k FROM A EXCEPT SELECT k FROM B", "auto"),
     "stored": (

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livejoin.dataflow.reading.store_access import ScannedAccess
-from livejoin.dataflow.stores.ranks import RankStore
+from livejoin.dataflow.stores.ranked import RankedStore
 from livejoin.kernels.memory.layout import H_BUMP, H_END
-from livejoin.query.relational import RankFunction, SortKey
+from livejoin.query.orders import RankFunction, SortKey
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from ordered_rows import Row, content, delta_of, sort
@@ -85,7 +85,7 @@ def test_the_changes_are_the_differences_of_the_ranks(
 ) -> None:
     partition, keys = spec
     codec = Codec()
-    store = RankStore(partition, keys, function, limit, codec, TYPES)
+    store = RankedStore(partition, keys, function, limit, codec, TYPES)
     present: Counter[Row] = Counter()
     before: Counter[Row] = Counter()
     waiting: list[tuple[Row, int, int]] = []
@@ -125,7 +125,7 @@ def test_the_changes_are_the_differences_of_the_ranks(
 def test_many_rows_by_position_and_by_value() -> None:
     rng = random.Random(9)
     codec = Codec()
-    store = RankStore([0], [SortKey(2, True, False)], "rank", 5, codec, TYPES)
+    store = RankedStore([0], [SortKey(2, True, False)], "rank", 5, codec, TYPES)
     present: Counter[Row] = Counter()
     for version in range(6):
         changes = []
@@ -143,7 +143,7 @@ def test_many_rows_by_position_and_by_value() -> None:
         times = access.multiplicities(rows.take(np.arange(5)))
         shown = list(zip(*(rows.arrow(i).to_pylist()[:5] for i in range(4)), strict=True))
         assert times.tolist() == [expected[row] for row in shown]
-    second = RankStore([0], [SortKey(2, True, False)], "rank", 5, codec, TYPES)
+    second = RankedStore([0], [SortKey(2, True, False)], "rank", 5, codec, TYPES)
     second.restore({name: words.copy() for name, words in store.arrays().items()})
     second._check()
     assert [content(*part) for part in second.scan(100)] == [content(*part) for part in store.scan(100)]

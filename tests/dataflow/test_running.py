@@ -17,7 +17,7 @@ from livejoin.dataflow.reading.store_access import ScannedAccess
 from livejoin.dataflow.stores.running import RunningStore
 from livejoin.errors import CapacityError
 from livejoin.kernels.memory.layout import H_BUMP, H_END
-from livejoin.query.relational import RowsAround, RowsUpTo, RunningCall, RunningFrame, SortKey
+from livejoin.query.orders import RowsAround, RowsUpTo, RunningCall, RunningFrame, SortKey
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from ordered_rows import Row, content, delta_of, sort

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from collisions import words_with_hash
 from livejoin.dataflow.batches import Delta, Rows
-from livejoin.dataflow.stores.set_operation import SetOperator
+from livejoin.dataflow.stores.set_operation import SetOperationStore
 from livejoin.errors import ChangeValueError, UnsupportedQueryError
 from livejoin.families.arena_checks import block_span
 from livejoin.kernels.memory.layout import D_LOG
@@ -38,15 +38,15 @@ OPERATIONS: dict[tuple[str, bool], Callable[[int, int], int]] = {
 }
 
 
-def make(kind: str, all: bool, types: tuple[SqlType, ...], codec: Codec | None = None) -> SetOperator:
-    return SetOperator(kind, all, codec or Codec(), types)  # type: ignore[arg-type]
+def make(kind: str, all: bool, types: tuple[SqlType, ...], codec: Codec | None = None) -> SetOperationStore:
+    return SetOperationStore(kind, all, codec or Codec(), types)  # type: ignore[arg-type]
 
 
 def sides_of(kind: str) -> int:
     return 1 if kind == "distinct" else 2
 
 
-def apply_to(operator: SetOperator, kind: str, changes: list[Weighted], coded: bool = False) -> Delta:
+def apply_to(operator: SetOperationStore, kind: str, changes: list[Weighted], coded: bool = False) -> Delta:
     parts = [[c for c in changes if c.side == side] for side in range(sides_of(kind))]
     return operator.maintain([delta_of(operator.codec, operator.types, part, coded) for part in parts])
 
@@ -165,7 +165,7 @@ def test_rows_that_left_cost_nothing(kind: str, all: bool) -> None:
     assert dict(content(operator.scan(4))) == combined(kind, all, [ten + ten + Counter([(0,)]), ten])
 
 
-def visited(operator: SetOperator) -> int:
+def visited(operator: SetOperationStore) -> int:
     """Slots that a walk over all entries looks at, and entries that a scan does."""
     return (1 << int(operator.arena.words[M_DIRECTORY + D_LOG])) + operator.listed().shape[0]
 

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.reading.store_access import ScannedAccess
-from livejoin.dataflow.stores.threshold_groups import ThresholdGroups
+from livejoin.dataflow.stores.threshold_aggregate import ThresholdAggregateStore
 from livejoin.dataflow.stores.thresholds import ThresholdStore
 from livejoin.kernels.memory.layout import H_BUMP, H_END
-from livejoin.plan.operators import Comparison, Numbers, Selected, ThresholdGroup
-from livejoin.query.relational import Call
+from livejoin.plan.operators import Comparison, NumbersOperator, SelectedOperator, ThresholdAggregateOperator
+from livejoin.query.aggregates import AggregateCall
 from livejoin.schema import SqlType
 from livejoin.state.arena import Arena
 from livejoin.state.codec import Codec
@@ -168,14 +168,24 @@ def test_the_sums_are_those_of_the_selected_rows(script: Any, groups: int) -> No
     own = one.types[first:]
     arguments = {"count": 1, "sum": 2, "avg": 3}
     results = [INTEGER, SqlType("decimal", precision=19, scale=1), SqlType("decimal", precision=34, scale=6)]
-    calls = tuple(Call(name, at, False, kind) for (name, at), kind in zip(arguments.items(), results, strict=True))
-    calls = (Call("count", None, False, INTEGER), *calls)
+    calls = tuple(
+        AggregateCall(name, at, False, kind) for (name, at), kind in zip(arguments.items(), results, strict=True)
+    )
+    calls = (AggregateCall("count", None, False, INTEGER), *calls)
     types = (*own[:groups], INTEGER, *results)
     query: Any = None
-    plan = ThresholdGroup(
-        Numbers(0), Selected(query, tuple(one.types)), one.keys, one.comparison, groups, calls, not groups, types, ""
+    plan = ThresholdAggregateOperator(
+        NumbersOperator(0),
+        SelectedOperator(query, tuple(one.types)),
+        one.keys,
+        one.comparison,
+        groups,
+        calls,
+        not groups,
+        types,
+        "",
     )
-    store = ThresholdGroups(plan, one.codec)
+    store = ThresholdAggregateStore(plan, one.codec)
     kept: Counter[Row] = Counter() if groups else Counter({(0, 0, None, None): 1})
     for version, step in enumerate(steps):
         for row, weight, bound in step:
@@ -233,11 +243,13 @@ def test_sums_of_many_rows_are_exact_at_every_node() -> None:
     rng = np.random.default_rng(8)
     one = Given([INTEGER, INTEGER, INTEGER, WIDE], 1, "less_equal")
     total = SqlType("decimal", precision=38, scale=2)
-    calls = (Call("count", None, False, INTEGER), Call("sum", 1, False, total))
+    calls = (AggregateCall("count", None, False, INTEGER), AggregateCall("sum", 1, False, total))
     query: Any = None
-    own = Selected(query, tuple(one.types))
-    plan = ThresholdGroup(Numbers(0), own, 1, "less_equal", 1, calls, False, (INTEGER, INTEGER, total), "")
-    store = ThresholdGroups(plan, one.codec)
+    own = SelectedOperator(query, tuple(one.types))
+    plan = ThresholdAggregateOperator(
+        NumbersOperator(0), own, 1, "less_equal", 1, calls, False, (INTEGER, INTEGER, total), ""
+    )
+    store = ThresholdAggregateStore(plan, one.codec)
     kept: Counter[Row] = Counter()
     for version in range(6):
         for _ in range(1500):

@@ -17,10 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livejoin.dataflow.batches import Delta, Rows
-from livejoin.dataflow.stores.top_k import TopKOperator
+from livejoin.dataflow.stores.top_k import TopKStore
 from livejoin.errors import UnsupportedQueryError
 from livejoin.kernels.ordered import order_nodes
-from livejoin.query.relational import SortKey
+from livejoin.query.orders import SortKey
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from oracle import difference
@@ -70,7 +70,7 @@ def grouped(rows: Sequence[Row]) -> list[tuple[Row, int]]:
 
 def run(history: History, keys: Sequence[SortKey], limit: int, offset: int, coded: bool) -> None:
     codec = Codec()
-    operator = TopKOperator(keys, limit, offset, codec, history.types)
+    operator = TopKStore(keys, limit, offset, codec, history.types)
     present: Counter[Row] = Counter()
     originals: dict[Row, Row] = {}
     window: list[Row] = []
@@ -88,7 +88,7 @@ def run(history: History, keys: Sequence[SortKey], limit: int, offset: int, code
         assert list(content(operator.scan(2))) == grouped(window)
         assert operator.count() == len(window)
         operator._check()
-        restored = TopKOperator(keys, limit, offset, codec, history.types)
+        restored = TopKStore(keys, limit, offset, codec, history.types)
         restored.restore({name: array.copy() for name, array in operator.arrays().items()})
         operator = restored
 
@@ -144,7 +144,7 @@ def test_duckdb_orders_alike(key: SortKey, type: SqlType, values: list[Any]) -> 
     """The whole order of the edges of a type, in which every row comes back as it was."""
     column = pa.array(values, pa.string() if type.kind == "decimal" else type.arrow).cast(type.arrow)
     table = pa.table({"c0": column})
-    operator = TopKOperator([key], 1000, 0, Codec(), [type])
+    operator = TopKStore([key], 1000, 0, Codec(), [type])
     ones = np.ones(len(values), np.int64)
     operator.maintain([Delta(Rows(operator.codec, [type], [column], len(values)), ones, ones)])
     operator._check()
@@ -156,7 +156,7 @@ def test_duckdb_orders_alike(key: SortKey, type: SqlType, values: list[Any]) -> 
 def test_strings_that_share_their_beginning() -> None:
     """Bytes beyond the order words decide; the dictionary moves on while the rows stay."""
     codec = Codec()
-    operator = TopKOperator([DOWN], 20, 5, codec, [STRING, BIGINT])
+    operator = TopKStore([DOWN], 20, 5, codec, [STRING, BIGINT])
     texts = [f"a very long beginning, then {i * 37 % 300:05d}" for i in range(300)]
     present: Counter[Row] = Counter()
     for begin in range(0, 300, 50):
@@ -170,7 +170,7 @@ def test_strings_that_share_their_beginning() -> None:
         codec.retain(operator.column_words(0), np.empty(0, np.int64))
 
 
-def numbers(operator: TopKOperator, words: np.ndarray, weights: np.ndarray, versions: np.ndarray) -> Delta:
+def numbers(operator: TopKStore, words: np.ndarray, weights: np.ndarray, versions: np.ndarray) -> Delta:
     return operator.maintain([Delta(Rows(operator.codec, operator.types, [words], words.shape[0]), weights, versions)])
 
 
@@ -186,7 +186,7 @@ def test_thousands_of_rows_come_and_go(sequence: str) -> None:
         words = generator.permutation(n)
     elif sequence == "middle":
         words = np.where(words % 2 == 0, words, -words)
-    operator = TopKOperator([UP], 10, 3, Codec(), [BIGINT])
+    operator = TopKStore([UP], 10, 3, Codec(), [BIGINT])
     ones = np.ones(n, np.int64)
     numbers(operator, words, ones, np.arange(n))
     operator._check()
@@ -208,7 +208,7 @@ def test_thousands_of_rows_come_and_go(sequence: str) -> None:
 def test_a_large_window_moves_as_a_whole(versions: int) -> None:
     """More changes than the output holds at first, in one version and over several; the order of arrival is free."""
     n, k = 20_000, 6000
-    operator = TopKOperator([UP], k, 0, Codec(), [BIGINT])
+    operator = TopKStore([UP], k, 0, Codec(), [BIGINT])
     words = np.random.default_rng(3).permutation(n)
     numbers(operator, words, 1 + words % 3, np.ones(n, np.int64))
     window = Counter(np.repeat(np.arange(n), 1 + np.arange(n) % 3)[:k].tolist())
@@ -225,7 +225,7 @@ def test_a_large_window_moves_as_a_whole(versions: int) -> None:
 @pytest.mark.nojit
 def test_a_window_is_replaced_by_another() -> None:
     """One version takes out every row of the result and lets in as many others."""
-    operator = TopKOperator([UP], 1500, 0, Codec(), [BIGINT])
+    operator = TopKStore([UP], 1500, 0, Codec(), [BIGINT])
     words, ones = np.arange(4000), np.ones(4000, np.int64)
     numbers(operator, words, ones, ones)
     (changes,) = by_version(numbers(operator, words[:2000], -ones[:2000], ones[:2000])).values()
@@ -235,7 +235,7 @@ def test_a_window_is_replaced_by_another() -> None:
 
 @pytest.mark.nojit
 def test_loaded_rows() -> None:
-    operator = TopKOperator([DOWN], 2, 0, Codec(), [BIGINT])
+    operator = TopKStore([DOWN], 2, 0, Codec(), [BIGINT])
     operator.load(0, delta_of(operator.codec, [BIGINT], [Weighted(0, 0, (x,), 1) for x in (4, 9, 1, None)]))
     assert list(content(operator.scan(1))) == [((9,), 1), ((4,), 1)]
     assert sorted(operator.column_words(0).tolist())[:3] == [1, 4, 9]
@@ -245,7 +245,7 @@ def test_loaded_rows() -> None:
 def test_wide_decimals_outlive_the_dictionary() -> None:
     """They are kept by their digits; no code of theirs must be remembered."""
     wide = SqlType.decimal(38, 0)
-    operator = TopKOperator([UP], 1, 0, Codec(), [wide, BIGINT])
+    operator = TopKStore([UP], 1, 0, Codec(), [wide, BIGINT])
     rows = [(Decimal(10**30), 1), (Decimal(-(10**37)), 2), (None, 3)]
     operator.maintain([delta_of(operator.codec, operator.types, [Weighted(0, 0, row, 1) for row in rows], True)])
     assert operator.column_words(0).size == 0 and operator.column_words(1).tolist() == [3, 2, 1]
@@ -255,7 +255,7 @@ def test_wide_decimals_outlive_the_dictionary() -> None:
 
 
 def test_lists_are_refused() -> None:
-    operator = TopKOperator([UP], 1, 0, Codec(), [BIGINT, STRING])
+    operator = TopKStore([UP], 1, 0, Codec(), [BIGINT, STRING])
     columns = [pa.array([1]), pa.array([["x"]])]
     with pytest.raises(UnsupportedQueryError, match=r"ORDER BY ... LIMIT over lists.*column 2"):
         operator.maintain([Delta(Rows(operator.codec, operator.types, columns, 1), np.ones(1, int), np.ones(1, int))])

@@ -22,7 +22,7 @@ import livejoin
 from livejoin.checkpoint.batch import length_of
 from livejoin.checkpoint.job import job_of
 from livejoin.database.snapshots.tables import Limits
-from livejoin.distributed import Cells, Declared, Held, Manifest, Manifests, Outcome, Plan, Task, deltas, parts, task
+from livejoin.distributed import Cells, Declared, Held, Manifest, Manifests, Outcome, Plan, Task, cells, deltas, parts
 from livejoin.distributed.deltas import FilesDelta, batch_delta, read_view
 from livejoin.distributed.files import delta_of
 from livejoin.distributed.manifest import batches_in, read_manifest
@@ -140,8 +140,8 @@ def _table(names: list[str], rows: list[tuple[object, ...]]) -> pa.Table:
 @pytest.mark.parametrize("seed", range(2))
 def test_attempts_that_do_not_count(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With snapshots behind every few batches, or with logs that become one file; parts in files, or some."""
-    monkeypatch.setattr(task, "LEAST_LOG", [4_000, 1 << 20][seed])
-    monkeypatch.setattr(task, "MOST_FILES", 4)
+    monkeypatch.setattr(cells, "LEAST_LOG", [4_000, 1 << 20][seed])
+    monkeypatch.setattr(cells, "MOST_FILES", 4)
     monkeypatch.setattr(parts, "SMALL", [0, 2_000][seed])
     hosts = Hosts(tmp_path, Random(seed))
     for _ in range(14):
@@ -238,7 +238,7 @@ def test_damage_is_told(tmp_path: Path) -> None:
 
 def test_a_file_that_is_cut_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also one that is empty, and one of several batches that ends where one of them does."""
-    monkeypatch.setattr(task, "MOST_FILES", 1)
+    monkeypatch.setattr(cells, "MOST_FILES", 1)
     hosts = Hosts(tmp_path, Random(6))
     for _ in range(6):
         hosts.apply(hosts.batch())

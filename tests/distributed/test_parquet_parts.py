@@ -176,7 +176,7 @@ def test_small_parts_are_one_file_with_or_without_large_ones(job: Job, monkeypat
         monkeypatch.setattr(files, "LARGE", next(sizes) if view == "pairs" else 0)
         return write_part(task, stage, cell, view, delta)
 
-    monkeypatch.setattr("livejoin.distributed.task.write_part", some)
+    monkeypatch.setattr("livejoin.distributed.cells.write_part", some)
     done = job.commit()
     forms = Counter(Path(file).suffix for file in done.manifest.deltas["pairs"])
     assert set(forms) == {".parquet", ".delta"}

@@ -19,7 +19,7 @@ from livejoin.families import join_trees
 from livejoin.families.bags import plan as bags
 from livejoin.families.program import Program
 from livejoin.plan import Explanation, Statistics, describe_query
-from livejoin.plan.operators import Annotated, Scan, Selected, leaves
+from livejoin.plan.operators import AnyJoin, SelectedOperator, joins_of
 from livejoin.plan.query_plan import plan_query, plan_with_reasons
 from livejoin.search.algorithm import ALGORITHMS
 from livejoin.sql import bind_query, parse_schema
@@ -90,9 +90,9 @@ def programs_of(view: View) -> list[Program | None]:
     """
 
     def collect(node: Node) -> Iterator[Program | None]:
-        if isinstance(node.plan, (Scan, Annotated)):
+        if isinstance(node.plan, AnyJoin):
             yield node.plan.physical
-        elif isinstance(node.plan, Selected):
+        elif isinstance(node.plan, SelectedOperator):
             yield None
         for one in node.inputs:
             yield from collect(one)
@@ -130,7 +130,7 @@ def test_the_plan_that_is_explained_is_the_one_that_runs(name: str, algorithm: A
 @pytest.mark.parametrize("name", ["triangle", "square", "lollipop"])
 def test_the_tree_over_bags_that_is_drawn_is_the_one_that_runs(name: str, algorithm: Any) -> None:
     """It is chosen among all trees over the bags, by the changes that are expected."""
-    for leaf in leaves(plan_query(bind_query(QUERIES[name], CATALOG), Statistics(), True, algorithm)):
+    for leaf in joins_of(plan_query(bind_query(QUERIES[name], CATALOG), Statistics(), True, algorithm)):
         outer: Any = leaf.physical
         told = describe_query(bind_query(QUERIES[name], CATALOG), Statistics(), algorithm=algorithm)
         assert [node.variables for node in told.plan.nodes] == [node.variables for node in outer.tree.nodes]
@@ -202,14 +202,14 @@ def test_names_of_programs_stay_in_their_families() -> None:
     assert {"crown", "dyn", "chain", "bags", "foreign_keys", "view_trees"} <= own_folders()
     names = names_of_families()
     assert {
-        "PhysicalPlan",
+        "CrownPlan",
         "DynPlan",
         "ChainPlan",
         "ForeignKeyPlan",
         "ForeignKeyJoin",
         "BagJoinPlan",
         "BagCandidate",
-        "MultiwayJoin",
+        "CrownJoin",
         "TreeCandidate",
     } <= names
     theirs = {

@@ -13,7 +13,7 @@ import pytest
 from algorithm_driver import AlgorithmDriver, Change, Problem, Row, brute
 from factors import factor
 from livejoin.families.crown.compile import compile_plan
-from livejoin.families.crown.join import MultiwayJoin
+from livejoin.families.crown.join import CrownJoin
 from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.families.events import table_events, view_events
 from livejoin.kernels.join.ahead import BEYOND
@@ -27,7 +27,7 @@ ATOMS = Problem(("ab", "bc", "bx"), "abc", True, (Product(), Product((factor(2, 
 
 
 def crown(query: ConjunctiveQuery) -> Any:
-    return MultiwayJoin(compile_plan(query, least_height_tree(query.edges, query.free), True))
+    return CrownJoin(compile_plan(query, least_height_tree(query.edges, query.free), True))
 
 
 @pytest.mark.nojit

@@ -11,7 +11,7 @@ from conjunctive import bind
 from join_driver import JoinDriver
 from livejoin.catalog import Catalog
 from livejoin.families.crown.compile import compile_plan
-from livejoin.families.crown.plan import PhysicalPlan
+from livejoin.families.crown.plan import CrownPlan
 from livejoin.kernels.crown import layout as u
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
@@ -33,19 +33,19 @@ def query_of(sql: str) -> ConjunctiveQuery:
     return bind(sql, CATALOG)
 
 
-def plan_of(sql: str, live: bool = True) -> PhysicalPlan:
+def plan_of(sql: str, live: bool = True) -> CrownPlan:
     query = query_of(sql)
     return compile_plan(query, choose_tree(query), live)
 
 
-def programs(plan: PhysicalPlan) -> Iterator[tuple[int | None, int]]:
+def programs(plan: CrownPlan) -> Iterator[tuple[int | None, int]]:
     """Start node (None for the full enumeration) and offset of each program."""
     yield None, int(plan.words[q.P_FULL])
     for node, at in enumerate(plan.node_offsets):
         yield node, int(plan.words[at + u.N_PROGRAM])
 
 
-def steps(plan: PhysicalPlan, program: int) -> list[list[int]]:
+def steps(plan: CrownPlan, program: int) -> list[list[int]]:
     depths, at = int(plan.words[program + u.G_DEPTHS]), int(plan.words[program + u.G_STEPS])
     return plan.words[at : at + (depths - 1) * u.STEP].reshape(-1, u.STEP).tolist()
 
@@ -80,7 +80,7 @@ def test_records_hold_what_the_query_uses_once() -> None:
     assert [u.columns for u in plan_of("SELECT w FROM G, H").tables] == [(2,), ()]
 
 
-def opened(plan: PhysicalPlan, kind: int, source: int | None, where: int) -> int:
+def opened(plan: CrownPlan, kind: int, source: int | None, where: int) -> int:
     """The node that a step opens from a row of ``source``."""
     if kind == u.STEP_ROOT:
         return 0
@@ -94,7 +94,7 @@ def opened(plan: PhysicalPlan, kind: int, source: int | None, where: int) -> int
     return next(child for child in node.children if offset_of_child(plan, source, child) == where)
 
 
-def offset_of_child(plan: PhysicalPlan, node: int, child: int) -> int:
+def offset_of_child(plan: CrownPlan, node: int, child: int) -> int:
     """Where a row of a node refers to a child's slot."""
     position = plan.tree.nodes[node].children.index(child)
     if plan.tree.nodes[node].atom is None:

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from livejoin.catalog import Catalog
+from livejoin.query.bound_query import Query
 from livejoin.query.keys import keys
-from livejoin.query.relational import Query
 from livejoin.sql import bind_query, parse_columns
 
 CATALOG = Catalog()

@@ -17,7 +17,7 @@ from livejoin.checkpoint.change import merged
 from livejoin.checkpoint.job import job_of
 from livejoin.errors import LivejoinError, PipelineError, StateError, UnsupportedQueryError
 from livejoin.pipeline import check, load, run
-from livejoin.query.relational import Query
+from livejoin.query.bound_query import Query
 from livejoin.schema import SqlType
 from livejoin.spark import read_deltas
 from livejoin.spark.time_zone import SETTING, is_utc

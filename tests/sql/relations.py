@@ -21,19 +21,9 @@ from sql_fixtures import by_definition, quoted, typed_text, unscaled
 
 from factors import in_duckdb
 from livejoin.query import Atom, Output
+from livejoin.query.aggregates import AggregateCall
 from livejoin.query.keys import keys
-from livejoin.query.relational import (
-    Aggregate,
-    Call,
-    Distinct,
-    Join,
-    Numbers,
-    Project,
-    Ranked,
-    Relation,
-    SetOperation,
-    TopK,
-)
+from livejoin.query.relational import Aggregate, Distinct, Join, Numbers, Project, Ranked, Relation, SetOperation, TopK
 from livejoin.query.scalar import Constant, Expression
 from livejoin.schema import SqlType
 from naive_aggregates import result
@@ -201,7 +191,7 @@ def _aggregate(relation: Aggregate, rows: list[Row]) -> list[Row]:
     return [(*group, *(_call(call, relation, members) for call in relation.calls)) for group, members in groups.items()]
 
 
-def _call(call: Call, relation: Aggregate, rows: list[Row]) -> Any:
+def _call(call: AggregateCall, relation: Aggregate, rows: list[Row]) -> Any:
     if call.argument is None:
         return len(rows)
     if call.function in _OTHERS:
@@ -248,7 +238,7 @@ def _squares(values: list[Any]) -> Fraction:
     return sum(((value - mean) ** 2 for value in exact), Fraction(0))
 
 
-def products(relation: Relation) -> list[tuple[Call, Join]]:
+def products(relation: Relation) -> list[tuple[AggregateCall, Join]]:
     """The calls of a relation whose argument is a product, with the join that they are over."""
     if isinstance(relation, Join):
         return []
@@ -260,7 +250,7 @@ def products(relation: Relation) -> list[tuple[Call, Join]]:
     return found + products(relation.input)
 
 
-def check_product(call: Call, join: Join, connection: duckdb.DuckDBPyConnection) -> int:
+def check_product(call: AggregateCall, join: Join, connection: duckdb.DuckDBPyConnection) -> int:
     """Compare a product with the argument that it stands for, row by row; returns the number of rows."""
     assert call.product is not None and call.argument is not None
     query = replace(join.query, outputs=(join.query.outputs[call.argument],), atoms=_renamed(join))

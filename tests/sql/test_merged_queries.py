@@ -9,7 +9,8 @@ from sql_fixtures import make_catalog
 
 import livejoin
 from factors import sources, text_of, texts
-from livejoin.query.relational import Aggregate, Join, Project, Query, Relation, SetOperation
+from livejoin.query.bound_query import Query
+from livejoin.query.relational import Aggregate, Join, Project, Relation, SetOperation
 from livejoin.sql import bind_query, parse_columns
 from livejoin.sql.lower.view_merging import MOST_ATOMS
 

@@ -14,7 +14,7 @@ from relations import Row, evaluate
 from sql_fixtures import quoted
 
 from livejoin.catalog import Catalog
-from livejoin.query.relational import Query
+from livejoin.query.bound_query import Query
 from livejoin.sql import bind_query, to_duckdb
 from strategies import EXAMPLES
 

@@ -7,7 +7,9 @@ import pytest
 from sql_fixtures import make_catalog
 
 from factors import sources, texts
-from livejoin.query.relational import Aggregate, Call, Join, Project, Relation, SetOperation, SortKey, TopK
+from livejoin.query.aggregates import AggregateCall
+from livejoin.query.orders import SortKey
+from livejoin.query.relational import Aggregate, Join, Project, Relation, SetOperation, TopK
 from livejoin.schema import SqlType
 from livejoin.sql import bind_query, parse_columns
 
@@ -28,7 +30,7 @@ def aggregate(sql: str) -> Aggregate:
     return relation.input
 
 
-def calls(items: str, source: str = "FROM H") -> list[Call]:
+def calls(items: str, source: str = "FROM H") -> list[AggregateCall]:
     return list(aggregate(f"SELECT {items} {source}").calls)
 
 
@@ -131,7 +133,7 @@ def test_set_operations_have_the_types_of_spark(left: str, right: str, expected:
 
 
 def test_count_without_nulls_counts_rows() -> None:
-    rows = Call("count", None, False, BIGINT)
+    rows = AggregateCall("count", None, False, BIGINT)
     assert calls("count(*), count(1), count(k), count(i + 1, p)", "FROM N") == [rows]
     assert calls("count(q)", "FROM N")[0].argument == 0
 

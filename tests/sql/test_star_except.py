@@ -10,7 +10,7 @@ from relations import evaluate
 from sql_fixtures import fill, make_catalog
 
 from livejoin.errors import UnknownNameError
-from livejoin.query.relational import SortKey
+from livejoin.query.orders import SortKey
 from livejoin.sql import bind_query, to_duckdb
 from oracle import connect
 

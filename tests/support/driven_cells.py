@@ -13,7 +13,7 @@ from livejoin.distributed.bad_rows import Kept, Some, keep, send, to_send
 from livejoin.distributed.driver import Arrived
 from livejoin.distributed.move import Source, Surveyed, rows_of_cell, survey
 from livejoin.distributed.moves import known_of, together, who_is_asked, with_values
-from livejoin.distributed.parts import Outbox, Part, advance, by_cell
+from livejoin.distributed.parts import CellPart, Outbox, advance, by_cell
 from livejoin.distributed.static_rows import takes_part
 from livejoin.plan.dispatch import TableSample
 from livejoin.schema import Table
@@ -114,19 +114,19 @@ class LocalSteps:
             name: with_values(tables[name], rows, known, task.folder)[0] for name, rows in mine.items()
         }
 
-    def _packed(self, plan: Plan, task: Task, changes: Mapping[str, pa.Table]) -> list[Part]:
+    def _packed(self, plan: Plan, task: Task, changes: Mapping[str, pa.Table]) -> list[CellPart]:
         outbox = Outbox(plan, "99999999")
         tables = {table.name: table for table in self._tables}
         for name, rows in changes.items():
             outbox.send(name.lower(), to_send(tables[name], rows) if name in tables else rows)
         return outbox.left(task.folder, task.batch_id)
 
-    def _through(self, parts: Iterable[Part], plan: Plan, task: Task) -> list[Outcome]:
+    def _through(self, parts: Iterable[CellPart], plan: Plan, task: Task) -> list[Outcome]:
         """Parts through all stages; of two attempts of a cell the last one counts."""
         memories = self._memories.setdefault(plan.digest, [Cells(plan.staged, plan.limits) for _ in range(3)])
         parts, done = list(parts), list[Outcome]()
         for stage in range(len(plan.staged.stages)):
-            came = {cell: list[Part]() for cell in range(plan.cells)} | dict(by_cell(parts, stage))
+            came = {cell: list[CellPart]() for cell in range(plan.cells)} | dict(by_cell(parts, stage))
             every = takes_part(plan.staged.stages[stage], task.refreshed)
             for cell, mine in came.items():
                 if not (mine or every) and task.held.get((stage, cell)) and self._dice.random() < 0.8:

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import duckdb
 
-from livejoin.query.relational import Call, Function
+from livejoin.query.aggregates import AggregateCall, Function
 from livejoin.schema import SqlType
 from naive_aggregates import result
 
@@ -32,7 +32,7 @@ def exact(function: str, kind: str, distinct: bool, values: list[str | None] | N
     given = SqlType("double")
     if function == "avg" and argument.kind == "decimal":
         given = SqlType.decimal(min(argument.precision + 4, 38), min(argument.scale + 4, 38))
-    call = Call(cast(Function, function), 0, distinct, given)
+    call = AggregateCall(cast(Function, function), 0, distinct, given)
     found = result(call, [argument], [(None if value is None else parsed(value),) for value in values or ()])
     return None if found is None else str(found)
 

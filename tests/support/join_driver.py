@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from livejoin.families.crown.checks import State
 from livejoin.families.crown.compile import compile_plan
-from livejoin.families.crown.join import MultiwayJoin
+from livejoin.families.crown.join import CrownJoin
 from livejoin.families.events import table_events, view_events
 from livejoin.kernels.crown import layout as u
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output, Product
@@ -53,7 +53,7 @@ class JoinDriver:
         head = [next(ColumnRef(i, list(vs).index(v)) for i, vs in enumerate(variables) if v in vs) for v in self.output]
         outputs = [Output(v, pa.int64(), i) for i, v in enumerate(self.output)]
         self.query = ConjunctiveQuery("", tuple(atoms), tuple(head), tuple(outputs), free, tuple(sums))
-        self.join = MultiwayJoin(compile_plan(self.query, tree, live))
+        self.join = CrownJoin(compile_plan(self.query, tree, live))
         self.bases = [BaseTable(t) for t in tables]
         self.variables = variables
         self.tree = tree

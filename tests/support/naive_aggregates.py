@@ -11,7 +11,7 @@ from functools import reduce
 from operator import and_, or_, xor
 from typing import Any
 
-from livejoin.query.relational import Call
+from livejoin.query.aggregates import AggregateCall
 from livejoin.schema import SqlType
 
 Row = tuple[Any, ...]
@@ -22,7 +22,7 @@ class Overflow(Exception):
 
 
 def aggregate(
-    rows: Sequence[Row], types: Sequence[SqlType], groups: int, calls: Sequence[Call], is_global: bool
+    rows: Sequence[Row], types: Sequence[SqlType], groups: int, calls: Sequence[AggregateCall], is_global: bool
 ) -> Counter[Row]:
     """The rows of results over a multiset of rows.
 
@@ -53,7 +53,7 @@ def sort_key(value: Any) -> Any:
     return value.encode() if isinstance(value, str) else value
 
 
-def result(call: Call, types: Sequence[SqlType], rows: Sequence[Row]) -> Any:
+def result(call: AggregateCall, types: Sequence[SqlType], rows: Sequence[Row]) -> Any:
     """What a call gives over the rows of a group."""
     if call.argument is None:
         return len(rows)
@@ -99,7 +99,7 @@ def result(call: Call, types: Sequence[SqlType], rows: Sequence[Row]) -> Any:
             return _number(call, types[call.argument], present)
 
 
-def _by_another(call: Call, rows: Sequence[Row]) -> Any:
+def _by_another(call: AggregateCall, rows: Sequence[Row]) -> Any:
     """Arguments in the order of others, NULL first in both."""
     assert call.argument is not None and call.other is not None
     pairs = [(row[call.other], row[call.argument]) for row in rows]
@@ -123,7 +123,7 @@ def _between(values: list[float], fraction: float) -> float:
     return (upper - position) * low + (position - lower) * high
 
 
-def _covariance(call: Call, rows: Sequence[Row]) -> float | None:
+def _covariance(call: AggregateCall, rows: Sequence[Row]) -> float | None:
     assert call.argument is not None and call.other is not None
     pairs = [(row[call.argument], row[call.other]) for row in rows if row[call.argument] is not None]
     sample = call.function == "covar_samp"
@@ -137,7 +137,7 @@ def _covariance(call: Call, rows: Sequence[Row]) -> float | None:
     return nearest((n * both - x * y) / (n * (n - sample)))
 
 
-def _number(call: Call, argument: SqlType, values: list[Any]) -> Any:
+def _number(call: AggregateCall, argument: SqlType, values: list[Any]) -> Any:
     if call.function == "var_samp" and len(values) == 1:
         return None
     if argument.kind == "double" and not all(map(math.isfinite, values)):

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from livejoin.dataflow.batches import Delta, Rows
-from livejoin.query.relational import SortKey
+from livejoin.query.orders import SortKey
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 

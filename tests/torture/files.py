@@ -26,7 +26,7 @@ import pyarrow as pa
 import livejoin
 from livejoin.database.snapshots import snapshot
 from livejoin.errors import CapacityError, LivejoinError, StateError, StorageError
-from livejoin.query.relational import Query
+from livejoin.query.bound_query import Query
 from livejoin.sql import bind_query, to_duckdb
 from livejoin.words import NULL_CODE, WIDE_BASE
 from oracle import connect, multiset

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pytest
 
 import livejoin
-from livejoin.dataflow.stores import groups, set_operation, top_k
+from livejoin.dataflow.stores import aggregate, set_operation, top_k
 from livejoin.kernels.memory import free, layout
 from livejoin.kernels.relation import derived_rows, rows, settling, stage_changes, stage_commit, staging
 from livejoin.state import arena
@@ -121,7 +121,7 @@ CASES = {
     "an index of rows": Case(rows, "rehash", leaps=True),
     "a directory": Case(arena, "move_slots", sql="SELECT k, COUNT(*) AS n FROM A GROUP BY k"),
     "free blocks": Case(free, "free_words", deletes=True, sql="SELECT DISTINCT k FROM A", rows=FEWER),
-    "groups": Case(groups.kernel, "maintain", sql="SELECT k, MAX(v) AS m FROM A GROUP BY k", rows=FEWER),
+    "groups": Case(aggregate.kernel, "maintain", sql="SELECT k, MAX(v) AS m FROM A GROUP BY k", rows=FEWER),
     "the first rows": Case(top_k.kernel, "maintain", sql=FIRST, rows=FEWER),
     "the first rows leave": Case(top_k.kernel, "maintain", deletes=True, sql=FIRST, rows=FEWER),
     "a set operation": Case(set_operation.kernel, "apply", sql=EXCEPT, rows=FEWER),

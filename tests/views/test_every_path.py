@@ -15,9 +15,9 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from harness import Harness
-from livejoin.dataflow import forms
 from livejoin.dataflow.blocks import passing
-from livejoin.families.cells import running
+from livejoin.dataflow.moving import forms
+from livejoin.families.cells import task_runner
 from livejoin.state import table
 from random_queries import queries
 from random_relational import CLASSES, relational_queries
@@ -102,7 +102,7 @@ def test_all_paths_give_the_same_sums(kind: str, data: st.DataObject) -> None:
     sums = {}
     commits = [commit.changes for commit in scenario.commits if commit.changes]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running, "LEAST_SECONDS", 0.0)
+        patch.setattr(task_runner, "LEAST_SECONDS", 0.0)
         for name, (step, threads) in PATHS.items():
             note(name)
             harness = Harness(scenario.tables, threads)

@@ -12,7 +12,7 @@ from test_threads import random_scenarios
 
 import livejoin
 from harness import Harness
-from livejoin.families.cells import rounds, running
+from livejoin.families.cells import rounds, task_runner
 from nested_harness import NestedHarness
 from nested_lives import life
 from oracle import assert_same_rows, multiset
@@ -28,7 +28,7 @@ SOME = settings(FUZZ, max_examples=max(1, EXAMPLES // 20))
 @pytest.fixture(autouse=True, scope="module")
 def _small_results_have_many_rounds() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running, "LEAST_SECONDS", 8 * running._PACE)
+        patch.setattr(task_runner, "LEAST_SECONDS", 8 * task_runner._PACE)
         patch.setattr(rounds, "BLOCK", 5)
         yield
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import livejoin
-from livejoin.plan.operators import Annotated, Group, Scan, Selected, Stored
+from livejoin.plan.operators import AggregateOperator, AnnotatedOperator, JoinOperator, SelectedOperator, StoredOperator
 from oracle import assert_same_rows, connect, multiset, signed_multiset, without_zeros
 
 SEED = 6
@@ -75,7 +75,7 @@ def plans(view: livejoin.View) -> set[type]:
 
 def counts(view: livejoin.View) -> int:
     """The relations of counts that its join reads."""
-    return sum(isinstance(node.plan, Stored) and node.plan.name.startswith("counts of") for node in view._below)
+    return sum(isinstance(node.plan, StoredOperator) and node.plan.name.startswith("counts of") for node in view._below)
 
 
 @pytest.mark.parametrize("granularity", ["change", "commit"])
@@ -88,9 +88,11 @@ def test_counts_of_equal_atoms(granularity: Any) -> None:
     queries = POWERS | BESIDE | JOINS
     views = {name: db.create_view(name, sql) for name, sql in queries.items()}
     for name in POWERS:
-        assert Selected in plans(views[name]) and not plans(views[name]) & {Scan, Annotated}, name
+        assert SelectedOperator in plans(views[name]) and not plans(views[name]) & {JoinOperator, AnnotatedOperator}, (
+            name
+        )
     for name in (*BESIDE, *JOINS):
-        assert plans(views[name]) & {Scan, Annotated}, name
+        assert plans(views[name]) & {JoinOperator, AnnotatedOperator}, name
         assert counts(views[name]) == {"two sets": 2}.get(name, int(name in BESIDE)), name
     totals = {name: multiset(view.to_arrow()) for name, view in views.items()}
     there: list[tuple[Any, ...]] = []
@@ -122,7 +124,7 @@ def test_a_count_by_all_columns_is_added_up_nowhere() -> None:
     db.create_table("T", "x BIGINT, y BIGINT, s STRING")
     for name, number in (("by x", 1), ("by all columns", 1), ("two columns", 2), ("all", 2)):
         view = db.create_view("v", POWERS[name])
-        assert sum(type(node.plan) is Group for node in view._below) == number, name
+        assert sum(type(node.plan) is AggregateOperator for node in view._below) == number, name
         db.drop_view("v")
 
 

@@ -10,7 +10,13 @@ import pytest
 from known_queries import CATALOG
 from livejoin import Database
 from livejoin.catalog import Catalog
-from livejoin.plan.operators import Group, Operator, Scan, Threshold, ThresholdGroup, inputs_of
+from livejoin.plan.operators import (
+    AggregateOperator,
+    JoinOperator,
+    Operator,
+    ThresholdAggregateOperator,
+    ThresholdOperator,
+)
 from livejoin.plan.query_plan import plan_query
 from livejoin.search.statistics import Statistics
 from livejoin.sql import bind_query, parse_columns
@@ -58,7 +64,7 @@ WHOLE = [
 
 
 def operators(operator: Operator) -> list[Operator]:
-    return [operator, *(other for one in inputs_of(operator) for other in operators(one))]
+    return [operator, *(other for one in operator.below for other in operators(one))]
 
 
 def plan(sql: str, catalog: Catalog | None = None, algorithm: str = "auto") -> list[Operator]:
@@ -70,14 +76,14 @@ def plan(sql: str, catalog: Catalog | None = None, algorithm: str = "auto") -> l
 
 
 def restricting(found: list[Operator]) -> list[tuple[str, ...]]:
-    return [one.within for one in found if isinstance(one, Group) and one.within]
+    return [one.within for one in found if isinstance(one, AggregateOperator) and one.within]
 
 
 @pytest.mark.parametrize("sql", BOUNDS)
 def test_bounds_are_those_of_the_compared_rows(sql: str) -> None:
     found = plan(sql)
     assert restricting(found)
-    assert any(isinstance(one, (Threshold, ThresholdGroup)) for one in found)
+    assert any(isinstance(one, (ThresholdOperator, ThresholdAggregateOperator)) for one in found)
 
 
 @pytest.mark.parametrize("sql", ROWS)
@@ -95,7 +101,7 @@ def test_other_groups_are_kept_whole(sql: str) -> None:
 def test_queries_of_tpch(name: str, by: tuple[str, ...]) -> None:
     found = plan(TPCH_NESTED[name], CATALOG)
     assert restricting(found) == [by]
-    base = [one for one in found if isinstance(one, Scan) and not one.inputs]
+    base = [one for one in found if isinstance(one, JoinOperator) and not one.inputs]
     assert len({one.query for one in base}) == 1, "one join is there for rows and groups"
 
 

@@ -18,7 +18,7 @@ from livejoin.errors import (
     SchemaError,
     UnsupportedQueryError,
 )
-from livejoin.plan.operators import Bag
+from livejoin.plan.operators import BagOperator
 from livejoin.search.algorithm import Algorithm
 from livejoin.search.guarantee import UpdateBound
 from livejoin.theory.static.static_dynamic import Tractability, static_dynamic
@@ -86,7 +86,7 @@ def test_what_static_tables_were_joined_with_is_given_back() -> None:
     """A bag keeps its rows alone, before and behind a refresh, and views share it."""
     life = StaticLife(POLYNOMIAL[1], random.Random(1), values=10, rows=60)
     life.views("distinct", "counts")
-    (node,) = [node for node in life.database._contents.graph.nodes if isinstance(node.plan, Bag)]
+    (node,) = [node for node in life.database._contents.graph.nodes if isinstance(node.plan, BagOperator)]
     assert (node.registered, len(node.readers)) == (0, 2)
     life.refresh(2)
     assert node.registered == 0
@@ -185,7 +185,7 @@ def test_what_a_key_determines_is_as_good_as_returned() -> None:
     )
     found = sorted(tuple(row.values()) for row in view.to_arrow().to_pylist())
     assert found == [(6, 7, 1), (6, 8, 1), (9, 7, 2), (9, 8, 1)]
-    bag = next(node for node in database._contents.graph.nodes if isinstance(node.plan, Bag))
+    bag = next(node for node in database._contents.graph.nodes if isinstance(node.plan, BagOperator))
     assert "a refresh of one joins them anew" in str(database.explain())
     assert bag.nbytes > 0
 

@@ -13,7 +13,7 @@ from known_queries import CATALOG
 from livejoin import Database
 from livejoin.catalog import Catalog
 from livejoin.errors import ExpressionError
-from livejoin.plan.operators import Compute, Operator, Threshold, ThresholdGroup, inputs_of
+from livejoin.plan.operators import Operator, ProjectOperator, ThresholdAggregateOperator, ThresholdOperator
 from livejoin.plan.query_plan import plan_query
 from livejoin.search.statistics import Statistics
 from livejoin.sql import bind_query, parse_columns
@@ -55,7 +55,7 @@ OTHERS = {
 
 
 def operators(operator: Operator) -> list[Operator]:
-    return [operator, *(other for one in inputs_of(operator) for other in operators(one))]
+    return [operator, *(other for one in operator.below for other in operators(one))]
 
 
 def plan(sql: str, catalog: Catalog | None = None) -> list[Operator]:
@@ -68,26 +68,29 @@ def plan(sql: str, catalog: Catalog | None = None) -> list[Operator]:
 
 @pytest.mark.parametrize("sql", SELECTED)
 def test_rows_are_selected(sql: str) -> None:
-    assert any(isinstance(one, Threshold) for one in plan(sql))
+    assert any(isinstance(one, ThresholdOperator) for one in plan(sql))
 
 
 @pytest.mark.parametrize("sql", SUMMED)
 def test_sums_move_no_rows(sql: str) -> None:
     found = plan(sql)
-    assert any(isinstance(one, ThresholdGroup) for one in found)
-    assert not any(isinstance(one, Threshold) for one in found)
+    assert any(isinstance(one, ThresholdAggregateOperator) for one in found)
+    assert not any(isinstance(one, ThresholdOperator) for one in found)
 
 
 @pytest.mark.parametrize(("sql", "reason"), OTHERS.items())
 def test_what_is_no_threshold_says_why(sql: str, reason: str) -> None:
     found = plan(sql)
-    assert not any(isinstance(one, (Threshold, ThresholdGroup)) for one in found)
-    assert any(reason in one.reason for one in found if isinstance(one, Compute)), [
-        one.reason for one in found if isinstance(one, Compute)
+    assert not any(isinstance(one, (ThresholdOperator, ThresholdAggregateOperator)) for one in found)
+    assert any(reason in one.reason for one in found if isinstance(one, ProjectOperator)), [
+        one.reason for one in found if isinstance(one, ProjectOperator)
     ]
 
 
-@pytest.mark.parametrize(("name", "kind"), [("Q11", Threshold), ("Q17", ThresholdGroup), ("Q22", ThresholdGroup)])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("Q11", ThresholdOperator), ("Q17", ThresholdAggregateOperator), ("Q22", ThresholdAggregateOperator)],
+)
 def test_queries_of_tpch(name: str, kind: type[Operator]) -> None:
     assert any(isinstance(one, kind) for one in plan(TPCH_NESTED[name], CATALOG))
 

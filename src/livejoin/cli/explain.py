@@ -16,7 +16,7 @@ from livejoin.errors import ChangeFormatError, LivejoinError, SqlError
 from livejoin.plan import Explanation, Statistics, UpdateBound, describe_query, require
 from livejoin.plan.explain.describe_spread import with_cells
 from livejoin.plan.explain.not_null import with_not_null
-from livejoin.query.relational import Query
+from livejoin.query.bound_query import Query
 from livejoin.sql import SchemaText, bind_query, parse_schema_text
 
 _NARROWEST, _WIDEST = 60, 120

@@ -24,10 +24,10 @@ from livejoin.dataflow.graph import Choices, Graph
 from livejoin.dataflow.observe import observe_tables
 from livejoin.errors import SchemaError, StateError
 from livejoin.families.cells.workers import Workers
-from livejoin.plan.explain.graph import kind
 from livejoin.plan.query_plan import plan_query
 from livejoin.query import ConjunctiveQuery
-from livejoin.query.relational import Query
+from livejoin.query.bound_query import Query
+from livejoin.query.conjunctive import MOST_ATOMS
 from livejoin.schema import Table
 from livejoin.search.statistics import Statistics, given
 from livejoin.sql import bind_query
@@ -40,8 +40,6 @@ from livejoin.words import Words
 GivenStatistics: TypeAlias = Statistics | Mapping[str, Mapping[str, Any]]
 """Statistics, or what `livejoin.search.statistics.given` makes them of."""
 
-_MAX_ATOMS = 62
-
 
 def refuse_large_joins(query: Query) -> None:
     """Refuse a join of more tables than a word has bits for, but for two.
@@ -50,8 +48,8 @@ def refuse_large_joins(query: Query) -> None:
         SchemaError: There is one.
     """
     for join in query.joins:
-        if len(join.atoms) > _MAX_ATOMS:
-            msg = f"the query joins {len(join.atoms)} tables; allowed are {_MAX_ATOMS}"
+        if len(join.atoms) > MOST_ATOMS:
+            msg = f"the query joins {len(join.atoms)} tables; allowed are {MOST_ATOMS}"
             raise SchemaError(msg)
 
 
@@ -163,7 +161,7 @@ class Contents:
         parts.append(("the dictionaries of strings and wide decimals", self.codec.nbytes))
         for number, node in enumerate(self.graph.nodes, 1):
             views = ", ".join(map(repr, node.views()))
-            parts.append((f"block #{number} ({kind(node.plan)}) of {views or 'no view'}", node.nbytes))
+            parts.append((f"block #{number} ({node.plan.kind}) of {views or 'no view'}", node.nbytes))
         return parts
 
     def add_table(self, table: Table) -> None:

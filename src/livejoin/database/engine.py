@@ -6,9 +6,9 @@ import datetime as dt
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self, TypeAlias, assert_never, overload
+from typing import Any, Self, overload
 
-from livejoin.changes import read_changes
+from livejoin.database import declaring
 from livejoin.database.arguments import (
     check_bytes,
     check_changes,
@@ -16,7 +16,6 @@ from livejoin.database.arguments import (
     check_folder,
     check_granularity,
     check_json,
-    check_limit,
     check_name,
     check_pace,
     check_piece,
@@ -26,63 +25,42 @@ from livejoin.database.arguments import (
     check_word,
 )
 from livejoin.database.commit import Commit
-from livejoin.database.contents import Contents, GivenStatistics, refuse_large_joins
+from livejoin.database.contents import Contents, GivenStatistics
+from livejoin.database.declaring import ViewSettings
 from livejoin.database.durable.bodies import KEEP, plain
 from livejoin.database.durable.closing import close
 from livejoin.database.durable.home import Damaged, open_home
 from livejoin.database.durable.log import Sync
+from livejoin.database.explaining import explain_query
 from livejoin.database.names import ByName
 from livejoin.database.overview import explain_graph, figures
 from livejoin.database.snapshots import snapshot
 from livejoin.database.snapshots.image import image_of, restored
-from livejoin.database.statements import Pending
+from livejoin.database.statements import run_script
 from livejoin.database.transactions import transaction
 from livejoin.database.transactions.compaction import compact
 from livejoin.database.transactions.guard import Guard, alone
 from livejoin.database.transactions.redeclare import redeclare
 from livejoin.database.transactions.refresh import refresh
 from livejoin.database.transactions.replay import Manner, Replay, replay_whole
-from livejoin.database.transactions.retention import refuse_dropped
 from livejoin.database.transactions.staging import Granularity, OnConflict
-from livejoin.database.view import View, ViewOptions
-from livejoin.errors import ChangeFormatError, SchemaError, StateError, UnsupportedQueryError
+from livejoin.database.view import View
+from livejoin.errors import ChangeFormatError, SchemaError, StateError
 from livejoin.families.cells.workers import Workers
-from livejoin.families.registry import check_algorithm
 from livejoin.kernels.warm import ready
-from livejoin.plan import Explanation, describe_query
-from livejoin.plan.explain.describe_spread import with_cells
+from livejoin.plan import Explanation
 from livejoin.plan.explain.graph import GraphExplanation
-from livejoin.plan.explain.not_null import with_not_null
-from livejoin.plan.query_plan import refuse_cells
 from livejoin.schema import Retain, Table, TableSettings
 from livejoin.search.algorithm import Algorithm
 from livejoin.sql import (
-    AlterTable,
-    CreateTable,
-    CreateView,
-    DropTable,
-    DropView,
     RefreshTable,
-    RowChanges,
-    bind_query,
     parse_columns,
     parse_statement,
-    statements,
 )
-
-Declaration: TypeAlias = CreateTable | CreateView | DropTable | DropView | AlterTable
-"""A statement that has no data with it."""
 
 _MAX_THREADS = 1024
 _SYNC_EVERY = dt.timedelta(milliseconds=100)
 _APPLY = "apply({'G': rows}), or apply('G', rows)"
-
-
-def _begun(pending: Pending | None) -> Pending:
-    if pending is not None:
-        msg = "BEGIN within a transaction; COMMIT it first"
-        raise UnsupportedQueryError(msg, clause="BEGIN")
-    return Pending()
 
 
 def _is_refresh(sql: object) -> bool:
@@ -268,7 +246,6 @@ class Database:
         >>> [(row["_change_type"], row["pieces"]) for row in commit["total"].to_pylist()]
         [('update_preimage', 150), ('update_postimage', 145)]
         """
-        found = None
         if _is_refresh(sql):
             statement = parse_statement(sql)
             assert isinstance(statement, RefreshTable)
@@ -276,66 +253,7 @@ class Database:
                 msg = "REFRESH TABLE needs all rows that the table is to have: db.execute('REFRESH TABLE t', rows)"
                 raise ChangeFormatError(msg, statement.name)
             return self.refresh(statement.name, parameters)
-        texts = statements(sql, parameters)
-        pending: Pending | None = None
-        for text in texts or [sql]:
-            word = text.rstrip(";").upper()
-            if word in ("BEGIN", "BEGIN TRANSACTION", "START TRANSACTION"):
-                pending = _begun(pending)
-            elif word in ("ROLLBACK", "COMMIT", "END"):
-                found = self._ended(pending, word == "ROLLBACK") or found
-                pending = None
-            else:
-                found = self._run(text, pending, allow_product) or found
-        if pending is not None:
-            msg = "BEGIN without COMMIT: give both in one text, or all changes to apply, which is one commit"
-            raise UnsupportedQueryError(msg, clause="BEGIN")
-        return found
-
-    def _run(self, sql: str, pending: Pending | None, allow_product: bool) -> Commit | None:
-        """Run one statement, or add what it changes to what is to be one commit."""
-        statement = parse_statement(sql)
-        if isinstance(statement, RowChanges):
-            changes = pending or Pending()
-            changes.add(self._contents, statement)
-            return None if pending is not None else self._ended(changes, False)
-        if pending is not None or isinstance(statement, RefreshTable):
-            what = (
-                "REFRESH TABLE stands alone, with its rows"
-                if isinstance(statement, RefreshTable)
-                else "only INSERT, UPDATE, DELETE and MERGE INTO stand between BEGIN and COMMIT"
-            )
-            raise UnsupportedQueryError(what, clause="BEGIN")
-        self._execute(statement, allow_product)
-        return None
-
-    def _ended(self, pending: Pending | None, undone: bool) -> Commit | None:
-        if pending is None:
-            msg = "COMMIT and ROLLBACK stand behind a BEGIN in the same text"
-            raise UnsupportedQueryError(msg, clause="COMMIT")
-        if undone:
-            return None
-        batches = transaction.read(self._contents, pending.given(), False, "error")
-        return transaction.commit(self._contents, batches, "error")
-
-    def _execute(self, statement: Declaration, allow_product: bool) -> None:
-        match statement:
-            case CreateTable(table, if_not_exists):
-                if not (if_not_exists and table.name in self._contents.catalog):
-                    self._contents.add_table(table)
-            case CreateView(name, query, if_not_exists):
-                if not (if_not_exists and name.lower() in self._contents.views):
-                    self.create_view(name, query, allow_product=allow_product)
-            case DropTable(name, if_exists):
-                if not (if_exists and name not in self._contents.catalog):
-                    self.drop_table(name)
-            case DropView(name, if_exists, cascade):
-                if not (if_exists and name.lower() not in self._contents.views):
-                    self.drop_view(name, cascade=cascade)
-            case AlterTable(name, static, append_only):
-                redeclare(self._contents, name, static, append_only)
-            case _:
-                assert_never(statement)
+        return run_script(self._contents, sql, parameters, allow_product)
 
     @alone
     def alter_table(self, name: str, *, static: bool | None = None, append_only: bool | None = None) -> None:
@@ -479,18 +397,8 @@ class Database:
             ExpressionError: A predicate fails on rows that are there.
             PreprocessingLimitError: A static bag has more rows than ``preprocessing_limit``.
         """
-        check_algorithm(algorithm)
-        check_name(name, "view")
-        check_switch(deltas, "deltas")
-        check_switch(adaptive, "adaptive")
-        check_switch(allow_product, "allow_product")
-        limit = check_limit(preprocessing_limit)
-        self._contents.refuse_taken(name)
-        query = self._contents.bind(sql, allow_product)
-        refuse_large_joins(query)
-        refuse_dropped(self._contents, query)
-        options = ViewOptions(deltas, algorithm, adaptive, self._contents.known(query.joins, statistics, limit))
-        return self._contents.add_view(name, query, options)
+        settings = ViewSettings(deltas, statistics, algorithm, adaptive, allow_product, preprocessing_limit)
+        return declaring.create_view(self._contents, name, sql, settings)
 
     @alone
     def stats(self) -> dict[str, Any]:
@@ -568,29 +476,8 @@ class Database:
         """
         if sql is None:
             return explain_graph(self._contents)
-        check_algorithm(algorithm)
-        check_switch(deltas, "deltas")
-        check_switch(allow_product, "allow_product")
-        if cells is not None:
-            refuse_cells(algorithm, cells, f"cells={cells} is asked for")
-        if log is not None:
-            log = check_changes(log, "{'G': changes}")
-        query = self._contents.bind(sql, allow_product)
-        known = self._contents.known(query.joins, statistics, check_limit(preprocessing_limit))
-        changes = (
-            [read_changes(self._contents.catalog[name], data, len(log) > 1, "never") for name, data in log.items()]
-            if log
-            else None
-        )
-        contents = self._contents
-        found = with_not_null(
-            describe_query(query, known, deltas, changes, algorithm, self.threads, static=contents.graph.kept_static),
-            query,
-            contents.catalog,
-            lambda catalog: bind_query(sql, catalog, contents.queries, allow_product),
-            lambda other: describe_query(other, known, deltas, None, algorithm, self.threads),
-        )
-        return found if cells is None else with_cells(found, query, changes or (), cells)
+        settings = ViewSettings(deltas, statistics, algorithm, False, allow_product, preprocessing_limit)
+        return explain_query(self._contents, sql, settings, log, cells)
 
     @alone
     def drop_view(self, name: str, *, cascade: bool = False) -> None:
@@ -603,18 +490,7 @@ class Database:
         Raises:
             SchemaError: There is no such view, or another view reads it and ``cascade`` is not set.
         """
-        check_name(name, "view")
-        if name.lower() not in self._contents.views:
-            msg = f"there is no view {name!r}; known views: {', '.join(map(repr, self.views)) or 'none'}"
-            raise SchemaError(msg)
-        readers = self._contents.readers(name)
-        if readers and not cascade:
-            msg = (
-                f"view {name!r} is read by {', '.join(map(repr, readers))}; drop these views first, or drop it with "
-                "CASCADE, in Python drop_view(name, cascade=True)"
-            )
-            raise SchemaError(msg)
-        self._contents.drop_views({name.lower(), *(reader.lower() for reader in readers)})
+        declaring.drop_view(self._contents, name, cascade)
 
     @alone
     def drop_table(self, name: str) -> None:
@@ -623,12 +499,7 @@ class Database:
         Raises:
             SchemaError: There is no such table, or a view uses it, or a foreign key references it.
         """
-        table = self._contents.catalog[check_name(name, "table")]
-        users = [view.name for view in self._contents.views.values() if view._names_table(table.name)]
-        if users:
-            msg = f"table {table.name!r} is used by {', '.join(map(repr, users))}; drop these views first"
-            raise SchemaError(msg)
-        self._contents.drop_table(table)
+        declaring.drop_table(self._contents, name)
 
     @alone
     def apply(

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from livejoin.database.contents import Contents
 from livejoin.dataflow.node import Node
-from livejoin.families.registry import Ranked
-from livejoin.plan.explain.describe_query import operator_lines
-from livejoin.plan.explain.describe_selected import selection_line
-from livejoin.plan.explain.graph import BlockOutline, GraphExplanation, kind
-from livejoin.plan.operators import Annotated, Bag, Scan, Selected
+from livejoin.families.registry import RankedFamily
+from livejoin.plan.explain.graph import BlockOutline, GraphExplanation
+from livejoin.plan.operators import AnyJoin
 from livejoin.plan.query_plan import join_candidates
 from livejoin.query import ConjunctiveQuery
 
@@ -32,7 +30,7 @@ def figures(contents: Contents) -> dict[str, Any]:
         blocks.append(
             {
                 "number": numbers[node],
-                "kind": kind(node.plan),
+                "kind": node.plan.kind,
                 "reads": _reads(contents, node, numbers),
                 "read_by": _read_by(node, numbers),
                 "rows": node.size(),
@@ -85,22 +83,17 @@ def _read_by(node: Node, numbers: Mapping[Node, int]) -> list[str]:
 
 
 def _outline(contents: Contents, node: Node, numbers: Mapping[Node, int]) -> BlockOutline:
-    ranked: dict[ConjunctiveQuery, tuple[Ranked, ...]] = {}
-    does, update = [], ""
-    if isinstance(node.plan, (Scan, Annotated)):
+    ranked: dict[ConjunctiveQuery, Sequence[RankedFamily]] = {}
+    update = node.plan.update
+    if isinstance(node.plan, AnyJoin):
         ranked[node.plan.query] = join_candidates(node.plan.query, node.statistics, node.algorithm)
         across = join_candidates(node.plan.physical.query, node.statistics, node.algorithm)
-        does.append(node.plan.physical.line)
         update = across[0].first.guarantee.update
-    elif isinstance(node.plan, Bag):
-        update = node.plan.derived.update
-    elif isinstance(node.plan, Selected):
-        does.append(selection_line(node.plan))
-    does += operator_lines(node.plan, ranked)
+    first = (node.plan.line,) if node.plan.line else ()
     return BlockOutline(
         number=numbers[node],
-        kind=kind(node.plan),
-        does=tuple(does),
+        kind=node.plan.kind,
+        does=(*first, *node.plan.does(ranked)),
         reads=tuple(_reads(contents, node, numbers)),
         read_by=tuple(_read_by(node, numbers)),
         update=update,

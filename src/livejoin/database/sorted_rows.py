@@ -1,4 +1,4 @@
-"""The rows of a result in the order that its query names, for reading; see `livejoin.query.relational.Query`."""
+"""The rows of a result in the order that its query names, for reading; see `livejoin.query.bound_query.Query`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from livejoin.query.relational import SortKey
+from livejoin.query.orders import SortKey
 
 
 def sorted_rows(rows: pa.Table, order: Sequence[SortKey]) -> pa.Table:

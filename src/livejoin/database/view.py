@@ -18,22 +18,22 @@ from livejoin.database.sorted_rows import sorted_rows
 from livejoin.database.tally import Tally
 from livejoin.database.transactions.guard import Guard, alone
 from livejoin.database.transactions.subscribers import Callback, Subscribers
-from livejoin.dataflow.arrow_delta import delta_schema
 from livejoin.dataflow.blocks.block import Batches, Change
+from livejoin.dataflow.deltas.arrow_delta import delta_schema
+from livejoin.dataflow.deltas.repeated import repeated
 from livejoin.dataflow.deltas.view_delta import MemoryDelta, ViewDelta
-from livejoin.dataflow.forms import LEFT_OUT, leaves_out
 from livejoin.dataflow.graph import Graph
+from livejoin.dataflow.moving.forms import LEFT_OUT, leaves_out
 from livejoin.dataflow.node import Node
 from livejoin.dataflow.of_view import of_view
 from livejoin.dataflow.reading.access import Access
-from livejoin.dataflow.repeated import repeated
 from livejoin.errors import ReadError
 from livejoin.families.sizes import exactly
 from livejoin.plan import Explanation, Statistics, describe_query
-from livejoin.plan.explain.describe_query import RunningJoin
-from livejoin.plan.operators import Annotated, Bag, Operator, Scan, inputs_of
+from livejoin.plan.explain.describe_query import MaintainedJoin
+from livejoin.plan.operators import AnyJoin, BagOperator, Operator
+from livejoin.query.bound_query import Query
 from livejoin.query.keys import keys
-from livejoin.query.relational import Query
 from livejoin.search.algorithm import Algorithm
 from livejoin.sql import names_read
 from livejoin.state.scratch import Scratch
@@ -434,9 +434,9 @@ class View:
         return self._graph.below(self._kept)
 
     @property
-    def _joins(self) -> list[Scan | Annotated]:
+    def _joins(self) -> list[AnyJoin]:
         """The joins that maintain the view, with the plans that they have now."""
-        return [node.plan for node in self._below if isinstance(node.plan, (Scan, Annotated))]
+        return [node.plan for node in self._below if isinstance(node.plan, AnyJoin)]
 
     def _reads_table(self, table: str) -> bool:
         """Whether the view uses a base table, at any depth."""
@@ -458,17 +458,17 @@ class View:
         self._delta_rows += delta.num_rows
 
 
-def _running(plan: Operator, node: Node) -> Iterator[tuple[Scan | Annotated, RunningJoin]]:
+def _running(plan: Operator, node: Node) -> Iterator[tuple[AnyJoin, MaintainedJoin]]:
     """For each join of a plan the one that runs: an equal one, which another view may have made."""
-    for below, inner in zip(inputs_of(plan), node.inputs, strict=True):
+    for below, inner in zip(plan.below, node.inputs, strict=True):
         yield from _running(below, inner)
-    if isinstance(plan, (Scan, Annotated)) and isinstance(node.plan, (Scan, Annotated)):
-        yield plan, RunningJoin(node.statistics, node.plan.physical.live, dict(_bag_rows(node)))
+    if isinstance(plan, AnyJoin) and isinstance(node.plan, AnyJoin):
+        yield plan, MaintainedJoin(node.statistics, node.plan.physical.live, dict(_bag_rows(node)))
 
 
 def _bag_rows(node: Node) -> Iterator[tuple[str, int]]:
     """The bags below a join by their titles, with their rows."""
     for one in node.inputs:
-        if isinstance(one.plan, Bag):
+        if isinstance(one.plan, BagOperator):
             yield one.plan.derived.title, one.stored().rows
             yield from _bag_rows(one)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.kernels.groups import changed as kernel
-from livejoin.plan.operators import Annotated, Result
+from livejoin.plan.operators import AnnotatedOperator, Result
 from livejoin.state.codec import Codec
 from livejoin.state.exact_aggregates import (
     Integers,
@@ -27,7 +27,7 @@ _EXACT_DOUBLE = 1 << 53  # integers up to it are doubles, so that one division o
 _EXACT_WORD = 1 << 61
 
 
-def group_rows(plan: Annotated, codec: Codec, words: Words) -> Rows:
+def group_rows(plan: AnnotatedOperator, codec: Codec, words: Words) -> Rows:
     """The rows of groups.
 
     Args:
@@ -44,13 +44,13 @@ def group_rows(plan: Annotated, codec: Codec, words: Words) -> Rows:
     return Rows(codec, plan.types, columns, words.shape[1])
 
 
-def empty_group(plan: Annotated, codec: Codec) -> Rows:
+def empty_group(plan: AnnotatedOperator, codec: Codec) -> Rows:
     """The one row of aggregates over no rows."""
     nothing = np.zeros((plan.physical.columns, 1), np.int64)
     return group_rows(plan, codec, nothing)
 
 
-def net_changes(plan: Annotated, codec: Codec, words: Words, signs: Words, versions: Words) -> Delta:
+def net_changes(plan: AnnotatedOperator, codec: Codec, words: Words, signs: Words, versions: Words) -> Delta:
     """The net change of every group in every version.
 
     The results of one group alternate between what it was and what it became, so of each version the first counts if
@@ -76,7 +76,7 @@ def net_changes(plan: Annotated, codec: Codec, words: Words, signs: Words, versi
     return Delta(group_rows(plan, codec, out[:, :made]), weights, of_version, numbers)
 
 
-def _column(result: Result, plan: Annotated, annotation: Words) -> Words | pa.Array:
+def _column(result: Result, plan: AnnotatedOperator, annotation: Words) -> Words | pa.Array:
     """The values of one aggregate."""
     kind, type_ = result.kind, result.type
     if kind == "count":
@@ -125,7 +125,7 @@ def _average(total: Integers, number: Integers, some: npt.NDArray[np.bool_], res
     return decimals(low, high, result.type, some)
 
 
-def _sum(plan: Annotated, annotation: Words, component: int) -> tuple[Words, Words]:
+def _sum(plan: AnnotatedOperator, annotation: Words, component: int) -> tuple[Words, Words]:
     """The two words of a component."""
     at = int(plan.physical.components[component])
     low = np.ascontiguousarray(annotation[at])

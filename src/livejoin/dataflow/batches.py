@@ -11,9 +11,10 @@ import pyarrow as pa
 
 from livejoin.schema import Column, SqlType
 from livejoin.state.codec import Codec, has_codes, is_coded
-from livejoin.words import Words
+from livejoin.words import WORD_BYTES, Words
 
-_WORD = 8
+BATCH = 1 << 16
+"""Rows that are read or loaded at a time."""
 
 
 class Rows:
@@ -83,7 +84,7 @@ class Rows:
     def nbytes(self, column: int) -> int:
         """Bytes of a column as Arrow, about if it is not there yet."""
         values = self._arrow[column]
-        size: int = 2 * _WORD * self.length if values is None else values.get_total_buffer_size()
+        size: int = 2 * WORD_BYTES * self.length if values is None else values.get_total_buffer_size()
         return size if values is not None or self.types[column].kind == "decimal" else size // 2
 
     def column(self, column: int) -> Words | pa.Array:

@@ -19,43 +19,43 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
+from typing import assert_never
 
-from livejoin.dataflow.adaptive import Adaptive, surroundings
 from livejoin.dataflow.blocks.bag import BagBlock
 from livejoin.dataflow.blocks.block import Block, Change
-from livejoin.dataflow.blocks.compute import ComputeBlock
 from livejoin.dataflow.blocks.join import JoinBlock
 from livejoin.dataflow.blocks.numbers import NumbersBlock
+from livejoin.dataflow.blocks.project import ProjectBlock
 from livejoin.dataflow.blocks.selected import SelectedBlock
 from livejoin.dataflow.blocks.store import StoreBlock
 from livejoin.dataflow.blocks.stored import StoredBlock
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.blocks.union import UnionBlock
-from livejoin.dataflow.forms import reform
+from livejoin.dataflow.moving.adaptive import Adaptive, surroundings
+from livejoin.dataflow.moving.forms import reform
+from livejoin.dataflow.moving.spreading import Spreading, whole_at_first
 from livejoin.dataflow.node import Node
 from livejoin.dataflow.selection import Selection, Selector
-from livejoin.dataflow.spreading import Spreading, whole_at_first
 from livejoin.dataflow.static_rows import kept_of_tables
-from livejoin.families.cells.running import LEAST_SECONDS
+from livejoin.families.cells.task_runner import LEAST_SECONDS
 from livejoin.families.cells.workers import Workers
-from livejoin.plan.identity import identity
 from livejoin.plan.operators import (
-    Annotated,
-    Bag,
-    Combine,
-    Compute,
-    First,
-    FirstOfEach,
-    Group,
-    Numbers,
+    AggregateOperator,
+    AnnotatedOperator,
+    AnyJoin,
+    BagOperator,
+    JoinOperator,
+    NumbersOperator,
     Operator,
-    RunningOver,
-    Scan,
-    Selected,
-    Stored,
-    Threshold,
-    ThresholdGroup,
-    inputs_of,
+    ProjectOperator,
+    RankedOperator,
+    RunningOperator,
+    SelectedOperator,
+    SetOperator,
+    StoredOperator,
+    ThresholdAggregateOperator,
+    ThresholdOperator,
+    TopKOperator,
 )
 from livejoin.plan.query_plan import plan_join
 from livejoin.search.algorithm import Algorithm
@@ -163,9 +163,9 @@ class Graph:
             plan: The operator, with all below it.
             choices: How its joins are maintained.
         """
-        inputs = [self.add(one, choices) for one in inputs_of(plan)]
-        said = identity(plan, choices.algorithm, choices.adaptive)
-        live = not isinstance(plan, (Scan, Annotated)) or plan.physical.live
+        inputs = [self.add(one, choices) for one in plan.below]
+        said = plan.identity(choices.algorithm, choices.adaptive)
+        live = not isinstance(plan, AnyJoin) or plan.physical.live
         for key in ((said, True, *inputs), (said, live, *inputs)):
             if (known := self._known.get(key)) is not None:
                 return known
@@ -173,14 +173,14 @@ class Graph:
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         replan = partial(self._replanned, choices.algorithm)
         spreading = None
-        if whole_at_first() and isinstance(plan, (Scan, Annotated)) and plan.partition is not None:
+        if whole_at_first() and isinstance(plan, AnyJoin) and plan.partition is not None:
             spreading = Spreading(plan.partition, plan.physical.query)
             plan = replace(plan, partition=None)
         node = Node(digest, plan, inputs, self._block, replan, choices.algorithm, choices.statistics)
         node.spreading, node.is_timed = spreading, self.threads > 1
         for one in inputs:
             one.readers.append(node)
-        if choices.adaptive and isinstance(plan, (Scan, Annotated)):
+        if choices.adaptive and isinstance(plan, AnyJoin):
             node.adaptive = Adaptive(choices.view, surroundings(node, self._tables, replan), choices.statistics)
         self._known[key] = node
         self.nodes.append(node)
@@ -303,7 +303,7 @@ class Graph:
             if not node.is_loaded:
                 node.load()
             if node.adaptive is not None and self.codec.budget.has_room(2 * node.nbytes):
-                assert isinstance(node.plan, (Scan, Annotated))
+                assert isinstance(node.plan, AnyJoin)
                 node.adaptive.reconsider(node.plan)
             reform(node)
             if static_change:
@@ -400,11 +400,11 @@ class Graph:
         """Whether a block is so large that loading it anew pays for loading those anew that know its ids."""
         return bool(node.block.sizes()[1] >= ROW_BYTES * sum(one.registered for one in node.readers if one.knows_ids))
 
-    def _replanned(self, algorithm: Algorithm, leaf: Scan | Annotated, statistics: Statistics) -> Scan | Annotated:
+    def _replanned(self, algorithm: Algorithm, leaf: AnyJoin, statistics: Statistics) -> AnyJoin:
         """A join with the plan that other statistics give it."""
         return plan_join(leaf, statistics, leaf.physical.live, algorithm, self.threads)
 
-    def kept_static(self, leaf: Scan | Annotated) -> Mapping[str, int]:
+    def kept_static(self, leaf: AnyJoin) -> Mapping[str, int]:
         """As `livejoin.dataflow.static_rows.kept_of_tables`, of a join that is in the graph or could be."""
         return kept_of_tables(leaf, self._tables, self.codec)
 
@@ -412,23 +412,27 @@ class Graph:
         """An empty block for a node."""
         plan = node.plan
         match plan:
-            case Scan() | Annotated():
+            case JoinOperator() | AnnotatedOperator():
                 return JoinBlock(plan, self._tables, node.inputs, self.codec, self._workers, self.scratch)
-            case Selected():
+            case SelectedOperator():
                 return SelectedBlock(plan, self._tables, node.inputs, self.codec)
-            case Numbers():
+            case NumbersOperator():
                 return NumbersBlock(plan, self.codec)
-            case Compute():
-                return ComputeBlock(plan, node.inputs[0], self.codec)
-            case Combine() if plan.kind == "union" and plan.all:
+            case ProjectOperator():
+                return ProjectBlock(plan, node.inputs[0], self.codec)
+            case SetOperator() if plan.is_union_all:
                 return UnionBlock(node.inputs)
-            case Combine() | Group() | First() | FirstOfEach() | RunningOver() | Threshold() | ThresholdGroup():
+            case SetOperator() | AggregateOperator() | TopKOperator() | RankedOperator() | RunningOperator():
                 return StoreBlock(plan, node.inputs, self.codec)
-            case Bag():
+            case ThresholdOperator() | ThresholdAggregateOperator():
+                return StoreBlock(plan, node.inputs, self.codec)
+            case BagOperator():
                 limit = partial(self._limit, node)
                 return BagBlock(plan, self._tables, node.inputs, self.codec, self._workers, limit)
-            case Stored():
+            case StoredOperator():
                 return StoredBlock(node.inputs[0], plan.name, self.codec)
+            case _:
+                assert_never(plan)
 
     def _check(self) -> None:
         """Assert all invariants; for tests."""

@@ -14,21 +14,24 @@ from dataclasses import replace
 from enum import Enum
 from typing import TypeAlias
 
-from livejoin.dataflow.adaptive import Adaptive
 from livejoin.dataflow.blocks.bag import BagBlock
 from livejoin.dataflow.blocks.block import Batches, Block, Change
 from livejoin.dataflow.blocks.join import JoinBlock
 from livejoin.dataflow.blocks.stateless import Stateless
 from livejoin.dataflow.blocks.stored import StoredBlock
 from livejoin.dataflow.blocks.table_change import TableChange
+from livejoin.dataflow.moving.adaptive import Adaptive
+from livejoin.dataflow.moving.spreading import HANDED_OVER, Spreading, Work, clock
 from livejoin.dataflow.of_view import OfView
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.selection import Selector
-from livejoin.dataflow.spreading import HANDED_OVER, Spreading, Work, clock
 from livejoin.families.cells.join import CellJoin
-from livejoin.families.derived import RowProgram
-from livejoin.families.program import Program
-from livejoin.plan.operators import Annotated, Bag, Operator, Scan, Selected, Stored
+from livejoin.plan.operators import (
+    AnyJoin,
+    BagOperator,
+    Operator,
+    StoredOperator,
+)
 from livejoin.schema import SqlType
 from livejoin.search.algorithm import Algorithm
 from livejoin.search.statistics import Statistics
@@ -36,7 +39,7 @@ from livejoin.state.derived_rows import DerivedRows
 from livejoin.words import Words
 
 Make: TypeAlias = Callable[["Node"], Block]
-Replan: TypeAlias = Callable[[Scan | Annotated, Statistics], Scan | Annotated]
+Replan: TypeAlias = Callable[[AnyJoin, Statistics], AnyJoin]
 
 
 class Applied(Enum):
@@ -48,7 +51,7 @@ class Applied(Enum):
 
 
 class Node:
-    """A block and its place; mutable. To the blocks above it is the `livejoin.dataflow.blocks.block.Relation`.
+    """A block and its place; mutable. To the blocks above it is the `livejoin.dataflow.blocks.block.InputRelation`.
 
     Args:
         digest: A fingerprint of what it maintains, the same in every process.
@@ -89,7 +92,7 @@ class Node:
         self.digest = digest
         self.plan = plan
         self.inputs = tuple(inputs)
-        self.reads = _reads(plan)
+        self.reads = plan.reads
         self.readers: list[Node] = []
         self.shown_by: dict[str, bool] = {}
         self.told = False
@@ -123,15 +126,7 @@ class Node:
     @property
     def layout(self) -> str:
         """A fingerprint of how the state is laid out: states of equal nodes with equal layouts are interchangeable."""
-        match self.plan:
-            case Scan() | Annotated():
-                program: Program | RowProgram = self.plan.physical
-            case Bag():
-                program = self.plan.program
-            case _:
-                return ""
-        split = "" if self.plan.partition is None else f" {self.plan.partition}"
-        return f"{program.digest}{split}"
+        return self.plan.layout
 
     @property
     def rows(self) -> bool:
@@ -152,7 +147,7 @@ class Node:
     @property
     def knows_ids(self) -> bool:
         """Whether its state names rows of its inputs by their ids."""
-        return any(isinstance(one.plan, (Stored, Bag)) for one in self.inputs)
+        return any(isinstance(one.plan, (StoredOperator, BagOperator)) for one in self.inputs)
 
     @property
     def is_loaded(self) -> bool:
@@ -217,7 +212,7 @@ class Node:
         """
         if isinstance(self._block, BagBlock):
             self._block.wake()
-        elif isinstance(self.plan, (Scan, Annotated)):
+        elif isinstance(self.plan, AnyJoin):
             program = self.plan.physical.form(not static_change)
             if program.digest != self.plan.physical.digest:
                 self.move(replace(self.plan, physical=program), self.statistics)
@@ -230,10 +225,10 @@ class Node:
 
     def plan_anew(self, statistics: Statistics) -> None:
         """Give a join that is not loaded the plan that other statistics give it."""
-        if isinstance(self.plan, (Scan, Annotated)):
+        if isinstance(self.plan, AnyJoin):
             self.plan, self.statistics = self.in_form(self._replan(self.plan, statistics)), statistics
 
-    def in_form(self, plan: Scan | Annotated) -> Scan | Annotated:
+    def in_form(self, plan: AnyJoin) -> AnyJoin:
         """Another plan for the join in the form that it has now, in cells or in one piece."""
         if self.spreading is None or plan.partition is None:
             return plan
@@ -320,7 +315,7 @@ class Node:
         if not told:
             self._size = None
 
-    def move(self, plan: Scan | Annotated, statistics: Statistics) -> None:
+    def move(self, plan: AnyJoin, statistics: Statistics) -> None:
         """Go on with another plan for the same join, between two commits; as it was if that fails."""
         join = self.join
         assert join is not None
@@ -347,22 +342,18 @@ class Node:
     @property
     def cells(self) -> int:
         """The cells that it is split into."""
-        match self.plan:
-            case Scan() | Annotated() | Bag():
-                return 1 if self.plan.partition is None else self.plan.partition.cells
-            case _:
-                return 1
+        return self.plan.cells
 
     def scan(self, capacity: int) -> Batches:
-        """As `Relation.scan`."""
+        """As `InputRelation.scan`."""
         return self.block.scan(capacity)
 
     def combinations(self, capacity: int) -> Batches:
-        """As `Relation.combinations`."""
+        """As `InputRelation.combinations`."""
         return self.block.combinations(capacity)
 
     def size(self) -> int | float:
-        """As `Relation.size`.
+        """As `InputRelation.size`.
 
         Cost: O(1) if it was asked since the last change, or since deltas are enumerated; else as of the block.
         """
@@ -374,13 +365,13 @@ class Node:
         return self._size
 
     def access(self) -> Access:
-        """As `Relation.access`."""
+        """As `InputRelation.access`."""
         if self._access is None:
             self._access = self.block.access()
         return self._access
 
     def stored(self) -> DerivedRows:
-        """As `Relation.stored`."""
+        """As `InputRelation.stored`."""
         block = self.block
         assert isinstance(block, (StoredBlock, BagBlock))
         return block.rows
@@ -402,18 +393,3 @@ def _work(block: Block) -> dict[str, int]:
     if isinstance(block, BagBlock):
         return block.counters()
     return block.join.counters() if isinstance(block, JoinBlock) else {}
-
-
-def _reads(plan: Operator) -> tuple[str, ...]:
-    """The base tables that an operator reads itself; another plan for the same join reads the same."""
-    match plan:
-        case Scan() | Annotated():
-            uses = plan.physical.tables
-        case Bag():
-            uses = plan.program.tables
-        case Selected() if not plan.inputs:
-            return (plan.name.lower(),)
-        case _:
-            return ()
-    derived = {one.table.name for one in plan.inputs}
-    return tuple(use.name.lower() for use in uses if use.name not in derived)

@@ -26,19 +26,18 @@ from livejoin.families.kept_rows import KeptRows
 from livejoin.families.layout.table_use import TableUse
 from livejoin.families.program import Program
 from livejoin.kernels.join.layout import CHUNK_ROWS
-from livejoin.plan.operators import Annotated, Scan
+from livejoin.plan.operators import AnyJoin
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.semi_joins import SemiJoin, static_semi_joins
 from livejoin.state.budget import Budget
 from livejoin.state.codec import Codec
 from livejoin.state.derived_rows import DerivedRows
 from livejoin.state.table import BaseTable
-from livejoin.words import Words
+from livejoin.words import WORD_BYTES, Words
 
 Rows: TypeAlias = "BaseTable | DerivedRows"
 
 _PIECE = 1 << 16  # rows whose predicates are evaluated at a time
-_WORD = 8
 _ROUNDS = 3  # times that a semi-join is made at most: enough for a tree of them; more would only leave out more
 
 
@@ -97,7 +96,7 @@ def reduced(query: ConjunctiveQuery, uses: Mapping[int, StaticUse], budget: Budg
         compared.setdefault(place_of[semi_join.atom], set()).update(semi_join.columns)
         compared.setdefault(place_of[semi_join.by], set()).update(semi_join.others)
     uses = {place: one for place, one in uses.items() if place in compared}
-    size = sum(_WORD * one.rows.rows * (3 + 2 * len(compared[place])) for place, one in uses.items())
+    size = sum(WORD_BYTES * one.rows.rows * (3 + 2 * len(compared[place])) for place, one in uses.items())
     with budget.holding(size, "the rows of static tables that are looked through"):
         tables = {place: _Table(one, sorted(compared[place])) for place, one in uses.items()}
         _reduce(semi_joins, {atom: tables[place] for atom, place in place_of.items() if place in tables})
@@ -109,7 +108,7 @@ def leaves_out(program: Program) -> bool:
     return program.form(False).digest != program.digest
 
 
-def kept_of_tables(leaf: Scan | Annotated, tables: Mapping[str, BaseTable], codec: Codec) -> dict[str, int]:
+def kept_of_tables(leaf: AnyJoin, tables: Mapping[str, BaseTable], codec: Codec) -> dict[str, int]:
     """How many rows of each static base table a join keeps, by the table's name; of none where it leaves out none.
 
     Cost: that of `reduced`.
@@ -170,7 +169,7 @@ def kept_rows(one: StaticUse, left: Reduced, budget: Budget) -> KeptRows | None:
     """
     ids = left.ids[left.masks != 0]
     chunks = _chunks(int(left.ids.max(initial=-1)) + 1) - _chunks(ids.shape[0])
-    if chunks * CHUNK_ROWS * one.use.stride * _WORD <= ids.nbytes:
+    if chunks * CHUNK_ROWS * one.use.stride * WORD_BYTES <= ids.nbytes:
         return None
     budget.take(ids.nbytes, "the numbers of static rows in a join")
     return KeptRows(one.rows, ids, budget)

@@ -31,7 +31,7 @@ from livejoin.checkpoint.incoming.settled import to_settle, truncations
 from livejoin.checkpoint.letters import as_letters, told
 from livejoin.distributed.declaration import Plan
 from livejoin.distributed.files import batches_of, write_delta, write_file
-from livejoin.distributed.parts import Outbox, Part
+from livejoin.distributed.parts import CellPart, Outbox
 from livejoin.distributed.task import Outcome, Task
 from livejoin.errors import ChangeError, ChangeValueError, ExpressionError, LivejoinError
 from livejoin.schema import WITHOUT, Table
@@ -166,7 +166,7 @@ def keep(
     return Kept(sender, file, rows, refused, time)
 
 
-def send(plan: Plan, task: Task, some: Some) -> list[Part]:
+def send(plan: Plan, task: Task, some: Some) -> list[CellPart]:
     """Some changes, to the cells.
 
     Raises:

@@ -24,9 +24,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from livejoin import own_folders
+from livejoin.distributed.cells import Cells
 from livejoin.distributed.declaration import Plan
-from livejoin.distributed.parts import Part, advance
-from livejoin.distributed.task import Cells, Outcome, Task
+from livejoin.distributed.parts import CellPart, advance
+from livejoin.distributed.task import Outcome, Task
 
 IDLE = 300.0
 """Seconds after which a process ends that nobody asks."""
@@ -37,8 +38,8 @@ _END = b""
 
 
 def advance_all(
-    plan: Plan, task: Task, stage: int, came: Mapping[int, Sequence[Part]], at_once: int
-) -> list[tuple[Outcome, list[Part]]]:
+    plan: Plan, task: Task, stage: int, came: Mapping[int, Sequence[CellPart]], at_once: int
+) -> list[tuple[Outcome, list[CellPart]]]:
     """The part of some cells in a stage, by the processes that keep them warm on this host.
 
     Args:
@@ -55,7 +56,9 @@ def advance_all(
         return list(threads.map(lambda cell: advance_warm(plan, task, stage, cell, came[cell]), sorted(came)))
 
 
-def advance_warm(plan: Plan, task: Task, stage: int, cell: int, came: Sequence[Part]) -> tuple[Outcome, list[Part]]:
+def advance_warm(
+    plan: Plan, task: Task, stage: int, cell: int, came: Sequence[CellPart]
+) -> tuple[Outcome, list[CellPart]]:
     """As `livejoin.distributed.parts.advance`, by the process that keeps the cell warm on this host."""
     path = _address(plan, task.folder, cell)
     task = task.of(stage, cell)
@@ -89,7 +92,7 @@ def _address(plan: Plan, folder: Path, cell: int) -> Path | None:
     return sockets / f"{name}.sock"
 
 
-def _asked(path: Path, plan: Plan, request: tuple[Task, int, int, list[Part]]) -> tuple[Outcome, list[Part]]:
+def _asked(path: Path, plan: Plan, request: tuple[Task, int, int, list[CellPart]]) -> tuple[Outcome, list[CellPart]]:
     """What a cell's process answers; it is started if there is none.
 
     Raises:
@@ -100,7 +103,7 @@ def _asked(path: Path, plan: Plan, request: tuple[Task, int, int, list[Part]]) -
         answer = pickle.loads(_receive(connection))
     if isinstance(answer, BaseException):
         raise answer
-    found: tuple[Outcome, list[Part]] = answer
+    found: tuple[Outcome, list[CellPart]] = answer
     return found
 
 

@@ -21,7 +21,7 @@ from livejoin.database.snapshots.tables import NO_LIMITS, Limits
 from livejoin.errors import StateError, StorageError
 from livejoin.plan.dispatch import Dispatch
 from livejoin.plan.stages import Staged, owner, stages, with_homes
-from livejoin.query.relational import Query
+from livejoin.query.bound_query import Query
 from livejoin.state.files import Folder
 
 FORMAT = 2

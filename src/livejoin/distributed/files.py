@@ -10,7 +10,6 @@ import re
 import uuid
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,12 +17,10 @@ import pyarrow.parquet as pq
 from livejoin.checkpoint import parquet
 from livejoin.checkpoint.batch import LoggedBatch, decoded, encoded, length_of
 from livejoin.checkpoint.batch_delta import TIMESTAMP, timed
+from livejoin.distributed.task import Task
 from livejoin.errors import StateError, StorageError
 from livejoin.schema import COMMIT_VERSION
 from livejoin.state.files import Folder
-
-if TYPE_CHECKING:
-    from livejoin.distributed.task import Task
 
 LARGE = 1 << 22
 """Bytes in memory of a part of a delta from which on it is written as Parquet by its cell: smaller ones take the driver

@@ -17,12 +17,13 @@ import pyarrow as pa
 from livejoin.database import Database
 from livejoin.database.of_stage import show
 from livejoin.database.snapshots.carried import Marks, carried
+from livejoin.distributed.cells import held_tables
 from livejoin.distributed.declaration import Plan
 from livejoin.distributed.exchange import first_of
 from livejoin.distributed.files import write_delta
 from livejoin.distributed.manifest import Held
-from livejoin.distributed.parts import Outbox, Part
-from livejoin.distributed.task import Task, held_tables
+from livejoin.distributed.parts import CellPart, Outbox
+from livejoin.distributed.task import Task
 from livejoin.plan.dispatch import sampled
 from livejoin.plan.dispatch.sample import SAMPLE, TableSample
 from livejoin.plan.stages import Staged
@@ -101,7 +102,7 @@ def survey(source: Source, task: Task, views: Iterable[str], cell: int) -> Surve
     return Surveyed(samples, rows, marks, results)
 
 
-def rows_of_cell(source: Source, now: Plan, task: Task, cell: int) -> list[Part]:
+def rows_of_cell(source: Source, now: Plan, task: Task, cell: int) -> list[CellPart]:
     """The rows whose home a cell of the plan before is, to the cells of the plan of now.
 
     Args:

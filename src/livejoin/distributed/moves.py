@@ -13,9 +13,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from livejoin.checkpoint.incoming.moved import moved
+from livejoin.distributed.cells import home_of
 from livejoin.distributed.declaration import Plan
 from livejoin.distributed.files import delta_of
-from livejoin.distributed.task import Outcome, Task, home_of
+from livejoin.distributed.task import Outcome, Task
 from livejoin.plan.stages import Everywhere
 from livejoin.schema import Table
 

@@ -18,10 +18,11 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from livejoin.distributed.cell import Piece
+from livejoin.distributed.cells import Cells
 from livejoin.distributed.declaration import Plan
 from livejoin.distributed.exchange import Sender, newest
 from livejoin.distributed.refused import of_views
-from livejoin.distributed.task import Cells, Outcome, Task
+from livejoin.distributed.task import Outcome, Task
 from livejoin.errors import LivejoinError, StateError, StorageError
 from livejoin.plan.stages import Cube, Everywhere
 from livejoin.state.files import Folder
@@ -33,7 +34,7 @@ _ROWS = 1 << 16  # of a part at most
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
-class Part(NamedTuple):
+class CellPart(NamedTuple):
     """A part of what a cell is brought.
 
     Args:
@@ -72,7 +73,7 @@ class Outbox:
     def __init__(self, plan: Plan, sender: str) -> None:
         self._plan = plan
         self._sender = sender
-        self._parts: list[Part] = []
+        self._parts: list[CellPart] = []
         self._pieces: list[bytes] = []
         self._senders: dict[tuple[int, int], Sender] = {}
         self._ticks: dict[tuple[int, int], pa.Table] = {}
@@ -108,7 +109,7 @@ class Outbox:
             before = self._ticks.get((stage, place))
             self._ticks[stage, place] = tick if before is None else newest([before, tick], window)
 
-    def left(self, folder: Path, batch_id: int) -> list[Part]:
+    def left(self, folder: Path, batch_id: int) -> list[CellPart]:
         """The parts, small as they are, or as slices of a file that is written here; nothing is sent any more.
 
         Each cell is told the newest tick.
@@ -137,15 +138,15 @@ class Outbox:
         data = _encoded(rows)
         for cell in cells:
             number = len(self._parts)
-            part = Part(cell, stage, place, self._sender, number, data, "", self._size, len(data), is_tick)
+            part = CellPart(cell, stage, place, self._sender, number, data, "", self._size, len(data), is_tick)
             self._parts.append(part)
         self._pieces.append(data)
         self._size += len(data)
 
 
 def advance(
-    cells: Cells, plan: Plan, task: Task, stage: int, cell: int, came: Iterable[Part]
-) -> tuple[Outcome, list[Part]]:
+    cells: Cells, plan: Plan, task: Task, stage: int, cell: int, came: Iterable[CellPart]
+) -> tuple[Outcome, list[CellPart]]:
     """A cell's part of a stage: what it is brought is applied, and what it sends is given.
 
     Args:
@@ -179,7 +180,7 @@ def advance(
         raise named from error.__cause__
 
 
-def remove_files(folder: Path, parts: Iterable[Part]) -> None:
+def remove_files(folder: Path, parts: Iterable[CellPart]) -> None:
     """Remove the files of parts that nobody needs any more.
 
     Raises:
@@ -194,19 +195,19 @@ def remove_files(folder: Path, parts: Iterable[Part]) -> None:
         raise StorageError(msg) from error
 
 
-def by_cell(parts: Iterable[Part], stage: int) -> Mapping[int, list[Part]]:
+def by_cell(parts: Iterable[CellPart], stage: int) -> Mapping[int, list[CellPart]]:
     """The parts that are brought in a stage, by their cell."""
-    found: dict[int, list[Part]] = defaultdict(list)
+    found: dict[int, list[CellPart]] = defaultdict(list)
     for part in parts:
         if part.stage == stage:
             found[part.cell].append(part)
     return found
 
 
-def columns_of(parts: Iterable[Part]) -> Mapping[str, list[object]]:
+def columns_of(parts: Iterable[CellPart]) -> Mapping[str, list[object]]:
     """Parts as columns."""
-    columns = list(zip(*parts, strict=True)) or [()] * len(Part._fields)
-    return {name: list(column) for name, column in zip(Part._fields, columns, strict=True)}
+    columns = list(zip(*parts, strict=True)) or [()] * len(CellPart._fields)
+    return {name: list(column) for name, column in zip(CellPart._fields, columns, strict=True)}
 
 
 def _encoded(rows: pa.Table) -> bytes:
@@ -216,7 +217,7 @@ def _encoded(rows: pa.Table) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _decoded(folder: Path, part: Part) -> pa.Table:
+def _decoded(folder: Path, part: CellPart) -> pa.Table:
     """The changes of a part.
 
     Raises:

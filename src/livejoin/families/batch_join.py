@@ -1,6 +1,6 @@
 """A conjunctive query kept by kernels that apply a version as one batch: Dynamic Yannakakis and change propagation.
 
-To its callers it is what `livejoin.families.crown.join.MultiwayJoin` is. The delta of a batch lies in words of its own,
+To its callers it is what `livejoin.families.crown.join.CrownJoin` is. The delta of a batch lies in words of its own,
 which are not part of the state.
 """
 

@@ -6,12 +6,16 @@ with a state; programs with equal digests read each other's states; `Program.ope
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, Self
 
 from livejoin.families.join import WholeJoin
+from livejoin.families.layout.annotation import annotation_starts
 from livejoin.families.layout.table_use import TableUse
+from livejoin.kernels.join import layout as q
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.statistics import Statistics
 from livejoin.state.budget import Budget
@@ -31,6 +35,56 @@ class TableBytes:
     table: TableUse
     record: int
     indexes: float
+
+
+def digest_of(words: Words, state_format: int, of: bytes = b"") -> str:
+    """A fingerprint of a layout: states of plans with equal ones are interchangeable. Snapshots hold it.
+
+    Args:
+        words: The plan as the kernels read it.
+        state_format: Changes whenever a stored state could be misread.
+        of: What tells the plans of a family from those of others.
+    """
+    return hashlib.sha256(of + words.tobytes() + bytes([state_format])).hexdigest()[:16]
+
+
+class WordProgram:
+    """What a program has whose plan is one array of words for kernels.
+
+    Attributes:
+        query: The query.
+        words: The plan, int64; the first words are those of `livejoin.kernels.join.layout`.
+    """
+
+    query: ConjunctiveQuery
+    words: Words
+
+    @property
+    def columns(self) -> int:
+        """As `Program.columns`."""
+        return len(self.query.head) + (int(self.words[q.P_WORDS]) if self.query.sums else 0)
+
+    @cached_property
+    def components(self) -> Words:
+        """As `Program.components`."""
+        return annotation_starts(self.query)
+
+
+class OnlyProgram:
+    """What a program has that is the only one for its query: nothing is chosen by what it would cost."""
+
+    @property
+    def line(self) -> str:
+        """As `Program.line`: there is nothing to tell."""
+        return ""
+
+    def predicted_work(self, known: Statistics) -> float:
+        """As `Program.predicted_work`: there is nothing to compare with."""
+        return 0.0
+
+    def footprint(self, known: Statistics) -> tuple[TableBytes, ...]:
+        """As `Program.footprint`: nothing is predicted."""
+        return ()
 
 
 class Steady:

@@ -40,7 +40,7 @@ _AS_WRITTEN = {"inner": "a join", "exists": "EXISTS or IN", "not exists": "NOT E
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedFamily:
     """A family with its candidates for a query; with at least one, where it is ranked."""
 
     family: Family
@@ -97,7 +97,7 @@ def kept_output(
     return least
 
 
-def ranked(query: ConjunctiveQuery, known: Statistics, algorithm: str) -> tuple[Ranked, ...]:
+def ranked(query: ConjunctiveQuery, known: Statistics, algorithm: str) -> tuple[RankedFamily, ...]:
     """The families that could run a query, the one with the best bound on the cost of a change first.
 
     Of equal bounds that comes first of which a change is predicted to touch least (`livejoin.search.touches`).
@@ -126,7 +126,7 @@ def ranked(query: ConjunctiveQuery, known: Statistics, algorithm: str) -> tuple[
     return (best, *(one for one in found if one is not best))
 
 
-def ranked_with_merged(query: ConjunctiveQuery, known: Statistics, algorithm: str) -> tuple[Ranked, ...]:
+def ranked_with_merged(query: ConjunctiveQuery, known: Statistics, algorithm: str) -> tuple[RankedFamily, ...]:
     """As `ranked`, the plan in which static tables are one relation first where it takes less memory.
 
     Cost: that of `ranked`, and again for tables that may become one relation.
@@ -144,8 +144,8 @@ def ranked_with_merged(query: ConjunctiveQuery, known: Statistics, algorithm: st
 
 
 def ranked_again(
-    query: ConjunctiveQuery, across: ConjunctiveQuery, before: Sequence[Ranked], known: Statistics, algorithm: str
-) -> tuple[Ranked, ...]:
+    query: ConjunctiveQuery, across: ConjunctiveQuery, before: Sequence[RankedFamily], known: Statistics, algorithm: str
+) -> tuple[RankedFamily, ...]:
     """As `ranked` for a join that runs: relations that stand for static tables stay.
 
     Args:
@@ -162,16 +162,16 @@ def ranked_again(
     return _before(replace(plan, outer=ranked(across, known, algorithm)[0].first), found)
 
 
-def _before(plan: Candidate, found: Sequence[Ranked]) -> tuple[Ranked, ...]:
+def _before(plan: Candidate, found: Sequence[RankedFamily]) -> tuple[RankedFamily, ...]:
     """The families that could run a join, with a plan before all others of the first."""
     first, *others = found
     candidates = replace(first.candidates, plans=(plan, *first.candidates.plans))
-    return (Ranked(first.family, candidates), *others)
+    return (RankedFamily(first.family, candidates), *others)
 
 
-def _candidates(query: ConjunctiveQuery, known: Statistics, families: Iterable[Family]) -> Iterator[Ranked]:
+def _candidates(query: ConjunctiveQuery, known: Statistics, families: Iterable[Family]) -> Iterator[RankedFamily]:
     for family in families:
-        yield Ranked(family, family.candidates(query, known))
+        yield RankedFamily(family, family.candidates(query, known))
 
 
 def _not_taken(query: ConjunctiveQuery, algorithm: str, obstacles: Sequence[str]) -> UnsupportedQueryError:

@@ -22,7 +22,7 @@ from livejoin.database import Database
 from livejoin.database.base_rows import all_rows
 from livejoin.errors import PipelineError
 from livejoin.pipeline.load import Pipeline
-from livejoin.query.relational import Query
+from livejoin.query.bound_query import Query
 from livejoin.query.session import reason
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SEQUENCE
 from livejoin.spark.sinks import ParquetSink

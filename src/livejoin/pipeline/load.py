@@ -29,7 +29,7 @@ from livejoin.pipeline.model import (
     place_of,
 )
 from livejoin.pipeline.places import Server, delta_of, kafka_of, located, server_of, sink_of
-from livejoin.query.relational import Query
+from livejoin.query.bound_query import Query
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SEQUENCE, Table
 from livejoin.spark.local_folder import local_path, not_local
 from livejoin.spark.run_options import RunOptions

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 
 from livejoin.plan.powers import BIGINT, counted_rows
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Factor, Product
-from livejoin.query.relational import Aggregate, Call, Input, Join
+from livejoin.query.aggregates import AggregateCall
+from livejoin.query.relational import Aggregate, Input, Join
 from livejoin.query.scalar import Expression, Field
 from livejoin.schema import Column, Table, TableSettings
 
@@ -101,7 +102,7 @@ def _counts(join: Join, equal: Sequence[int], keys: list[int]) -> Input:
     atom = join.query.atoms[equal[0]]
     below = tuple(one for one in join.inputs if one.table.name == atom.table.name)
     types = tuple(atom.table.columns[key].type for key in keys)
-    count = Call("count", None, False, BIGINT)
+    count = AggregateCall("count", None, False, BIGINT)
     relation = Aggregate(Join(query, types, below), len(keys), (count,), False)
     named = tuple(Column(atom.table.columns[key].name, type, False) for key, type in zip(keys, types, strict=True))
     taken = {column.name.lower() for column in named}

@@ -10,46 +10,44 @@ foreign-key join feeds a store with its results as they are, since a change adds
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import assert_never
 
 from livejoin.families.cells.partition import Partition
-from livejoin.families.derived import DerivedTable, RowProgram
-from livejoin.families.family import Candidate
 from livejoin.families.output import with_output
 from livejoin.families.program import Program
 from livejoin.plan import operators
+from livejoin.plan.annotation import annotation_of, number_of_results
 from livejoin.plan.equal_atoms import Counted, with_counts
+from livejoin.plan.join_planner import JoinPlanner
 from livejoin.plan.operators import (
-    Annotated,
-    Bag,
-    Combine,
-    Compute,
-    First,
-    FirstOfEach,
-    Group,
+    AggregateOperator,
+    AnnotatedOperator,
+    BagOperator,
     JoinInput,
+    JoinOperator,
     Operator,
-    Result,
-    ResultKind,
-    RunningOver,
-    Scan,
-    Selected,
-    Stored,
-    Threshold,
-    ThresholdGroup,
+    ProjectOperator,
+    RankedOperator,
+    RunningOperator,
+    SelectedOperator,
+    SetOperator,
+    StoredOperator,
+    ThresholdAggregateOperator,
+    ThresholdOperator,
+    TopKOperator,
 )
 from livejoin.plan.own_rows import over_own_rows
 from livejoin.plan.powers import BIGINT, POWER, Power, or_zero, power_expression, power_of
 from livejoin.plan.restricted_groups import Restricted, restricted
 from livejoin.plan.thresholds import Compared, compared, grouped, with_groups
-from livejoin.query import ColumnRef, ConjunctiveQuery, Factor, Output, Product
-from livejoin.query.conjunctive import present
+from livejoin.query import ColumnRef, ConjunctiveQuery, Factor, Output
+from livejoin.query.aggregates import AggregateCall
 from livejoin.query.keys import determined
 from livejoin.query.relational import (
     Aggregate,
-    Call,
     Distinct,
     Join,
     Numbers,
@@ -59,68 +57,13 @@ from livejoin.query.relational import (
     Running,
     SetOperation,
     TopK,
-    ignores_copies,
 )
-from livejoin.query.scalar import Constant, Field
-from livejoin.schema import SqlType
-from livejoin.search.guarantee import UpdateBound
-
-
-@dataclass(frozen=True)
-class Compiler:
-    """How conjunctive queries are maintained.
-
-    Args:
-        plan: The plan of one.
-        output: The output that is kept for some variables of one: these and what its family needs besides; None where
-            results come with multiplicities alone.
-        delta: What bounds the results of one that a change adds and removes, amortised, if a plan may rest on that.
-        split: How a program is split into cells.
-        rows: The program of a relation that a plan keeps for itself, and how it is split into cells.
-        powers: Whether counts of equal atoms are powers.
-        thresholds: Whether rows that compare with the aggregate of a group are kept in the order of what is compared.
-        shares: The share of the rows that the predicate of each atom lets through.
-        restricts: Whether groups that a join asks for are those of its own rows, where these are whole groups.
-    """
-
-    plan: Callable[[ConjunctiveQuery], Candidate]
-    output: Callable[[ConjunctiveQuery, frozenset[str]], frozenset[str] | None]
-    delta: Callable[[ConjunctiveQuery], UpdateBound | None]
-    split: Callable[[Program], Partition | None]
-    rows: Callable[[DerivedTable], tuple[RowProgram, Partition | None]]
-    shares: Callable[[ConjunctiveQuery], Sequence[float]]
-    powers: bool = True
-    thresholds: bool = True
-    restricts: bool = True
-
-    def is_fed(self, query: ConjunctiveQuery, other: ConjunctiveQuery | None) -> bool:
-        """Whether a store is fed best by a join with multiplicities, of which a change changes few enough.
-
-        Args:
-            query: The join with multiplicities.
-            other: The same over an output, whose results need no store; None where there is a store in any case.
-        """
-        if (delta := self.delta(query)) is None:
-            return False
-        return other is None or max(delta, self.plan(query).guarantee.bound) < self.plan(other).guarantee.bound
-
 
 _FEW = 0.5  # of the rows of groups: as many are kept as rows and in the join with the groups
-_NARROW_ATOMS = 2  # a count of results that join more atoms than this is kept in 128 bits
-# Sums of squares are exact modulo 2**128, and 2**32 squares of such numbers stay within; a store sums larger ones.
-_SQUARED_BITS = 32
-_SQUARED_DIGITS = 14
 _MANY_ROWS = "the rows without the groups are those of a join, of which there may be many more than base rows"
-_KINDS: dict[str, ResultKind] = {
-    "count": "count",
-    "sum": "sum",
-    "avg": "avg",
-    "var_pop": "var_pop",
-    "var_samp": "var_samp",
-}
 
 
-def lower_query(root: Relation, by: Compiler, live: bool) -> Operator:
+def lower_query(root: Relation, by: JoinPlanner, live: bool) -> Operator:
     """The operators for a query, as `lower`; groups that a join asks for are restricted to those of its own rows."""
     if not by.restricts:
         return lower(root, by, live)
@@ -132,7 +75,7 @@ def lower_query(root: Relation, by: Compiler, live: bool) -> Operator:
     return lower(over_own_rows(root, is_worth, lambda project: _threshold(project, by) is not None), by, live)
 
 
-def lower(relation: Relation, by: Compiler, live: bool) -> Operator:
+def lower(relation: Relation, by: JoinPlanner, live: bool) -> Operator:
     """The operators for a relation.
 
     Args:
@@ -155,21 +98,26 @@ def lower(relation: Relation, by: Compiler, live: bool) -> Operator:
                 sides = (lower(relation.left, by, live), lower(relation.right, by, live))
             else:
                 sides = (_below(relation.left, by), _below(relation.right, by))
-            return Combine(relation.kind, relation.all, sides, relation.types)
+            return SetOperator(relation.kind, relation.all, sides, relation.types)
         case Ranked():
             below = _below(relation.input, by)
             what = (relation.partition, relation.keys, relation.function, relation.limit)
-            return FirstOfEach(below, *what, relation.types)
+            return RankedOperator(below, *what, relation.types)
         case Running():
             below = _below(relation.input, by)
-            return RunningOver(below, relation.partition, relation.keys, relation.frame, relation.calls, relation.types)
+            return RunningOperator(
+                below, relation.partition, relation.keys, relation.frame, relation.calls, relation.types
+            )
         case Numbers():
-            return operators.Numbers(relation.count)
+            return operators.NumbersOperator(relation.count)
         case TopK():
-            return First(_below(relation.input, by), relation.keys, relation.limit, relation.offset, relation.types)
+            below = _below(relation.input, by)
+            return TopKOperator(below, relation.keys, relation.limit, relation.offset, relation.types)
+        case _:
+            assert_never(relation)
 
 
-def _below(relation: Relation, by: Compiler) -> Operator:
+def _below(relation: Relation, by: JoinPlanner) -> Operator:
     """The operators for a relation that a store reads, so that its rows are not read but where they change.
 
     Rows of one relation go into the store as they are (docs/decisions/0030): a join of one atom needs no records.
@@ -181,19 +129,19 @@ def _below(relation: Relation, by: Compiler) -> Operator:
             threshold = _threshold(relation, by)
             return _shown(threshold, by) if threshold else _computed(relation, _below(relation.input, by))
         case SetOperation(kind="union", all=True):
-            return Combine("union", True, (_below(relation.left, by), _below(relation.right, by)), relation.types)
+            return SetOperator("union", True, (_below(relation.left, by), _below(relation.right, by)), relation.types)
         case _:
             return lower(relation, by, True)
 
 
-def _computed(relation: Project, below: Operator) -> Compute:
+def _computed(relation: Project, below: Operator) -> ProjectOperator:
     found = compared(relation)
     reason = _MANY_ROWS if isinstance(found, Compared) else found or ""
     said = {"across": relation.across, "refusal": relation.refusal, "reason": reason, "written": relation.written}
-    return Compute(below, relation.outputs, relation.types, relation.predicate, **said)
+    return ProjectOperator(below, relation.outputs, relation.types, relation.predicate, **said)
 
 
-def _threshold(relation: Project, by: Compiler) -> Compared | None:
+def _threshold(relation: Project, by: JoinPlanner) -> Compared | None:
     """A join with groups in whose place rows are compared with bounds, if there are few enough of them to be kept."""
     found = compared(relation) if by.thresholds else None
     if not isinstance(found, Compared) or not isinstance(found.rows.input, Join):
@@ -217,14 +165,14 @@ def _restricted(found: Compared) -> Compared:
     return replace(found, bounds=replace(found.bounds, input=bounds), rows=replace(found.rows, input=own.join))
 
 
-def _shown(found: Compared, by: Compiler) -> Compute:
+def _shown(found: Compared, by: JoinPlanner) -> ProjectOperator:
     """The compared rows, as they were asked for (AJU, Theorem 14)."""
     bounds, rows = _below(found.bounds, by), _compared_rows(found.rows, by)
-    threshold = Threshold(bounds, rows, found.keys, found.comparison, found.rows.types, found.written)
-    return Compute(threshold, found.outputs, found.types, None)
+    threshold = ThresholdOperator(bounds, rows, found.keys, found.comparison, found.rows.types, found.written)
+    return ProjectOperator(threshold, found.outputs, found.types, None)
 
 
-def _compared_rows(relation: Project, by: Compiler) -> Operator:
+def _compared_rows(relation: Project, by: JoinPlanner) -> Operator:
     """The rows that are compared with bounds, which may be compared with others before."""
     if found := _threshold(relation, by):
         return _shown(found, by)
@@ -233,19 +181,19 @@ def _compared_rows(relation: Project, by: Compiler) -> Operator:
     return _computed(relation, _selected(join, by) if len(join.query.atoms) == 1 else _read(join, by, False))
 
 
-def _threshold_group(relation: Aggregate, by: Compiler) -> ThresholdGroup | None:
+def _threshold_group(relation: Aggregate, by: JoinPlanner) -> ThresholdAggregateOperator | None:
     """Aggregates over compared rows, if they are sums that need no row to be moved (AJU, Theorem 15)."""
     found = _threshold(relation.input, by) if isinstance(relation.input, Project) else None
     if found is None or not grouped(relation, found):
         return None
     rows = _compared_rows(with_groups(found), by)
     what = (found.keys, found.comparison, relation.groups, relation.calls, relation.is_global, relation.types)
-    return ThresholdGroup(_below(found.bounds, by), rows, *what, found.written)
+    return ThresholdAggregateOperator(_below(found.bounds, by), rows, *what, found.written)
 
 
-def _selected(join: Join, by: Compiler) -> Selected:
+def _selected(join: Join, by: JoinPlanner) -> SelectedOperator:
     """The rows of a join of one atom, as they change."""
-    return Selected(join.query, join.types, tuple(_below(one.relation, by) for one in join.inputs))
+    return SelectedOperator(join.query, join.types, tuple(_below(one.relation, by) for one in join.inputs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,15 +205,17 @@ class _Leaf:
     inputs: tuple[JoinInput, ...]
 
 
-def _leaf(join: Join, query: ConjunctiveQuery, by: Compiler, live: bool) -> _Leaf:
+def _leaf(join: Join, query: ConjunctiveQuery, by: JoinPlanner, live: bool) -> _Leaf:
     """A query over the atoms of a join, compiled, with the relations that it reads, bags among them."""
     plan = by.plan(query)
     physical = plan.compile(live)
-    given = [JoinInput(one.table, Stored(_below(one.relation, by), one.table.name)) for one in join.inputs]
+    given = [JoinInput(one.table, StoredOperator(_below(one.relation, by), one.table.name)) for one in join.inputs]
     bags: list[JoinInput] = []
     for derived in plan.derived:
         program, partition = by.rows(derived)
-        bags.append(JoinInput(derived.table, Bag(derived, program, partition, _named([*given, *bags], derived.query))))
+        bags.append(
+            JoinInput(derived.table, BagOperator(derived, program, partition, _named([*given, *bags], derived.query)))
+        )
     return _Leaf(physical, by.split(physical), _named([*given, *bags], physical.query))
 
 
@@ -275,10 +225,12 @@ def _named(given: Sequence[JoinInput], query: ConjunctiveQuery) -> tuple[JoinInp
     return tuple(one for one in given if one.table.name in names)
 
 
-def _scan(join: Join, query: ConjunctiveQuery, by: Compiler, live: bool, asked: frozenset[str] | None = None) -> Scan:
+def _scan(
+    join: Join, query: ConjunctiveQuery, by: JoinPlanner, live: bool, asked: frozenset[str] | None = None
+) -> JoinOperator:
     """The results of a query over the atoms of a join."""
     leaf = _leaf(join, query, by, live)
-    return Scan(leaf.physical, query, join.types, asked, leaf.partition, leaf.inputs)
+    return JoinOperator(leaf.physical, query, join.types, asked, leaf.partition, leaf.inputs)
 
 
 def _is_of_core(query: ConjunctiveQuery, head: Sequence[ColumnRef]) -> bool:
@@ -286,7 +238,7 @@ def _is_of_core(query: ConjunctiveQuery, head: Sequence[ColumnRef]) -> bool:
     return all(ref.atom in query.core for ref in head)
 
 
-def _read(join: Join, by: Compiler, once: bool, factors: tuple[Factor, ...] = ()) -> Operator:
+def _read(join: Join, by: JoinPlanner, once: bool, factors: tuple[Factor, ...] = ()) -> Operator:
     """The rows of a join of several atoms for a store: each once, or with its multiplicity times some factors."""
     query = join.query
     head = frozenset(query.variable(ref) for ref in query.head)
@@ -299,7 +251,7 @@ def _read(join: Join, by: Compiler, once: bool, factors: tuple[Factor, ...] = ()
     return _distinct_results(join, kept, by, True) if once else _counted(join, kept, by, factors)
 
 
-def _checked(relation: Relation, by: Compiler, once: bool) -> Operator | None:
+def _checked(relation: Relation, by: JoinPlanner, once: bool) -> Operator | None:
     """The rows of a join that conditions across tables are true for, as `_read`; None if it is no such relation."""
     if isinstance(relation, Project) and relation.across and isinstance(relation.input, Join):
         if threshold := _threshold(relation, by):
@@ -308,23 +260,23 @@ def _checked(relation: Relation, by: Compiler, once: bool) -> Operator | None:
     return None
 
 
-def _distinct(relation: Distinct, by: Compiler, live: bool) -> Operator:
+def _distinct(relation: Distinct, by: JoinPlanner, live: bool) -> Operator:
     if checked := _checked(relation.input, by, True):
-        return Combine("distinct", False, (checked,), relation.types)
+        return SetOperator("distinct", False, (checked,), relation.types)
     if not isinstance(relation.input, Join) or len(relation.input.query.atoms) == 1:
-        return Combine("distinct", False, (_below(relation.input, by),), relation.types)
+        return SetOperator("distinct", False, (_below(relation.input, by),), relation.types)
     query = relation.input.query
     head = frozenset(query.variable(ref) for ref in query.head)
     kept = by.output(query, head) if _is_of_core(query, query.head) else None
     is_kept = kept is not None and kept <= determined(query, head) and _shows(query)
     if kept is not None and is_kept and not by.is_fed(query, with_output(query, kept)):
         return _distinct_results(relation.input, kept, by, live)
-    return Combine("distinct", False, (_read(relation.input, by, True),), relation.types)
+    return SetOperator("distinct", False, (_read(relation.input, by, True),), relation.types)
 
 
-def _aggregate(relation: Aggregate, by: Compiler, live: bool) -> Operator:
+def _aggregate(relation: Aggregate, by: JoinPlanner, live: bool) -> Operator:
     source: Operator
-    once = all(ignores_copies(call) for call in relation.calls)
+    once = all(call.ignores_copies for call in relation.calls)
     if threshold := _threshold_group(relation, by):
         return threshold
     if checked := _checked(relation.input, by, once):
@@ -339,45 +291,48 @@ def _aggregate(relation: Aggregate, by: Compiler, live: bool) -> Operator:
         if annotated := _annotated(counted, by, live):
             return annotated
         source = _read(counted.join, by, once, counted.factors)
-    return Group(source, relation.groups, relation.calls, relation.is_global, relation.types, relation.within)
+    return AggregateOperator(
+        source, relation.groups, relation.calls, relation.is_global, relation.types, relation.within
+    )
 
 
-def _powered(relation: Aggregate, join: Join, power: Power, by: Compiler) -> Operator:
+def _powered(relation: Aggregate, join: Join, power: Power, by: JoinPlanner) -> Operator:
     """A count of the results of a join of equal atoms: the numbers of rows with equal columns, to a power, added up."""
     inputs = tuple(_below(one.relation, by) for one in join.inputs)
     columns = tuple(power.query.atoms[0].table.columns[ref.column] for ref in power.query.head)
     types = tuple(column.type for column in columns)
-    selected = Selected(power.query, types, inputs, power.aliases)
-    numbers = Group(selected, len(types), (Call("count", None, False, BIGINT),), False, (*types, BIGINT))
+    selected = SelectedOperator(power.query, types, inputs, power.aliases)
+    numbers = AggregateOperator(
+        selected, len(types), (AggregateCall("count", None, False, BIGINT),), False, (*types, BIGINT)
+    )
     shown = tuple(replace(power.query.outputs[i], source=i) for i in power.groups)
     outputs = (*shown, power_expression(len(types), power))
     if power.is_whole:
-        return Compute(numbers, outputs, relation.types, None, power.too_large)
-    powers = Compute(numbers, outputs, (*(types[i] for i in power.groups), POWER), None, power.too_large)
-    calls = (Call("sum", relation.groups, False, BIGINT),)
-    total = Group(powers, relation.groups, calls, relation.is_global, relation.types)
-    return Compute(total, (or_zero(0),), relation.types, None) if relation.is_global else total
+        return ProjectOperator(numbers, outputs, relation.types, None, power.too_large)
+    powers = ProjectOperator(numbers, outputs, (*(types[i] for i in power.groups), POWER), None, power.too_large)
+    calls = (AggregateCall("sum", relation.groups, False, BIGINT),)
+    total = AggregateOperator(powers, relation.groups, calls, relation.is_global, relation.types)
+    return ProjectOperator(total, (or_zero(0),), relation.types, None) if relation.is_global else total
 
 
-def _distinct_results(join: Join, connex: frozenset[str], by: Compiler, live: bool) -> Scan:
+def _distinct_results(join: Join, connex: frozenset[str], by: JoinPlanner, live: bool) -> JoinOperator:
     """The distinct values of the head, and perhaps of further variables that the plan needs; rows may be equal."""
     query = join.query
     head = frozenset(query.variable(ref) for ref in query.head)
     return _scan(join, with_output(query, connex), by, live, head)
 
 
-def _counted(join: Join, connex: frozenset[str], by: Compiler, factors: tuple[Factor, ...]) -> Scan:
+def _counted(join: Join, connex: frozenset[str], by: JoinPlanner, factors: tuple[Factor, ...]) -> JoinOperator:
     """A join whose results are given once with their multiplicity, if fewer come out than with repetitions."""
     query = join.query
     head = frozenset(query.variable(ref) for ref in query.head)
     is_once = head == query.variables and all(query.is_distinct(a) for a in range(len(query.atoms)))
     if is_once and not factors:
         return _scan(join, query, by, True)
-    count = Product(factors, bool(factors) or len(query.atoms) > _NARROW_ATOMS)
-    return _scan(join, replace(with_output(query, connex), sums=(count,)), by, True, head)
+    return _scan(join, replace(with_output(query, connex), sums=(number_of_results(query, factors),)), by, True, head)
 
 
-def _annotated(counted: Counted, by: Compiler, live: bool) -> Annotated | Compute | None:
+def _annotated(counted: Counted, by: JoinPlanner, live: bool) -> AnnotatedOperator | ProjectOperator | None:
     """The plan in which aggregates are annotations, if groups are free-connex columns and calls sums of products.
 
     Columns that the groups determine may be kept beside them: there are as many groups with them (TPC-H Q10 groups by
@@ -393,17 +348,11 @@ def _annotated(counted: Counted, by: Compiler, live: bool) -> Annotated | Comput
     kept = by.output(query, free) if _is_of_core(query, group) else None
     if kept is None or not kept <= determined(query, free):
         return None
-    more = counted.factors
-    sums = [Product(more, bool(more) or len(query.atoms) > _NARROW_ATOMS)]
-    results = []
-    for call in relation.calls:
-        argument = None if call.argument is None else relation.input.types[call.argument]
-        result = _result(call, argument, query, sums, more)
-        if result is None:
-            return None
-        results.append(result)
+    annotation = annotation_of(counted)
+    if annotation is None:
+        return None
     outputs = tuple(replace(o, source=i) for i, o in enumerate(query.outputs[: relation.groups]))
-    grouped = with_output(replace(query, head=group, outputs=outputs, sums=tuple(sums)), kept)
+    grouped = with_output(replace(query, head=group, outputs=outputs, sums=annotation.sums), kept)
     hidden = [query.atoms[ref.atom].table.columns[ref.column] for ref in grouped.head[len(group) :]]
     named = (Output(f"h{i}", column.type.arrow, len(group) + i) for i, column in enumerate(hidden))
     grouped = replace(grouped, outputs=(*outputs, *named))
@@ -411,58 +360,14 @@ def _annotated(counted: Counted, by: Compiler, live: bool) -> Annotated | Comput
         return None
     leaf = _leaf(join, grouped, by, live)
     types = (*relation.types[: relation.groups], *(c.type for c in hidden), *relation.types[relation.groups :])
-    found = Annotated(leaf.physical, grouped, types, tuple(results), relation.is_global, leaf.partition, leaf.inputs)
+    found = AnnotatedOperator(
+        leaf.physical, grouped, types, annotation.results, relation.is_global, leaf.partition, leaf.inputs
+    )
     if not hidden:
         return found
     shown = [*range(relation.groups), *range(relation.groups + len(hidden), len(types))]
     fields = (Output(field.name, field.type, i) for i, field in zip(shown, relation.schema, strict=True))
-    return Compute(found, tuple(fields), relation.types, None)
-
-
-def _result(
-    call: Call, argument: SqlType | None, query: ConjunctiveQuery, sums: list[Product], more: tuple[Factor, ...]
-) -> Result | None:
-    """How a call is read off an annotation whose components are added to ``sums``; None if it is no sum of products.
-
-    Each component has some factors more.
-    """
-    if call.distinct or call.function not in _KINDS:
-        return None
-    if argument is None:
-        return Result("count", (0,), call.type)
-    product = call.product
-    if product is None:
-        return None
-    squares = call.function in ("var_pop", "var_samp")
-    if squares and (argument.bits > _SQUARED_BITS or argument.precision > _SQUARED_DIGITS):
-        return None
-    wide = Product(product.factors + more, True)
-    if call.function == "count":
-        return Result("count", (_place(sums, wide),), call.type)
-    may_lack = {atom for branch in query.branches if branch.kind == "optional" for atom in branch.atoms}
-    counted = tuple(present(f) for f in product.factors if f.atom in may_lack or not _never_null(f))
-    places = [_place(sums, Product(counted + more, sums[0].wide)), _place(sums, wide)]
-    if squares:
-        places.append(_place(sums, Product(product.factors + product.factors + more, True)))
-    return Result(_KINDS[call.function], tuple(places), call.type, argument.scale)
-
-
-def _place(sums: list[Product], product: Product) -> int:
-    """Position of a component, which is added if it is not there."""
-    if product not in sums:
-        sums.append(product)
-    return sums.index(product)
-
-
-def _never_null(factor: Factor) -> bool:
-    """Whether a factor is a column that is declared NOT NULL, or a number."""
-    match factor.expression.scalar:
-        case Field(nullable=nullable):
-            return not nullable
-        case Constant(value=value):
-            return value is not None
-        case _:
-            return False
+    return ProjectOperator(found, tuple(fields), relation.types, None)
 
 
 def _shows(query: ConjunctiveQuery) -> bool:

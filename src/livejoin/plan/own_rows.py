@@ -21,8 +21,8 @@ from dataclasses import replace
 
 from livejoin.plan.restricted_groups import Restricted, restricted, unused
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output
-from livejoin.query.promises import as_table
-from livejoin.query.relational import Input, Join, Numbers, Project, Relation, SetOperation
+from livejoin.query.as_table import as_table
+from livejoin.query.relational import Input, Join, Project, Relation
 from livejoin.schema import Column, Table
 
 Worth = Callable[[Restricted], bool]
@@ -37,19 +37,10 @@ def over_own_rows(relation: Relation, is_worth: Worth, is_kept: Callable[[Projec
         is_worth: Whether the rows of a join should be kept.
         is_kept: Whether a projection is maintained by other means than the join below it, which then stays.
     """
-    match relation:
-        case Join():
-            inputs = (replace(one, relation=over_own_rows(one.relation, is_worth, is_kept)) for one in relation.inputs)
-            return _over_own_rows(replace(relation, inputs=tuple(inputs)), is_worth)
-        case SetOperation():
-            left, right = (over_own_rows(side, is_worth, is_kept) for side in (relation.left, relation.right))
-            return replace(relation, left=left, right=right)
-        case Numbers():
-            return relation
-        case Project() if is_kept(relation):
-            return relation
-        case _:
-            return replace(relation, input=over_own_rows(relation.input, is_worth, is_kept))
+    if isinstance(relation, Project) and is_kept(relation):
+        return relation
+    over = relation.over([over_own_rows(one, is_worth, is_kept) for one in relation.below])
+    return _over_own_rows(over, is_worth) if isinstance(over, Join) else over
 
 
 def _over_own_rows(join: Join, is_worth: Worth) -> Join:

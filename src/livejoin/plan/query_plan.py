@@ -10,11 +10,12 @@ from livejoin.families.cells.partition import Partition, partition, rows_variabl
 from livejoin.families.derived import DerivedTable, RowProgram
 from livejoin.families.family import Candidate
 from livejoin.families.program import Program
-from livejoin.families.registry import Ranked, kept_output, ranked, ranked_again, ranked_with_merged
-from livejoin.plan.lower import Compiler, lower_query
-from livejoin.plan.operators import Annotated, Operator, Scan
+from livejoin.families.registry import RankedFamily, kept_output, ranked, ranked_again, ranked_with_merged
+from livejoin.plan.join_planner import JoinPlanner
+from livejoin.plan.lower import lower_query
+from livejoin.plan.operators import AnyJoin, Operator
 from livejoin.query import ConjunctiveQuery
-from livejoin.query.relational import Query
+from livejoin.query.bound_query import Query
 from livejoin.search.algorithm import Algorithm
 from livejoin.search.delta_size import delta_bound
 from livejoin.search.guarantee import UpdateBound
@@ -32,7 +33,7 @@ class QueryPlan:
     """
 
     operator: Operator
-    ranked: Mapping[ConjunctiveQuery, tuple[Ranked, ...]]
+    ranked: Mapping[ConjunctiveQuery, tuple[RankedFamily, ...]]
 
 
 def plan_query(
@@ -63,7 +64,7 @@ def plan_with_reasons(
         threads: Cells that each join is split into where it can be.
     """
     refuse_cells(algorithm, threads, f"the database has threads={threads}")
-    found: dict[ConjunctiveQuery, tuple[Ranked, ...]] = {}
+    found: dict[ConjunctiveQuery, tuple[RankedFamily, ...]] = {}
 
     def chosen(join: ConjunctiveQuery) -> Candidate:
         if join not in found:
@@ -87,13 +88,13 @@ def plan_with_reasons(
 
     of_auto = algorithm == "auto"
     own = of_auto and not query.reads  # the groups of a view are there as they are
-    by = Compiler(chosen, output, delta, split, rows, shares, powers=of_auto, thresholds=of_auto, restricts=own)
+    by = JoinPlanner(chosen, output, delta, split, rows, shares, powers=of_auto, thresholds=of_auto, restricts=own)
     return QueryPlan(lower_query(query.root, by, deltas), found)
 
 
 def candidates_again(
-    leaf: Scan | Annotated, before: Sequence[Ranked], statistics: Statistics, algorithm: Algorithm
-) -> tuple[Ranked, ...]:
+    leaf: AnyJoin, before: Sequence[RankedFamily], statistics: Statistics, algorithm: Algorithm
+) -> tuple[RankedFamily, ...]:
     """What `plan_join` chooses from: relations that stand for static tables stay.
 
     Args:
@@ -105,9 +106,7 @@ def candidates_again(
     return ranked_again(leaf.query, leaf.physical.query, before, statistics, algorithm)
 
 
-def plan_join(
-    leaf: Scan | Annotated, statistics: Statistics, live: bool, algorithm: Algorithm, threads: int
-) -> Scan | Annotated:
+def plan_join(leaf: AnyJoin, statistics: Statistics, live: bool, algorithm: Algorithm, threads: int) -> AnyJoin:
     """A join with the plan that other statistics give it; what it reads, bags included, and gives stays the same.
 
     Args:
@@ -161,7 +160,7 @@ def _rows(derived: DerivedTable, statistics: Statistics, threads: int) -> tuple[
 
 def join_candidates(
     join: ConjunctiveQuery, statistics: Statistics, algorithm: Algorithm = "auto"
-) -> tuple[Ranked, ...]:
+) -> tuple[RankedFamily, ...]:
     """The families that could run a join, the chosen one first, each with its plans.
 
     Args:

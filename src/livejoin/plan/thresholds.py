@@ -22,10 +22,10 @@ from dataclasses import dataclass, replace
 
 from livejoin.plan.operators import Comparison
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output
+from livejoin.query.aggregates import AggregateCall
 from livejoin.query.filters import conjunction, conjuncts_of
-from livejoin.query.relational import Aggregate, Call, Join, Project, Relation
-from livejoin.query.scalar import Call as Function
-from livejoin.query.scalar import Expression, Field, Scalar, fields_of, moved
+from livejoin.query.relational import Aggregate, Join, Project, Relation
+from livejoin.query.scalar import Call, Expression, Field, Scalar, fields_of, moved
 from livejoin.query.total import fails_on_large_numbers_only, is_total
 from livejoin.schema import SqlType
 
@@ -127,7 +127,7 @@ def _substituted(scalar: Scalar, values: Sequence[Scalar]) -> Scalar:
     match scalar:
         case Field():
             return values[scalar.position]
-        case Function():
+        case Call():
             return replace(scalar, arguments=tuple(_substituted(part, values) for part in scalar.arguments))
         case _:
             return scalar
@@ -166,7 +166,7 @@ def _over(output: Output, below: Project) -> Output:
     return replace(output, source=Expression(output.source.text, moved(output.source.scalar, place)))
 
 
-def _is_sum(call: Call, types: Sequence[SqlType]) -> bool:
+def _is_sum(call: AggregateCall, types: Sequence[SqlType]) -> bool:
     if call.distinct or call.function not in _SUMS:
         return False
     return call.function not in ("sum", "avg") or (call.argument is not None and types[call.argument].kind in _EXACT)
@@ -195,7 +195,7 @@ def _is_single(join: Join, atom: Atom) -> bool:
 def _with_bounds(relation: Project, join: Join, part: Scalar, rest: Sequence[Scalar], place: int) -> Compared | str:
     """The join without an atom of groups, one side of a comparison with which is its bound; or why that cannot be."""
     query, groups = join.query, join.query.atoms[place]
-    if not isinstance(part, Function) or part.function not in _TURNED:
+    if not isinstance(part, Call) or part.function not in _TURNED:
         return "" if rest else "the condition is no comparison by <, <=, > or >="
     atoms = [_atoms_of(output, query) for output in query.outputs]
     left, right = ({atom for field in fields_of(side) for atom in atoms[field.position]} for side in part.arguments)
@@ -289,7 +289,7 @@ def _wider(one: SqlType, other: SqlType) -> SqlType:
 
 
 def _as(scalar: Scalar, wanted: SqlType) -> Scalar:
-    return scalar if scalar.type == wanted else Function("cast", (scalar,), wanted)
+    return scalar if scalar.type == wanted else Call("cast", (scalar,), wanted)
 
 
 def _expression(scalar: Scalar) -> int | Expression:

@@ -23,6 +23,10 @@ from livejoin.schema import SqlType, Table
 _BIGINT = SqlType.integer(64)
 
 
+MOST_ATOMS = 62
+"""Atoms of a join: a word has a bit for each, but for two."""
+
+
 @dataclass(frozen=True)
 class Atom:
     """One occurrence of a table in a query.

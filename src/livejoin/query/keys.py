@@ -147,8 +147,10 @@ class _Found:
                     {shown[column] for column in columns & shown.keys()}, query, self._of_atoms(relation)
                 )
                 return columns | {column for column, variable in shown.items() if variable in known_variables}
-            case _:
+            case Distinct() | Aggregate() | SetOperation() | TopK() | Ranked() | Running() | Numbers():
                 return columns
+            case _:
+                assert_never(relation)
 
     def _of_set(self, relation: SetOperation, columns: Key) -> tuple[Key, ...]:
         """EXCEPT gives some of the left side's rows, INTERSECT some of both sides'."""

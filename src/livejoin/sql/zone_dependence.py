@@ -12,7 +12,7 @@ from dataclasses import fields, is_dataclass
 
 from sqlglot import exp
 
-from livejoin.query.relational import Query
+from livejoin.query.bound_query import Query
 from livejoin.query.scalar import Call, Constant, Expression, Field, Scalar
 from livejoin.schema import SqlType
 from livejoin.sql.parse.column_types import TYPES

@@ -11,7 +11,7 @@ from livejoin.database.snapshots import snapshot
 from livejoin.database.snapshots.declaration import ViewImage
 from livejoin.database.transactions.retention import refuse_dropped
 from livejoin.database.view import ViewOptions
-from livejoin.dataflow.forms import plan_as
+from livejoin.dataflow.moving.forms import plan_as
 from livejoin.dataflow.node import Node
 from livejoin.errors import LivejoinError, MemoryLimitError, StateError
 from livejoin.families.cells.workers import Workers

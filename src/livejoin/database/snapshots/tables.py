@@ -20,8 +20,8 @@ from livejoin.database.transactions.guard import alone
 from livejoin.schema import Table
 from livejoin.state.codec import Codec
 from livejoin.state.table_rows import TableRows, rows_of, with_dense_ids
+from livejoin.words import WORD_BYTES
 
-_WORD = 8
 _BESIDE = 2  # words beside the values of a row: its id and how often it is there
 
 
@@ -62,7 +62,7 @@ def size_of_tables(database: Database) -> int:
     bases = contents.tables.values()
     dead = [base.tombstones for base in bases if base.tombstones is not None]
     words = sum(base.rows * (len(base.table.columns) + _BESIDE) for base in (*bases, *dead))
-    return _WORD * words + contents.codec.live_bytes
+    return WORD_BYTES * words + contents.codec.live_bytes
 
 
 @dataclass(frozen=True)

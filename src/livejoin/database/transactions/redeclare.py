@@ -21,7 +21,7 @@ from livejoin.database.view import View
 from livejoin.dataflow.graph import Choices
 from livejoin.errors import UnsupportedQueryError
 from livejoin.plan.query_plan import plan_query
-from livejoin.query.relational import Query
+from livejoin.query.bound_query import Query
 from livejoin.schema import Table
 from livejoin.sql import bind_query
 

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from livejoin.errors import SchemaError
-from livejoin.query.relational import Query
+from livejoin.query.bound_query import Query
 from livejoin.schema import Table
 
 if TYPE_CHECKING:

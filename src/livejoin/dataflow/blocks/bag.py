@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from livejoin.dataflow.batches import Rows
-from livejoin.dataflow.blocks.block import Batches, Change, Relation, Wanted
+from livejoin.dataflow.blocks.block import Batches, Change, InputRelation, Wanted
 from livejoin.dataflow.blocks.row_source import RowSource
 from livejoin.dataflow.blocks.stored import StoredChange, by_id_only
 from livejoin.dataflow.blocks.table_change import TableChange
@@ -22,7 +22,7 @@ from livejoin.errors import PreprocessingLimitError
 from livejoin.families.cells.row_join import CellRowJoin
 from livejoin.families.cells.workers import Workers
 from livejoin.families.derived import RowJoin
-from livejoin.plan.operators import Bag
+from livejoin.plan.operators import BagOperator
 from livejoin.schema import Kind
 from livejoin.state.budget import Budget
 from livejoin.state.codec import Codec
@@ -47,9 +47,9 @@ class BagBlock:
 
     def __init__(
         self,
-        plan: Bag,
+        plan: BagOperator,
         tables: Mapping[str, BaseTable],
-        inputs: Sequence[Relation],
+        inputs: Sequence[InputRelation],
         codec: Codec,
         workers: Workers,
         limit: Callable[[], tuple[int, str] | None],
@@ -180,7 +180,7 @@ class BagBlock:
         self.rows._check()
 
 
-def _open(plan: Bag, name: str, workers: Workers, budget: Budget) -> RowJoin | CellRowJoin:
+def _open(plan: BagOperator, name: str, workers: Workers, budget: Budget) -> RowJoin | CellRowJoin:
     """The join of a bag, in cells if it is split."""
     if plan.partition is None:
         return plan.program.open(name, budget)

@@ -3,8 +3,8 @@
 A *block* maintains a derived relation from other relations. Laws:
 
 - after a commit, the relation is the block's query over the relations below as they are after it;
-- what `Block.changes` gives adds up to what `Relation.scan` gives, version by version: the changes of version v need
-  only those of the relations below up to v;
+- what `Block.changes` gives adds up to what `InputRelation.scan` gives, version by version: the changes of version v
+  need only those of the relations below up to v;
 - a block whose `changes` was not asked for did not change, and one whose `changes` failed is thrown away.
 """
 
@@ -16,9 +16,9 @@ from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
-from livejoin.dataflow.arrow_delta import cancelled, shown_rows
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.blocks.table_change import TableChange
+from livejoin.dataflow.deltas.arrow_delta import cancelled, shown_rows
 from livejoin.dataflow.deltas.extents import Extent
 from livejoin.dataflow.deltas.spilled import bytes_about, spilled
 from livejoin.dataflow.deltas.view_delta import FileDelta, MemoryDelta, TableDelta, ViewDelta
@@ -32,7 +32,7 @@ Batches: TypeAlias = Iterator[tuple[Rows, Words]]
 """Rows with their multiplicities."""
 
 
-class Relation(Protocol):
+class InputRelation(Protocol):
     """A derived relation as the blocks above it read it."""
 
     @property
@@ -75,7 +75,7 @@ class Change(Protocol):
         """The changed rows as a user sees them, net within each version.
 
         Args:
-            schema: Theirs, as from `livejoin.dataflow.arrow_delta.delta_schema`.
+            schema: Theirs, as from `livejoin.dataflow.deltas.arrow_delta.delta_schema`.
             scratch: Where they are written if they take too much memory; None where they shall be in memory.
 
         Raises:
@@ -123,16 +123,16 @@ class Block(Protocol):
         """Load an empty block from the relations below."""
 
     def scan(self, capacity: int) -> Batches:
-        """As `Relation.scan`."""
+        """As `InputRelation.scan`."""
 
     def combinations(self, capacity: int) -> Batches:
-        """As `Relation.combinations`."""
+        """As `InputRelation.combinations`."""
 
     def size(self) -> int | float:
-        """As `Relation.size`."""
+        """As `InputRelation.size`."""
 
     def access(self) -> Access:
-        """As `Relation.access`."""
+        """As `InputRelation.access`."""
 
     def finish(self) -> None:
         """End a commit for good, after all blocks have applied it; may be called again."""

@@ -6,23 +6,23 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from livejoin.dataflow.arrow_delta import ChunkRows, copied_bytes, copied_columns, is_injective, net_pieces
 from livejoin.dataflow.batches import Delta, concatenate
-from livejoin.dataflow.blocks.block import Batches, Change, Relation, RowChange, Wanted, not_stored
+from livejoin.dataflow.blocks.block import Batches, Change, InputRelation, RowChange, Wanted, not_stored
+from livejoin.dataflow.blocks.leaf import JoinLeaf, make_leaf
 from livejoin.dataflow.blocks.row_source import Loads, RowSource
 from livejoin.dataflow.blocks.table_change import TableChange
+from livejoin.dataflow.deltas.arrow_delta import ChunkRows, copied_bytes, copied_columns, is_injective, net_pieces
 from livejoin.dataflow.deltas.extents import DeltaWriter, Extent, stored_schema
 from livejoin.dataflow.deltas.netting import net
 from livejoin.dataflow.deltas.spilled import Gathering, Piece, chunk_of, piece_bytes
 from livejoin.dataflow.deltas.view_delta import FileDelta, MemoryDelta, ViewDelta
-from livejoin.dataflow.leaf import ScanLeaf, make_leaf
+from livejoin.dataflow.moving.spreading import shows
 from livejoin.dataflow.reading.access import Access
-from livejoin.dataflow.spreading import shows
 from livejoin.dataflow.static_rows import NumberedRows, leaves_out
 from livejoin.families.cells.join import CellJoin
 from livejoin.families.cells.workers import Workers
 from livejoin.families.delta_chunk import DeltaChunk
-from livejoin.plan.operators import Annotated, Scan
+from livejoin.plan.operators import AnyJoin, JoinOperator
 from livejoin.schema import Kind
 from livejoin.state.budget import Budget
 from livejoin.state.codec import Codec
@@ -52,9 +52,9 @@ class JoinBlock:
 
     def __init__(
         self,
-        plan: Scan | Annotated,
+        plan: AnyJoin,
         tables: Mapping[str, BaseTable],
-        inputs: Sequence[Relation],
+        inputs: Sequence[InputRelation],
         codec: Codec,
         workers: Workers,
         scratch: Scratch | None = None,
@@ -69,10 +69,10 @@ class JoinBlock:
         query = plan.physical.query
         self.source = RowSource(query, plan.physical.tables, plan.inputs, inputs, tables, codec)
         # Over other edges than inner ones what comes to one side may take rows and bring rows in one version.
-        self._injective = isinstance(plan, Scan) and not query.branches and is_injective(query)
+        self._injective = isinstance(plan, JoinOperator) and not query.branches and is_injective(query)
         self._copied = copied_columns(query)
         self.done = (0, 0, False)
-        self._nothing = ResultChange(self._leaf, codec, (), False) if isinstance(self._leaf, ScanLeaf) else None
+        self._nothing = ResultChange(self._leaf, codec, (), False) if isinstance(self._leaf, JoinLeaf) else None
         self._shows_cells = plan.partition is not None and shows(query, plan.partition.variable)
 
     def changes(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], wanted: Wanted) -> Change | None:
@@ -91,7 +91,7 @@ class JoinBlock:
             for _ in self.join.maintain(matrix, emit=False):
                 pass
             return None
-        if isinstance(self._leaf, ScanLeaf):
+        if isinstance(self._leaf, JoinLeaf):
             scratch = None if rows or wanted.told else self._scratch
             return self._results(self._leaf, matrix, wanted, scratch)
         return RowChange(self._leaf.changes(matrix))
@@ -156,7 +156,7 @@ class JoinBlock:
     def _check(self) -> None:
         self.join._check()
 
-    def _results(self, leaf: ScanLeaf, events: Words, wanted: Wanted, scratch: Scratch | None) -> Change:
+    def _results(self, leaf: JoinLeaf, events: Words, wanted: Wanted, scratch: Scratch | None) -> Change:
         """Apply events; what is computed of each piece of the delta is so while its words are in the cache.
 
         What nobody but a view wants goes to a file, piece by piece, where it takes too much memory. Where a row is made
@@ -205,7 +205,7 @@ class JoinBlock:
         self, going: list[Piece | list[Extent]], coming: list[Piece | list[Extent]], weighed: bool
     ) -> tuple[list[Piece | list[Extent]], list[Piece | list[Extent]]]:
         """The pieces of a cell's delta, of one version, without what cancels; see `CellJoin.changes`."""
-        assert isinstance(self._leaf, ScanLeaf)
+        assert isinstance(self._leaf, JoinLeaf)
         if (self._injective and not weighed) or not (going and coming):
             return going, coming
         net = net_pieces(self._leaf.results, [one for one in (*going, *coming) if isinstance(one, ChunkRows)])
@@ -223,7 +223,7 @@ class ResultChange:
         consolidate: Whether one version may delete and insert equal rows.
     """
 
-    def __init__(self, leaf: ScanLeaf, codec: Codec, pieces: Sequence[Piece], consolidate: bool) -> None:
+    def __init__(self, leaf: JoinLeaf, codec: Codec, pieces: Sequence[Piece], consolidate: bool) -> None:
         self._leaf = leaf
         self._codec = codec
         self._pieces = pieces

@@ -12,7 +12,7 @@ from livejoin.dataflow.blocks.stateless import Stateless
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.reading.numbers_access import NumbersAccess
-from livejoin.plan.operators import Numbers
+from livejoin.plan.operators import NumbersOperator
 from livejoin.state.codec import Codec
 from livejoin.words import Words
 
@@ -25,7 +25,7 @@ class NumbersBlock(Stateless):
         codec: The database's codec.
     """
 
-    def __init__(self, plan: Numbers, codec: Codec) -> None:
+    def __init__(self, plan: NumbersOperator, codec: Codec) -> None:
         self._plan = plan
         self._codec = codec
 

@@ -9,8 +9,8 @@ import numpy as np
 from livejoin.families.events import TableEvents
 from livejoin.families.layout.table_use import TableUse
 from livejoin.query import ConjunctiveQuery
+from livejoin.words import WORD_BYTES
 
-_WORD = 8
 _NUMBERED = 8.0  # bytes that numbering takes for each row of a table: its number, and a place for one that is free
 _PERIOD = 10_000  # rows that come between two looks
 _SMALL = 64  # events of a commit, below which one of `_SAMPLED` commits stands for all
@@ -26,7 +26,7 @@ class Passing:
     """
 
     def __init__(self, query: ConjunctiveQuery, uses: Sequence[TableUse]) -> None:
-        self._bytes = [_WORD * use.stride for use in uses]
+        self._bytes = [WORD_BYTES * use.stride for use in uses]
         self._may_lack = [all(_may_lack(query, atom) for atom in use.atoms) for use in uses]
         self._came = [0] * len(uses)
         self._took_part = [0] * len(uses)

@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from livejoin.dataflow.blocks.block import Change, Relation
+from livejoin.dataflow.blocks.block import Change, InputRelation
 from livejoin.dataflow.blocks.passing import Passing
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.selection import NO_VALUES, Selection, Selector
@@ -70,7 +70,7 @@ class RowSource:
         query: ConjunctiveQuery,
         uses: Sequence[TableUse],
         given: Sequence[JoinInput],
-        inputs: Sequence[Relation],
+        inputs: Sequence[InputRelation],
         tables: Mapping[str, BaseTable],
         codec: Codec,
     ) -> None:

@@ -13,19 +13,18 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from livejoin.dataflow.batches import Delta, Rows
-from livejoin.dataflow.blocks.block import Batches, Change, Relation, RowChange, Wanted
+from livejoin.dataflow.batches import BATCH, Delta, Rows
+from livejoin.dataflow.blocks.block import Batches, Change, InputRelation, RowChange, Wanted
+from livejoin.dataflow.blocks.row_selection import Columns, RowSelection
 from livejoin.dataflow.blocks.stateless import Stateless
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.reading.access import Access
-from livejoin.dataflow.row_selection import Columns, RowSelection
 from livejoin.families.sizes import MAX_COUNT, whole_sum
-from livejoin.plan.operators import Selected
+from livejoin.plan.operators import SelectedOperator
 from livejoin.state.codec import Codec
 from livejoin.state.table import BaseTable
 from livejoin.words import Words
 
-_BATCH = 1 << 16
 _ROW_BYTES = 16  # an id and a multiplicity
 
 
@@ -40,7 +39,7 @@ class SelectedBlock(Stateless):
     """
 
     def __init__(
-        self, plan: Selected, tables: Mapping[str, BaseTable], inputs: Sequence[Relation], codec: Codec
+        self, plan: SelectedOperator, tables: Mapping[str, BaseTable], inputs: Sequence[InputRelation], codec: Codec
     ) -> None:
         self._name = plan.name.lower()
         self._given = inputs[0] if inputs else None
@@ -74,7 +73,7 @@ class SelectedBlock(Stateless):
         if self._selection.takes_all:
             return self._tables[self._name].total if self._given is None else self._given.size()
         total = 0
-        for columns, weights in self._batches(_BATCH):
+        for columns, weights in self._batches(BATCH):
             kept = self._selection.kept(columns)
             total += whole_sum(weights if kept is None else weights[kept])
         return float(total) if total > MAX_COUNT else total

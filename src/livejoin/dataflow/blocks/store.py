@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from livejoin.dataflow.batches import Delta, no_rows
-from livejoin.dataflow.blocks.block import Batches, Change, Relation, RowChange, Wanted
+from livejoin.dataflow.batches import BATCH, Delta, no_rows
+from livejoin.dataflow.blocks.block import Batches, Change, InputRelation, RowChange, Wanted
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.reading.store_access import store_access
-from livejoin.dataflow.stores.store import StorePlan, make_store, used_words
+from livejoin.dataflow.stores.store import StoreOperator, make_store, used_words
 from livejoin.errors import CapacityError
 from livejoin.families.sizes import whole_sum
 from livejoin.schema import Kind
@@ -19,7 +19,6 @@ from livejoin.state.codec import Codec
 from livejoin.state.fullness import Fullness
 from livejoin.words import Words
 
-_BATCH = 1 << 16  # rows that are loaded at a time
 _MOST_COPIES = 1 << 60  # that a store is loaded with; what it counts has 62 bits
 
 
@@ -32,7 +31,7 @@ class StoreBlock:
         codec: The database's codec.
     """
 
-    def __init__(self, plan: StorePlan, inputs: Sequence[Relation], codec: Codec) -> None:
+    def __init__(self, plan: StoreOperator, inputs: Sequence[InputRelation], codec: Codec) -> None:
         self._store = make_store(plan, codec)
         self._inputs = inputs
         self._codec = codec
@@ -55,7 +54,7 @@ class StoreBlock:
     def fill(self) -> None:
         total = 0
         for side, one in enumerate(self._inputs):
-            for rows, weights in one.combinations(_BATCH):
+            for rows, weights in one.combinations(BATCH):
                 total += whole_sum(weights)
                 if total > _MOST_COPIES:
                     msg = (

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from livejoin.dataflow.batches import Delta
-from livejoin.dataflow.blocks.block import Batches, Change, Relation, Wanted
+from livejoin.dataflow.batches import BATCH, Delta
+from livejoin.dataflow.blocks.block import Batches, Change, InputRelation, Wanted
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.deltas.view_delta import ViewDelta
 from livejoin.dataflow.reading.access import Access
@@ -21,8 +21,6 @@ from livejoin.state.codec import Codec
 from livejoin.state.derived_rows import DerivedEvents, DerivedRows
 from livejoin.state.scratch import Scratch
 from livejoin.words import Words
-
-_BATCH = 1 << 16  # rows that are loaded at a time
 
 
 class StoredBlock:
@@ -34,7 +32,7 @@ class StoredBlock:
         codec: The database's codec.
     """
 
-    def __init__(self, below: Relation, name: str, codec: Codec) -> None:
+    def __init__(self, below: InputRelation, name: str, codec: Codec) -> None:
         self.rows = DerivedRows(len(below.types), name, codec.budget)
         self._below = below
         self._codec = codec
@@ -45,7 +43,7 @@ class StoredBlock:
         return StoredChange(self._last)
 
     def fill(self) -> None:
-        for rows, weights in self._below.combinations(_BATCH):
+        for rows, weights in self._below.combinations(BATCH):
             self._apply(Delta(rows, weights, np.zeros(weights.shape[0], np.int64)))
             self.rows.finish()
 

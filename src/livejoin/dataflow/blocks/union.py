@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from livejoin.dataflow.batches import Delta, concatenate
-from livejoin.dataflow.blocks.block import Batches, Change, Relation, RowChange, Wanted
+from livejoin.dataflow.blocks.block import Batches, Change, InputRelation, RowChange, Wanted
 from livejoin.dataflow.blocks.stateless import Stateless
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.reading.access import Access, UnionAccess
@@ -18,7 +18,7 @@ class UnionBlock(Stateless):
         inputs: The relations; one may stand there several times.
     """
 
-    def __init__(self, inputs: Sequence[Relation]) -> None:
+    def __init__(self, inputs: Sequence[InputRelation]) -> None:
         self._inputs = inputs
 
     def changes(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], wanted: Wanted) -> Change | None:

@@ -15,9 +15,9 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from livejoin.dataflow.arrow_delta import Kinds
 from livejoin.dataflow.batches import Delta, Rows
-from livejoin.dataflow.cancellation import has_both_signs
+from livejoin.dataflow.deltas.arrow_delta import Kinds
+from livejoin.dataflow.deltas.cancellation import has_both_signs
 from livejoin.state.scratch import Scratch, ScratchFile
 from livejoin.words import Words
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from livejoin.dataflow.cancellation import net_values, on_both_sides
+from livejoin.dataflow.deltas.cancellation import net_values, on_both_sides
 from livejoin.dataflow.deltas.extents import COPIES, KIND, VERSION, DeltaWriter, Extent, read_together
 from livejoin.query.session import LINEAR, session
 from livejoin.state.scratch import Scratch

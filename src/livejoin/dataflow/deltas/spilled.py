@@ -9,8 +9,8 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from livejoin.dataflow.arrow_delta import ChunkRows, copied_bytes, replacements
 from livejoin.dataflow.batches import Delta
+from livejoin.dataflow.deltas.arrow_delta import ChunkRows, copied_bytes, replacements
 from livejoin.dataflow.deltas.extents import DeltaWriter, Extent, stored_schema
 from livejoin.dataflow.deltas.netting import net
 from livejoin.families.delta_chunk import DeltaChunk

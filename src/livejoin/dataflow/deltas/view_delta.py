@@ -8,9 +8,9 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from livejoin.dataflow.arrow_delta import kind_names
+from livejoin.dataflow.deltas.arrow_delta import kind_names
 from livejoin.dataflow.deltas.extents import COPIES, KIND, VERSION, Extent
-from livejoin.dataflow.repeated import repeated
+from livejoin.dataflow.deltas.repeated import repeated
 from livejoin.errors import MemoryLimitError
 from livejoin.state.budget import Budget, shown_bytes
 
@@ -44,7 +44,7 @@ class ViewDelta(Protocol):
         """
 
 
-class Part(Protocol):
+class DeltaPart(Protocol):
     """A piece of a delta in memory."""
 
     @property
@@ -63,12 +63,12 @@ class MemoryDelta:
 
     Args:
         parts: Its pieces in order.
-        schema: That of the delta, as from `livejoin.dataflow.arrow_delta.delta_schema`.
+        schema: That of the delta, as from `livejoin.dataflow.deltas.arrow_delta.delta_schema`.
     """
 
-    def __init__(self, parts: Sequence[Part], schema: pa.Schema) -> None:
+    def __init__(self, parts: Sequence[DeltaPart], schema: pa.Schema) -> None:
         self.num_rows = sum([part.length for part in parts])
-        self._parts: Sequence[Part] = parts
+        self._parts: Sequence[DeltaPart] = parts
         self._schema = schema
         self._table: pa.Table | None = None
 
@@ -126,7 +126,7 @@ class FileDelta:
 
     Args:
         extents: Its pieces in order.
-        schema: That of the delta, as from `livejoin.dataflow.arrow_delta.delta_schema`.
+        schema: That of the delta, as from `livejoin.dataflow.deltas.arrow_delta.delta_schema`.
         budget: The memory of the database.
     """
 

@@ -13,13 +13,13 @@ from livejoin.dataflow.reading.same_values import same_rows, same_values
 from livejoin.dataflow.results import Results
 from livejoin.errors import ReadError
 from livejoin.families.join_access import JoinAccess
-from livejoin.plan.operators import Annotated, Scan
+from livejoin.plan.operators import AnnotatedOperator, JoinOperator
 from livejoin.query import ColumnRef, ConjunctiveQuery
 from livejoin.state.codec import Codec
 from livejoin.words import Words
 
 
-class ScanAccess:
+class LeafAccess:
     """The rows of a conjunctive query.
 
     Args:
@@ -28,7 +28,7 @@ class ScanAccess:
         results: What makes rows of them.
     """
 
-    def __init__(self, plan: Scan, join: JoinAccess, results: Results) -> None:
+    def __init__(self, plan: JoinOperator, join: JoinAccess, results: Results) -> None:
         assert not plan.physical.query.sums
         self._query = plan.physical.query
         self._join = join
@@ -70,7 +70,7 @@ class AnnotatedAccess:
         join: Its results.
     """
 
-    def __init__(self, plan: Annotated, codec: Codec, join: JoinAccess) -> None:
+    def __init__(self, plan: AnnotatedOperator, codec: Codec, join: JoinAccess) -> None:
         self._plan = plan
         self._codec = codec
         self._join = join

@@ -7,16 +7,16 @@ from typing import assert_never
 
 import numpy as np
 
-from livejoin.dataflow.batches import Rows, stack
+from livejoin.dataflow.batches import BATCH, Rows, stack
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.reading.same_values import same_rows
-from livejoin.dataflow.stores.groups import AggregateStore
-from livejoin.dataflow.stores.ranks import RankStore
+from livejoin.dataflow.stores.aggregate import AggregateStore
+from livejoin.dataflow.stores.ranked import RankedStore
 from livejoin.dataflow.stores.running import RunningStore
-from livejoin.dataflow.stores.set_operation import SetOperator
+from livejoin.dataflow.stores.set_operation import SetOperationStore
 from livejoin.dataflow.stores.store import AnyStore
 from livejoin.dataflow.stores.thresholds import ThresholdStore
-from livejoin.dataflow.stores.top_k import TopKOperator
+from livejoin.dataflow.stores.top_k import TopKStore
 from livejoin.kernels.groups import layout as g
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory import look_up
@@ -25,32 +25,30 @@ from livejoin.kernels.relation import multiset
 from livejoin.kernels.values.row_order import O_OFFSET, O_WIDTH
 from livejoin.words import Words
 
-_BATCH = 1 << 16
-
 
 def store_access(store: AnyStore) -> Access:
     """Access to the rows of a store."""
     match store:
-        case SetOperator():
-            return SetAccess(store)
+        case SetOperationStore():
+            return SetOperationAccess(store)
         case AggregateStore():
-            return GroupAccess(store)
-        case RankStore() | RunningStore() | ThresholdStore():
+            return AggregateAccess(store)
+        case RankedStore() | RunningStore() | ThresholdStore():
             return ScannedAccess(store)
-        case TopKOperator():
+        case TopKStore():
             return TopKAccess(store)
         case _:
             assert_never(store)
 
 
-class SetAccess:
+class SetOperationAccess:
     """The rows of a set operation. Cost: O(1) by values; by rank O(1), with ALL O(rows) once after a change.
 
     Args:
         store: The operation.
     """
 
-    def __init__(self, store: SetOperator) -> None:
+    def __init__(self, store: SetOperationStore) -> None:
         self._store = store
 
     @cached_property
@@ -90,7 +88,7 @@ class SetAccess:
         return times
 
 
-class GroupAccess:
+class AggregateAccess:
     """The rows of groups; a keyed access. Cost: O(1) by values; by rank O(groups) once after a change.
 
     Args:
@@ -133,7 +131,7 @@ class TopKAccess:
         store: The ordered rows.
     """
 
-    def __init__(self, store: TopKOperator) -> None:
+    def __init__(self, store: TopKStore) -> None:
         self._store = store
 
     def total(self) -> int:
@@ -147,7 +145,7 @@ class TopKAccess:
 
     def multiplicities(self, rows: Rows) -> Words:
         times = np.zeros(rows.length, np.int64)
-        for found, weights in self._store.scan(_BATCH):
+        for found, weights in self._store.scan(BATCH):
             for i in range(rows.length):
                 given = rows.take(np.full(found.length, i))
                 times[i] += int(weights[same_rows(found, given)].sum())
@@ -161,13 +159,13 @@ class ScannedAccess:
         store: The ordered rows.
     """
 
-    def __init__(self, store: RankStore | RunningStore | ThresholdStore) -> None:
+    def __init__(self, store: RankedStore | RunningStore | ThresholdStore) -> None:
         self._store = store
 
     @cached_property
     def _whole(self) -> tuple[Rows, Words]:
         """The rows of the result, and their multiplicities."""
-        batches = list(self._store.scan(_BATCH))
+        batches = list(self._store.scan(BATCH))
         if not batches:
             return self._store.nothing(), np.empty(0, np.int64)
         return stack([rows for rows, _ in batches]), np.concatenate([times for _, times in batches])

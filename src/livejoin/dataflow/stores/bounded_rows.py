@@ -21,7 +21,7 @@ from livejoin.kernels.thresholds import layout as w
 from livejoin.kernels.thresholds import maintain, scan
 from livejoin.kernels.values.row_order import E_WORDS, O_WIDTH
 from livejoin.plan.operators import Comparison
-from livejoin.query.relational import SortKey
+from livejoin.query.orders import SortKey
 from livejoin.schema import Kind, SqlType
 from livejoin.state.arena import Arena
 from livejoin.state.codec import Codec

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from livejoin.dataflow.batches import Rows
 from livejoin.kernels.values.row_order import ASCENDING, DESCENDING, PREFIX_WORDS, VALUE, string_prefixes
-from livejoin.query.relational import SortKey
+from livejoin.query.orders import SortKey
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from livejoin.words import NULL_CODE, Words

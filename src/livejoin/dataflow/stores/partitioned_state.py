@@ -12,7 +12,7 @@ from livejoin.dataflow.stores.ordered_state import OrderedState
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.ordered import runs
 from livejoin.kernels.values.row_order import O_WIDTH
-from livejoin.query.relational import SortKey
+from livejoin.query.orders import SortKey
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from livejoin.words import Words

@@ -26,7 +26,7 @@ from livejoin.kernels.ordered import running as kernel
 from livejoin.kernels.ordered import running_state as aggregates
 from livejoin.kernels.ordered import running_walks as walks
 from livejoin.kernels.values.row_order import O_WIDTH
-from livejoin.query.relational import RowsAround, RowsUpTo, RunningCall, RunningFrame, RunningFunction, SortKey
+from livejoin.query.orders import RowsAround, RowsUpTo, RunningCall, RunningFrame, RunningFunction, SortKey
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from livejoin.state.exact_aggregates import averages, bigint_column, decimals, double_words

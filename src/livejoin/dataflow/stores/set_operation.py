@@ -37,7 +37,7 @@ _KERNEL_KINDS: dict[tuple[SetKind | Literal["distinct"], bool], int] = {
 }
 
 
-class SetOperator:
+class SetOperationStore:
     """A set operation of two inputs, or DISTINCT of one; mutable.
 
     Args:
@@ -50,7 +50,7 @@ class SetOperator:
         sides: Counts of an entry of the multiset.
         kernel_kind: What `livejoin.kernels.relation.multiset` calls the operation.
 
-    >>> distinct = SetOperator("distinct", False, Codec(), [SqlType.integer(64)])
+    >>> distinct = SetOperationStore("distinct", False, Codec(), [SqlType.integer(64)])
     >>> rows = Rows(distinct.codec, distinct.types, [np.array([7, 7, 8])], 3)
     >>> delta = distinct.maintain([Delta(rows, np.array([1, 1, 1]), np.array([0, 0, 0]))])
     >>> delta.rows.codes(0).tolist(), delta.weights.tolist(), distinct.count()

@@ -8,15 +8,23 @@ from typing import Protocol, TypeAlias, assert_never
 import numpy as np
 
 from livejoin.dataflow.batches import Delta, Rows
-from livejoin.dataflow.stores.group_plan import group_plan
-from livejoin.dataflow.stores.groups import AggregateStore
-from livejoin.dataflow.stores.ranks import RankStore
+from livejoin.dataflow.stores.aggregate import AggregateStore
+from livejoin.dataflow.stores.aggregate_plan import aggregate_plan
+from livejoin.dataflow.stores.ranked import RankedStore
 from livejoin.dataflow.stores.running import RunningStore
-from livejoin.dataflow.stores.set_operation import SetOperator
-from livejoin.dataflow.stores.threshold_groups import ThresholdGroups
+from livejoin.dataflow.stores.set_operation import SetOperationStore
+from livejoin.dataflow.stores.threshold_aggregate import ThresholdAggregateStore
 from livejoin.dataflow.stores.thresholds import ThresholdStore
-from livejoin.dataflow.stores.top_k import TopKOperator
-from livejoin.plan.operators import Combine, First, FirstOfEach, Group, RunningOver, Threshold, ThresholdGroup
+from livejoin.dataflow.stores.top_k import TopKStore
+from livejoin.plan.operators import (
+    AggregateOperator,
+    RankedOperator,
+    RunningOperator,
+    SetOperator,
+    ThresholdAggregateOperator,
+    ThresholdOperator,
+    TopKOperator,
+)
 from livejoin.schema import Kind
 from livejoin.state.codec import Codec
 from livejoin.words import Words
@@ -53,37 +61,45 @@ class Store(Protocol):
         """Assert all invariants; for tests."""
 
 
-StorePlan: TypeAlias = Combine | Group | First | FirstOfEach | RunningOver | Threshold | ThresholdGroup
+StoreOperator: TypeAlias = (
+    SetOperator
+    | AggregateOperator
+    | TopKOperator
+    | RankedOperator
+    | RunningOperator
+    | ThresholdOperator
+    | ThresholdAggregateOperator
+)
 """An operator that keeps a store."""
 
 
-AnyStore: TypeAlias = SetOperator | AggregateStore | TopKOperator | RankStore | RunningStore | ThresholdStore
-"""The stores that there are, each a `Store`; `ThresholdGroups` are one of groups."""
+AnyStore: TypeAlias = SetOperationStore | AggregateStore | TopKStore | RankedStore | RunningStore | ThresholdStore
+"""The stores that there are, each a `Store`; `ThresholdAggregateStore` are one of groups."""
 
 
-def make_store(plan: StorePlan, codec: Codec) -> AnyStore:
+def make_store(plan: StoreOperator, codec: Codec) -> AnyStore:
     """The store of an operator.
 
     Raises:
         UnsupportedQueryError: A column of lists is to be compared, or an aggregate is not defined for its argument.
     """
     match plan:
-        case Combine():
-            return SetOperator(plan.kind, plan.all, codec, plan.types)
-        case Group():
-            return AggregateStore(group_plan(plan.input.types, plan.groups, plan.calls, plan.is_global), codec)
-        case First():
-            return TopKOperator(plan.keys, plan.limit, plan.offset, codec, plan.types)
-        case FirstOfEach():
+        case SetOperator():
+            return SetOperationStore(plan.operation, plan.all, codec, plan.types)
+        case AggregateOperator():
+            return AggregateStore(aggregate_plan(plan.input.types, plan.groups, plan.calls, plan.is_global), codec)
+        case TopKOperator():
+            return TopKStore(plan.keys, plan.limit, plan.offset, codec, plan.types)
+        case RankedOperator():
             what = (plan.partition, plan.keys, plan.function, plan.limit)
-            return RankStore(*what, codec, plan.input.types)
-        case RunningOver():
+            return RankedStore(*what, codec, plan.input.types)
+        case RunningOperator():
             what_of = (plan.partition, plan.keys, plan.frame, plan.calls)
             return RunningStore(*what_of, codec, plan.input.types)
-        case Threshold():
+        case ThresholdOperator():
             return ThresholdStore(plan.types, plan.keys, plan.comparison, codec)
-        case ThresholdGroup():
-            return ThresholdGroups(plan, codec)
+        case ThresholdAggregateOperator():
+            return ThresholdAggregateStore(plan, codec)
 
 
 def used_words(store: AnyStore, kind: Kind) -> Words:
@@ -91,9 +107,9 @@ def used_words(store: AnyStore, kind: Kind) -> Words:
     match store:
         case AggregateStore() | ThresholdStore():
             return store.used_words(kind)
-        case RunningStore() | RankStore() | TopKOperator():
+        case RunningStore() | RankedStore() | TopKStore():
             types = store.order.types
-        case SetOperator():
+        case SetOperationStore():
             types = store.types
         case _:
             assert_never(store)

@@ -21,7 +21,7 @@ from livejoin.kernels.memory import layout as k
 from livejoin.kernels.ordered import order_nodes as nodes
 from livejoin.kernels.ordered import top_k as kernel
 from livejoin.kernels.values import row_order
-from livejoin.query.relational import SortKey
+from livejoin.query.orders import SortKey
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from livejoin.words import Words
@@ -32,7 +32,7 @@ _WORTH_SORTING = 1024  # changes of one version, whose order is free; in order t
 _AT_ONCE = 1 << 16  # rows that are sorted in one call: some ten milliseconds, after which Python looks for signals
 
 
-class TopKOperator(OrderedState):
+class TopKStore(OrderedState):
     """The first rows in an order; mutable.
 
     Args:
@@ -42,7 +42,7 @@ class TopKOperator(OrderedState):
         codec: The database's codec.
         types: The columns' types.
 
-    >>> first = TopKOperator([SortKey(0, True, False)], 2, 0, Codec(), [SqlType.integer(64)])
+    >>> first = TopKStore([SortKey(0, True, False)], 2, 0, Codec(), [SqlType.integer(64)])
     >>> rows = Rows(first.codec, first.types, [np.array([3, 9, 5])], 3)
     >>> delta = first.maintain([Delta(rows, np.array([1, 1, 1]), np.array([0, 0, 1]))])
     >>> list(zip(delta.versions.tolist(), delta.rows.codes(0).tolist(), delta.weights.tolist()))

@@ -1,11 +1,10 @@
 """From a bag to the words that its kernel reads: stores, their nodes and edges, a program for each relation.
 
-A store has the nodes and edges that the programs use. Derived from the query and the bag alone, like `PhysicalPlan`.
+A store has the nodes and edges that the programs use. Derived from the query and the bag alone, like `CrownPlan`.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,6 +24,7 @@ from livejoin.families.bags.bag_store import (
 from livejoin.families.bags.propagation_order import Participant, Propagation, is_triangle, propagation
 from livejoin.families.bags.symmetry import orbits
 from livejoin.families.layout.table_use import TableUse
+from livejoin.families.program import digest_of
 from livejoin.kernels.bag import layout as b
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
@@ -64,7 +64,7 @@ class BagJoinPlan:
     @property
     def digest(self) -> str:
         """A fingerprint of the layout: states of plans with equal digests are interchangeable."""
-        return hashlib.sha256(self.words.tobytes() + bytes([b.BAG_STATE_FORMAT])).hexdigest()[:16]
+        return digest_of(self.words, b.BAG_STATE_FORMAT)
 
     @property
     def columns(self) -> int:

@@ -60,7 +60,7 @@ J = TypeVar("J", bound=Content)
 
 @dataclass(frozen=True, eq=False)
 class Load:
-    """Base rows whose values are to be loaded before the next events; as `MultiwayJoin.load` takes them."""
+    """Base rows whose values are to be loaded before the next events; as `WholeJoin.load` takes them."""
 
     rows: Words
     words: Words

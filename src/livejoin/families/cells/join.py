@@ -3,10 +3,8 @@
     events -> route -> cell 0: join -> delta \\
            -> route -> cell 1: join -> delta --> merged delta
 
-To its callers it is what `livejoin.families.join.Join` is. Every cell is a whole join over the rows that
-concern it, with an arena of its own in which it numbers these rows by itself; a cell routes, loads and maintains in one
-task, so that nothing but the merging of segments is left to one thread. Law: the cells' results add up to the result of
-the same join in one piece, and so do their deltas, version by version.
+To its callers it is what `livejoin.families.join.Join` is. Nothing but the merging of segments is left to one thread.
+Law: the cells' results add up to the result of the same join in one piece, and so do their deltas, version by version.
 """
 
 from __future__ import annotations
@@ -17,11 +15,12 @@ from typing import TypeAlias, TypeVar
 
 from livejoin.families.cells.access import CellAccess
 from livejoin.families.cells.cell import Cell, Load
+from livejoin.families.cells.in_cells import InCells
 from livejoin.families.cells.merge import halve, merged, sorted_pieces
 from livejoin.families.cells.partition import Partition
 from livejoin.families.cells.rounds import in_rounds
 from livejoin.families.cells.rows import CellRows
-from livejoin.families.cells.running import Running, Spent
+from livejoin.families.cells.task_runner import Spent, TaskRunner
 from livejoin.families.cells.workers import Workers
 from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.families.join import WholeJoin
@@ -38,8 +37,8 @@ T = TypeVar("T")
 Settle: TypeAlias = Callable[[list[T], list[T], bool], tuple[list[T], list[T]]]
 
 
-class CellJoin:
-    """State and operations of one join maintained in cells; mutable. The same interface as `MultiwayJoin`.
+class CellJoin(InCells["JoinCell"]):
+    """State and operations of one join maintained in cells; mutable. The same interface as `WholeJoin`.
 
     Args:
         plan: The plan of each cell.
@@ -52,20 +51,13 @@ class CellJoin:
     """
 
     def __init__(self, plan: Program, partition: Partition, workers: Workers, budget: Budget | None = None) -> None:
+        cells = [JoinCell(number, partition, plan.open(budget), budget) for number in range(partition.cells)]
+        super().__init__(cells, workers)
         self.plan = plan
-        self.cells = [JoinCell(number, partition, plan.open(budget), budget) for number in range(partition.cells)]
-        self._running = Running(workers)
-        self._reading = Running(workers)
-        self._waiting: dict[int, Load] = {}
-
-    def load(
-        self, table: int, rows: Words, words: Words, stride: int, first: int, factors: Words | None = None
-    ) -> None:
-        """Take note of base rows' values, which the cells load with the next events; as `MultiwayJoin.load`."""
-        self._waiting[table] = Load(rows, words, stride, first, factors)
+        self._reading = TaskRunner(workers)
 
     def maintain(self, events: Words, emit: bool, capacity: int | None = None) -> Iterator[DeltaChunk]:
-        """Apply events in order; as `MultiwayJoin.maintain`.
+        """Apply events in order; as `WholeJoin.maintain`.
 
         The chunks are in the order of versions; within a version what goes stands before what comes, but for results
         with annotations. All of them are there before the first is given.
@@ -145,58 +137,20 @@ class CellJoin:
 
     @property
     def weighed(self) -> int:
-        """As `MultiwayJoin.weighed`."""
+        """As `WholeJoin.weighed`."""
         return sum(cell.join.weighed for cell in self.cells)
 
-    @property
-    def registered(self) -> int:
-        """Atom rows in the state; those of replicated atoms count in every cell."""
-        return sum(cell.join.registered for cell in self.cells)
-
     def counters(self) -> dict[str, int]:
-        """Work done so far in all cells, as `MultiwayJoin.counters`."""
+        """Work done so far in all cells, as `WholeJoin.counters`."""
         total: dict[str, int] = {}
         for cell in self.cells:
             for name, value in cell.join.counters().items():
                 total[name] = total.get(name, 0) + value
         return total
 
-    def arrays(self) -> dict[str, Words]:
-        """The state as flat arrays."""
-        return {f"cell{cell.number}.{name}": words for cell in self.cells for name, words in cell.arrays().items()}
-
-    def restore(self, arrays: Mapping[str, Words]) -> None:
-        """Take over the state of a join with the same plan and partition."""
-        for cell in self.cells:
-            prefix = f"cell{cell.number}."
-            cell.restore({n.removeprefix(prefix): words for n, words in arrays.items() if n.startswith(prefix)})
-
-    def sizes(self) -> tuple[int, int]:
-        """Bytes handed out so far, freed ones included, and bytes allocated; O(cells)."""
-        sizes = [cell.sizes() for cell in self.cells]
-        return sum(handed for handed, _ in sizes), sum(capacity for _, capacity in sizes)
-
-    def free_bytes(self) -> int:
-        """Bytes handed out that are free again."""
-        return sum(cell.free_bytes() for cell in self.cells)
-
-    def _loads(self) -> Mapping[int, Load]:
-        """The rows that wait to be loaded, once."""
-        loads, self._waiting = self._waiting, {}
-        return loads
-
     def spent(self) -> Spent:
         """What the cells took since this was asked last."""
         return self._running.take()
-
-    def _run(self, tasks: Sequence[Callable[[], T]], work: int) -> list[T]:
-        """Run a task of each cell, side by side if there is enough work."""
-        return self._running.run(tasks, work)
-
-    def _check(self) -> None:
-        """Assert all invariants; for tests."""
-        for cell in self.cells:
-            cell.check()
 
 
 class JoinCell(Cell[WholeJoin]):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Tuple = tuple[int, ...]
 Value = tuple[int, ...]
-Relation = dict[Tuple, tuple[int, Value]]  # support, and the components of the multiplicity or annotation
+Contents = dict[Tuple, tuple[int, Value]]  # support, and the components of the multiplicity or annotation
 
 _WORD = 1 << 64
 
@@ -108,9 +108,9 @@ class State:
         at = row + self.store(number, j.S_KEY)
         return tuple(self.word(at + i) for i in range(self.store(number, j.S_WIDTH)))
 
-    def rows(self, number: int) -> Relation:
+    def rows(self, number: int) -> Contents:
         """What a store holds."""
-        found: Relation = {}
+        found: Contents = {}
         for row in self.entries(self.store(number, j.S_DIRECTORY)):
             assert self.word(row + j.ROW_PENDING) == 0, "no batch is half applied"
             at = row + self.store(number, j.S_VALUE)
@@ -123,7 +123,7 @@ class State:
             found[key] = (self.word(row + j.ROW_SUPPORT), tuple(components))
         return found
 
-    def atom(self, number: int) -> Relation:
+    def atom(self, number: int) -> Contents:
         """An atom's rows, from the records."""
         found: dict[Tuple, tuple[int, list[int]]] = defaultdict(lambda: (0, [0] * len(self.widths)))
         starts = [sum(self.widths[:i]) for i in range(len(self.widths))]
@@ -143,7 +143,7 @@ class State:
             found[key] = (support + 1, [a + b for a, b in zip(total, value, strict=True)])
         return {key: (support, self.modulo(total)) for key, (support, total) in found.items()}
 
-    def join(self, left: int, right: int, relations: list[Relation]) -> Relation:
+    def join(self, left: int, right: int, relations: list[Contents]) -> Contents:
         """The join of two stores, projected to the columns of the third."""
         stores = self.plan.stores
         result = stores[len(relations)].variables

@@ -5,26 +5,23 @@ The plan is derived from the query alone, so it is never stored with the state.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from livejoin.families.chain.join import ChainJoin
 from livejoin.families.chain.order import Store, chain_stores, join_order
-from livejoin.families.layout.annotation import annotation_starts, annotation_widths, result_mode
+from livejoin.families.layout.annotation import annotation_widths, result_mode
 from livejoin.families.layout.plan_words import PlanWords
 from livejoin.families.layout.record_layout import factor_triples, lay_out_records
 from livejoin.families.layout.table_use import TableUse
-from livejoin.families.program import Steady, TableBytes
+from livejoin.families.program import OnlyProgram, Steady, WordProgram, digest_of
 from livejoin.kernels.chain import layout as j
 from livejoin.kernels.join import batch_delta as b
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.query import ConjunctiveQuery
-from livejoin.search.statistics import Statistics
 from livejoin.state.budget import Budget
 
 _OWN = 2  # words of an atom in a record: its multiplicity and its row
@@ -32,7 +29,7 @@ _NARROW_ATOMS = 2  # rows that are merged over more atoms than this have multipl
 
 
 @dataclass(frozen=True, eq=False)
-class ChainPlan(Steady):
+class ChainPlan(WordProgram, OnlyProgram, Steady):
     """A query, the order of its joins and the words that the kernels read.
 
     Args:
@@ -62,7 +59,7 @@ class ChainPlan(Steady):
     @property
     def digest(self) -> str:
         """A fingerprint of the layout: states of plans with equal digests are interchangeable."""
-        return hashlib.sha256(b"chain" + self.words.tobytes() + bytes([j.STATE_FORMAT])).hexdigest()[:16]
+        return digest_of(self.words, j.STATE_FORMAT, b"chain")
 
     @property
     def height(self) -> int:
@@ -70,36 +67,13 @@ class ChainPlan(Steady):
         return len(self.order) - 1
 
     @property
-    def columns(self) -> int:
-        """Columns of results: the head's, then the words of the annotation."""
-        return len(self.query.head) + (int(self.words[q.P_WORDS]) if self.query.sums else 0)
-
-    @property
     def cursor_words(self) -> int:
         """Words of a scan's cursor."""
         return j.CURSOR
 
-    @cached_property
-    def components(self) -> np.ndarray:
-        """First word of each component of an annotation."""
-        return annotation_starts(self.query)
-
     def open(self, budget: Budget | None = None) -> ChainJoin:
         """An empty join."""
         return ChainJoin(self, budget)
-
-    @property
-    def line(self) -> str:
-        """Nothing: there is one chain for a query."""
-        return ""
-
-    def predicted_work(self, known: Statistics) -> float:
-        """Nothing: there is one chain for a query."""
-        return 0.0
-
-    def footprint(self, known: Statistics) -> tuple[TableBytes, ...]:
-        """Nothing is predicted of it."""
-        return ()
 
 
 def compile_chain(query: ConjunctiveQuery, live: bool) -> ChainPlan:

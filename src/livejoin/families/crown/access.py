@@ -30,7 +30,7 @@ from livejoin.state.derived_rows import DerivedRows
 from livejoin.words import NULL_CODE, Words
 
 if TYPE_CHECKING:
-    from livejoin.families.crown.plan import PhysicalPlan
+    from livejoin.families.crown.plan import CrownPlan
 
 _KERNELS = RankKernels(kernel.weigh, kernel.total, kernel.descend, kernel.annotate)
 _MAX_MULTIPLICITY = 9.0e18
@@ -82,7 +82,7 @@ class TreeAccess:
         tables: The tables of its atoms.
     """
 
-    def __init__(self, join: ArenaJoin[PhysicalPlan], tables: RowIndexes) -> None:
+    def __init__(self, join: ArenaJoin[CrownPlan], tables: RowIndexes) -> None:
         plan = join.plan
         self._plan = plan
         self._arena = join.arena.words
@@ -265,20 +265,20 @@ class _Place:
 
 
 @lru_cache(maxsize=256)
-def _optional_edges(plan: PhysicalPlan) -> frozenset[int]:
+def _optional_edges(plan: CrownPlan) -> frozenset[int]:
     """The connex nodes below optional edges."""
     return frozenset(i for i, node in enumerate(plan.nodes) if node.connex and node.edge == "optional")
 
 
 @lru_cache(maxsize=256)
-def _needed(plan: PhysicalPlan) -> frozenset[str]:
+def _needed(plan: CrownPlan) -> frozenset[str]:
     """The variables of connex nodes but the keys of optional ones, which are NULL or equal to others."""
     keys = {variable for i in _optional_edges(plan) for variable in plan.nodes[i].key}
     return _shown_below(plan, 0) - keys
 
 
 @lru_cache(maxsize=256)
-def _shown_below(plan: PhysicalPlan, root: int) -> frozenset[str]:
+def _shown_below(plan: CrownPlan, root: int) -> frozenset[str]:
     """The variables of the connex nodes in a subtree."""
     below = [root]
     for position in below:
@@ -287,7 +287,7 @@ def _shown_below(plan: PhysicalPlan, root: int) -> frozenset[str]:
 
 
 @lru_cache(maxsize=256)
-def _place(plan: PhysicalPlan, position: int) -> _Place:
+def _place(plan: CrownPlan, position: int) -> _Place:
     atom = plan.nodes[position].atom
     assert atom is not None
     used = plan.query.atoms[atom]
@@ -315,7 +315,7 @@ def _matrix(variables: tuple[str, ...] | list[str], values: Values, length: int)
 
 
 @lru_cache(maxsize=256)
-def _rank_plan(plan: PhysicalPlan) -> RankPlan:
+def _rank_plan(plan: CrownPlan) -> RankPlan:
     program = int(plan.words[q.P_FULL])
     steps = int(plan.words[program + u.G_DEPTHS]) - 1
     annotation = int(plan.words[q.P_WORDS])
@@ -324,7 +324,7 @@ def _rank_plan(plan: PhysicalPlan) -> RankPlan:
 
 
 @lru_cache(maxsize=256)
-def _order(plan: PhysicalPlan) -> tuple[int, ...]:
+def _order(plan: CrownPlan) -> tuple[int, ...]:
     """The nodes in the order of the steps of the full enumeration."""
     at = int(plan.words[plan.words[q.P_FULL] + u.G_STEPS])
     steps = plan.words[at : at + _rank_plan(plan).steps * u.STEP].reshape(-1, u.STEP)
@@ -332,7 +332,7 @@ def _order(plan: PhysicalPlan) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=256)
-def _widest_edge(plan: PhysicalPlan, position: int) -> _Edge:
+def _widest_edge(plan: CrownPlan, position: int) -> _Edge:
     """The tree edge of an atom's node whose key has most variables."""
     words, node, at = plan.words, plan.nodes[position], plan.node_offsets[position]
     if node.parent is None:

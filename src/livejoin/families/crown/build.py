@@ -16,7 +16,7 @@ from livejoin.state.arena import Arena
 from livejoin.words import Words
 
 if TYPE_CHECKING:
-    from livejoin.families.crown.plan import PhysicalPlan
+    from livejoin.families.crown.plan import CrownPlan
 
 _AT_ONCE = 1 << 14
 _KEY_BYTES = 24  # of a row that is sorted: its word, where the sorting puts it, and its hash
@@ -30,7 +30,7 @@ class Building:
         arena: The arena, in which rows are enlisted and nothing else is.
     """
 
-    def __init__(self, plan: PhysicalPlan, arena: Arena) -> None:
+    def __init__(self, plan: CrownPlan, arena: Arena) -> None:
         self._plan, self._arena = plan, arena
         self._hashes: dict[int, Words] = {}  # by directory the hashes of the keys that have an entry, sorted
 

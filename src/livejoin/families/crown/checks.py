@@ -22,10 +22,10 @@ from livejoin.kernels.memory import layout as k
 from livejoin.words import Words
 
 if TYPE_CHECKING:
-    from livejoin.families.crown.plan import PhysicalPlan
+    from livejoin.families.crown.plan import CrownPlan
 
 
-def check(plan: PhysicalPlan, arena: Words) -> None:
+def check(plan: CrownPlan, arena: Words) -> None:
     """Assert all invariants of an arena; O(state) Python steps."""
     state = State(plan, arena)
     state.collect()
@@ -46,7 +46,7 @@ def check(plan: PhysicalPlan, arena: Words) -> None:
 class State:
     """What is read off an arena: rows by node, and the words that each structure takes."""
 
-    plan: PhysicalPlan
+    plan: CrownPlan
     m: Words
     rows: dict[int, list[int]] = field(default_factory=dict)
     members: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))

@@ -10,7 +10,7 @@ import numpy as np
 
 from livejoin.families.crown.enumeration import enumeration_steps
 from livejoin.families.crown.null_rows import NullRows
-from livejoin.families.crown.plan import PhysicalPlan
+from livejoin.families.crown.plan import CrownPlan
 from livejoin.families.crown.roles import roles
 from livejoin.families.crown.structure import PlanNode, plan_nodes, with_quiet_edges
 from livejoin.families.layout.annotation import annotation_widths, result_mode
@@ -40,7 +40,7 @@ class _Layout:
     key: int = 0
 
 
-def compile_plan(query: ConjunctiveQuery, tree: JoinTree, live: bool, rests: bool = True) -> PhysicalPlan:
+def compile_plan(query: ConjunctiveQuery, tree: JoinTree, live: bool, rests: bool = True) -> CrownPlan:
     """Lay out a plan. Cost: O(nodes squared) words.
 
     Args:
@@ -79,11 +79,11 @@ class _Compiler:
         self.nulls = NullRows(nodes, [self._row_words(i) for i in range(len(nodes))], end)
         self.header_words = self.nulls.end
 
-    def compile(self, form: Callable[[bool], PhysicalPlan]) -> PhysicalPlan:
+    def compile(self, form: Callable[[bool], CrownPlan]) -> CrownPlan:
         """The finished plan.
 
         Args:
-            form: As `PhysicalPlan.form`.
+            form: As `CrownPlan.form`.
         """
         out, nodes = self.out, self.nodes
         for i in range(len(nodes)):
@@ -109,7 +109,7 @@ class _Compiler:
         out.words[q.P_WIDTHS] = out.put(self.widths)
         out.words[u.P_FRAME] = self.frame
         out.words[u.P_LEVEL] = u.LEVEL - 1 + max(1, self.annotation)
-        return PhysicalPlan(
+        return CrownPlan(
             query=self.query,
             tree=self.tree,
             live=self.live,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from livejoin.families.crown.compile import compile_plan
 from livejoin.families.crown.guarantee import annotated_guarantee, tree_guarantee
 from livejoin.families.crown.outline import tree_outline
-from livejoin.families.crown.plan import PhysicalPlan
+from livejoin.families.crown.plan import CrownPlan
 from livejoin.families.crown.structure import plan_nodes
 from livejoin.families.family import NO_CANDIDATES, Candidates
 from livejoin.families.join_trees import JoinTrees, TreePlan, free_connex_output, join_trees, tree_search
@@ -44,7 +44,7 @@ class TreeCandidate(TreePlan):
     def outline(self, live: bool) -> PlanOutline:
         return tree_outline(self.tree, self.problem, atom_outlines(self.query), live)
 
-    def compile(self, live: bool) -> PhysicalPlan:
+    def compile(self, live: bool) -> CrownPlan:
         return compile_plan(self.query, self.tree, live)
 
 

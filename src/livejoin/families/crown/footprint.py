@@ -18,15 +18,15 @@ from livejoin.query import ConjunctiveQuery
 from livejoin.search.problem import Problem
 from livejoin.search.spread import dynamic_below
 from livejoin.theory.trees.join_tree import JoinTree
+from livejoin.words import WORD_BYTES
 
 _SLOTS = 1.8  # hash slots an entry: between 4/3 and 8/3
 _SPARE = 4 / 3  # words of a block a row, where several rows share a key: between 1 and 2
-_WORD = 8
 
 
 def record_bytes(use: TableUse) -> int:
     """Bytes of a row's record."""
-    return use.stride * _WORD
+    return use.stride * WORD_BYTES
 
 
 def index_bytes(
@@ -45,7 +45,7 @@ def index_bytes(
     for position, node in enumerate(tree.nodes):
         if node.atom is not None:
             words = _words(tree, position, problem, node.atom in listed)
-            found[query.atoms[node.atom].table.name] += _WORD * passing[node.atom] * words
+            found[query.atoms[node.atom].table.name] += WORD_BYTES * passing[node.atom] * words
     return found
 
 

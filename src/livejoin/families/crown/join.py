@@ -31,7 +31,7 @@ from livejoin.state.budget import Budget
 from livejoin.words import Words
 
 if TYPE_CHECKING:
-    from livejoin.families.crown.plan import PhysicalPlan
+    from livejoin.families.crown.plan import CrownPlan
 
 
 def _maintain(*arguments: Any) -> int:
@@ -51,7 +51,7 @@ def _come_at_once(events: Words) -> bool:
     return bool(versions[0] == versions[-1] and events[q.V_WEIGHT].min() > 0)
 
 
-class MultiwayJoin(EventJoin["PhysicalPlan"]):
+class CrownJoin(EventJoin["CrownPlan"]):
     """State and operations of one maintained join; mutable.
 
     Args:
@@ -59,7 +59,7 @@ class MultiwayJoin(EventJoin["PhysicalPlan"]):
         budget: The memory of its database; None where it stands alone.
     """
 
-    def __init__(self, plan: PhysicalPlan, budget: Budget | None = None) -> None:
+    def __init__(self, plan: CrownPlan, budget: Budget | None = None) -> None:
         super().__init__(plan, _KERNELS, budget)
         for at, word in plan.null_words.items():
             self.arena.words[at] = word

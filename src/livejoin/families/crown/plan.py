@@ -6,23 +6,20 @@ same plan again.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from livejoin.families.crown.footprint import index_bytes, record_bytes
-from livejoin.families.crown.join import MultiwayJoin
+from livejoin.families.crown.join import CrownJoin
 from livejoin.families.crown.structure import PlanNode
 from livejoin.families.join_trees import tree_line, tree_work
-from livejoin.families.layout.annotation import annotation_starts
 from livejoin.families.layout.table_use import TableUse
 from livejoin.families.outline import atom_outlines
-from livejoin.families.program import TableBytes
+from livejoin.families.program import TableBytes, WordProgram, digest_of
 from livejoin.kernels.crown import layout as u
 from livejoin.kernels.crown.ahead import AHEAD_WORDS
-from livejoin.kernels.join import layout as q
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.problem import passing_shares, problem_of
 from livejoin.search.statistics import Statistics
@@ -31,7 +28,7 @@ from livejoin.theory.trees.join_tree import JoinTree
 
 
 @dataclass(frozen=True, eq=False)
-class PhysicalPlan:
+class CrownPlan(WordProgram):
     """A query, its tree and the words that the kernels read.
 
     Args:
@@ -58,7 +55,7 @@ class PhysicalPlan:
     directories: tuple[int, ...]
     node_offsets: tuple[int, ...]
     null_words: Mapping[int, int]
-    form: Callable[[bool], PhysicalPlan]
+    form: Callable[[bool], CrownPlan]
 
     @property
     def load_order(self) -> range:
@@ -67,7 +64,7 @@ class PhysicalPlan:
     @property
     def digest(self) -> str:
         """A fingerprint of the layout: states of plans with equal digests are interchangeable."""
-        return hashlib.sha256(self.words.tobytes() + bytes([u.STATE_FORMAT])).hexdigest()[:16]
+        return digest_of(self.words, u.STATE_FORMAT)
 
     def is_silent(self, position: int) -> bool:
         """Whether a node is below a quiet edge, so that nobody asks which of its rows are live."""
@@ -86,19 +83,9 @@ class PhysicalPlan:
         """Words of an enumeration's cursor, and of what is read ahead behind it."""
         return u.CURSOR_HEADER + (len(self.nodes) + 1) * int(self.words[u.P_LEVEL]) + AHEAD_WORDS
 
-    @property
-    def components(self) -> np.ndarray:
-        """First word of each component of an annotation."""
-        return annotation_starts(self.query)
-
-    @property
-    def columns(self) -> int:
-        """Columns that enumeration writes: the head's, then the words of the annotation."""
-        return len(self.query.head) + int(self.words[q.P_WORDS])
-
-    def open(self, budget: Budget | None = None) -> MultiwayJoin:
+    def open(self, budget: Budget | None = None) -> CrownJoin:
         """An empty join."""
-        return MultiwayJoin(self, budget)
+        return CrownJoin(self, budget)
 
     @property
     def line(self) -> str:

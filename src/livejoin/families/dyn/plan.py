@@ -5,22 +5,20 @@ The plan is derived from the query and the tree alone, so it is never stored wit
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from livejoin.families.dyn.join import DynJoin
 from livejoin.families.dyn.structure import DynNode, dyn_nodes, enumeration_order
 from livejoin.families.join_trees import tree_line, tree_work
-from livejoin.families.layout.annotation import annotation_starts, annotation_widths, result_mode
+from livejoin.families.layout.annotation import annotation_widths, result_mode
 from livejoin.families.layout.plan_words import PlanWords, place_directories
 from livejoin.families.layout.record_layout import Records, factor_triples, lay_out_records
 from livejoin.families.layout.table_use import TableUse
 from livejoin.families.outline import atom_outlines
-from livejoin.families.program import Steady, TableBytes
+from livejoin.families.program import Steady, TableBytes, WordProgram, digest_of
 from livejoin.kernels.dyn import layout as y
 from livejoin.kernels.join import batch_delta as b
 from livejoin.kernels.join import layout as q
@@ -34,7 +32,7 @@ _OWN = 3
 
 
 @dataclass(frozen=True, eq=False)
-class DynPlan(Steady):
+class DynPlan(WordProgram, Steady):
     """A query, DYN's tree for it and the words that the kernels read.
 
     Args:
@@ -64,7 +62,7 @@ class DynPlan(Steady):
     @property
     def digest(self) -> str:
         """A fingerprint of the layout: states of plans with equal digests are interchangeable."""
-        return hashlib.sha256(b"dyn" + self.words.tobytes() + bytes([y.STATE_FORMAT])).hexdigest()[:16]
+        return digest_of(self.words, y.STATE_FORMAT, b"dyn")
 
     @property
     def height(self) -> int:
@@ -80,19 +78,9 @@ class DynPlan(Steady):
         return int(self.words[q.P_WORDS])
 
     @property
-    def columns(self) -> int:
-        """Columns that enumeration writes: the head's, then the words of the annotation."""
-        return len(self.query.head) + (self.annotation if self.query.sums else 0)
-
-    @property
     def cursor_words(self) -> int:
         """Words of an enumeration's cursor: a level a node, and a spare one."""
         return y.CURSOR + (len(self.nodes) + 1) * (y.LEVEL + self.annotation)
-
-    @cached_property
-    def components(self) -> np.ndarray:
-        """First word of each component of an annotation."""
-        return annotation_starts(self.query)
 
     def open(self, budget: Budget | None = None) -> DynJoin:
         """An empty join."""

@@ -5,10 +5,8 @@ The plan is derived from the query alone, so it is never stored with the state.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -16,11 +14,11 @@ import numpy as np
 from livejoin.families.foreign_keys.graph import Link, LinkGraph, Path, Step, propagation
 from livejoin.families.foreign_keys.join import ForeignKeyJoin
 from livejoin.families.foreign_keys.quiet import QuietLinks, quiet_links
-from livejoin.families.layout.annotation import annotation_starts, result_mode
+from livejoin.families.layout.annotation import result_mode
 from livejoin.families.layout.plan_words import PlanWords
 from livejoin.families.layout.record_layout import Records, lay_out_records
 from livejoin.families.layout.table_use import TableUse
-from livejoin.families.program import TableBytes
+from livejoin.families.program import TableBytes, WordProgram, digest_of
 from livejoin.kernels.foreign_keys import layout as f
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
@@ -28,14 +26,13 @@ from livejoin.query import ConjunctiveQuery
 from livejoin.search.problem import problem_of
 from livejoin.search.statistics import Statistics
 from livejoin.state.budget import Budget
-from livejoin.words import NULL_CODE
+from livejoin.words import NULL_CODE, WORD_BYTES
 
-_WORD = 8
 _SLOT_WORDS = 2  # of a directory, a key: from 4/3 to 8/3
 
 
 @dataclass(frozen=True, eq=False)
-class ForeignKeyPlan:
+class ForeignKeyPlan(WordProgram):
     """A query, its foreign-key graph and the words that the kernels read.
 
     Args:
@@ -73,7 +70,7 @@ class ForeignKeyPlan:
     @property
     def digest(self) -> str:
         """A fingerprint of the layout: states of plans with equal digests are interchangeable."""
-        return hashlib.sha256(b"aju" + self.words.tobytes() + bytes([f.STATE_FORMAT])).hexdigest()[:16]
+        return digest_of(self.words, f.STATE_FORMAT, b"aju")
 
     @property
     def root(self) -> int:
@@ -89,16 +86,6 @@ class ForeignKeyPlan:
     def cursor_words(self) -> int:
         """Words of a scan's cursor."""
         return f.S_ROWS + len(self.steps)
-
-    @property
-    def columns(self) -> int:
-        """Columns that enumeration writes: those of the head."""
-        return len(self.query.head)
-
-    @cached_property
-    def components(self) -> np.ndarray:
-        """Of no annotation."""
-        return annotation_starts(self.query)
 
     def form(self, rests: bool, /) -> ForeignKeyPlan:
         return compile_foreign_keys(self.graph, self.live, rests)
@@ -125,7 +112,7 @@ class ForeignKeyPlan:
             for atom in use.atoms:
                 at = self.node_offsets[atom]
                 words += 1 if atom == self.root else int(self.words[at + f.N_ENTRY]) + _SLOT_WORDS
-            found.append(TableBytes(use, _WORD * use.stride, float(_WORD * words)))
+            found.append(TableBytes(use, WORD_BYTES * use.stride, float(WORD_BYTES * words)))
         return tuple(found)
 
 

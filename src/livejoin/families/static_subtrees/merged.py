@@ -24,6 +24,7 @@ from livejoin.search.guarantee import Guarantee
 from livejoin.search.statistics import Figure, Statistics, TableStatistics
 from livejoin.theory.static.static_bags import StaticBag
 from livejoin.theory.trees.join_tree import JoinTree
+from livejoin.words import WORD_BYTES
 
 Planner: TypeAlias = Callable[[ConjunctiveQuery, Statistics], Candidate | None]
 """The plan that is taken for a query; None if no family takes it: with fewer atoms it may be cyclic."""
@@ -32,7 +33,6 @@ LEAST_SAVED = 1 << 16
 """Bytes that must be saved: a block, and what its records and buffers are rounded up to, take as much."""
 
 _WORTH = 0.25  # of the rows of a table: so many must be referred to, or there is nothing to be saved
-_WORD = 8
 _ROW_WORDS = 2  # of a row of a bag beside its columns: its multiplicity, and its place in the index
 
 
@@ -144,7 +144,7 @@ def _is_better(
         names = (query.atoms[atom].table.name for atom in one.atoms)
         rows |= dict(zip(names, (one.rows, *one.referred), strict=True))
     stored = sum(
-        _WORD * found.rows * (_ROW_WORDS + len(one.table.columns))
+        WORD_BYTES * found.rows * (_ROW_WORDS + len(one.table.columns))
         for one, found in zip(tried.relations, chosen, strict=True)
     )
     saved = _bytes(plan.compile(True), known, rows) - _bytes(tried.compile(True), known, rows) - stored

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from livejoin.families.layout.annotation import annotation_starts, result_mode
+from livejoin.families.layout.annotation import result_mode
 from livejoin.families.layout.plan_words import PlanWords
 from livejoin.families.layout.record_layout import Records, lay_out_records
 from livejoin.families.layout.table_use import TableUse
-from livejoin.families.program import Steady, TableBytes
+from livejoin.families.program import OnlyProgram, Steady, WordProgram, digest_of
 from livejoin.families.transitions.cut import StaticHub
 from livejoin.families.transitions.join import TransitionJoin
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.transitions import layout as t
 from livejoin.query import ConjunctiveQuery
-from livejoin.search.statistics import Statistics
 from livejoin.state.budget import Budget
 
 _FORMAT = 1  # changes whenever a stored state could be misread
@@ -29,7 +26,7 @@ _ATOM_WORDS = 2
 
 
 @dataclass(frozen=True, eq=False)
-class TransitionPlan(Steady):
+class TransitionPlan(WordProgram, OnlyProgram, Steady):
     """A query, and the words that the kernels read.
 
     Args:
@@ -80,39 +77,16 @@ class TransitionPlan(Steady):
     @property
     def digest(self) -> str:
         """A fingerprint of the layout: states of plans with equal digests are interchangeable."""
-        return hashlib.sha256(b"transitions" + self.words.tobytes() + bytes([_FORMAT])).hexdigest()[:16]
+        return digest_of(self.words, _FORMAT, b"transitions")
 
     @property
     def height(self) -> int:
         """One: a look-up."""
         return 1
 
-    @property
-    def columns(self) -> int:
-        """Columns of results: the head's."""
-        return len(self.query.head)
-
-    @cached_property
-    def components(self) -> np.ndarray:
-        """First word of each component of an annotation: there are none."""
-        return annotation_starts(self.query)
-
     def open(self, budget: Budget | None = None) -> TransitionJoin:
         """An empty join."""
         return TransitionJoin(self, budget)
-
-    @property
-    def line(self) -> str:
-        """Nothing: there is one plan for a query."""
-        return ""
-
-    def predicted_work(self, known: Statistics) -> float:
-        """Nothing: there is one plan for a query."""
-        return 0.0
-
-    def footprint(self, known: Statistics) -> tuple[TableBytes, ...]:
-        """Nothing is predicted of it."""
-        return ()
 
 
 def compile_transitions(hub: StaticHub, live: bool) -> TransitionPlan:

@@ -11,7 +11,7 @@ from livejoin.families.family import Candidate
 from livejoin.families.outline import atom_outlines, with_promises
 from livejoin.families.output import with_output, without_unneeded
 from livejoin.families.program import Program
-from livejoin.families.registry import Ranked, kept_output
+from livejoin.families.registry import RankedFamily, kept_output
 from livejoin.plan.explain.classify import classify
 from livejoin.plan.explain.explanation import Alternative, Explanation, TableOutline
 from livejoin.plan.explain.log import describe_log
@@ -41,7 +41,7 @@ class Planned:
 
     query: ConjunctiveQuery
     program: Program
-    ranked: tuple[Ranked, ...]
+    ranked: tuple[RankedFamily, ...]
     asked: frozenset[str] | None
     live: bool
     algorithm: Algorithm

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from livejoin.families.cells.partition import rows_whole_because, whole_because
+from livejoin.families.cells.partition import whole_because
 from livejoin.plan.explain.explanation import CellsOutline, TableOutline
-from livejoin.plan.operators import Annotated, Bag, Scan
+from livejoin.plan.operators import AnyJoin, BagOperator
 from livejoin.query import ConjunctiveQuery
 
 
-def cells_outline(leaf: Scan | Annotated, tables: Sequence[TableOutline], threads: int) -> CellsOutline | None:
+def cells_outline(leaf: AnyJoin, tables: Sequence[TableOutline], threads: int) -> CellsOutline | None:
     """How a join is split; None if nothing asks for it.
 
     Args:
@@ -21,7 +21,7 @@ def cells_outline(leaf: Scan | Annotated, tables: Sequence[TableOutline], thread
     if threads == 1:
         return None
     query = leaf.physical.query
-    bags = "".join(f"; {bag_cells(one.operator)}" for one in leaf.inputs if isinstance(one.operator, Bag))
+    bags = "".join(f"; {one.operator.cells_line}" for one in leaf.inputs if isinstance(one.operator, BagOperator))
     if leaf.partition is None:
         return CellsOutline(1, None, (), None, f"not split, one thread maintains it: {whole_because(query)}{bags}")
     found = leaf.partition
@@ -33,14 +33,6 @@ def cells_outline(leaf: Scan | Annotated, tables: Sequence[TableOutline], thread
     size = "" if known is None else f", about {known:,.0f} bytes in each cell after the first"
     note += f"replicated in every cell: {', '.join(replicated)}{size}{bags}"
     return CellsOutline(found.cells, found.variable, replicated, known, note)
-
-
-def bag_cells(bag: Bag) -> str:
-    """How a bag is split into cells, on one line."""
-    title = bag.derived.title
-    if bag.partition is None:
-        return f"{title} not split: {rows_whole_because(bag.derived.query)}"
-    return f"{title} split into {bag.partition.cells} cells by {bag.partition.variable}"
 
 
 def _bytes(query: ConjunctiveQuery, replicated: Sequence[int], tables: Sequence[TableOutline]) -> float | None:

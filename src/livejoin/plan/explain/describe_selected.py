@@ -10,7 +10,7 @@ from livejoin.families.outline import NodeOutline, PlanOutline, atom_outlines
 from livejoin.plan.explain.classify import classify
 from livejoin.plan.explain.explanation import Alternative, Explanation, TableOutline
 from livejoin.plan.explain.log import describe_log
-from livejoin.plan.operators import Numbers, Selected
+from livejoin.plan.operators import NumbersOperator, SelectedOperator
 from livejoin.query.conjunctive import Atom, ColumnRef, ConjunctiveQuery, Output
 from livejoin.schema import Column, Table, TableSettings
 from livejoin.search.guarantee import Guarantee, UpdateBound
@@ -23,7 +23,7 @@ _CONSTANT = "constant rows"
 
 
 def explained_selection(
-    plan: Selected, known: Statistics, live: bool, log: Sequence[ChangeBatch] | None = None
+    plan: SelectedOperator, known: Statistics, live: bool, log: Sequence[ChangeBatch] | None = None
 ) -> Explanation:
     """What there is to say of the rows of one relation below a store.
 
@@ -55,23 +55,16 @@ def explained_selection(
     )
 
 
-def constant(plan: Numbers) -> Selected:
+def constant(plan: NumbersOperator) -> SelectedOperator:
     """Constant rows as those of a table that never changes, to be explained."""
     number = Column("number", plan.types[0], nullable=False)
     table = Table(_CONSTANT, (number,), settings=TableSettings(static=True))
     atom = Atom(table.name, table, (0,), ("number",))
     output = Output("number", number.type.arrow, 0)
-    return Selected(ConjunctiveQuery("", (atom,), (ColumnRef(0, 0),), (output,)), plan.types)
+    return SelectedOperator(ConjunctiveQuery("", (atom,), (ColumnRef(0, 0),), (output,)), plan.types)
 
 
-def selection_line(plan: Selected) -> str:
-    """What is done to the rows, in one line."""
-    (atom,) = plan.query.atoms
-    some = "" if atom.predicate is None else f" that pass {atom.predicate.text}"
-    return f"no join: the changed rows of {plan.name}{some} go on as they are, O(1) a change, no state"
-
-
-def _reason(plan: Selected) -> str:
+def _reason(plan: SelectedOperator) -> str:
     if not plan.aliases:
         return "There is one relation and no join, so that there is nothing to choose."
     return (
@@ -80,7 +73,7 @@ def _reason(plan: Selected) -> str:
     )
 
 
-def _promise(plan: Selected) -> Guarantee:
+def _promise(plan: SelectedOperator) -> Guarantee:
     if plan.name == _CONSTANT:
         return Guarantee(
             bound=UpdateBound.ALWAYS,
@@ -100,7 +93,7 @@ def _promise(plan: Selected) -> Guarantee:
     )
 
 
-def _outline(plan: Selected) -> PlanOutline:
+def _outline(plan: SelectedOperator) -> PlanOutline:
     (atom,) = atom_outlines(plan.query)
     node = NodeOutline(
         label=atom.name,
@@ -116,7 +109,7 @@ def _outline(plan: Selected) -> PlanOutline:
     return PlanOutline(KIND, f"{KIND} of {atom.table}, no join and no state", (node,), (), 1)
 
 
-def _table(plan: Selected, known: Statistics) -> TableOutline:
+def _table(plan: SelectedOperator, known: Statistics) -> TableOutline:
     (atom,) = plan.query.atoms
     figures = known.of(plan.name)
     return TableOutline(

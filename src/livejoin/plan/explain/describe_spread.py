@@ -9,7 +9,7 @@ from livejoin.changes import ChangeBatch
 from livejoin.plan.dispatch import choose, sampled
 from livejoin.plan.explain.explanation import Explanation
 from livejoin.plan.stages import outline, stages
-from livejoin.query.relational import Query
+from livejoin.query.bound_query import Query
 
 
 def with_cells(explanation: Explanation, query: Query, log: Sequence[ChangeBatch], cells: int) -> Explanation:

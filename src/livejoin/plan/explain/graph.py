@@ -9,23 +9,6 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from livejoin.plan.operators import (
-    Annotated,
-    Bag,
-    Combine,
-    Compute,
-    First,
-    FirstOfEach,
-    Group,
-    Numbers,
-    Operator,
-    RunningOver,
-    Scan,
-    Selected,
-    Threshold,
-    ThresholdGroup,
-)
-
 WIDTH = 100
 
 
@@ -99,39 +82,6 @@ class GraphExplanation:
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         return f"<pre>{html.escape(self.text())}</pre>"
-
-
-def kind(operator: Operator) -> str:
-    """What an operator is, in a word or two."""
-    match operator:
-        case Scan():
-            return "join" if len(operator.query.atoms) > 1 else "rows of a table"
-        case Annotated():
-            return "groups of a join"
-        case Selected():
-            return "selected rows"
-        case Numbers():
-            return "constant rows"
-        case Compute():
-            return "columns"
-        case Combine():
-            return operator.kind.upper() + (" ALL" if operator.all else "")
-        case Group():
-            return "groups"
-        case First():
-            return "first rows"
-        case FirstOfEach():
-            return "rows with ranks"
-        case RunningOver():
-            return "running aggregates"
-        case Threshold():
-            return "rows within bounds"
-        case ThresholdGroup():
-            return "groups within bounds"
-        case Bag():
-            return "bag"
-        case _:
-            return "stored rows"
 
 
 def _block(block: BlockOutline, width: int) -> Iterator[str]:

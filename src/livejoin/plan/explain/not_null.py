@@ -13,7 +13,8 @@ from itertools import islice
 
 from livejoin.catalog import Catalog
 from livejoin.plan.explain.explanation import Explanation, Suggestion
-from livejoin.query.relational import Join, Numbers, Query, Relation, SetOperation
+from livejoin.query.bound_query import Query
+from livejoin.query.relational import Join, Relation
 from livejoin.schema import Table
 
 _MOST_TRIALS = 40
@@ -111,15 +112,8 @@ def _size(root: Relation) -> _Size:
     while waiting:
         relation = waiting.pop()
         relations += 1
-        match relation:
-            case Join():
-                atoms += len(relation.query.atoms)
-                optional += sum(branch.kind == "optional" for branch in relation.query.branches)
-                waiting += [one.relation for one in relation.inputs]
-            case SetOperation():
-                waiting += [relation.left, relation.right]
-            case Numbers():
-                pass
-            case _:
-                waiting.append(relation.input)
+        waiting += relation.below
+        if isinstance(relation, Join):
+            atoms += len(relation.query.atoms)
+            optional += sum(branch.kind == "optional" for branch in relation.query.branches)
     return _Size(atoms, optional, relations)

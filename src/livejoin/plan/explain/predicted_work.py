@@ -5,7 +5,7 @@ The unit is a *visit*: a row of some node that a change reaches on its way up (`
 
 from __future__ import annotations
 
-from livejoin.plan.operators import Operator, leaves
+from livejoin.plan.operators import Operator, joins_of
 from livejoin.search.statistics import Statistics
 
 
@@ -18,9 +18,9 @@ def predicted_work(plan: Operator, statistics: Statistics) -> float:
         plan: The plan.
         statistics: What is known of the tables; ``changes`` is how many there are.
     """
-    return sum(leaf.physical.predicted_work(statistics) for leaf in leaves(plan))
+    return sum(leaf.physical.predicted_work(statistics) for leaf in joins_of(plan))
 
 
 def tree_lines(plan: Operator) -> str:
     """The joins of a plan on one line, with aliases for atoms."""
-    return "; ".join(line for leaf in leaves(plan) if (line := leaf.physical.line))
+    return "; ".join(line for leaf in joins_of(plan) if (line := leaf.physical.line))

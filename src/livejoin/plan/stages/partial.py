@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from livejoin.query.relational import Aggregate, Call, Relation
+from livejoin.query.aggregates import AggregateCall
+from livejoin.query.relational import Aggregate, Relation
 from livejoin.schema import SqlType
 
 _AGAIN = ("min", "max", "bool_and", "bool_or", "bit_and", "bit_or")
@@ -42,22 +43,22 @@ def second(aggregate: Aggregate, first: Relation) -> Aggregate:
     return Aggregate(first, aggregate.groups, tuple(calls), aggregate.is_global)
 
 
-def _again(call: Call, rows: Relation) -> Call | None:
+def _again(call: AggregateCall, rows: Relation) -> AggregateCall | None:
     """What is done with the values of a call in the cells, over some rows; None if they are not enough."""
     if call.function in _AGAIN:
-        return Call(call.function, 0, False, call.type)
+        return AggregateCall(call.function, 0, False, call.type)
     if call.distinct:
         return None
     if call.function == "bit_xor":
-        return Call("bit_xor", 0, False, call.type)
+        return AggregateCall("bit_xor", 0, False, call.type)
     if call.function == "count":
-        return Call("sum", 0, False, call.type)
+        return AggregateCall("sum", 0, False, call.type)
     if _is_wide_sum(call, rows):
-        return Call("sum", 0, False, call.type)
+        return AggregateCall("sum", 0, False, call.type)
     if call.function == "sum" and call.argument is not None:
         argument = rows.types[call.argument]
         narrow = argument.bits <= 32 if argument.kind == "integer" else argument.kind == "decimal"
-        return Call("sum", 0, False, call.type) if narrow and _has_room(call, argument.precision) else None
+        return AggregateCall("sum", 0, False, call.type) if narrow and _has_room(call, argument.precision) else None
     return None
 
 
@@ -65,7 +66,7 @@ _WIDEST = SqlType.decimal(38, 0)
 _WORD = 64  # bits
 
 
-def _is_wide_sum(call: Call, rows: Relation) -> bool:
+def _is_wide_sum(call: AggregateCall, rows: Relation) -> bool:
     """Whether a sum of some rows may be too large for its type, and that of all is not."""
     if call.function != "sum" or call.argument is None or call.distinct:
         return False
@@ -76,5 +77,5 @@ def _is_wide_sum(call: Call, rows: Relation) -> bool:
 _ROOM = 10  # more digits that a sum of decimals has, as Spark types it, where there are as many
 
 
-def _has_room(call: Call, precision: int) -> bool:
+def _has_room(call: AggregateCall, precision: int) -> bool:
     return call.type.kind != "decimal" or call.type.precision >= precision + _ROOM

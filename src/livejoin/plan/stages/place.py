@@ -16,12 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 from livejoin.plan.dispatch import Dispatch
 from livejoin.plan.stages.homes import owner
 from livejoin.plan.stages.partial import first, in_two_steps, second
 from livejoin.plan.stages.staged import ByColumns, Cube, Everywhere, Exchange, Shown, Stage, Staged
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output
+from livejoin.query.bound_query import Query
 from livejoin.query.relational import (
     Aggregate,
     Distinct,
@@ -29,7 +31,6 @@ from livejoin.query.relational import (
     Join,
     Numbers,
     Project,
-    Query,
     Ranked,
     Relation,
     Running,
@@ -143,6 +144,8 @@ class _Placer:
                 return below.above(replace(relation, input=below.relation), _same(relation.input))
             case Numbers():
                 return _Placed(0, relation, ())
+            case _:
+                assert_never(relation)
 
     def show(self, placed: _Placed) -> str:
         """The name by which later stages know a relation."""

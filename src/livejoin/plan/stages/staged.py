@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from livejoin.plan.dispatch import Dispatch
-from livejoin.query.relational import Query
+from livejoin.query.bound_query import Query
 from livejoin.schema import Table
 
 

@@ -14,7 +14,7 @@ from livejoin.distributed.bad_rows import Kept, Some
 from livejoin.distributed.driver import Arrived
 from livejoin.distributed.move import Source, Surveyed, rows_of_cell, survey
 from livejoin.distributed.moves import Asked, Known
-from livejoin.distributed.parts import Part
+from livejoin.distributed.parts import CellPart
 from livejoin.errors import LivejoinError
 from livejoin.plan.dispatch import TableSample, sampled
 from livejoin.plan.dispatch.sample import SAMPLE
@@ -115,21 +115,21 @@ class SparkSteps:
         return answers
 
     def fill(self, source: Source | None, plan: Plan, task: Task) -> list[Outcome]:
-        parts = list[Part]()
+        parts = list[CellPart]()
         if source is not None:
             cells = self._session.range(0, source.plan.cells, 1, source.plan.cells)
             parts += collected_parts(cells.mapInArrow(_mover(source, plan, task), SCHEMA))
         parts += self._packed(self._unfilled, plan, task)
         return self._of(plan).run(self._session, task, parts)
 
-    def _sent(self, plan: Plan, task: Task, some: Sequence[Some]) -> list[Part]:
+    def _sent(self, plan: Plan, task: Task, some: Sequence[Some]) -> list[CellPart]:
         """Some of the changes of the batch that were written down, and all rows of tables that are refreshed."""
         parts = sent(self._session.sparkContext, plan, task, some)
         return [*parts, *self._packed(self._refreshed, plan, task)]
 
-    def _packed(self, frames: Sequence[StaticFrame], plan: Plan, task: Task) -> list[Part]:
+    def _packed(self, frames: Sequence[StaticFrame], plan: Plan, task: Task) -> list[CellPart]:
         """All rows of static tables."""
-        found = list[Part]()
+        found = list[CellPart]()
         for place, one in enumerate(frames):
             parts, text = one.packed(plan, place, task)
             found += parts

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from livejoin.distributed import Outcome, Plan, Task
 from livejoin.distributed.cell_process import advance_all
 from livejoin.distributed.moves import Known, known_of, who_is_asked
-from livejoin.distributed.parts import Part, by_cell, remove_files
+from livejoin.distributed.parts import CellPart, by_cell, remove_files
 from livejoin.distributed.static_rows import takes_part
 from livejoin.spark.distributed.steps import stage_by_executors
 
@@ -39,7 +39,7 @@ class StageRuns:
         self._plan = plan
         self.outcomes: dict[tuple[int, int], Outcome] = {}
 
-    def run(self, session: SparkSession, task: Task, parts: list[Part]) -> list[Outcome]:
+    def run(self, session: SparkSession, task: Task, parts: list[CellPart]) -> list[Outcome]:
         """A batch in the cells.
 
         A cell takes part in a stage if something is brought to it, or it was not asked since this driver began.
@@ -59,7 +59,7 @@ class StageRuns:
         self.outcomes |= {(one.stage, one.cell): one for one in done}  # if it fails, what was done counts for nothing
         return done
 
-    def try_out(self, session: SparkSession, task: Task, parts: list[Part]) -> None:
+    def try_out(self, session: SparkSession, task: Task, parts: list[CellPart]) -> None:
         """A batch that is only tried, as `run`; none of its files is needed any more."""
         all_parts = list(parts)
         try:
@@ -79,13 +79,13 @@ class StageRuns:
                 answers += [one for one, _ in self._stage(session, task, stage, {cell: [] for cell in cells})]
         return known_of(answers)
 
-    def _through(self, session: SparkSession, task: Task, parts: list[Part]) -> list[Outcome]:
+    def _through(self, session: SparkSession, task: Task, parts: list[CellPart]) -> list[Outcome]:
         """Parts through the stages; they get those that the cells send."""
         done = list[Outcome]()
         for stage in range(len(self._plan.staged.stages)):
             every = takes_part(self._plan.staged.stages[stage], task.refreshed)
             cells = range(self._plan.cells)
-            came = {cell: list[Part]() for cell in cells if every or (stage, cell) not in self.outcomes}
+            came = {cell: list[CellPart]() for cell in cells if every or (stage, cell) not in self.outcomes}
             came |= by_cell(parts, stage)
             if not came:
                 continue
@@ -95,14 +95,14 @@ class StageRuns:
         return done
 
     def _stage(
-        self, session: SparkSession, task: Task, stage: int, came: dict[int, list[Part]]
-    ) -> list[tuple[Outcome, list[Part]]]:
+        self, session: SparkSession, task: Task, stage: int, came: dict[int, list[CellPart]]
+    ) -> list[tuple[Outcome, list[CellPart]]]:
         context = session.sparkContext
         if _LOCAL.fullmatch(context.master or "") or self._is_small(stage, came):
             return advance_all(self._plan, task, stage, came, context.defaultParallelism)
         return stage_by_executors(context, self._plan, task, stage, came)
 
-    def _is_small(self, stage: int, came: dict[int, list[Part]]) -> bool:
+    def _is_small(self, stage: int, came: dict[int, list[CellPart]]) -> bool:
         """Whether little is brought to a stage, and all of its cells are known to hold little."""
         states = [one.state_bytes for one in self.outcomes.values() if one.stage == stage]
         brought = sum(part.size for parts in came.values() for part in parts)

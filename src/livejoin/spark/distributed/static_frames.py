@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from livejoin.checkpoint.row_digest import Digest, digest
 from livejoin.distributed import Plan, Task
 from livejoin.distributed.bad_rows import refuse_null
-from livejoin.distributed.parts import Outbox, Part
+from livejoin.distributed.parts import CellPart, Outbox
 from livejoin.errors import DuplicateKeyError, LivejoinError
 from livejoin.plan.dispatch import TableSample, sampled
 from livejoin.plan.dispatch.sample import SAMPLE
@@ -65,7 +65,7 @@ class StaticFrame:
         total = self.rows.count() if rows.num_rows == SAMPLE else None
         return sampled(self.table, whole_changes(self.table, rows), total=total)
 
-    def packed(self, plan: Plan, place: int, task: Task) -> tuple[list[Part], str]:
+    def packed(self, plan: Plan, place: int, task: Task) -> tuple[list[CellPart], str]:
         """Its rows for the cells, and its digest, by a Spark job without a shuffle.
 
         Args:
@@ -116,7 +116,7 @@ def digest_of(table: Table, frame: DataFrame) -> str:
     return _sum(collected_parts(rows.mapInArrow(_digester(table), SCHEMA))).of(table)
 
 
-def _sum(parts: list[Part]) -> Digest:
+def _sum(parts: list[CellPart]) -> Digest:
     """What tasks said of their rows."""
     return sum((pickle.loads(part.data) for part in parts if part.cell == SAID), Digest())
 

@@ -20,7 +20,7 @@ from livejoin.distributed.bad_rows import Kept, Some, keep, send, to_send
 from livejoin.distributed.cell_process import advance_warm
 from livejoin.distributed.driver import Arrived
 from livejoin.distributed.moves import Asked, Known, together, with_values
-from livejoin.distributed.parts import Outbox, Part, columns_of, remove_files
+from livejoin.distributed.parts import CellPart, Outbox, columns_of, remove_files
 from livejoin.errors import LivejoinError, PipelineError
 from livejoin.schema import CHANGE_TYPE, CORRUPT, ORIGIN, REFUSED, SEQUENCE, WITHOUT, Table
 from livejoin.spark.frames import unpack
@@ -46,7 +46,7 @@ SAID = -1
 """The cell of a row that is no part, and says something to the driver."""
 _FAILED = -2
 
-Done = tuple[Outcome, list[Part]] | LivejoinError
+Done = tuple[Outcome, list[CellPart]] | LivejoinError
 """What a cell did and what it sends on, or why it could not."""
 
 Step = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -67,7 +67,7 @@ class Packing:
     known: Known | None = None
 
 
-def packed(frame: DataFrame, packing: Packing, task: Task) -> tuple[list[Part], Arrived] | Asked:
+def packed(frame: DataFrame, packing: Packing, task: Task) -> tuple[list[CellPart], Arrived] | Asked:
     """Pack what Spark read for the cells, by a Spark job without a shuffle.
 
     Args:
@@ -78,7 +78,7 @@ def packed(frame: DataFrame, packing: Packing, task: Task) -> tuple[list[Part], 
     Returns:
         The parts, and what has come; or what has to be known first, and then nothing is left.
     """
-    parts, answers = list[Part](), list[Arrived | Asked]()
+    parts, answers = list[CellPart](), list[Arrived | Asked]()
     for part in collected_parts(frame.mapInArrow(packer(packing, task), SCHEMA)):
         if part.cell == SAID:
             answers.append(pickle.loads(part.data))
@@ -92,17 +92,17 @@ def packed(frame: DataFrame, packing: Packing, task: Task) -> tuple[list[Part], 
     return parts, Arrived(sum(one.changes for one in seen), time)
 
 
-def collected_parts(frame: DataFrame) -> list[Part]:
+def collected_parts(frame: DataFrame) -> list[CellPart]:
     """The parts that executors leave.
 
     Raises:
         LivejoinError: One of them could not.
         PipelineError: livejoin is not installed there.
     """
-    found = list[Part]()
+    found = list[CellPart]()
     for batch in collected(frame).to_batches():
         for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            part = Part(*row)
+            part = CellPart(*row)
             if part.cell == _FAILED:
                 raise pickle.loads(part.data)
             found.append(part)
@@ -127,19 +127,19 @@ def collected(frame: DataFrame) -> pa.Table:
         raise
 
 
-def rows_of_parts(parts: Iterable[Part]) -> pa.RecordBatch:
+def rows_of_parts(parts: Iterable[CellPart]) -> pa.RecordBatch:
     """Parts as rows."""
     return pa.RecordBatch.from_pydict(dict(columns_of(parts)), schema=_FIELDS)
 
 
-def said(what: object) -> Part:
+def said(what: object) -> CellPart:
     """A row that is no part, and says something to the driver."""
-    return Part(SAID, 0, 0, "", 0, pickle.dumps(what), "", 0, 0)
+    return CellPart(SAID, 0, 0, "", 0, pickle.dumps(what), "", 0, 0)
 
 
-def failed(error: LivejoinError) -> Part:
+def failed(error: LivejoinError) -> CellPart:
     """A part that says why there are no others."""
-    return Part(_FAILED, 0, 0, "", 0, pickle.dumps(error), "", 0, 0)
+    return CellPart(_FAILED, 0, 0, "", 0, pickle.dumps(error), "", 0, 0)
 
 
 def packer(packing: Packing, task: Task) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -259,21 +259,21 @@ def kept(frame: DataFrame, packing: Packing, task: Task) -> list[Kept] | Asked:
     return together(asked) if asked else answers
 
 
-def sent(context: SparkContext, plan: Plan, task: Task, some: Sequence[Some]) -> list[Part]:
+def sent(context: SparkContext, plan: Plan, task: Task, some: Sequence[Some]) -> list[CellPart]:
     """Some of the changes that were written down, to the cells, by a Spark job with a task for each file of them.
 
     Raises:
         LivejoinError: As `livejoin.distributed.bad_rows.send`.
     """
 
-    def run(wanted: Iterable[Some]) -> Iterable[list[Part] | LivejoinError]:
+    def run(wanted: Iterable[Some]) -> Iterable[list[CellPart] | LivejoinError]:
         for one in wanted:
             try:
                 yield send(plan, task, one)
             except LivejoinError as error:  # no reason for Spark to try again
                 yield error
 
-    found = list[Part]()
+    found = list[CellPart]()
     for parts in context.parallelize(some, len(some)).mapPartitions(run).collect() if some else ():
         if isinstance(parts, LivejoinError):
             raise parts
@@ -282,8 +282,8 @@ def sent(context: SparkContext, plan: Plan, task: Task, some: Sequence[Some]) ->
 
 
 def stage_by_executors(
-    context: SparkContext, plan: Plan, task: Task, stage: int, came: dict[int, list[Part]]
-) -> list[tuple[Outcome, list[Part]]]:
+    context: SparkContext, plan: Plan, task: Task, stage: int, came: dict[int, list[CellPart]]
+) -> list[tuple[Outcome, list[CellPart]]]:
     """The part of some cells in a stage, by a Spark job with a task a cell.
 
     Args:
@@ -298,7 +298,7 @@ def stage_by_executors(
     """
     wanted = [(cell, came[cell], task.of(stage, cell)) for cell in sorted(came)]
 
-    def run(some: Iterable[tuple[int, list[Part], Task]]) -> Iterable[Done]:
+    def run(some: Iterable[tuple[int, list[CellPart], Task]]) -> Iterable[Done]:
         for cell, parts, batch in some:
             try:
                 check_shared(task.folder)
@@ -306,7 +306,7 @@ def stage_by_executors(
             except LivejoinError as error:  # no reason for Spark to try again
                 yield error
 
-    found = list[tuple[Outcome, list[Part]]]()
+    found = list[tuple[Outcome, list[CellPart]]]()
     for done in context.parallelize(wanted, len(wanted)).mapPartitions(run).collect():
         if isinstance(done, LivejoinError):
             raise done

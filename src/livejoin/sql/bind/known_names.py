@@ -12,7 +12,8 @@ from sqlglot import exp
 
 from livejoin.catalog import Catalog
 from livejoin.errors import UnsupportedQueryError
-from livejoin.query.relational import Join, Numbers, Project, Query
+from livejoin.query.bound_query import Query
+from livejoin.query.relational import Join, Numbers, Project
 from livejoin.schema import Table
 from livejoin.sql.bind.passes import PassRewriter
 from livejoin.sql.lower.order_by import resolve_order

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from livejoin.catalog import Catalog
-from livejoin.query.relational import Query
+from livejoin.query.bound_query import Query
 from livejoin.sql.bind.known_names import KnownNames
 from livejoin.sql.bind.read_order import read_order
 from livejoin.sql.lower.payload import refuse_payload

@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from livejoin.query.relational import Relation, SortKey
+from livejoin.query.orders import SortKey
+from livejoin.query.relational import Relation
 from livejoin.sql.lower.order_by import over_items
 from livejoin.sql.lower.project import copied, project, refuse_lists
 from livejoin.sql.parse.source import Source, shown

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from livejoin.catalog import Catalog
 from livejoin.errors import SchemaError, SqlError, UnknownNameError
-from livejoin.query.relational import Query
+from livejoin.query.bound_query import Query
 from livejoin.sql.bind.query import bind_query
 from livejoin.sql.parse.parse import parse
 

@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from livejoin.query.conjunctive import Output
 from livejoin.query.filters import conjuncts_of
-from livejoin.query.relational import EVERY_RANK, Input, Join, Project, Ranked, Relation
+from livejoin.query.orders import EVERY_RANK
+from livejoin.query.relational import Input, Join, Project, Ranked, Relation
 from livejoin.query.scalar import Call, Constant, Expression, Field, Scalar
 
 _SWAPPED = {"greater": "less", "greater_equal": "less_equal", "equal": "equal"}

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from livejoin.query.as_table import as_table
 from livejoin.query.conjunctive import Atom, ColumnRef, ConjunctiveQuery, Factor, Output, Product
-from livejoin.query.promises import as_table
 from livejoin.query.relational import Input, Join, Project, Relation
 from livejoin.query.scalar import Expression, moved
 from livejoin.schema import Column

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from livejoin.query.as_table import relation_columns
 from livejoin.query.conjunctive import ColumnRef
-from livejoin.query.text_lengths import relation_columns
 from livejoin.schema import Table
 from livejoin.sql.names.from_clause import column_names
 from livejoin.sql.names.known import Names

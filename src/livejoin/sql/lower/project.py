@@ -13,7 +13,8 @@ from sqlglot import exp
 from livejoin.errors import SqlTypeError, UnsupportedQueryError
 from livejoin.query.conjunctive import Output
 from livejoin.query.filters import conjunction
-from livejoin.query.relational import Project, Relation, SortKey, TopK
+from livejoin.query.orders import SortKey
+from livejoin.query.relational import Project, Relation, TopK
 from livejoin.query.scalar import Constant, Expression
 from livejoin.schema import SqlType, is_made_list
 from livejoin.sql.lower.conditions import conjuncts

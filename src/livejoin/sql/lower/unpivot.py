@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from livejoin.errors import SqlTypeError, UnknownNameError
+from livejoin.query.as_table import relation_columns
 from livejoin.query.conjunctive import ColumnRef
-from livejoin.query.text_lengths import relation_columns
 from livejoin.schema import SqlType, Table, is_made_list
 from livejoin.sql.lower.pivoted_rows import pivoted_rows
 from livejoin.sql.names.from_clause import column_names

@@ -37,7 +37,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from livejoin.query.conjunctive import ColumnRef
+from livejoin.query.conjunctive import MOST_ATOMS, ColumnRef
 from livejoin.schema import SqlType, is_made_list
 from livejoin.sql.lower.conditions import (
     BEHIND,
@@ -56,7 +56,6 @@ from livejoin.sql.resolved.part import Equality, Part, moved
 from livejoin.sql.resolved.query import Occurrence, Scope, SelectBlock
 from livejoin.sql.resolved.typed import cast_to
 
-MOST_ATOMS = 62
 _MOST_NODES = 400  # written in the place of the columns of one query
 _MOST_LEVELS = 40  # of one expression
 

@@ -15,8 +15,8 @@ from typing import TypeAlias
 from sqlglot import TokenType, exp
 
 from livejoin.errors import UnknownNameError
+from livejoin.query.as_table import relation_columns
 from livejoin.query.conjunctive import EdgeKind
-from livejoin.query.text_lengths import relation_columns
 from livejoin.schema import CHANGE_COLUMNS, Table
 from livejoin.sql.names.char_padding import pad_comparisons
 from livejoin.sql.names.constant_rows import numbered, value_items

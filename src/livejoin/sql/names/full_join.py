@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from livejoin.query.as_table import relation_columns
 from livejoin.query.conjunctive import ColumnRef
-from livejoin.query.text_lengths import relation_columns
 from livejoin.schema import Table
 from livejoin.sql.names.known import Names
 from livejoin.sql.parse.source import Source

@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlglot import TokenType, exp
 
 from livejoin.errors import UnknownNameError
-from livejoin.query.relational import EVERY_ROW
+from livejoin.query.orders import EVERY_ROW
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.resolved.item import Order, SortBy
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from livejoin.query.relational import EVERY_ROW
+from livejoin.query.orders import EVERY_ROW
 from livejoin.sql.lower.project import refuse_lists
 from livejoin.sql.parse.source import offset_of
 from livejoin.sql.resolved.column import column_at, key_of

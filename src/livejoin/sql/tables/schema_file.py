@@ -11,7 +11,7 @@ from sqlglot.errors import TokenError
 
 from livejoin.catalog import Catalog
 from livejoin.errors import SchemaError, SqlError, SqlSyntaxError, UnsupportedQueryError
-from livejoin.query.relational import Query
+from livejoin.query.bound_query import Query
 from livejoin.sql.bind.views import bind_view
 from livejoin.sql.parse.parse import SparkAnsi
 from livejoin.sql.parse.source import Source

@@ -17,7 +17,7 @@ from livejoin.sql.parse.source import Source
 _LARGEST = 1 << 63
 
 
-def statements(sql: str, parameters: Sequence[object] | Mapping[str, object] | None = None) -> list[str]:
+def statements(sql: str, parameters: object = None) -> list[str]:
     """The statements of a text, with the values of parameters in their places.
 
     Args:
@@ -46,9 +46,7 @@ def statements(sql: str, parameters: Sequence[object] | Mapping[str, object] | N
     return [one for one in (text.strip() for text in found) if one and tokenized(one).tokens]
 
 
-def _values(
-    source: Source, parameters: Sequence[object] | Mapping[str, object] | None
-) -> Iterator[tuple[int, int, str]]:
+def _values(source: Source, parameters: object) -> Iterator[tuple[int, int, str]]:
     """Where values go, from where to where, and the values as SQL."""
     if parameters is None:
         return

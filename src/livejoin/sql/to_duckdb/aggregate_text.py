@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from livejoin.schema import SqlType
-from livejoin.sql.lower.grouped.aggregates import AggregateCall
+from livejoin.sql.lower.grouped.aggregates import WrittenAggregate
 from livejoin.sql.scalars.result_types import average_type, duckdb_type, sum_type
 
 _NOT_NULL = "({}) IS NOT NULL"
 
 
 def aggregate_text(
-    call: AggregateCall, values: Sequence[str], kinds: Sequence[SqlType], order: str | None, kept: Sequence[str]
+    call: WrittenAggregate, values: Sequence[str], kinds: Sequence[SqlType], order: str | None, kept: Sequence[str]
 ) -> str:
     """An aggregate over the rows that conditions keep, with Spark's result type.
 
@@ -38,7 +38,7 @@ def as_type(value: str, kind: SqlType | None) -> str:
     return value if kind is None else f"CAST({value} AS {duckdb_type(kind)})"
 
 
-def _of_one(call: AggregateCall, value: str, kind: SqlType, order: str | None, kept: Sequence[str]) -> str:
+def _of_one(call: WrittenAggregate, value: str, kind: SqlType, order: str | None, kept: Sequence[str]) -> str:
     distinct = "DISTINCT " if call.distinct or call.name == "array_unique" else ""
     double = f"CAST({value} AS DOUBLE)"
 
@@ -79,7 +79,7 @@ def _of_one(call: AggregateCall, value: str, kind: SqlType, order: str | None, k
             return over(call.name)
 
 
-def _of_two(call: AggregateCall, values: Sequence[str], kept: Sequence[str]) -> str:
+def _of_two(call: WrittenAggregate, values: Sequence[str], kept: Sequence[str]) -> str:
     if call.name in ("min_by", "max_by"):
         value, by = values
         take = "first" if call.name == "min_by" else "last"
@@ -98,7 +98,7 @@ def _of_two(call: AggregateCall, values: Sequence[str], kept: Sequence[str]) -> 
             return found
 
 
-def _list(call: AggregateCall, value: str, order: str | None, distinct: str, kept: Sequence[str]) -> str:
+def _list(call: WrittenAggregate, value: str, order: str | None, distinct: str, kept: Sequence[str]) -> str:
     """A list in an order, or the text that it makes."""
     by = call.form.order
     way = " DESC NULLS LAST" if by is not None and by.descending else " NULLS FIRST"
@@ -111,7 +111,7 @@ def _list(call: AggregateCall, value: str, order: str | None, distinct: str, kep
     return f"array_to_string({listed}, '{separator}')"
 
 
-def _percentiles(call: AggregateCall, function: str, value: str, kept: Sequence[str]) -> str:
+def _percentiles(call: WrittenAggregate, function: str, value: str, kept: Sequence[str]) -> str:
     order = call.form.order
     way = " DESC" if order is not None and order.descending else ""
     found = [

@@ -20,7 +20,7 @@ from livejoin.schema import SqlType
 from livejoin.sql.bind.known_names import KnownNames
 from livejoin.sql.bind.passes import PassRewriter
 from livejoin.sql.lower.conditions import Conditions
-from livejoin.sql.lower.grouped.aggregates import AggregateCall, aggregate_call, is_windowed
+from livejoin.sql.lower.grouped.aggregates import WrittenAggregate, aggregate_call, is_windowed
 from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.parse.source import shown
 from livejoin.sql.parse.sub_queries import marked
@@ -388,7 +388,7 @@ class _Select:
 
         return self._plain(value.transform(exchanged))
 
-    def _aggregate(self, call: AggregateCall) -> str:
+    def _aggregate(self, call: WrittenAggregate) -> str:
         """An aggregate over the rows of a group."""
         order = call.form.order
         kinds = [self._type_of(value, "argument", call.offset) for value in call.arguments]

@@ -16,7 +16,7 @@ from sqlglot import ErrorLevel, TokenType, exp
 from sqlglot.errors import UnsupportedError
 
 from livejoin.catalog import Catalog
-from livejoin.query.relational import Query
+from livejoin.query.bound_query import Query
 from livejoin.sql.bind.known_names import KnownNames
 from livejoin.sql.lower.grouped.aggregates import find_aggregate
 from livejoin.sql.names.from_clause import bind_from

@@ -128,7 +128,7 @@ _OF_ONE_ROW = (exp.First, exp.FirstValue, exp.AnyValue, exp.Last, exp.LastValue)
 
 
 @dataclass(frozen=True)
-class AggregateCall:
+class WrittenAggregate:
     """An aggregate as it is written.
 
     Args:
@@ -177,7 +177,7 @@ def is_within_aggregate(node: exp.Expr) -> bool:
     return False
 
 
-def aggregate_call(node: exp.Expr, source: Source, default: int) -> AggregateCall | None:
+def aggregate_call(node: exp.Expr, source: Source, default: int) -> WrittenAggregate | None:
     """The aggregate call that a node is, FILTER clause included; None if it is none.
 
     Args:
@@ -216,7 +216,7 @@ def aggregate_call(node: exp.Expr, source: Source, default: int) -> AggregateCal
     if name == "count_if":
         arguments = tuple(_condition(argument) for argument in arguments)
     distinct = distinct and name not in _IGNORES_DUPLICATES
-    return AggregateCall(name, written, arguments, distinct, condition, at, form)
+    return WrittenAggregate(name, written, arguments, distinct, condition, at, form)
 
 
 def _within(node: exp.Expr) -> exp.Expr | None:

@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from livejoin.errors import SqlTypeError
-from livejoin.query.relational import Call, Function
+from livejoin.query.aggregates import AggregateCall, Function
 from livejoin.schema import SqlType
-from livejoin.sql.lower.grouped.aggregates import AggregateCall, Name
+from livejoin.sql.lower.grouped.aggregates import Name, WrittenAggregate
 from livejoin.sql.lower.grouped.sums_of_products import product_of
 from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.parse.source import shown
@@ -49,14 +49,14 @@ _PLAIN: dict[Name, Function] = {
 _INTERVALS = ("interval", "months")
 _SUMS = ("sum", "avg", "var_pop", "var_samp")
 _TRIED_DIGITS = 28  # a sum of so many digits has ten more, which no number of rows passes
-_SQRT, _COUNT = exp.Sqrt, Call("count", None, False, BIGINT)
+_SQRT, _COUNT = exp.Sqrt, AggregateCall("count", None, False, BIGINT)
 
 
 @dataclass(frozen=True)
 class Wanted:
     """A call whose arguments have no columns yet; a value is NULL for rows that do not count, None for COUNT(*)."""
 
-    call: Call
+    call: AggregateCall
     value: exp.Expr | None = None
     other: exp.Expr | None = None
 
@@ -72,7 +72,7 @@ def where(value: exp.Expr, condition: exp.Expr | None) -> exp.Expr:
     return filtered(condition, value)
 
 
-def composed(call: AggregateCall, joined: Joined, add: Add) -> exp.Expr:
+def composed(call: WrittenAggregate, joined: Joined, add: Add) -> exp.Expr:
     """The result of a call that is no COUNT, over the columns of the calls that it is made of.
 
     Args:
@@ -86,7 +86,7 @@ def composed(call: AggregateCall, joined: Joined, add: Add) -> exp.Expr:
     match call.name:
         case "min_by" | "max_by":
             value, by = call.arguments
-            found = Call(call.name, None, False, _type(call, value, joined))
+            found = AggregateCall(call.name, None, False, _type(call, value, joined))
             _type(call, by, joined)
             return add(Wanted(found, value, where(by, call.condition)))
         case "percentile_cont" | "percentile_disc" | "percentile_approx":
@@ -103,7 +103,7 @@ def composed(call: AggregateCall, joined: Joined, add: Add) -> exp.Expr:
             return _of_two(call, joined, add)
 
 
-def _plain(call: AggregateCall, joined: Joined, add: Add) -> exp.Expr:
+def _plain(call: WrittenAggregate, joined: Joined, add: Add) -> exp.Expr:
     value = call.arguments[0]
     kind = _type(call, value, joined)
     function = _PLAIN[call.name]
@@ -115,7 +115,7 @@ def _plain(call: AggregateCall, joined: Joined, add: Add) -> exp.Expr:
         product = product_of(value, call.condition, kind, joined, call.offset)
     distinct = call.distinct and function not in ("array_agg", "mode")
     descending = call.form.order is not None and call.form.order.descending
-    found = Call(function, None, distinct, result, product, descending=descending and function == "mode")
+    found = AggregateCall(function, None, distinct, result, product, descending=descending and function == "mode")
     column = add(Wanted(found, where(value, call.condition)))
     match call.name:
         case "stddev_pop" | "stddev_samp":
@@ -146,7 +146,7 @@ def _result_type(function: Function, kind: SqlType) -> SqlType | None:
             return kind
 
 
-def _percentiles(call: AggregateCall, joined: Joined, add: Add) -> exp.Expr:
+def _percentiles(call: WrittenAggregate, joined: Joined, add: Add) -> exp.Expr:
     """Percentiles, several of which are an array; as DOUBLEs, but of PERCENTILE_APPROX, which is one of the values."""
     value = call.arguments[0]
     kind = _type(call, value, joined)
@@ -156,7 +156,7 @@ def _percentiles(call: AggregateCall, joined: Joined, add: Add) -> exp.Expr:
         raise _no_argument(call, value, kind, joined)
     function: Function = "percentile_cont" if call.name == "percentile_cont" else "percentile_disc"
     descending = call.form.order is not None and call.form.order.descending
-    found = Call(function, None, call.distinct, kind, descending=descending)
+    found = AggregateCall(function, None, call.distinct, kind, descending=descending)
     argument = where(value, call.condition)
     columns = [add(Wanted(replace(found, fraction=fraction), argument)) for fraction in call.form.fractions]
     if not call.form.is_array:
@@ -165,7 +165,7 @@ def _percentiles(call: AggregateCall, joined: Joined, add: Add) -> exp.Expr:
     return exp.Case(ifs=[exp.If(this=is_there, true=exp.Array(expressions=columns))])
 
 
-def _in_order(call: AggregateCall, joined: Joined, add: Add) -> exp.Expr:
+def _in_order(call: WrittenAggregate, joined: Joined, add: Add) -> exp.Expr:
     """A list in the order of another expression, or a text made of it; without an order that of the values."""
     value, order = call.arguments[0], call.form.order
     kind = _type(call, value, joined)
@@ -173,14 +173,14 @@ def _in_order(call: AggregateCall, joined: Joined, add: Add) -> exp.Expr:
         raise _no_argument(call, value, kind, joined)
     argument = where(value, call.condition)
     if order is None or key_of(order.value) == key_of(value):
-        column: exp.Expr = add(Wanted(Call("array_agg", None, False, kind), argument))
+        column: exp.Expr = add(Wanted(AggregateCall("array_agg", None, False, kind), argument))
         column = exp.func("list_sort", exp.func("list_distinct", column)) if call.distinct else _present(column)
     elif call.distinct:
         msg = f"{call.written} of DISTINCT values is ordered by another expression; order by {shown(value)}"
         raise joined.source.unsupported("ORDER BY", msg, order.offset)
     else:
         _type(call, order.value, joined)
-        column = add(Wanted(Call("list_by", None, False, kind), argument, order.value))
+        column = add(Wanted(AggregateCall("list_by", None, False, kind), argument, order.value))
     if order is not None and order.descending:
         column = exp.func("list_reverse", column)
     if call.name == "array_agg":
@@ -190,18 +190,18 @@ def _in_order(call: AggregateCall, joined: Joined, add: Add) -> exp.Expr:
     return exp.Case(ifs=[exp.If(this=is_there, true=joined_up)])
 
 
-def _shape(call: AggregateCall, joined: Joined, add: Add) -> exp.Expr:
+def _shape(call: WrittenAggregate, joined: Joined, add: Add) -> exp.Expr:
     argument = where(_double(call, call.arguments[0], joined), call.condition)
-    variance = add(Wanted(Call("var_pop", None, False, DOUBLE), argument))
+    variance = add(Wanted(AggregateCall("var_pop", None, False, DOUBLE), argument))
     if call.name == "skewness":
-        third = add(Wanted(Call("moment_3", None, False, DOUBLE), argument))
+        third = add(Wanted(AggregateCall("moment_3", None, False, DOUBLE), argument))
         return _over(third, _product(variance, _SQRT(this=variance.copy())), variance)
-    fourth = add(Wanted(Call("moment_4", None, False, DOUBLE), argument))
+    fourth = add(Wanted(AggregateCall("moment_4", None, False, DOUBLE), argument))
     ratio = exp.Sub(this=_quotient(fourth, _product(variance, variance)), expression=_literal(3.0))
     return _unless_zero(ratio, variance)
 
 
-def _tried(call: AggregateCall, joined: Joined, add: Add) -> exp.Expr:
+def _tried(call: WrittenAggregate, joined: Joined, add: Add) -> exp.Expr:
     """TRY_SUM is NULL where SUM does not fit; only sums of integers do not, and these are summed as decimals."""
     value = call.arguments[0]
     kind = _type(call, value, joined)
@@ -222,7 +222,7 @@ def _tried(call: AggregateCall, joined: Joined, add: Add) -> exp.Expr:
     return exp.TryCast(this=total, to=exp.DataType.build(exp.DType.BIGINT), safe=True)
 
 
-def _of_two(call: AggregateCall, joined: Joined, add: Add) -> exp.Expr:
+def _of_two(call: WrittenAggregate, joined: Joined, add: Add) -> exp.Expr:
     """Covariance, correlation and regression of y, which is written first, on x."""
     y, x = (_double(call, value, joined) for value in call.arguments)
     both = exp.and_(
@@ -232,10 +232,10 @@ def _of_two(call: AggregateCall, joined: Joined, add: Add) -> exp.Expr:
     y, x = where(y, both), where(x, both)
 
     def of(function: Function, value: exp.Expr) -> exp.Column:
-        return add(Wanted(Call(function, None, False, DOUBLE), value))
+        return add(Wanted(AggregateCall(function, None, False, DOUBLE), value))
 
     def covariance(function: Function = "covar_pop") -> exp.Column:
-        return add(Wanted(Call(function, None, False, DOUBLE), y, x))
+        return add(Wanted(AggregateCall(function, None, False, DOUBLE), y, x))
 
     def count() -> exp.Column:
         return add(Wanted(_COUNT, where(exp.Literal.number(1), both)))
@@ -304,7 +304,7 @@ def _list(values: exp.Expr) -> exp.Expr:
     return exp.Coalesce(this=values, expressions=[exp.Array()])
 
 
-def _type(call: AggregateCall, value: exp.Expr, joined: Joined) -> SqlType:
+def _type(call: WrittenAggregate, value: exp.Expr, joined: Joined) -> SqlType:
     kind = joined.type_of(value, shown(value), f"argument of {call.written}", call.offset)
     if kind.is_payload:
         msg = (
@@ -315,7 +315,7 @@ def _type(call: AggregateCall, value: exp.Expr, joined: Joined) -> SqlType:
     return kind
 
 
-def _double(call: AggregateCall, value: exp.Expr, joined: Joined) -> exp.Expr:
+def _double(call: WrittenAggregate, value: exp.Expr, joined: Joined) -> exp.Expr:
     """A number as a DOUBLE."""
     kind = _type(call, value, joined)
     if kind.kind not in ("integer", "decimal", "double"):
@@ -323,7 +323,7 @@ def _double(call: AggregateCall, value: exp.Expr, joined: Joined) -> exp.Expr:
     return value if kind == DOUBLE else exp.cast(exp.paren(value), exp.DType.DOUBLE)
 
 
-def _no_argument(call: AggregateCall, value: exp.Expr, kind: SqlType, joined: Joined) -> SqlTypeError:
+def _no_argument(call: WrittenAggregate, value: exp.Expr, kind: SqlType, joined: Joined) -> SqlTypeError:
     allowed = "integers, DECIMAL and DOUBLE"
     if call.name.startswith("bool"):
         allowed = "BOOLEAN"

@@ -18,12 +18,13 @@ from dataclasses import replace
 from sqlglot import exp
 
 from livejoin.errors import SqlTypeError, UnsupportedQueryError
+from livejoin.query.aggregates import AggregateCall
 from livejoin.query.conjunctive import Output
 from livejoin.query.functions import is_known
-from livejoin.query.relational import Aggregate, Call, Distinct, Project, Relation
+from livejoin.query.relational import Aggregate, Distinct, Project, Relation
 from livejoin.schema import SqlType
 from livejoin.sql.lower.grouped.aggregates import (
-    AggregateCall,
+    WrittenAggregate,
     aggregate_call,
     call_offset,
     refuse_windows,
@@ -66,7 +67,7 @@ class Grouping:
         self._groups = len(self._values)
         self._set: tuple[int, ...] | None = None
         self._by_connector = any(isinstance(value.unnest(), exp.Connector) for value in groups)
-        self._calls: list[Call] = []
+        self._calls: list[AggregateCall] = []
 
     def of_set(self, chosen: tuple[int, ...]) -> None:
         """Let what follows be over the Aggregate of one grouping set, by the positions of its groups."""
@@ -96,7 +97,7 @@ class Grouping:
             raise self._source.unsupported("GROUP BY", msg, item.offset)
         if not self._calls and not is_global:
             return Distinct(rows)
-        calls = tuple(placed) or (Call("count", None, False, BIGINT),)
+        calls = tuple(placed) or (AggregateCall("count", None, False, BIGINT),)
         return Aggregate(rows, self._groups, calls, is_global)
 
     def relations(self, sets: Sequence[tuple[int, ...]]) -> list[Relation]:
@@ -119,7 +120,9 @@ class Grouping:
             if not calls and chosen:
                 found.append(Distinct(narrow))
             else:
-                found.append(Aggregate(narrow, len(chosen), own or (Call("count", None, False, BIGINT),), False))
+                found.append(
+                    Aggregate(narrow, len(chosen), own or (AggregateCall("count", None, False, BIGINT),), False)
+                )
         return found
 
     def _exchanged(self, part: exp.Expr, offset: int) -> exp.Expr:
@@ -177,7 +180,7 @@ class Grouping:
         )
         return self._source.unsupported("GROUP BY", msg, offset)
 
-    def _result(self, call: AggregateCall) -> exp.Expr:
+    def _result(self, call: WrittenAggregate) -> exp.Expr:
         """The result of a call as an expression over the columns of the Aggregate that it becomes."""
         if call.name in _OF_NULLS and isinstance(call.arguments[0], exp.Null):
             return exp.null()
@@ -187,7 +190,7 @@ class Grouping:
             return self._add(self._count(call), call)
         return composed(call, self._joined, lambda wanted: self._add(wanted, call))
 
-    def _add(self, wanted: Wanted, call: AggregateCall) -> exp.Column:
+    def _add(self, wanted: Wanted, call: WrittenAggregate) -> exp.Column:
         """The column of a call of the Aggregate, which is made unless it is there."""
         role = f"argument of {call.written}"
         places = [
@@ -208,7 +211,7 @@ class Grouping:
             self._values.append(Item(name, value, offset, role))
         return self._columns[key]
 
-    def _count(self, call: AggregateCall) -> Wanted:
+    def _count(self, call: WrittenAggregate) -> Wanted:
         """COUNT counts rows in which no argument is NULL, of DISTINCT arguments each combination once."""
         condition = call.condition
         values = call.arguments
@@ -218,18 +221,18 @@ class Grouping:
             values = ()
         if call.distinct:
             value = values[0] if len(values) == 1 else self._combination(values, call)
-            return Wanted(Call("count", None, True, BIGINT), where(value, condition))
+            return Wanted(AggregateCall("count", None, True, BIGINT), where(value, condition))
         values = tuple(value for value in values if not never_null(value, self._joined))
         if not values and condition is None:
-            return Wanted(Call("count", None, False, BIGINT))
+            return Wanted(AggregateCall("count", None, False, BIGINT))
         product = count_of(values, condition, self._joined, call.offset)
         single = values[0] if len(values) == 1 and condition is None else None
         if not isinstance(single, exp.Column):
             present = [exp.Not(this=exp.Is(this=exp.paren(value), expression=exp.null())) for value in values]
             single = where(exp.Literal.number(1), exp.and_(*([condition] if condition is not None else []), *present))
-        return Wanted(Call("count", None, False, BIGINT, product), single)
+        return Wanted(AggregateCall("count", None, False, BIGINT, product), single)
 
-    def _combination(self, values: tuple[exp.Expr, ...], call: AggregateCall) -> exp.Expr:
+    def _combination(self, values: tuple[exp.Expr, ...], call: WrittenAggregate) -> exp.Expr:
         """Several values as one text that no other combination has, NULL if one of them is."""
         text = exp.DataType.build(exp.DType.TEXT)
         parts: list[exp.Expr] = []
@@ -252,7 +255,7 @@ class Grouping:
             combined = exp.DPipe(this=combined, expression=part)
         return combined
 
-    def _check(self, call: AggregateCall, value: exp.Expr, kind: SqlType, role: str = "argument") -> None:
+    def _check(self, call: WrittenAggregate, value: exp.Expr, kind: SqlType, role: str = "argument") -> None:
         if isinstance(value, exp.Null):
             return
         found = self._joined.type_of(value, shown(value), f"{role} of {call.written}", call.offset)

@@ -19,18 +19,8 @@ from typing import Literal
 from sqlglot import exp
 
 from livejoin.query.keys import keys
-from livejoin.query.relational import (
-    EVERY_RANK,
-    Ranked,
-    Relation,
-    RowsAround,
-    RowsUpTo,
-    Running,
-    RunningCall,
-    RunningFrame,
-    RunningFunction,
-    SortKey,
-)
+from livejoin.query.orders import EVERY_RANK, RowsAround, RowsUpTo, RunningCall, RunningFrame, RunningFunction, SortKey
+from livejoin.query.relational import Ranked, Relation, Running
 from livejoin.schema import SqlType
 from livejoin.sql.parse.source import Source, shown
 

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from livejoin.query.keys import keys
-from livejoin.query.relational import EVERY_RANK, Ranked, RankFunction, Relation, SortKey
+from livejoin.query.orders import EVERY_RANK, RankFunction, SortKey
+from livejoin.query.relational import Ranked, Relation
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
-from livejoin.query.relational import RankFunction, SortKey
+from livejoin.query.orders import RankFunction, SortKey
 from livejoin.sql.lower.grouped.aggregates import aggregate_call, call_offset, find_aggregate, written_name
 from livejoin.sql.lower.grouped.running import (
     BACKWARD,

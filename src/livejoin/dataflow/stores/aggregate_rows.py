@@ -6,17 +6,17 @@ import numpy as np
 import pyarrow as pa
 
 from livejoin.dataflow.batches import Rows
-from livejoin.dataflow.stores.group_plan import GroupPlan
+from livejoin.dataflow.stores.aggregate_plan import AggregatePlan
 from livejoin.errors import CapacityError
 from livejoin.kernels.groups.layout import OVERFLOW
 from livejoin.kernels.groups.narrow import narrow_pairs
-from livejoin.query.relational import Call
+from livejoin.query.aggregates import AggregateCall
 from livejoin.state.codec import Codec
 from livejoin.state.exact_aggregates import bigint_column, decimals, interval_column
 from livejoin.words import NULL_CODE, Words
 
 
-def result_rows(plan: GroupPlan, codec: Codec, words: Words, lists: Words) -> Rows:
+def result_rows(plan: AggregatePlan, codec: Codec, words: Words, lists: Words) -> Rows:
     """Rows of results.
 
     Args:
@@ -48,7 +48,7 @@ def result_rows(plan: GroupPlan, codec: Codec, words: Words, lists: Words) -> Ro
     return Rows(codec, plan.types, columns, words.shape[1])
 
 
-def small_numbers(plan: GroupPlan, words: Words) -> list[Words] | None:
+def small_numbers(plan: AggregatePlan, words: Words) -> list[Words] | None:
     """The words of all integers, intervals and decimals of two words, where each has one; else None."""
     lines, limits = plan.pairs
     if not lines.size:
@@ -57,7 +57,7 @@ def small_numbers(plan: GroupPlan, words: Words) -> list[Words] | None:
     return list(narrow) if narrow_pairs(np.ascontiguousarray(words), lines, limits, narrow) else None
 
 
-def _numbers(call: Call, low: Words, high: Words) -> Words | pa.Array:
+def _numbers(call: AggregateCall, low: Words, high: Words) -> Words | pa.Array:
     """Integers, intervals and decimals of two words."""
     valid = high != NULL_CODE
     what = f"{call.function.upper()} of a group"
@@ -71,7 +71,7 @@ def _numbers(call: Call, low: Words, high: Words) -> Words | pa.Array:
     return bigint_column(low, high, valid, what)
 
 
-def _lists(codec: Codec, call: Call, lengths: Words, starts: Words, values: Words) -> pa.Array:
+def _lists(codec: Codec, call: AggregateCall, lengths: Words, starts: Words, values: Words) -> pa.Array:
     offsets = np.zeros(lengths.shape[0] + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)

@@ -3,7 +3,7 @@
 Law: after every delta, what `scan` gives is the aggregates of the groups of the rows that `ThresholdStore` would give,
 and the deltas of `maintain` add up to it. No row is moved for that: the rows are kept by key, group and compared column
 with the sums of what they add to their group, a bound that moves adds the sums between its two places, and a store of
-groups (`livejoin.dataflow.stores.groups`) gives the results. What is added up has no rounding: counts, and sums of
+groups (`livejoin.dataflow.stores.aggregate`) gives the results. What is added up has no rounding: counts, and sums of
 integers and decimals.
 """
 
@@ -15,14 +15,14 @@ from dataclasses import replace
 import numpy as np
 
 from livejoin.dataflow.batches import Delta
+from livejoin.dataflow.stores.aggregate import AggregateStore, lines_of
+from livejoin.dataflow.stores.aggregate_plan import AggregatePlan, Line, aggregate_plan
+from livejoin.dataflow.stores.aggregate_rows import result_rows
 from livejoin.dataflow.stores.bounded_rows import BoundedRows, one_sided
 from livejoin.dataflow.stores.bounded_rows_checks import check
-from livejoin.dataflow.stores.group_plan import GroupPlan, Line, group_plan
-from livejoin.dataflow.stores.group_rows import result_rows
-from livejoin.dataflow.stores.groups import AggregateStore, lines_of
 from livejoin.kernels.groups import layout as g
 from livejoin.kernels.thresholds import layout as w
-from livejoin.plan.operators import ThresholdGroup
+from livejoin.plan.operators import ThresholdAggregateOperator
 from livejoin.schema import Kind
 from livejoin.state.codec import Codec
 from livejoin.words import Words
@@ -30,7 +30,7 @@ from livejoin.words import Words
 _WORDS = {g.COUNT: 1, g.TRUE: 1, g.SUM: 2, g.SUM_WIDE: 3}
 
 
-class ThresholdGroups(AggregateStore):
+class ThresholdAggregateStore(AggregateStore):
     """The groups of the rows that compare with the bound of their key; mutable.
 
     Args:
@@ -38,9 +38,9 @@ class ThresholdGroups(AggregateStore):
         codec: The database's codec.
     """
 
-    def __init__(self, plan: ThresholdGroup, codec: Codec) -> None:
+    def __init__(self, plan: ThresholdAggregateOperator, codec: Codec) -> None:
         types, first = plan.rows.types, plan.keys + 1
-        rows_plan = group_plan(types[first:], plan.groups, plan.calls, plan.is_global)
+        rows_plan = aggregate_plan(types[first:], plan.groups, plan.calls, plan.is_global)
         self._own = range(first, len(types))
         self._rows_plan = rows_plan
         values, carried = _layout(rows_plan)
@@ -113,12 +113,12 @@ class ThresholdGroups(AggregateStore):
         check(self.bounded)
 
 
-def _accumulators(plan: GroupPlan) -> list[Words]:
+def _accumulators(plan: AggregatePlan) -> list[Words]:
     begin, end = int(plan.words[g.P_ACCUMULATORS]), int(plan.words[g.P_ACCUMULATORS_END])
     return list(plan.words[begin:end].reshape(-1, g.ACCUMULATOR))
 
 
-def _layout(plan: GroupPlan) -> tuple[int, int]:
+def _layout(plan: AggregatePlan) -> tuple[int, int]:
     """Words of what rows add to a group, laid out as in its record, and which go on the number of the word before."""
     carried = 0
     for accumulator in _accumulators(plan):
@@ -127,7 +127,7 @@ def _layout(plan: GroupPlan) -> tuple[int, int]:
     return int(plan.words[g.P_KEY]), carried
 
 
-def _of_sums(plan: GroupPlan, values: int) -> GroupPlan:
+def _of_sums(plan: AggregatePlan, values: int) -> AggregatePlan:
     """The plan of the same groups, each row of which brings sums of what rows of the other plan add, and a zero."""
     words = plan.words.copy()
     for accumulator in words[words[g.P_ACCUMULATORS] : words[g.P_ACCUMULATORS_END]].reshape(-1, g.ACCUMULATOR):

@@ -17,7 +17,7 @@ from livejoin.dataflow.blocks.join import JoinBlock
 from livejoin.dataflow.node import Node
 from livejoin.errors import MemoryLimitError
 from livejoin.families.cells.partition import Partition, passing_rows
-from livejoin.plan.operators import Annotated, Scan
+from livejoin.plan.operators import AnyJoin
 
 logger = logging.getLogger("livejoin")
 
@@ -45,12 +45,12 @@ def reform(node: Node) -> None:
 
 def leaves_out(node: Node) -> bool:
     """Whether a join has no records of rows that take part in no atom, in one piece."""
-    return isinstance(node.plan, (Scan, Annotated)) and node.plan.partition is not None and node.cells == 1
+    return isinstance(node.plan, AnyJoin) and node.plan.partition is not None and node.cells == 1
 
 
 def plan_as(node: Node, layout: str) -> None:
     """Give a join that is not loaded the form that is laid out like this, if it has one."""
-    if node.layout == layout or not isinstance(node.plan, (Scan, Annotated)):
+    if node.layout == layout or not isinstance(node.plan, AnyJoin):
         return
     before = node.plan
     forms = [None, passing_rows(before.physical.query, before.physical.tables)]
@@ -63,7 +63,7 @@ def plan_as(node: Node, layout: str) -> None:
 
 def _move(node: Node, form: Partition | None) -> None:
     """Let a join go over to another form; it stays as it is where there is no memory for both."""
-    assert isinstance(node.plan, (Scan, Annotated))
+    assert isinstance(node.plan, AnyJoin)
     try:
         node.move(replace(node.plan, partition=form), node.statistics)
     except MemoryLimitError:

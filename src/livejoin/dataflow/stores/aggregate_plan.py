@@ -16,7 +16,7 @@ from livejoin.errors import UnsupportedQueryError
 from livejoin.kernels.groups import exact_sum, ordered_index
 from livejoin.kernels.groups import layout as g
 from livejoin.kernels.values import value_order
-from livejoin.query.relational import LISTS, Call, ignores_copies
+from livejoin.query.aggregates import LISTS, AggregateCall
 from livejoin.schema import SqlType
 from livejoin.words import Words
 
@@ -99,7 +99,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class GroupPlan:
+class AggregatePlan:
     """A compiled aggregation; see `livejoin.kernels.groups.layout`.
 
     Args:
@@ -117,7 +117,7 @@ class GroupPlan:
     words: Words
     types: tuple[SqlType, ...]
     groups: int
-    calls: tuple[Call, ...]
+    calls: tuple[AggregateCall, ...]
     is_global: bool
     lines: tuple[Line, ...]
     lists: bool
@@ -152,7 +152,9 @@ class GroupPlan:
         return self.groups + int(self.words[g.P_WORDS])
 
 
-def group_plan(types: Sequence[SqlType], groups: int, calls: Sequence[Call], is_global: bool) -> GroupPlan:
+def aggregate_plan(
+    types: Sequence[SqlType], groups: int, calls: Sequence[AggregateCall], is_global: bool
+) -> AggregatePlan:
     """The plan of an aggregation.
 
     Args:
@@ -201,7 +203,7 @@ def group_plan(types: Sequence[SqlType], groups: int, calls: Sequence[Call], is_
     header[g.P_WORK] = g.G_END + groups + result_words
     work = g.WORK if any(need.kind in _POWERS for need in wanted) else 0
     parts = [header, np.arange(groups), *accumulators, *results]
-    return GroupPlan(
+    return AggregatePlan(
         words=np.concatenate(parts).astype(np.int64),
         types=(*types[:groups], *(call.type for call in calls)),
         groups=groups,
@@ -232,7 +234,7 @@ def _indexes(offsets: dict[Accumulator, int], types: Sequence[SqlType]) -> Itera
             yield offset, types[need.other], True
 
 
-def _check_type(call: Call, types: Sequence[SqlType]) -> None:
+def _check_type(call: AggregateCall, types: Sequence[SqlType]) -> None:
     if call.argument is None:
         return
     kind = types[call.argument].kind
@@ -249,9 +251,9 @@ def _is_wide(type_: SqlType) -> bool:
     return type_.kind == "decimal" and type_.precision > _WORD_DIGITS
 
 
-def _is_distinct(call: Call) -> bool:
+def _is_distinct(call: AggregateCall) -> bool:
     """Whether DISTINCT changes the result."""
-    return call.distinct and not ignores_copies(replace(call, distinct=False))
+    return call.distinct and not replace(call, distinct=False).ignores_copies
 
 
 def _sum_kind(type_: SqlType) -> int:
@@ -266,7 +268,7 @@ def _square_kind(type_: SqlType) -> int:
     return g.SQUARES_WIDE if _is_wide(type_) else g.SQUARES
 
 
-def _needs(call: Call, types: Sequence[SqlType]) -> list[Accumulator]:
+def _needs(call: AggregateCall, types: Sequence[SqlType]) -> list[Accumulator]:
     """The accumulators of a call."""
     argument = call.argument
     if argument is None:
@@ -308,19 +310,19 @@ def _needs(call: Call, types: Sequence[SqlType]) -> list[Accumulator]:
             return [*index, count, Accumulator(argument, g.COUNT)]
 
 
-def _pairs(call: Call) -> Accumulator:
+def _pairs(call: AggregateCall) -> Accumulator:
     """The pairs of what is ordered by, and the argument."""
     assert call.argument is not None and call.other is not None, "an order is that of another argument"
     return Accumulator(call.other, g.PAIRS, other=call.argument, by_other=call.function == "list_by")
 
 
-def _ranks(call: Call) -> Accumulator:
+def _ranks(call: AggregateCall) -> Accumulator:
     """The arguments, whose ranks are known."""
     assert call.argument is not None, "a percentile has an argument"
     return Accumulator(call.argument, g.PAIRS, _is_distinct(call))
 
 
-def _bits(call: Call, type_: SqlType) -> Accumulator:
+def _bits(call: AggregateCall, type_: SqlType) -> Accumulator:
     """How many arguments have each bit."""
     assert call.argument is not None, "bits are those of an argument"
     return Accumulator(call.argument, g.BITS, _is_distinct(call), size=type_.bits)
@@ -350,7 +352,7 @@ def _accumulator(
     offsets: dict[Accumulator, int],
     lines: Sequence[Line],
     groups: int,
-    calls: Sequence[Call],
+    calls: Sequence[AggregateCall],
     types: Sequence[SqlType],
 ) -> Words:
     words = np.zeros(g.ACCUMULATOR, np.int64)
@@ -393,7 +395,7 @@ def _order(type_: SqlType) -> int:
     return value_order.DECIMAL if _is_wide(type_) else value_order.NUMBER
 
 
-def _result(call: Call, offsets: dict[Accumulator, int], types: Sequence[SqlType]) -> Words:
+def _result(call: AggregateCall, offsets: dict[Accumulator, int], types: Sequence[SqlType]) -> Words:
     words = np.zeros(g.RESULT, np.int64)
     words[g.C_WIDTH] = 1
     argument = call.argument

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from livejoin.dataflow.batches import Delta
-from livejoin.dataflow.blocks.block import Batches, Change, Relation, RowChange, Wanted
+from livejoin.dataflow.blocks.block import Batches, Change, InputRelation, RowChange, Wanted
 from livejoin.dataflow.blocks.stateless import Stateless
 from livejoin.dataflow.blocks.table_change import TableChange
-from livejoin.dataflow.compute import Computation
+from livejoin.dataflow.projection import Projection
 from livejoin.dataflow.reading.access import Access
-from livejoin.dataflow.reading.compute_access import ComputeAccess
+from livejoin.dataflow.reading.project_access import ProjectAccess
 from livejoin.families.sizes import MAX_COUNT, whole_sum
-from livejoin.plan.operators import Compute
-from livejoin.plan.replaced_by import replaced_by
+from livejoin.plan.operators import ProjectOperator
 from livejoin.state.codec import Codec
 
 
-class ComputeBlock(Stateless):
+class ProjectBlock(Stateless):
     """A projection; as `livejoin.dataflow.blocks.block.Block`.
 
     Args:
@@ -26,12 +25,12 @@ class ComputeBlock(Stateless):
         codec: The database's codec.
     """
 
-    def __init__(self, plan: Compute, below: Relation, codec: Codec) -> None:
+    def __init__(self, plan: ProjectOperator, below: InputRelation, codec: Codec) -> None:
         self._plan = plan
         self._below = below
         self._codec = codec
-        self._computation = Computation(plan, codec)
-        self._hides = replaced_by(plan.input) is not None and replaced_by(plan) is None
+        self._computation = Projection(plan, codec)
+        self._hides = plan.input.replaced_by is not None and plan.replaced_by is None
 
     def changes(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], wanted: Wanted) -> Change | None:
         if not (wanted.rows or wanted.tables):
@@ -63,4 +62,4 @@ class ComputeBlock(Stateless):
         return float(total) if total > MAX_COUNT else total
 
     def access(self) -> Access:
-        return ComputeAccess(self._plan, self._computation, self._codec, self._below.access(), self._below.scan)
+        return ProjectAccess(self._plan, self._computation, self._codec, self._below.access(), self._below.scan)

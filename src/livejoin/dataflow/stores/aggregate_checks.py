@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from livejoin.dataflow.stores.group_plan import GroupPlan
+from livejoin.dataflow.stores.aggregate_plan import AggregatePlan
 from livejoin.families.arena_checks import Span, check_tiling, directory_spans
 from livejoin.kernels.groups import exact_sum
 from livejoin.kernels.groups import layout as g
@@ -29,7 +29,7 @@ from livejoin.kernels.memory.directory import find, hash_key
 from livejoin.words import Words
 
 
-def check(plan: GroupPlan, arena: Words) -> None:
+def check(plan: AggregatePlan, arena: Words) -> None:
     """Assert all invariants of an arena; O(state) Python steps."""
     p = plan.words
     assert arena[g.G_PHASE] == g.APPLY and arena[g.G_TOUCHED] == 0, "no version is half applied"

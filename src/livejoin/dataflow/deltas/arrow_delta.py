@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from livejoin.dataflow.batches import Delta, Rows
-from livejoin.dataflow.cancellation import has_both_signs, may_cancel, net_chunks, net_rows, net_values
+from livejoin.dataflow.deltas.cancellation import has_both_signs, may_cancel, net_chunks, net_rows, net_values
 from livejoin.dataflow.deltas.message import BEGINS, LONGEST, NO_STRINGS, SMALL, TEXTS, Strings, layout_of
 from livejoin.dataflow.reading.same_values import same_rows
 from livejoin.dataflow.results import Results

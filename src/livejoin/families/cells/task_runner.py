@@ -39,7 +39,7 @@ class Spent:
     total: float = 0.0
 
 
-class Running:
+class TaskRunner:
     """Runs the tasks of the cells of one join; mutable.
 
     Args:

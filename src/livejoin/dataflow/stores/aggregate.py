@@ -15,15 +15,14 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from livejoin.dataflow.batches import Delta, Rows
-from livejoin.dataflow.stores.group_checks import check
-from livejoin.dataflow.stores.group_plan import GroupPlan
-from livejoin.dataflow.stores.group_rows import result_rows, small_numbers
+from livejoin.dataflow.stores.aggregate_checks import check
+from livejoin.dataflow.stores.aggregate_plan import AggregatePlan
+from livejoin.dataflow.stores.aggregate_rows import result_rows, small_numbers
 from livejoin.errors import CapacityError, StateError
 from livejoin.kernels.groups import layout as g
 from livejoin.kernels.groups import look_up as group_access
 from livejoin.kernels.groups import maintain as kernel
 from livejoin.kernels.memory.layout import D_COUNT, DONE, H_BUMP, H_END, NEED_SPACE, TOO_LARGE
-from livejoin.query.relational import ignores_copies
 from livejoin.schema import Kind
 from livejoin.state.arena import Arena
 from livejoin.state.codec import Codec
@@ -42,7 +41,7 @@ class AggregateStore:
         capacity: Touched groups whose changes are written at a time.
     """
 
-    def __init__(self, plan: GroupPlan, codec: Codec, capacity: int = OUTPUT_GROUPS) -> None:
+    def __init__(self, plan: AggregatePlan, codec: Codec, capacity: int = OUTPUT_GROUPS) -> None:
         self.plan = plan
         self._codec = codec
         self._capacity = capacity
@@ -179,7 +178,7 @@ class AggregateStore:
         return np.concatenate([output[:, :0], *rows], axis=1), np.concatenate([lists[:0], *items])
 
     def _too_large(self) -> CapacityError:
-        counting = [call.function.upper() for call in self.plan.calls if not ignores_copies(call)]
+        counting = [call.function.upper() for call in self.plan.calls if not call.ignores_copies]
         msg = "a group has more than 9,223,372,036,854,775,807 rows, counted with their multiplicities"
         if counting:
             msg += (
@@ -209,7 +208,7 @@ class AggregateStore:
         check(self.plan, self.arena.words)
 
 
-def lines_of(plan: GroupPlan, rows: Rows) -> Words:
+def lines_of(plan: AggregatePlan, rows: Rows) -> Words:
     """The lines of words that the kernel reads of some rows."""
     values = np.empty((plan.line_words, rows.length), np.int64)
     for i in range(plan.groups):

@@ -27,7 +27,7 @@ import numpy as np
 from livejoin.dataflow.observe import observe_tables
 from livejoin.families.events import TableEvents
 from livejoin.plan.explain.predicted_work import predicted_work, tree_lines
-from livejoin.plan.operators import Annotated, Scan
+from livejoin.plan.operators import AnyJoin
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.statistics import Figure, Statistics, TableStatistics
 from livejoin.state.table import BaseTable
@@ -49,7 +49,7 @@ _MOST_CANDIDATES = 8
 class _Candidate:
     """A plan that some period would have chosen, what it was chosen by, and the rent paid for not having it."""
 
-    plan: Scan | Annotated
+    plan: AnyJoin
     statistics: Statistics
     rent: float = 0.0
 
@@ -65,10 +65,10 @@ class Surroundings:
         move: Rebuilds the view with a plan that was chosen by some statistics; after an error it is as before.
     """
 
-    plan: Callable[[Statistics], Scan | Annotated]
+    plan: Callable[[Statistics], AnyJoin]
     observe: Callable[[Mapping[str, int]], Statistics]
     rows: Callable[[], float]
-    move: Callable[[Scan | Annotated, Statistics], None]
+    move: Callable[[AnyJoin, Statistics], None]
 
 
 class Adaptive:
@@ -112,7 +112,7 @@ class Adaptive:
         """Take back what was noted since the last `reconsider`: the commit failed."""
         self._changes, self._passed = self._before
 
-    def reconsider(self, current: Scan | Annotated) -> None:
+    def reconsider(self, current: AnyJoin) -> None:
         """Between two commits: move the view if that has come to be worth it.
 
         Cost: O(1), and at the end of a period that of planning and O(rows log rows) to look at the tables.
@@ -149,7 +149,7 @@ class Adaptive:
         self._changes, self._passed = {}, {}
         self._before = ({}, {})
 
-    def _move(self, current: Scan | Annotated, best: _Candidate, why: str) -> None:
+    def _move(self, current: AnyJoin, best: _Candidate, why: str) -> None:
         route = f"from {tree_lines(_alone(current))} to {tree_lines(_alone(best.plan))} after {why}"
         begin = time.perf_counter()
         self._candidates.clear()
@@ -184,12 +184,12 @@ class Adaptive:
         return Statistics(tuple(tables)).over(self._given)
 
 
-def _alone(plan: Scan | Annotated) -> Scan | Annotated:
+def _alone(plan: AnyJoin) -> AnyJoin:
     """A join without what maintains the relations that it reads."""
     return replace(plan, inputs=())
 
 
-def _work(plan: Scan | Annotated, statistics: Statistics) -> float:
+def _work(plan: AnyJoin, statistics: Statistics) -> float:
     """Visits that a join alone is expected to make."""
     return predicted_work(_alone(plan), statistics)
 
@@ -218,7 +218,9 @@ def _shares(statistics: Statistics) -> str:
 
 
 def surroundings(
-    node: Node, tables: Mapping[str, BaseTable], replan: Callable[[Scan | Annotated, Statistics], Scan | Annotated]
+    node: Node,
+    tables: Mapping[str, BaseTable],
+    replan: Callable[[AnyJoin, Statistics], AnyJoin],
 ) -> Surroundings:
     """What the rule needs to know of a join; of derived relations it sees that rows of theirs are loaded, no more.
 
@@ -230,8 +232,8 @@ def surroundings(
     seen: dict[str, TableStatistics] = {}
     stale: dict[str, int] = {}
 
-    def leaf() -> Scan | Annotated:
-        assert isinstance(node.plan, (Scan, Annotated))
+    def leaf() -> AnyJoin:
+        assert isinstance(node.plan, AnyJoin)
         return node.plan
 
     def rows() -> float:
@@ -251,7 +253,7 @@ def surroundings(
             stale[table.table] = 0
         return Statistics(tuple(seen[name] for name in bases if name in seen))
 
-    def move(plan: Scan | Annotated, known: Statistics) -> None:
+    def move(plan: AnyJoin, known: Statistics) -> None:
         node.move(node.in_form(plan), known)
 
     return Surroundings(plan=lambda known: replan(leaf(), known), observe=observe, rows=rows, move=move)

@@ -15,10 +15,10 @@ import numpy as np
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.stores.comparable import refuse_lists
 from livejoin.dataflow.stores.partitioned_state import PartitionedState
-from livejoin.dataflow.stores.ranks_checks import check
+from livejoin.dataflow.stores.ranked_checks import check
 from livejoin.kernels.ordered import partitions as kernel
 from livejoin.kernels.values.row_order import O_WIDTH
-from livejoin.query.relational import RankFunction, SortKey
+from livejoin.query.orders import RankFunction, SortKey
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from livejoin.words import Words
@@ -31,7 +31,7 @@ _FUNCTIONS: dict[RankFunction, int] = {
 _UNLIMITED = 1 << 60
 
 
-class RankStore(PartitionedState):
+class RankedStore(PartitionedState):
     """The rows of each partition with their ranks; mutable.
 
     Args:

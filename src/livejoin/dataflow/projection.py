@@ -9,14 +9,14 @@ import pyarrow as pa
 from livejoin.dataflow.batches import Rows
 from livejoin.dataflow.evaluator import Evaluator
 from livejoin.errors import CapacityError, ExpressionError
-from livejoin.plan.operators import Compute
+from livejoin.plan.operators import ProjectOperator
 from livejoin.query.scalar import Expression
 from livejoin.schema import Column
 from livejoin.state.codec import Codec
 from livejoin.words import Words
 
 
-class Computation:
+class Projection:
     """The expressions and the predicate of a projection.
 
     Args:
@@ -24,7 +24,7 @@ class Computation:
         codec: The database's codec.
     """
 
-    def __init__(self, plan: Compute, codec: Codec) -> None:
+    def __init__(self, plan: ProjectOperator, codec: Codec) -> None:
         self._plan = plan
         columns = [Column(f"c{i}", kind) for i, kind in enumerate(plan.input.types)]
         computed = [(o.name, o.source) for o in plan.outputs if isinstance(o.source, Expression)]

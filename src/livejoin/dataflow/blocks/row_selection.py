@@ -15,7 +15,7 @@ from livejoin.dataflow.batches import Rows
 from livejoin.dataflow.evaluator import Evaluator
 from livejoin.dataflow.results import Results
 from livejoin.kernels.values.nulls import count_nulls
-from livejoin.plan.operators import Selected
+from livejoin.plan.operators import SelectedOperator
 from livejoin.query.scalar import Call, Expression, Field, Scalar, moved
 from livejoin.state.codec import Codec
 from livejoin.words import NULL_CODE, Words
@@ -32,7 +32,7 @@ class RowSelection:
         codec: The database's codec.
     """
 
-    def __init__(self, plan: Selected, codec: Codec) -> None:
+    def __init__(self, plan: SelectedOperator, codec: Codec) -> None:
         (atom,) = plan.query.atoms
         self._results = Results(plan.query, plan.types, codec)
         self._head = [ref.column for ref in plan.query.head]

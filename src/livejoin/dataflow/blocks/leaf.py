@@ -8,7 +8,7 @@ import numpy as np
 
 from livejoin.dataflow.annotated_groups import empty_group, group_rows, net_changes
 from livejoin.dataflow.batches import Delta, Rows, concatenate
-from livejoin.dataflow.reading.leaf_access import AnnotatedAccess, ScanAccess
+from livejoin.dataflow.reading.leaf_access import AnnotatedAccess, LeafAccess
 from livejoin.dataflow.results import Results
 from livejoin.families.cells.added import AddedJoin
 from livejoin.families.cells.join import CellJoin
@@ -17,15 +17,15 @@ from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.families.join import WholeJoin
 from livejoin.families.join_access import RowIndexes
 from livejoin.families.sizes import MAX_COUNT
-from livejoin.plan.operators import Annotated, Scan
+from livejoin.plan.operators import AnnotatedOperator, AnyJoin, JoinOperator
 from livejoin.state.budget import Budget
 from livejoin.state.codec import Codec
 from livejoin.state.exact_aggregates import bigints
 from livejoin.words import Words
 
 
-class ScanLeaf:
-    """`Scan` at work.
+class JoinLeaf:
+    """`JoinOperator` at work.
 
     Args:
         plan: The plan.
@@ -33,7 +33,7 @@ class ScanLeaf:
         workers: The database's threads.
     """
 
-    def __init__(self, plan: Scan, codec: Codec, workers: Workers) -> None:
+    def __init__(self, plan: JoinOperator, codec: Codec, workers: Workers) -> None:
         self._plan = plan
         self._codec = codec
         self.join = make_leaf_join(plan, workers, codec.budget)
@@ -78,9 +78,9 @@ class ScanLeaf:
         nothing = np.empty((self._plan.physical.columns, 0), np.int64)
         return Delta(self.rows(nothing), nothing[0] if nothing.size else np.empty(0, np.int64), np.empty(0, np.int64))
 
-    def access(self, tables: RowIndexes) -> ScanAccess:
+    def access(self, tables: RowIndexes) -> LeafAccess:
         """Access to the rows as they are now."""
-        return ScanAccess(self._plan, self.join.access(tables), self.results)
+        return LeafAccess(self._plan, self.join.access(tables), self.results)
 
     def rows(self, words: Words) -> Rows:
         """The rows of results as the join's scan writes them."""
@@ -95,7 +95,7 @@ class ScanLeaf:
 
 
 class AnnotatedLeaf:
-    """`Annotated` at work.
+    """`AnnotatedOperator` at work.
 
     Args:
         plan: The plan.
@@ -103,7 +103,7 @@ class AnnotatedLeaf:
         workers: The database's threads.
     """
 
-    def __init__(self, plan: Annotated, codec: Codec, workers: Workers) -> None:
+    def __init__(self, plan: AnnotatedOperator, codec: Codec, workers: Workers) -> None:
         self._plan = plan
         self._codec = codec
         self.join = make_leaf_join(plan, workers, codec.budget)
@@ -130,7 +130,7 @@ class AnnotatedLeaf:
             yield empty_group(self._plan, self._codec), np.ones(1, np.int64)
 
     def combinations(self, capacity: int) -> Iterator[tuple[Rows, Words]]:
-        """As `ScanLeaf.combinations`; groups are there once."""
+        """As `JoinLeaf.combinations`; groups are there once."""
         return self.scan(capacity)
 
     def access(self, tables: RowIndexes) -> AnnotatedAccess:
@@ -148,12 +148,12 @@ def _results(chunk: DeltaChunk) -> tuple[Words, Words, Words]:
     return np.ascontiguousarray(chunk.words), chunk.signs.repeat(lengths), chunk.versions.repeat(lengths)
 
 
-def make_leaf(plan: Scan | Annotated, codec: Codec, workers: Workers) -> ScanLeaf | AnnotatedLeaf:
+def make_leaf(plan: AnyJoin, codec: Codec, workers: Workers) -> JoinLeaf | AnnotatedLeaf:
     """The leaf for a plan."""
-    return ScanLeaf(plan, codec, workers) if isinstance(plan, Scan) else AnnotatedLeaf(plan, codec, workers)
+    return JoinLeaf(plan, codec, workers) if isinstance(plan, JoinOperator) else AnnotatedLeaf(plan, codec, workers)
 
 
-def make_leaf_join(plan: Scan | Annotated, workers: Workers, budget: Budget | None = None) -> WholeJoin | CellJoin:
+def make_leaf_join(plan: AnyJoin, workers: Workers, budget: Budget | None = None) -> WholeJoin | CellJoin:
     """The join of a leaf, in cells if it is split."""
     if plan.partition is None:
         return plan.physical.open(budget)

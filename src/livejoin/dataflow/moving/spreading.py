@@ -5,8 +5,8 @@ what is enumerated is shared out. Each commit says how long it took, of what, an
 in the other form: at a predicted pace, or, if the join was in that form before, at the pace measured there, whichever
 speaks for one piece. What the form in use cost more is *rent*; it adds up, and falls again, to zero at least. The join
 goes over to the other form once the rent has reached what loading it anew costs: rent or buy, as of
-`livejoin.dataflow.adaptive`, with processor time for visits. Each time the price doubles, so that a join for which the
-prediction is wrong comes to rest.
+`livejoin.dataflow.moving.adaptive`, with processor time for visits. Each time the price doubles, so that a join for
+which the prediction is wrong comes to rest.
 
 Law: the form changes no result and no delta. It changes between two commits.
 """
@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass
 
 from livejoin.families.cells.partition import Partition
-from livejoin.families.cells.running import Spent
+from livejoin.families.cells.task_runner import Spent
 from livejoin.query import ConjunctiveQuery
 
 logger = logging.getLogger("livejoin")

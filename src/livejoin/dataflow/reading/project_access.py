@@ -13,21 +13,19 @@ from functools import cached_property
 
 import numpy as np
 
-from livejoin.dataflow.batches import Rows
-from livejoin.dataflow.compute import Computation
+from livejoin.dataflow.batches import BATCH, Rows
+from livejoin.dataflow.projection import Projection
 from livejoin.dataflow.reading.access import Access, KeyedAccess
 from livejoin.dataflow.reading.numbers_access import NumbersAccess
 from livejoin.dataflow.reading.same_values import same_rows
 from livejoin.dataflow.reading.store_access import ScannedAccess, TopKAccess
 from livejoin.errors import ReadError
-from livejoin.plan.operators import Compute
+from livejoin.plan.operators import ProjectOperator
 from livejoin.state.codec import Codec
 from livejoin.words import Words
 
-_BATCH = 1 << 16
 
-
-class ComputeAccess:
+class ProjectAccess:
     """The rows of a projection.
 
     Args:
@@ -40,8 +38,8 @@ class ComputeAccess:
 
     def __init__(
         self,
-        plan: Compute,
-        computation: Computation,
+        plan: ProjectOperator,
+        computation: Projection,
         codec: Codec,
         below: Access,
         scan: Callable[[int], Iterator[tuple[Rows, Words]]],
@@ -57,7 +55,7 @@ class ComputeAccess:
         """Of the rows that the condition is true for, the first rank below and the rows up to each."""
         begins, times = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         before = 0
-        for rows, weights in self._scan(_BATCH):
+        for rows, weights in self._scan(BATCH):
             kept = self._computation.kept(rows)
             ends = before + np.cumsum(weights)
             begins.append((ends - weights)[kept])
@@ -120,7 +118,7 @@ class ComputeAccess:
     def _searched(self, rows: Rows) -> Words:
         """How often rows stand in the result, by comparing them with all of it."""
         times = np.zeros(rows.length, np.int64)
-        for batch, weights in self._scan(_BATCH):
+        for batch, weights in self._scan(BATCH):
             computed, kept = self._computation.rows(batch)
             for i in range(rows.length):
                 given = rows.take(np.full(computed.length, i))

@@ -1,0 +1,47 @@
+"""What there is to say of a query before it is maintained: over the tables and rows that a database holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from livejoin.changes import ChangeBatch, read_changes
+from livejoin.database.arguments import check_changes, check_limit, check_switch
+from livejoin.database.contents import Contents
+from livejoin.database.declaring import ViewSettings
+from livejoin.families.registry import check_algorithm
+from livejoin.plan import Explanation, describe_query
+from livejoin.plan.explain.describe_spread import with_cells
+from livejoin.plan.explain.not_null import with_not_null
+from livejoin.plan.query_plan import refuse_cells
+from livejoin.sql import bind_query
+
+
+def explain_query(
+    contents: Contents, sql: str, settings: ViewSettings, log: Mapping[str, object] | None, cells: int | None
+) -> Explanation:
+    """As `livejoin.Database.explain` of a query; nothing is planned that a view with the settings would not have."""
+    deltas, algorithm, allow_product = settings.deltas, settings.algorithm, settings.allow_product
+    check_algorithm(algorithm)
+    check_switch(deltas, "deltas")
+    check_switch(allow_product, "allow_product")
+    if cells is not None:
+        refuse_cells(algorithm, cells, f"cells={cells} is asked for")
+    if log is not None:
+        log = check_changes(log, "{'G': changes}")
+    query = contents.bind(sql, allow_product)
+    known = contents.known(query.joins, settings.statistics, check_limit(settings.preprocessing_limit))
+    changes = _read(contents, log) if log else None
+    threads, kept_static = contents.workers.threads, contents.graph.kept_static
+    found = with_not_null(
+        describe_query(query, known, deltas, changes, algorithm, threads, static=kept_static),
+        query,
+        contents.catalog,
+        lambda catalog: bind_query(sql, catalog, contents.queries, allow_product),
+        lambda other: describe_query(other, known, deltas, None, algorithm, threads),
+    )
+    return found if cells is None else with_cells(found, query, changes or (), cells)
+
+
+def _read(contents: Contents, log: Mapping[str, object]) -> list[ChangeBatch]:
+    """The changes of a log, one batch a table; several tables need ``_seq``."""
+    return [read_changes(contents.catalog[name], data, len(log) > 1, "never") for name, data in log.items()]

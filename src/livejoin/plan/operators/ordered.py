@@ -1,0 +1,187 @@
+"""Operators over rows that are kept in an order: the first rows, ranks, running aggregates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, assert_never
+
+from livejoin.plan.identity import Identity, said_keys, said_types
+from livejoin.plan.operators.operator import Families, PlanOperator, many
+from livejoin.query.orders import (
+    EVERY_RANK,
+    EVERY_ROW,
+    RankFunction,
+    RowsAround,
+    RowsUpTo,
+    RunningCall,
+    RunningFrame,
+    SortKey,
+)
+from livejoin.schema import SqlType
+from livejoin.search.algorithm import Algorithm
+
+if TYPE_CHECKING:
+    from livejoin.plan.operators import Operator
+
+_LOOK_UP = "(a look-up costs O(log rows))"
+
+
+@dataclass(frozen=True, eq=False)
+class TopKOperator(PlanOperator):
+    """The first rows in an order, over an ordered store of rows."""
+
+    input: Operator
+    keys: tuple[SortKey, ...]
+    limit: int
+    offset: int
+    types: tuple[SqlType, ...]
+
+    @property
+    def kind(self) -> str:
+        return "first rows"
+
+    @property
+    def below(self) -> tuple[Operator, ...]:
+        return (self.input,)
+
+    def identity(self, algorithm: Algorithm, adaptive: bool) -> Identity:
+        return ("first", said_keys(self.keys), self.limit, self.offset, said_types(self.types))
+
+    def lines(self, families: Families) -> Iterator[str]:
+        skipped = f" after the first {self.offset}" if self.offset else ""
+        some = f"the first {self.limit}{skipped} rows"
+        if self.limit >= EVERY_ROW:
+            some = f"all rows but the first {self.offset}"
+        yield f"{some} over an ordered store of all: O(log rows) a row that changes"
+
+    def kept(self, above: str) -> tuple[tuple[Operator, str], ...]:
+        return ((self.input, f"each row, in order {_LOOK_UP}"),)
+
+
+@dataclass(frozen=True, eq=False)
+class RankedOperator(PlanOperator):
+    """The rows of each partition in an order, with their ranks up to a limit behind their columns: an ordered store."""
+
+    input: Operator
+    partition: tuple[int, ...]
+    keys: tuple[SortKey, ...]
+    function: RankFunction
+    limit: int
+    types: tuple[SqlType, ...]
+
+    @property
+    def kind(self) -> str:
+        return "rows with ranks"
+
+    @property
+    def below(self) -> tuple[Operator, ...]:
+        return (self.input,)
+
+    def identity(self, algorithm: Algorithm, adaptive: bool) -> Identity:
+        what = (self.partition, said_keys(self.keys), self.function, self.limit)
+        return ("first of each", *what, said_types(self.types))
+
+    def lines(self, families: Families) -> Iterator[str]:
+        each = _each(self.partition)
+        what = f"{self.function.upper()} of the rows of {each}"
+        if not self.keys:
+            what = "the number of each copy of a row"
+        elif self.limit < EVERY_RANK:
+            what = f"{self.function.upper()} up to {self.limit} of {each}"
+        elif not self.ranks_all:
+            what += " that the rank below keeps"
+        advice = "; a bound, as QUALIFY rank <= 10, would leave fewer" if self.ranks_all else ""
+        yield (
+            f"{what} over an ordered store of all rows: O(log rows) a row that changes, and O(1) for each whose "
+            f"rank that changes, which is in the delta{advice}"
+        )
+
+    @property
+    def ranks_all(self) -> bool:
+        """Whether nothing bounds the ranks; without keys they are numbers of equal rows."""
+        below = self.input
+        is_below_bounded = isinstance(below, RankedOperator) and not below.ranks_all
+        return self.limit >= EVERY_RANK and bool(self.keys) and not is_below_bounded
+
+    @property
+    def moves(self) -> str:
+        return "ranks" if self.ranks_all else ""
+
+    def kept(self, above: str) -> tuple[tuple[Operator, str], ...]:
+        return ((self.input, f"each row, in the order of its partition {_LOOK_UP}"),)
+
+
+@dataclass(frozen=True, eq=False)
+class RunningOperator(PlanOperator):
+    """The rows of each partition in an order, with aggregates of the rows up to each or around it: an ordered store."""
+
+    input: Operator
+    partition: tuple[int, ...]
+    keys: tuple[SortKey, ...]
+    frame: RunningFrame
+    calls: tuple[RunningCall, ...]
+    types: tuple[SqlType, ...]
+
+    @property
+    def kind(self) -> str:
+        return "running aggregates"
+
+    @property
+    def below(self) -> tuple[Operator, ...]:
+        return (self.input,)
+
+    def identity(self, algorithm: Algorithm, adaptive: bool) -> Identity:
+        calls = tuple((call.function, call.argument, call.back) for call in self.calls)
+        what = (self.partition, said_keys(self.keys), _said_frame(self.frame), calls)
+        return ("running", *what, said_types(self.types))
+
+    def lines(self, families: Families) -> Iterator[str]:
+        which, cost = _frame(self.frame)
+        yield (
+            f"{many(len(self.calls), 'running function')} {which} of "
+            f"{_each(self.partition)}, over an ordered store of all rows: O(log rows) a row that changes, and "
+            f"{cost} for each whose results that changes, which is in the delta"
+        )
+
+    @property
+    def moves(self) -> str:
+        of_peers = ("lag", "last", "first_peer") if isinstance(self.frame, str) else ()
+        all_behind = any(call.function not in of_peers for call in self.calls)
+        return "running aggregates" if all_behind and not isinstance(self.frame, RowsAround) else ""
+
+    def kept(self, above: str) -> tuple[tuple[Operator, str], ...]:
+        return ((self.input, f"each row with its aggregates, in the order of its partition {_LOOK_UP}"),)
+
+
+def _each(partition: Sequence[int]) -> str:
+    return "each partition" if partition else "the whole"
+
+
+def _said_frame(frame: RunningFrame) -> str | Identity:
+    """What a frame says; the names are part of digests, and not those of classes."""
+    match frame:
+        case "rows" | "range":
+            return frame
+        case RowsAround():
+            return ("RowsAround", frame.before, frame.behind)
+        case RowsUpTo():
+            return ("RowsUpTo", frame.behind)
+        case _:
+            assert_never(frame)
+
+
+def _frame(frame: RunningFrame) -> tuple[str, str]:
+    """The rows that a frame has, and what each row costs whose result changes."""
+    match frame:
+        case "rows":
+            return "up to each row", "O(1)"
+        case "range":
+            return "up to the last row with its keys", "O(1)"
+        case RowsAround():
+            return "around each row", f"O({frame.before + frame.behind + 1})"
+        case RowsUpTo():
+            where = "behind" if frame.behind > 0 else "before"
+            return f"up to {many(abs(frame.behind), 'row')} {where} each row", "O(log rows)"
+        case _:
+            assert_never(frame)

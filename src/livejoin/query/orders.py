@@ -1,0 +1,79 @@
+"""Orders of rows: the keys that they are sorted by, ranks, and aggregates over the rows around each in an order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from livejoin.schema import SqlType
+
+EVERY_ROW = 1 << 60
+"""The limit of an order that leaves out the first rows alone."""
+
+RankFunction = Literal["row_number", "rank", "dense_rank"]
+EVERY_RANK = (1 << 31) - 1
+"""The bound of a rank that keeps all rows."""
+
+RunningFunction = Literal[
+    "count",
+    "sum",
+    "avg",
+    "var_pop",
+    "var_samp",
+    "stddev_pop",
+    "stddev_samp",
+    "min",
+    "max",
+    "first",
+    "last",
+    "first_peer",
+    "first_known",
+    "last_known",
+    "lag",
+]
+
+
+@dataclass(frozen=True)
+class SortKey:
+    """A column to sort by."""
+
+    column: int
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True)
+class RowsAround:
+    """A frame of so many rows before each row to so many behind it; below 0 it begins behind it, or ends before it."""
+
+    before: int
+    behind: int
+
+
+@dataclass(frozen=True)
+class RowsUpTo:
+    """A frame from the first row of a partition to so many behind each row; below 0 it ends before the row."""
+
+    behind: int
+
+
+RunningFrame: TypeAlias = Literal["rows", "range"] | RowsAround | RowsUpTo
+"""The rows up to each, or up to the last one with its keys, or some around it, or up to some behind or before it."""
+
+
+@dataclass(frozen=True)
+class RunningCall:
+    """A function over the rows of a partition up to each of them.
+
+    Args:
+        function: Its name; FIRST is the value of the first row, FIRST_PEER that of the first row with the row's keys,
+            FIRST_KNOWN that of the first row that has one, LAG that of a row before.
+        argument: Position of the argument in the input's columns, None for COUNT(*).
+        type: The type of the result.
+        back: How many rows before, of LAG.
+    """
+
+    function: RunningFunction
+    argument: int | None
+    type: SqlType
+    back: int = 0

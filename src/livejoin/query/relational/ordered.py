@@ -1,0 +1,169 @@
+"""Relations in which an order counts: the first rows, ranks, running aggregates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+import pyarrow as pa
+
+from livejoin.query.orders import RankFunction, RunningCall, RunningFrame, SortKey
+from livejoin.query.relational.relation import Compared, DerivedRelation
+from livejoin.schema import SqlType
+
+if TYPE_CHECKING:
+    from livejoin.query.relational import Relation
+
+
+@dataclass(frozen=True)
+class TopK(DerivedRelation):
+    """The first rows in an order; rows with equal keys are ordered by all columns, so that the result is determined.
+
+    Args:
+        input: The relation.
+        keys: The order, at least one key.
+        limit: Largest number of rows.
+        offset: Rows skipped before.
+    """
+
+    input: Relation
+    keys: tuple[SortKey, ...]
+    limit: int
+    offset: int
+
+    @property
+    def types(self) -> tuple[SqlType, ...]:
+        """The types of its columns."""
+        return self.input.types
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the rows."""
+        return self.input.schema
+
+    @property
+    def below(self) -> tuple[Relation, ...]:
+        return (self.input,)
+
+    def over(self, below: Sequence[Relation]) -> Self:
+        return replace(self, input=below[0])
+
+    @property
+    def char_lengths(self) -> tuple[int, ...]:
+        return self.input.char_lengths
+
+    def compared(self) -> Iterator[Compared]:
+        yield from (("ORDER BY", self.input, key.column) for key in self.keys)
+        yield from super().compared()
+
+
+@dataclass(frozen=True)
+class Ranked(DerivedRelation):
+    """The rows of each partition in an order, all or the first ones, each with its rank, an INT, behind its columns.
+
+    Rows with equal keys are ordered by all columns, so that the ROW_NUMBER of each is determined; RANK counts the rows
+    with keys before, DENSE_RANK the keys. NULLs are one partition.
+
+    Args:
+        input: The relation.
+        partition: The columns that are equal in a partition.
+        keys: The order within one.
+        function: Which rank it is, counted from 1.
+        limit: The greatest rank that is kept; EVERY_RANK where nothing bounds it.
+        follows: Whether it is a rank of what the rank below it keeps, the same also if that keeps fewer rows: it has
+            the partitions and the order of that, or numbers the copies of equal rows.
+    """
+
+    input: Relation
+    partition: tuple[int, ...]
+    keys: tuple[SortKey, ...]
+    function: RankFunction
+    limit: int
+    follows: bool = False
+
+    @property
+    def types(self) -> tuple[SqlType, ...]:
+        """The types of its columns."""
+        return (*self.input.types, SqlType.integer(32))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the rows."""
+        name = f"rank_{len(self.input.types)}" if "rank" in self.input.schema.names else "rank"
+        return self.input.schema.append(pa.field(name, pa.int32()))
+
+    @property
+    def below(self) -> tuple[Relation, ...]:
+        return (self.input,)
+
+    def over(self, below: Sequence[Relation]) -> Self:
+        return replace(self, input=below[0])
+
+    @property
+    def char_lengths(self) -> tuple[int, ...]:
+        return (*self.input.char_lengths, 0)
+
+    def compared(self) -> Iterator[Compared]:
+        yield from (("PARTITION BY", self.input, column) for column in self.partition)
+        yield from (("ORDER BY", self.input, key.column) for key in self.keys)
+        yield from super().compared()
+
+
+@dataclass(frozen=True)
+class Running(DerivedRelation):
+    """Each row with aggregates over a part of its partition, in an order, behind its columns.
+
+    Rows with equal keys are ordered by all columns. NULLs are one partition.
+
+    Args:
+        input: The relation, in which no row stands twice.
+        partition: The columns that are equal in a partition.
+        keys: The order within one.
+        frame: Which rows the aggregates of a row are over.
+        calls: The aggregates.
+    """
+
+    input: Relation
+    partition: tuple[int, ...]
+    keys: tuple[SortKey, ...]
+    frame: RunningFrame
+    calls: tuple[RunningCall, ...]
+
+    @property
+    def types(self) -> tuple[SqlType, ...]:
+        """The types of its columns."""
+        return (*self.input.types, *(call.type for call in self.calls))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the rows."""
+        names = [*self.input.schema.names]
+        fields = []
+        for call in self.calls:
+            fields.append(pa.field(_fresh(f"{call.function}_{len(names)}", names), call.type.arrow))
+            names.append(fields[-1].name)
+        return pa.schema([*self.input.schema, *fields])
+
+    @property
+    def below(self) -> tuple[Relation, ...]:
+        return (self.input,)
+
+    def over(self, below: Sequence[Relation]) -> Self:
+        return replace(self, input=below[0])
+
+    @property
+    def char_lengths(self) -> tuple[int, ...]:
+        return (*self.input.char_lengths, *([0] * len(self.calls)))
+
+    def compared(self) -> Iterator[Compared]:
+        yield from (("PARTITION BY", self.input, column) for column in self.partition)
+        yield from (("ORDER BY", self.input, key.column) for key in self.keys)
+        yield from super().compared()
+
+
+def _fresh(name: str, taken: Sequence[str]) -> str:
+    """A name that is not taken."""
+    while name in taken:
+        name += "_"
+    return name

@@ -1,0 +1,90 @@
+"""Relations whose rows are computed one by one: projections, and constant rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Self
+
+import pyarrow as pa
+
+from livejoin.query.conjunctive import Output
+from livejoin.query.relational.relation import DerivedRelation
+from livejoin.query.scalar import Expression
+from livejoin.schema import SqlType
+
+if TYPE_CHECKING:
+    from livejoin.query.relational import Relation
+
+
+@dataclass(frozen=True)
+class Project(DerivedRelation):
+    """Expressions over the columns of a relation, for the rows that a predicate is true for.
+
+    Args:
+        input: The relation.
+        outputs: The columns; each copies one (its position) or is an expression over ``c0``, ``c1``, ... .
+        types: Their types.
+        predicate: A BOOLEAN over ``c0``, ``c1``, ..., or None.
+        across: Where the predicate holds the conditions across tables that a join below cannot decide: these as they
+            are written, for messages. Empty elsewhere.
+        refusal: What an error says where an output has no value, which is how a query forbids rows; empty elsewhere.
+        written: The predicate as users wrote it, for messages.
+    """
+
+    input: Relation
+    outputs: tuple[Output, ...]
+    types: tuple[SqlType, ...]
+    predicate: Expression | None = None
+    across: str = field(default="", compare=False)
+    refusal: str = field(default="", compare=False)
+    written: str = field(default="", compare=False)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the rows."""
+        return pa.schema([pa.field(o.name, o.type) for o in self.outputs])
+
+    @property
+    def below(self) -> tuple[Relation, ...]:
+        return (self.input,)
+
+    def over(self, below: Sequence[Relation]) -> Self:
+        return replace(self, input=below[0])
+
+    @property
+    def char_lengths(self) -> tuple[int, ...]:
+        below = self.input.char_lengths
+        return tuple(below[one.source] if isinstance(one.source, int) else 0 for one in self.outputs)
+
+    @property
+    def only_grows(self) -> bool:
+        return self.input.only_grows
+
+
+@dataclass(frozen=True)
+class Numbers(DerivedRelation):
+    """The whole numbers from 0 on, ``count`` of them: what constant rows are computed from."""
+
+    count: int
+
+    @property
+    def types(self) -> tuple[SqlType, ...]:
+        """The types of its columns."""
+        return (SqlType.integer(64),)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the rows."""
+        return pa.schema([pa.field("number", pa.int64())])
+
+    @property
+    def below(self) -> tuple[Relation, ...]:
+        return ()
+
+    def over(self, below: Sequence[Relation]) -> Self:
+        return self
+
+    @property
+    def char_lengths(self) -> tuple[int, ...]:
+        return (0,)
