@@ -42,6 +42,9 @@ Matrix: TypeAlias = Any
 Values: TypeAlias = Any
 """int64, a line for each column one behind the other: the word of change i in column k stands at ``k * n + i``."""
 
+Addresses: TypeAlias = Any
+"""int64 of one dimension: where the buffers of a state lie, `livejoin.kernels.memory.addresses`; never changed."""
+
 Header: TypeAlias = Any
 """int64 of ROWS_HEADER words: counters and the free list of a table; changed in place."""
 
