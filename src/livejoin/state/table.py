@@ -493,18 +493,23 @@ class BaseTable:
         if self.table.has_window:
             self._forget_dead_entries()
             entries = self._entries + inserts
-        header, words = trimmed(self._header, self.words, self.stride, self._slots)
-        self.take_over(header=header, words=words)
-        rows = rows_with(self._header, inserts)
+        at = self._at.buffers
+        header, words = trimmed(at.header, at.words, self.stride, at.slots)
+        if words is not at.words or header is not at.header:
+            self.take_over(header=header, words=words)
+        rows = rows_with(header, inserts)
         if rows >= k.MAX_WORDS // self.stride:
             msg = f"table {self.table.name!r} would have {rows:,} rows, more than one table can address"
             raise CapacityError(msg)
-        self.take_over(words=extended(self._header, self.words, self.stride, inserts, self._budget))
-        used = max(int(self._header[kernel.R_USED]) + inserts, self._expected)
-        self.take_over(slots=roomy(self._slots, used, self._budget))
+        larger = extended(header, words, self.stride, inserts, self._budget)
+        if larger is not words:
+            self.take_over(words=larger)  # at once: what is refused behind it leaves the room that was made
+        slots = roomy(at.slots, max(int(header[kernel.R_USED]) + inserts, self._expected), self._budget)
+        if slots is not at.slots:
+            self.take_over(slots=slots)
         if self.table.unique:
             entries_of_all = len(self.table.unique) * max(self.rows + inserts, self._expected)
-            self.take_over(unique_slots=roomy(self._unique_slots, entries_of_all, self._budget))
+            self.take_over(unique_slots=roomy(at.unique_slots, entries_of_all, self._budget))
         self._make_room_in_window(entries)
         places = weights.shape[0] + entries
         if self.table.primary_key:
@@ -513,11 +518,11 @@ class BaseTable:
         self._touched = np.empty((places, kernel.TOUCHED), np.int64)
         self._touched.fill(staging.UNTOUCHED)
         if self.table.window_range is None:
-            self._before = (int(self._header[kernel.R_HEAD]), int(self._header[kernel.R_TAIL]))
+            self._before = (int(header[kernel.R_HEAD]), int(header[kernel.R_TAIL]))
         else:
             self._before = (int(self._queue[range_window.W_BEGIN]), 0)
         self._counted = -1
-        self._phase[settling.PHASE] = settling.STAGED
+        at.phase[settling.PHASE] = settling.STAGED
 
     def _refuse_staged(self) -> None:
         """Refuse a staging where there is one.
