@@ -69,6 +69,9 @@ Touched: TypeAlias = Any
 RowEvents: TypeAlias = Any
 """int64, three words for each event one behind the other: the row, its weight and the change; filled."""
 
+Changed: TypeAlias = Any
+"""Changes as a tuple of three arrays: int64 of shape (words, n), what each adds to a multiplicity, its version."""
+
 Texts: TypeAlias = Any
 """The dictionaries of strings and wide decimals, five arrays or pointers: `livejoin.kernels.values.dictionary_view`."""
 
