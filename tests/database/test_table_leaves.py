@@ -13,8 +13,9 @@ import pytest
 
 import livejoin
 from livejoin.dataflow.blocks.selected import SelectedBlock
-from livejoin.kernels.relation.gather import gather
 from livejoin.plan.operators import AnnotatedOperator, JoinOperator, SelectedOperator
+from livejoin.sql import parse_columns
+from livejoin.state.table import BaseTable
 from oracle import Oracle, assert_same_rows, difference, multiset, signed_multiset
 from scenario import Change, ColumnSpec, ColumnType, TableSpec, arrow_rows
 
@@ -226,8 +227,8 @@ def test_views_that_are_read_by_position_keep_their_join() -> None:
 @pytest.mark.nojit
 def test_columns_of_rows_are_gathered() -> None:
     chance = np.random.default_rng(SEED)
-    words = chance.integers(0, 100, 60)
+    base = BaseTable(parse_columns("T", "a BIGINT, b BIGINT, c BIGINT"))
+    given = chance.integers(0, 1 << 40, (3, 12))
+    ids = base.stage_commit(given, np.ones(12, np.int64), ignore=False).rows
     rows = chance.integers(0, 12, 7)
-    values = np.empty((2, 7), np.int64)
-    gather(words, 5, np.array([4, 1]), rows, values)
-    assert values.tolist() == [[int(words[5 * row + column]) for row in rows] for column in (4, 1)]
+    assert base.columns_of(ids[rows], (2, 0)).tolist() == given[[2, 0]][:, rows].tolist()

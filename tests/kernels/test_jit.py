@@ -72,6 +72,7 @@ SCRATCH = """
 import numpy as np
 
 from livejoin.kernels.jit import cache_folder, kernel
+from livejoin.kernels.memory.addresses import pointer_at
 from livejoin.kernels.memory.arena import words
 from livejoin.kernels.values.dictionary_view import pointers
 
@@ -97,7 +98,13 @@ def of_texts(array, at):
     return pointers((array, array, array, array, array))[3][at]
 
 
+@kernel
+def of_line(line, at):
+    return pointer_at(words(line), 0)[at]
+
+
 def is_seen(call, array, at):
+    array = np.array([array.ctypes.data, array.size]) if call is of_line else array
     try:
         call(array, at)
     except IndexError:
@@ -106,9 +113,9 @@ def is_seen(call, array, at):
 
 
 whole = np.arange(8)  # of which the kernels get a part, so that nothing worse can come of it
-calls = [(call, at) for call in (of_array, of_arena, into_arena, of_texts) for at in (0, 3, 4)]
+calls = [(call, at) for call in (of_array, of_arena, into_arena, of_texts, of_line) for at in (0, 3, 4)]
 print(cache_folder().name, *(int(is_seen(call, whole[2:6], at)) for call, at in calls))
-print(*(int(is_seen(call, whole[2:6], -1)) for call in (of_arena, into_arena, of_texts)))
+print(*(int(is_seen(call, whole[2:6], -1)) for call in (of_arena, into_arena, of_texts, of_line)))
 """
 
 
@@ -125,6 +132,6 @@ def test_bounds_are_checked_on_demand(tmp_path: Path) -> None:
         return folder, found
 
     checked, unchecked = seen("1"), seen("0")
-    assert checked[1] == ["0", "0", "1"] * 4 + ["1"] * 3
-    assert unchecked[1] == ["0"] * 15
+    assert checked[1] == ["0", "0", "1"] * 5 + ["1"] * 4
+    assert unchecked[1] == ["0"] * 19
     assert checked[0] != unchecked[0], "code of the two modes is kept apart"

@@ -42,6 +42,9 @@ Matrix: TypeAlias = Any
 Values: TypeAlias = Any
 """int64, a line for each column one behind the other: the word of change i in column k stands at ``k * n + i``."""
 
+Addresses: TypeAlias = Any
+"""int64 of one dimension: where the buffers of a state lie, `livejoin.kernels.memory.addresses`; never changed."""
+
 Header: TypeAlias = Any
 """int64 of ROWS_HEADER words: counters and the free list of a table; changed in place."""
 
@@ -65,6 +68,9 @@ Touched: TypeAlias = Any
 
 RowEvents: TypeAlias = Any
 """int64, three words for each event one behind the other: the row, its weight and the change; filled."""
+
+Changed: TypeAlias = Any
+"""Changes as a tuple of three arrays: int64 of shape (words, n), what each adds to a multiplicity, its version."""
 
 Texts: TypeAlias = Any
 """The dictionaries of strings and wide decimals, five arrays or pointers: `livejoin.kernels.values.dictionary_view`."""

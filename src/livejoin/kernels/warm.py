@@ -37,8 +37,7 @@ _READ_SHORT = types.Array(types.int32, 1, "C", readonly=True)
 _READ_BYTES = types.Array(types.uint8, 1, "C", readonly=True)
 _SLOTS = types.Array(types.uint64, 1, "C")
 _PAIRS = types.Array(types.int16, 1, "C")
-_ROWS = (_LINE, _LINE, _INT, _INT, _LINE, _LINE)  # header, words, stride, first, index, primary key
-_STORE = (*_ROWS, _LINE, _LINE, _LINE, _LINE, _MATRIX, _LINE, _BOOL, _MATRIX, _LINE)
+_STAGING = (_LINE, _MATRIX, _LINE, _BOOL, _MATRIX, _LINE)  # the table, values, weights, ignore, touched, progress
 
 _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
     (strings.fill_slots, (_LINE, _BYTES, _LINE, _SHORT, _SLOTS)),
@@ -50,11 +49,11 @@ _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
     (change_types.write_kinds, (types.Array(types.int8, 1, "C"), _BYTES, _LINE, _SHORT, _BYTES)),
     (arrow_message.write_message, (_MATRIX, _BYTES, _LINE, _LINE, _LINE, _LINE, _BYTES, _LINE, _LINE, _LINE)),
     (rows.rehash, (_LINE, _LINE, _INT, _INT)),
-    (settling.net_events, (_LINE, _INT, _MATRIX, _INT, _MATRIX, _LINE)),
-    (settling.finish_commit, (*_ROWS, _MATRIX, _INT, _LINE)),
-    (settling.undo, (*_ROWS, _LINE, _LINE, _LINE, _LINE, _MATRIX, _INT, _LINE, _INT, _INT)),
-    (stage_commit.stage_commit, _STORE),
-    (stage_few.stage_few, (*_STORE, _LINE, _MATRIX)),
+    (settling.net_events, (_LINE, _MATRIX, _INT, _MATRIX, _LINE)),
+    (settling.finish_commit, (_LINE, _MATRIX, _INT)),
+    (settling.undo, (_LINE, _MATRIX, _INT, _INT, _INT)),
+    (stage_commit.stage_commit, _STAGING),
+    (stage_few.stage_few, (*_STAGING, _MATRIX)),
     (masks.mask_rows, (_MATRIX, _LINE, _LINE, _LINE, _INT, _MATRIX, _LINE, _LINE)),
     (events.gather, (_LINE, _LINE, _LINE, _LINE, _LINE, _INT, _MATRIX)),
     (events.ascend, (_MATRIX,)),

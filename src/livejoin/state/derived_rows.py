@@ -16,7 +16,9 @@ from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory.layout import MAX_MULTIPLICITY
 from livejoin.kernels.relation import derived_rows, find
 from livejoin.kernels.relation import rows as kernel
+from livejoin.kernels.relation.buffers import TableBuffers
 from livejoin.kernels.relation.staging import G_MADE, PROGRESS
+from livejoin.state.addressed import Addressed
 from livejoin.state.budget import Budget
 from livejoin.state.slots import (
     empty_slots,
@@ -30,7 +32,7 @@ from livejoin.state.slots import (
 )
 from livejoin.words import Words
 
-_NO_KEY = np.zeros(1, np.int64)
+_NOTHING = np.zeros(1, np.int64)  # of what base tables have beside rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +62,40 @@ class DerivedRows:
     def __init__(self, columns: int, name: str, budget: Budget | None = None) -> None:
         self._budget = budget or Budget()
         self.stride = 1 + columns
-        self.words = np.zeros(16 * self.stride, np.int64)
         self._name = name
-        self._header = np.zeros(kernel.ROWS_HEADER, np.int64)
-        self._slots = empty_slots(4)
+        self._at = Addressed(
+            TableBuffers(
+                header=np.zeros(kernel.ROWS_HEADER, np.int64),
+                words=np.zeros(16 * self.stride, np.int64),
+                slots=empty_slots(4),
+                key=_NOTHING,
+                unique_slots=_NOTHING,
+                uniques=_NOTHING,
+                queue=_NOTHING,
+                window=_NOTHING,
+                phase=_NOTHING,
+                stride=self.stride,
+                first=1,
+            )
+        )
         self._named: list[Words] = []
         self._budget.register(self)
+
+    @property
+    def words(self) -> Words:
+        """The rows, ``stride`` words each, by their ids."""
+        found: Words = self._at.buffers.words
+        return found
+
+    @property
+    def _header(self) -> Words:
+        found: Words = self._at.buffers.header
+        return found
+
+    @property
+    def _slots(self) -> Words:
+        found: Words = self._at.buffers.slots
+        return found
 
     @property
     def rows(self) -> int:
@@ -113,7 +143,7 @@ class DerivedRows:
         touched = np.empty((changes, 2), np.int64)
         events = np.empty((derived_rows.ROW_EVENT, changes), np.int64)
         progress = np.zeros(PROGRESS, np.int64)
-        arguments = (self._header, self.words, self.stride, self._slots, values, weights, versions)
+        arguments = (self._at.line, values, weights, versions)
         status = k.MORE
         while status == k.MORE:
             status = derived_rows.apply(*arguments, touched, named, events, progress)
@@ -131,7 +161,7 @@ class DerivedRows:
         for named in self._named:
             for begin in range(0, named.shape[0], k.AT_ONCE):
                 piece = named[begin : begin + k.AT_ONCE]
-                derived_rows.finish(self._header, self.words, self.stride, self._slots, piece)
+                derived_rows.finish(self._at.line, piece)
         self._named = []
 
     def live_rows(self) -> tuple[Words, Words]:
@@ -151,7 +181,7 @@ class DerivedRows:
     def find(self, values: Words) -> Words:
         """Ids of given rows, -1 for those that are not there; as `livejoin.state.table.BaseTable.find`."""
         found = np.empty(values.shape[1], np.int64)
-        find.find_rows(self.words, self.stride, 1, self._slots, _NO_KEY, values, found)
+        find.find_rows(self._at.line, values, found)
         return found
 
     def values_of(self, rows: Words) -> Words:
@@ -164,17 +194,20 @@ class DerivedRows:
 
     def restore(self, arrays: Mapping[str, Words]) -> None:
         """Take over the state of a table with as many columns."""
-        self._header, self.words, self._slots = arrays["header"], arrays["words"], arrays["slots"]
+        self._at = self._at.replaced(**arrays)
 
     def _make_room(self, changes: int) -> None:
         """Make room for the worst case, so that the kernel never allocates."""
-        self._header, self.words = trimmed(self._header, self.words, self.stride, self._slots)
+        header, words = trimmed(self._header, self.words, self.stride, self._slots)
+        self._at = self._at.replaced(header=header, words=words)
         rows = rows_with(self._header, changes)
         if rows >= k.MAX_WORDS // self.stride:
             msg = f"{self._name} would have {rows:,} rows, more than one table can address"
             raise CapacityError(msg)
-        self.words = extended(self._header, self.words, self.stride, changes, self._budget)
-        self._slots = roomy(self._slots, int(self._header[kernel.R_USED]) + changes, self._budget)
+        words = extended(self._header, self.words, self.stride, changes, self._budget)
+        self._at = self._at.replaced(words=words)
+        slots = roomy(self._slots, int(self._header[kernel.R_USED]) + changes, self._budget)
+        self._at = self._at.replaced(slots=slots)
 
     def _check(self) -> None:
         """Assert all invariants between two applications; for tests."""

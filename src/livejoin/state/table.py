@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,10 +28,12 @@ from livejoin.kernels.relation import (
     window,
 )
 from livejoin.kernels.relation import rows as kernel
+from livejoin.kernels.relation.buffers import TableBuffers
 from livejoin.kernels.relation.gather import gather
 from livejoin.kernels.relation.staging import G_MADE, PROGRESS
 from livejoin.kernels.relation.used import AT_ONCE, Marks, mark_used
 from livejoin.schema import Table
+from livejoin.state.addressed import Addressed
 from livejoin.state.budget import Budget
 from livejoin.state.codec import is_coded
 from livejoin.state.constraints import constraints
@@ -120,16 +121,22 @@ class BaseTable:
         self._first = 2 if table.has_window else 1
         self.stride = self._first + len(table.columns)
         self.coded = sum(is_coded(column.type) for column in table.columns)
-        self._header = np.zeros(kernel.ROWS_HEADER, np.int64)
-        self.words = np.zeros(16 * self.stride, np.int64)
-        self._slots = empty_slots(4)
-        self._key = np.array([len(table.primary_key), *(self._first + c for c in table.primary_key)], np.int64)
-        self._uniques = constraints(table, self._first)
-        self._unique_slots = empty_slots(4 if table.unique else 0)
-        self._window = window_of(table, self._first)
-        self._queue = empty_queue(table)
+        self._at = Addressed(
+            TableBuffers(
+                header=np.zeros(kernel.ROWS_HEADER, np.int64),
+                words=np.zeros(16 * self.stride, np.int64),
+                slots=empty_slots(4),
+                key=np.array([len(table.primary_key), *(self._first + c for c in table.primary_key)], np.int64),
+                unique_slots=empty_slots(4 if table.unique else 0),
+                uniques=constraints(table, self._first),
+                queue=empty_queue(table),
+                window=window_of(table, self._first),
+                phase=np.zeros(settling.PHASE_WORDS, np.int64),
+                stride=self.stride,
+                first=self._first,
+            )
+        )
         self._touched = _NOTHING_TOUCHED
-        self._phase = np.zeros(settling.PHASE_WORDS, np.int64)
         self._few = None if table.has_window else _Few()
         self._counted = -1  # rows that the staging has touched, once that is known
         self._expected = 0  # rows that the indexes are to have room for, however few there are
@@ -141,6 +148,41 @@ class BaseTable:
         self._watermark_before: int | None = None
         self._late_after = 0
         self._budget.register(self)
+
+    @property
+    def words(self) -> Words:
+        """The rows, ``stride`` words each, by their ids."""
+        found: Words = self._at.buffers.words
+        return found
+
+    @property
+    def _header(self) -> Words:
+        found: Words = self._at.buffers.header
+        return found
+
+    @property
+    def _slots(self) -> Words:
+        found: Words = self._at.buffers.slots
+        return found
+
+    @property
+    def _unique_slots(self) -> Words:
+        found: Words = self._at.buffers.unique_slots
+        return found
+
+    @property
+    def _queue(self) -> Words:
+        found: Words = self._at.buffers.queue
+        return found
+
+    @property
+    def _phase(self) -> Words:
+        found: Words = self._at.buffers.phase
+        return found
+
+    def take_over(self, **buffers: Words) -> None:
+        """Have other buffers from here on, by their names in `TableBuffers`."""
+        self._at = self._at.replaced(**buffers)
 
     @property
     def rows(self) -> int:
@@ -177,10 +219,12 @@ class BaseTable:
     def trim(self) -> None:
         """Between two commits: give back what is free, as far as rows can keep their ids. Cost: O(1) amortised."""
         self._forget_dead_entries()
-        self._header, self.words = trimmed(self._header, self.words, self.stride, self._slots)
-        self._slots = roomy(self._slots, int(self._header[kernel.R_USED]), self._budget)
+        header, words = trimmed(self._header, self.words, self.stride, self._slots)
+        self.take_over(header=header, words=words)
+        self.take_over(slots=roomy(self._slots, int(self._header[kernel.R_USED]), self._budget))
         if self.table.unique:
-            self._unique_slots = roomy(self._unique_slots, len(self.table.unique) * self.rows, self._budget)
+            entries = len(self.table.unique) * self.rows
+            self.take_over(unique_slots=roomy(self._unique_slots, entries, self._budget))
         self._make_room_in_window(self._entries if self.table.has_window else 0)
         if self.tombstones is not None:
             self.tombstones.trim()
@@ -215,7 +259,7 @@ class BaseTable:
             if staged is not None:
                 return staged
         self._begin(weights)
-        arguments = (*self._state(self._uniques), values, weights, ignore, self._touched, _no_progress())
+        arguments = (self._at.line, values, weights, ignore, self._touched, _no_progress())
         status = kernel.MORE
         while status == kernel.MORE:
             status, count, change = stage_commit.stage_commit(*arguments)
@@ -232,23 +276,7 @@ class BaseTable:
         self._touched = few.touched
         events = np.empty((kernel.EVENT, weights.shape[0]), np.int64)
         status, count, made, change = stage_few.stage_few(
-            self._header,
-            self.words,
-            self.stride,
-            self._first,
-            self._slots,
-            self._key,
-            self._unique_slots,
-            self._uniques,
-            self._queue,
-            self._window,
-            values,
-            weights,
-            ignore,
-            few.touched,
-            few.progress,
-            self._phase,
-            events,
+            self._at.line, values, weights, ignore, few.touched, few.progress, events
         )
         if status == kernel.NO_ROOM:
             return None
@@ -264,7 +292,7 @@ class BaseTable:
 
         ``weights`` may also be kinds of changes by key, as `livejoin.kernels.relation.staging` names them.
         """
-        return self._result(np.ascontiguousarray(self._stage_each(values, weights, ignore, self._uniques).T))
+        return self._result(np.ascontiguousarray(self._stage_each(values, weights, ignore).T))
 
     def stage_in_order(self, values: Words, kinds: Words, ignore: bool) -> Staged:
         """As `stage_changes`, but with the net events, deletions first: what is left of all changes together.
@@ -273,7 +301,7 @@ class BaseTable:
         constraints count for what is left; where conflicts are skipped, they count for each change.
         """
         is_late = bool(self.table.unique) and not ignore
-        events = self._stage_each(values, kinds, ignore, _NO_UNIQUES if is_late else self._uniques)
+        events = self._stage_each(values, kinds, ignore, is_late)
         count = self._staged
         if is_late:
             self._settle_uniques(events, count)
@@ -289,7 +317,7 @@ class BaseTable:
         """Look at the UNIQUE constraints, of changes that are staged without them and have touched so many rows."""
         progress, status = _no_progress(), kernel.MORE
         progress[staging.G_COUNT] = count
-        arguments = (*self._index(self._uniques), self._window, self._touched, progress)
+        arguments = (self._at.line, self._touched, progress)
         while status == kernel.MORE:
             status, _, _ = settle_keys.settle_uniques(*arguments)
         if status != kernel.OK:
@@ -298,11 +326,12 @@ class BaseTable:
             self.rollback()
             raise Conflict(status, int(brought[-1, 2]))
 
-    def _stage_each(self, values: Words, weights: Words, ignore: bool, uniques: Words) -> Words:
-        """Apply changes one after the other, each under some UNIQUE constraints; the events in order."""
+    def _stage_each(self, values: Words, weights: Words, ignore: bool, without_uniques: bool = False) -> Words:
+        """Apply changes one after the other, each under the UNIQUE constraints or without them; the events in order."""
         self._begin(weights)
+        at = self._at.replaced(uniques=_NO_UNIQUES) if without_uniques else self._at
         events = np.empty((self._touched.shape[0] + weights.shape[0], 3), np.int64)
-        arguments = (*self._state(uniques), values, weights, ignore, self._touched, _no_progress(), events)
+        arguments = (at.line, values, weights, ignore, self._touched, _no_progress(), events)
         status = kernel.MORE
         while status == kernel.MORE:
             status, _, made, change = stage_changes.stage_changes(*arguments)
@@ -319,7 +348,7 @@ class BaseTable:
         """
         self._counted = count  # from here on nothing more is touched
         events, progress = np.empty((kernel.EVENT, count), np.int64), _no_progress()
-        arguments = (self.words, self.stride, self._touched, count, events, progress)
+        arguments = (self._at.line, self._touched, count, events, progress)
         while settling.net_events(*arguments) == kernel.MORE:
             pass
         return events[:, : progress[G_MADE]]
@@ -332,8 +361,7 @@ class BaseTable:
         if self._phase[settling.PHASE] == settling.IDLE:
             return
         count = self._counted if self._counted >= 0 else self._staged
-        rows = (self._header, self.words, self.stride, self._first, self._slots, self._key)
-        while settling.finish_commit(*rows, self._touched, count, self._phase) == kernel.MORE:
+        while settling.finish_commit(self._at.line, self._touched, count) == kernel.MORE:
             pass
         self._touched = _NOTHING_TOUCHED
 
@@ -343,8 +371,8 @@ class BaseTable:
         if self.tombstones is not None:
             self.tombstones.rollback()
         if self._phase[settling.PHASE] == settling.STAGED:
-            staged: tuple[Any, ...] = (self._touched, self._staged, self._phase, *self._before)
-            while settling.undo(*self._state(self._uniques), *staged) == kernel.MORE:
+            staged = (self._touched, self._staged, *self._before)
+            while settling.undo(self._at.line, *staged) == kernel.MORE:
                 pass
         self.commit()
 
@@ -375,7 +403,7 @@ class BaseTable:
     def columns_of(self, rows: Words, columns: Sequence[int]) -> Words:
         """Words of some columns of the given rows, of shape (columns, n)."""
         values = np.empty((len(columns), rows.shape[0]), np.int64)
-        gather(self.words, self.stride, np.array(columns, np.int64) + self._first, np.ascontiguousarray(rows), values)
+        gather(self._at.line, np.array(columns, np.int64), np.ascontiguousarray(rows), values)
         return values
 
     def find(self, values: Words) -> Words:
@@ -385,7 +413,7 @@ class BaseTable:
             values: Words of shape (columns, n).
         """
         found = np.empty(values.shape[1], np.int64)
-        find.find_rows(self.words, self.stride, self._first, self._slots, self._key, values, found)
+        find.find_rows(self._at.line, values, found)
         return self._there(found)
 
     def find_key(self, values: Words, key: tuple[int, ...] | None = None) -> Words:
@@ -397,11 +425,9 @@ class BaseTable:
         """
         found = np.empty(values.shape[1], np.int64)
         if key in (None, self.table.primary_key):
-            find.find_keys(self.words, self.stride, self._slots, self._key, values, found)
+            find.find_keys(self._at.line, values, found)
         else:
-            one = self.table.unique.index(key)
-            arguments = (self.words, self.stride, self._unique_slots, self._uniques, one)
-            unique.find_unique(*arguments, values, found)
+            unique.find_unique(self._at.line, self.table.unique.index(key), values, found)
         return self._there(found)
 
     def used_ids(self) -> Words:
@@ -452,21 +478,12 @@ class BaseTable:
         return counts
 
     def _mark(self, columns: Words, ids: Words, bits: Marks, seen: Marks, counts: Words) -> None:
-        places = columns + self._first
         for begin in range(0, ids.shape[0], _LOOKED_AT):
             some = ids[begin : begin + _LOOKED_AT]
-            bad = mark_used(self.words, self.stride, some, places, bits, seen, counts)
+            bad = mark_used(self._at.line, some, columns, bits, seen, counts)
             if bad >= 0 or bad < -1:
                 msg = f"table {self.table.name}: a row has the code {bad}, which is not in the dictionary"
                 raise StateError(msg)
-
-    def _index(self, uniques: Words) -> tuple[Any, ...]:
-        """The rows and their indexes, under some of the UNIQUE constraints, as the kernels take them."""
-        rows = (self._header, self.words, self.stride, self._first)
-        return (*rows, self._slots, self._key, self._unique_slots, uniques)
-
-    def _state(self, uniques: Words) -> tuple[Any, ...]:
-        return (*self._index(uniques), self._queue, self._window)
 
     def _begin(self, weights: Words) -> None:
         """Make room for the worst case, so that the kernels never allocate; give back what is not needed."""
@@ -476,17 +493,23 @@ class BaseTable:
         if self.table.has_window:
             self._forget_dead_entries()
             entries = self._entries + inserts
-        self._header, self.words = trimmed(self._header, self.words, self.stride, self._slots)
-        rows = rows_with(self._header, inserts)
+        at = self._at.buffers
+        header, words = trimmed(at.header, at.words, self.stride, at.slots)
+        if words is not at.words or header is not at.header:
+            self.take_over(header=header, words=words)
+        rows = rows_with(header, inserts)
         if rows >= k.MAX_WORDS // self.stride:
             msg = f"table {self.table.name!r} would have {rows:,} rows, more than one table can address"
             raise CapacityError(msg)
-        self.words = extended(self._header, self.words, self.stride, inserts, self._budget)
-        used = max(int(self._header[kernel.R_USED]) + inserts, self._expected)
-        self._slots = roomy(self._slots, used, self._budget)
+        larger = extended(header, words, self.stride, inserts, self._budget)
+        if larger is not words:
+            self.take_over(words=larger)  # at once: what is refused behind it leaves the room that was made
+        slots = roomy(at.slots, max(int(header[kernel.R_USED]) + inserts, self._expected), self._budget)
+        if slots is not at.slots:
+            self.take_over(slots=slots)
         if self.table.unique:
             entries_of_all = len(self.table.unique) * max(self.rows + inserts, self._expected)
-            self._unique_slots = roomy(self._unique_slots, entries_of_all, self._budget)
+            self.take_over(unique_slots=roomy(at.unique_slots, entries_of_all, self._budget))
         self._make_room_in_window(entries)
         places = weights.shape[0] + entries
         if self.table.primary_key:
@@ -495,11 +518,11 @@ class BaseTable:
         self._touched = np.empty((places, kernel.TOUCHED), np.int64)
         self._touched.fill(staging.UNTOUCHED)
         if self.table.window_range is None:
-            self._before = (int(self._header[kernel.R_HEAD]), int(self._header[kernel.R_TAIL]))
+            self._before = (int(header[kernel.R_HEAD]), int(header[kernel.R_TAIL]))
         else:
             self._before = (int(self._queue[range_window.W_BEGIN]), 0)
         self._counted = -1
-        self._phase[settling.PHASE] = settling.STAGED
+        at.phase[settling.PHASE] = settling.STAGED
 
     def _refuse_staged(self) -> None:
         """Refuse a staging where there is one.
@@ -531,12 +554,12 @@ class BaseTable:
         if self._entries <= 2 * (self.rows if by_range else self.total) + _DEAD_ENTRIES:
             return
         compact = range_window.compact_range if by_range else window.compact_window
-        compact(self._header, self.words, self.stride, self._slots, self._key, self._queue)
+        compact(self._at.line)
 
     def _make_room_in_window(self, entries: int) -> None:
         """Make room for so many entries; a window of which less than a sixteenth is needed shrinks."""
         if self.table.has_window:
-            self._queue = roomy_queue(self.table, self._header, self._queue, entries, self._budget)
+            self.take_over(queue=roomy_queue(self.table, self._header, self._queue, entries, self._budget))
 
     def _result(self, events: Words) -> Staged:
         ignored = int(self._header[kernel.R_IGNORED])

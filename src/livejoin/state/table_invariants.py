@@ -57,7 +57,7 @@ def _check_keys(base: BaseTable, matrix: Words, there: npt.NDArray[np.bool_]) ->
         assert int((entries >> 32 & 1).sum()) == others, "rows that do not hold their key"
         holders = (entries[entries >> 32 & 1 == 0] & k.MASK32) - 1
         assert set(np.flatnonzero(there)) <= set(holders.tolist()), "each row that is there holds its key"
-        keys = [tuple(r) for r in matrix[holders][:, base._key[1:]].tolist()]
+        keys = [tuple(r) for r in matrix[holders][:, base._at.buffers.key[1:]].tolist()]
         assert len(set(keys)) == len(keys), "keys are unique"
         rows = np.flatnonzero(there)
         assert (base.find_key(base.values_of(rows)[list(base.table.primary_key)].copy()) == rows).all(), "by the key"

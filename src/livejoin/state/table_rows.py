@@ -136,7 +136,7 @@ def table_of(table: Table, rows: TableRows, budget: Budget | None = None) -> Bas
     base.words[rows.ids * base.stride] = rows.weights << 1
     base._header[kernel.R_TOTAL] = rows.weights.sum()
     if table.window_rows is not None:
-        base._queue = np.zeros(1 << (max(LEAST_QUEUE, rows.arrivals.shape[0]) - 1).bit_length(), np.int64)
+        base.take_over(queue=np.zeros(1 << (max(LEAST_QUEUE, rows.arrivals.shape[0]) - 1).bit_length(), np.int64))
         base._queue[: rows.arrivals.shape[0]] = rows.ids[rows.arrivals]
         base._header[kernel.R_HEAD], base._header[kernel.R_TAIL] = 0, rows.arrivals.shape[0]
     if table.sequence_by is not None:
@@ -206,11 +206,11 @@ def _give_out(base: BaseTable, ids: Words) -> None:
     """Let the free ids of an empty table be all up to the largest of these, which are given out first, in order."""
     issued = int(ids[-1]) + 1
     if issued == ids.shape[0]:  # as an empty table gives them out
-        base.words = zeros(max(issued, _LEAST_ROWS) * base.stride)
+        base.take_over(words=zeros(max(issued, _LEAST_ROWS) * base.stride))
         return
     unused = np.setdiff1d(np.arange(issued), ids, assume_unique=True) if issued > ids.shape[0] else _nothing()
     free = np.concatenate([ids, unused])
-    base.words = zeros(max(issued, _LEAST_ROWS) * base.stride)
+    base.take_over(words=zeros(max(issued, _LEAST_ROWS) * base.stride))
     base.words[free * base.stride + 1] = np.append(free[1:] + 1, 0)
     base._header[kernel.R_FREE] = free[0] + 1
     base._header[kernel.R_NEXT] = issued

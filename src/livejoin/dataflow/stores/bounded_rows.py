@@ -19,10 +19,12 @@ from livejoin.kernels.ordered import order_nodes as nodes
 from livejoin.kernels.ordered import top_k
 from livejoin.kernels.thresholds import layout as w
 from livejoin.kernels.thresholds import maintain, scan
-from livejoin.kernels.values.row_order import E_WORDS, O_WIDTH
+from livejoin.kernels.thresholds.buffers import ThresholdBuffers
+from livejoin.kernels.values.row_order import E_WORDS
 from livejoin.plan.operators import Comparison
 from livejoin.query.orders import SortKey
 from livejoin.schema import Kind, SqlType
+from livejoin.state.addressed import Addressed
 from livejoin.state.arena import Arena
 from livejoin.state.codec import Codec
 from livejoin.words import NULL_CODE, Words
@@ -70,13 +72,11 @@ class BoundedRows:
         start = self.order.offset(keys)
         key_words = self.of_bounds.offset(keys)
         bound_words = len(self.of_bounds.kinds) - key_words
-        self.summed, values, carried = sums or (np.zeros(1, np.int64), 0, 0)
+        summed, values, carried = sums or (np.zeros(1, np.int64), 0, 0)
 
         def first(words: int, begin: int = 0) -> Words:
             return np.array([0, 0, words, *kinds[begin:]], np.int64)
 
-        self.plans = tuple(map(first, (len(kinds), len(kinds) + values, key_words, start, start + bound_words)))
-        self.bounded = first(bound_words, start)
         behind, above = _PLACES[comparison]
         row = w.K_HEADER
         term = row + E_WORDS + len(kinds)
@@ -85,7 +85,27 @@ class BoundedRows:
         self.form = np.array([*form, row, term, term + values, term + 2 * values, *range(key_words)], np.int64)
         self.arena = Arena(term + 3 * values, (w.K_BOUNDS,), budget=codec.budget)
         maintain.prepare(self.arena.words, values, carried, E_WORDS + len(kinds))
+        self._at = Addressed(
+            ThresholdBuffers(
+                arena=self.arena.words,
+                whole=first(len(kinds)),
+                wide=first(len(kinds) + values),
+                key=first(key_words),
+                grouped=first(start),
+                placed=first(start + bound_words),
+                bounded=first(bound_words, start),
+                form=self.form,
+                summed=summed,
+                place=np.zeros(1, np.int64),
+            )
+        )
         self.lines = w.LINES + len(kinds) + values
+
+    @property
+    def at(self) -> Addressed[ThresholdBuffers]:
+        """What kernels take, which see the arena as it is now."""
+        self._at = self._at.replaced(arena=self.arena.words)
+        return self._at
 
     def maintain(self, bounds: Delta, rows: Delta, arguments: Words | None, emit: bool) -> Words:
         """Apply changes; what the result, or its sums, gain and lose, as lines (`livejoin.kernels.thresholds`).
@@ -107,18 +127,14 @@ class BoundedRows:
         bound = np.flatnonzero(self._has_values(self.of_bounds, moves) & (bounds.weights != 0))
         moves = np.ascontiguousarray(moves[:, bound])
         move_weights, move_versions = bounds.weights[bound], bounds.versions[bound]
-        text, place = self.text(), np.zeros(1, np.int64)
+        text, changed, moved = self.text(), (values, weights, versions), (moves, move_weights, move_versions)
         self.arena.words[[w.K_CHANGE, w.K_MOVE, w.K_STEP, w.K_MOVED]] = 0
-        whole, wide, key, grouped, placed = self.plans
         parts: list[Words] = []
         capacity = _CHANGES
         status = k.NEED_SPACE
         while status != k.DONE:
             out = np.empty((self.lines, capacity), np.int64)
-            status = maintain.maintain(
-                self.arena.words, whole, wide, key, grouped, placed, self.bounded, self.form, self.summed,
-                values, weights, versions, given, moves, move_weights, move_versions, *text, place, emit, out,
-            )  # fmt: skip
+            status = maintain.maintain(self.at.line, changed, moved, given, text, emit, out)
             parts.append(out[:, : int(self.arena.words[w.K_MADE])])
             if status == k.NEED_SPACE:
                 self.arena.grow()
@@ -128,13 +144,11 @@ class BoundedRows:
 
     def scan(self, capacity: int) -> Iterator[tuple[Rows, Words]]:
         """The rows of the result, where rows are selected, in batches of at most ``capacity`` rows."""
-        whole, _, key, _, placed = self.plans
-        width = int(whole[O_WIDTH])
+        width = len(self.order.kinds)
         cursor = np.zeros(3, np.int64)
         while cursor[0] >= 0:
             output = np.empty((width + 1, capacity), np.int64)
-            state = self.arena.words
-            made = scan.scan(state, whole, key, placed, self.bounded, self.form, *self.text(), cursor, output)
+            made = scan.scan(self.at.line, self.text(), cursor, output)
             if made:
                 yield self.order.decode(output[:width, :made], self.codec), output[width, :made]
 
@@ -165,7 +179,7 @@ class BoundedRows:
     def bound_words(self) -> Words:
         """The words of all bounds, those of their keys first, a line each; O(bounds)."""
         output = np.empty((len(self.of_bounds.kinds), self.bounds()), np.int64)
-        scan.bounds(self.arena.words, self.form, output)
+        scan.bounds(self.at.line, output)
         return output
 
     def sizes(self) -> tuple[int, int]:

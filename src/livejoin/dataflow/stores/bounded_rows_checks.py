@@ -23,7 +23,7 @@ from livejoin.kernels.values import row_order as o
 def check(rows: BoundedRows) -> None:
     """Assert all invariants; O(rows)."""
     m, text = rows.arena.words, rows.text()
-    whole, wide, *_ = rows.plans
+    whole, wide = rows.at.buffers.whole, rows.at.buffers.wide
     walk = Walk(m)
     _, total = walk.visit(int(m[t.T_ROOT]), int(m[t.T_HEIGHT]))
     entries = walk.entries
@@ -51,7 +51,7 @@ def inside(rows: BoundedRows) -> Iterator[tuple[int, int]]:
     walk.visit(int(m[t.T_ROOT]), int(m[t.T_HEIGHT]))
     for entry in walk.entries:
         record = _found(rows, entry + o.E_WORDS)
-        if record and is_inside(m, rows.form, rows.bounded, entry, record + w.B_NOW, text):
+        if record and is_inside(rows.at.buffers, entry, record + w.B_NOW, text):
             yield entry, int(m[entry + o.E_COUNT]) >> 1
 
 

@@ -14,10 +14,12 @@ from livejoin.kernels.ordered import runs
 from livejoin.kernels.values.row_order import O_WIDTH
 from livejoin.query.orders import SortKey
 from livejoin.schema import SqlType
+from livejoin.state.addressed import Addressed
 from livejoin.state.codec import Codec
 from livejoin.words import Words
 
 _CHANGES = 1024  # smallest buffer of changes
+_NO_CALLS = np.zeros(1, np.int64)
 
 
 class PartitionedState(OrderedState):
@@ -48,11 +50,32 @@ class PartitionedState(OrderedState):
         self.prefix = self.order.plan(len(dict.fromkeys(partition)), window)
         self.keys = self.order.plan(len(dict.fromkeys(key.column for key in (*own, *keys))), window)
 
-    def with_more_words(self, more: int) -> Words:
-        """The plan of entries that have so many words behind those of a row."""
+    def let_entries_have(self, more: int, calls: Words = _NO_CALLS, reach: int = 0) -> None:
+        """Let entries have so many words behind those of a row; a sub-class says it once, before anything else.
+
+        Args:
+            more: How many words.
+            calls: The plan of aggregates up to each row that these are of.
+            reach: How many rows beside one the kernel has in mind.
+        """
         wide = self.plan.copy()
         wide[O_WIDTH] += more
-        return wide
+        state, ring = np.empty(more, np.int64), np.empty(reach + 1, np.int64)
+        self._at = Addressed(
+            runs.PartitionBuffers(self.arena.words, self.plan, self.prefix, self.keys, wide, calls, state, ring)
+        )
+
+    @property
+    def line(self) -> Words:
+        """What kernels take, which see the arena as it is now."""
+        self._at = self._at.replaced(arena=self.arena.words)
+        return self._at.line
+
+    @property
+    def wide(self) -> Words:
+        """The plan of entries."""
+        found: Words = self._at.buffers.wide
+        return found
 
     def count(self) -> int:
         """Rows of the result, counted with multiplicities; O(1)."""

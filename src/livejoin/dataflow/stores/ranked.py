@@ -54,7 +54,7 @@ class RankedStore(PartitionedState):
     ) -> None:
         self.types = (*types, SqlType.integer(32))
         super().__init__(partition, keys, codec, types, (_FUNCTIONS[function], min(limit, _UNLIMITED)))
-        self.wide = self.with_more_words(1)
+        self.let_entries_have(1)
 
     def maintain(self, inputs: Sequence[Delta]) -> Delta:
         """Apply changes of the one input; what the result gains and loses, net within each version.
@@ -68,11 +68,11 @@ class RankedStore(PartitionedState):
         (delta,) = inputs
         refuse_lists(delta.rows, "OVER")
         values, weights, versions = self._by_partition(delta)
-        plans, text = (self.plan, self.prefix, self.keys, self.wide), self.order.text(self.codec)
+        text = self.order.text(self.codec)
         touched = np.empty(weights.shape[0], np.int64)
 
         def maintain(out: Words) -> int:
-            return kernel.maintain(self.arena.words, *plans, values, weights, versions, *text, touched, out)
+            return kernel.maintain(self.line, values, weights, versions, text, touched, out)
 
         changes = self._changes(maintain, kernel.LINES + values.shape[0])
         rows = self._decoded(changes[kernel.LINES :], changes[kernel.L_RANK])
@@ -91,8 +91,7 @@ class RankedStore(PartitionedState):
         cursor = np.array([-1, 0, 0])
         while cursor[0] != 0:
             output = np.empty((width + 2, min(capacity, max(self.count(), 1))), np.int64)
-            text = self.order.text(self.codec)
-            made = kernel.scan(self.arena.words, self.plan, self.prefix, *text, cursor, output)
+            made = kernel.scan(self.line, self.order.text(self.codec), cursor, output)
             if made:
                 yield self._decoded(output[:width, :made], output[width, :made]), output[width + 1, :made]
 

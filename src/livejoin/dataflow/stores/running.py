@@ -80,7 +80,7 @@ class RunningStore(PartitionedState):
         self._arguments = (tuple(partition), tuple(keys), frame, tuple(calls))
         self._frame, self._calls = frame, tuple(calls)
         self.calls = self._compiled()
-        self.wide = self.with_more_words(int(self.calls[aggregates.C_WORDS]))
+        self.let_entries_have(int(self.calls[aggregates.C_WORDS]), self.calls, self._reach)
 
     def maintain(self, inputs: Sequence[Delta]) -> Delta:
         """Apply changes of the one input; what the result gains and loses, net within each version.
@@ -96,14 +96,11 @@ class RunningStore(PartitionedState):
         (delta,) = inputs
         refuse_lists(delta.rows, "OVER")
         values, weights, versions = self._by_partition(delta)
-        plans, text = (self.plan, self.prefix, self.keys, self.wide, self.calls), self.order.text(self.codec)
+        text = self.order.text(self.codec)
         touched = np.empty(weights.shape[0], np.int64)
-        state = np.empty(int(self.calls[aggregates.C_WORDS]), np.int64)
-        ring = np.empty(self._reach + 1, np.int64)
 
         def maintain(out: Words) -> int:
-            scratch = (touched, state, ring)
-            return kernel.maintain(self.arena.words, *plans, values, weights, versions, *text, *scratch, out)
+            return kernel.maintain(self.line, values, weights, versions, text, touched, out)
 
         changes = self._changes(maintain, walks.LINES + int(self.wide[O_WIDTH]))
         delta = Delta(self._decoded(changes[walks.LINES :]), changes[walks.L_WEIGHT], changes[walks.L_VERSION])
@@ -122,7 +119,7 @@ class RunningStore(PartitionedState):
         cursor = np.array([-1, 0])
         while cursor[0] != 0:
             output = np.empty((width, min(capacity, max(self.count(), 1))), np.int64)
-            made = kernel.scan(self.arena.words, width, cursor, output)
+            made = kernel.scan(self.line, cursor, output)
             if made:
                 yield self._decoded(output[:, :made]), np.ones(made, np.int64)
 

@@ -23,6 +23,7 @@ from livejoin.kernels.memory.directory import LEAST_LOG
 from livejoin.kernels.relation import multiset as kernel
 from livejoin.query.relational import SetKind
 from livejoin.schema import SqlType
+from livejoin.state.addressed import Addressed
 from livejoin.state.arena import Arena
 from livejoin.state.codec import Codec
 from livejoin.words import Words
@@ -64,8 +65,14 @@ class SetOperationStore:
         self.kernel_kind = _KERNEL_KINDS[(kind, all)]
         self.sides = 1 if self.kernel_kind == kernel.DISTINCT else 2
         width = len(self.types)
-        self._offsets = np.arange(width + 1)
         self.arena = self._empty()
+        offsets = np.arange(width + 1)
+        self._at = Addressed(kernel.MultisetBuffers(self.arena.words, offsets, self.kernel_kind, self.sides, width))
+
+    def _line(self, arena: Arena) -> Words:
+        """What kernels take, which see an arena as it is now."""
+        self._at = self._at.replaced(arena=arena.words)
+        return self._at.line
 
     def _empty(self) -> Arena:
         return Arena(kernel.M_ROW + len(self.types), (kernel.M_DIRECTORY,), budget=self.codec.budget)
@@ -110,10 +117,10 @@ class SetOperationStore:
         touched = np.empty((length, kernel.TOUCHED_FIELDS), np.int64)
         out = np.empty((2, length), np.int64)
         arena.words[[kernel.M_CHANGE, kernel.M_TOUCHED, kernel.M_MADE, kernel.M_SETTLED]] = 0
-        arguments = (self._offsets, self.kernel_kind, self.sides, values, weights, versions, sides, touched, out)
+        arguments = (values, weights, versions, sides, touched, out)
         status = k.MORE
         while status != k.DONE:
-            status = kernel.apply(arena.words, *arguments)
+            status = kernel.apply(self._line(arena), *arguments)
             if status == k.NEED_SPACE:
                 arena.grow()
         return out[:, : int(arena.words[kernel.M_MADE])]
@@ -140,7 +147,7 @@ class SetOperationStore:
         begin, left = 0, self.listed().shape[0]
         while begin < left:
             output = np.empty((width + 1, min(capacity, left - begin)), np.int64)
-            begin += kernel.scan(self.arena.words, self.kernel_kind, self.sides, begin, output)
+            begin += kernel.scan(self._line(self.arena), begin, output)
             yield Rows(self.codec, self.types, list(output[:width]), output.shape[1]), output[width]
 
     def count(self) -> int:
@@ -187,7 +194,7 @@ class SetOperationStore:
     def _entries(self) -> Words:
         """All entries, in no particular order; O(rows)."""
         found = np.empty(self._rows(), np.int64)
-        kernel.entries(self.arena.words, found)
+        kernel.entries(self._line(self.arena), found)
         return found
 
     def sizes(self) -> tuple[int, int]:

@@ -66,6 +66,22 @@ def _place(context: Any, builder: Any, kind: PointerType, pointer: Any, index: A
     return cgutils.gep(builder, pair.data, index)
 
 
+def _read(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    made = signature.return_type
+    place = _place(context, builder, signature.args[0], *args)
+    data = builder.load(builder.bitcast(place, ir.IntType(made.dtype.bitwidth).as_pointer().as_pointer()))
+    if not _CHECKED:
+        return data
+    pair = cgutils.create_struct_proxy(made)(context, builder)
+    after = builder.add(args[1], context.get_constant(types.int64, 1))
+    pair.data, pair.size = data, builder.load(_place(context, builder, signature.args[0], args[0], after))
+    return pair._getvalue()
+
+
+def _pointer_in(typingctx: Any, line: Any, place: Any) -> Any:
+    return PointerType(types.int64)(line, types.int64), _read
+
+
 def _pointer_of(typingctx: Any, array: Any) -> Any:
     return PointerType(array.dtype)(array), _make
 
@@ -79,6 +95,9 @@ pointer: Any = intrinsic(_pointer_of)
 
 word_pointer: Any = intrinsic(_words_of)
 """The same to 64-bit words, signed ones."""
+
+pointer_in: Any = intrinsic(_pointer_in)
+"""The pointer to words whose address stands at a place of a line, behind which their number stands."""
 
 
 @infer_global(operator.getitem)

@@ -15,7 +15,7 @@ Law: the changes written for a version are the result after it minus the result 
 from __future__ import annotations
 
 from livejoin.kernels.jit import helper, kernel
-from livejoin.kernels.memory.arena import words
+from livejoin.kernels.memory.arena import words as view
 from livejoin.kernels.memory.layout import AT_ONCE, DONE, MORE, NEED_SPACE, OUTPUT_FULL
 from livejoin.kernels.ordered.order_nodes import COUNT, FIRST, LEAF, NEXT, T_LEAF, T_PLACE
 from livejoin.kernels.ordered.order_tree import first_leaf, rows_before, seek
@@ -27,12 +27,16 @@ from livejoin.kernels.ordered.runs import (
     P_STEP,
     P_TOTAL,
     P_TOUCHED,
+    Changes,
+    PartitionBuffers,
     apply_run,
     end_run,
     entry_before,
     first_touched,
+    opened,
 )
-from livejoin.kernels.parameters import Arena, ArenaArray, Cursor, Line, Matrix, Output, Plan, Texts, Touched, Words
+from livejoin.kernels.parameters import Addresses, Cursor, Line, Matrix, Output, Texts, Touched
+from livejoin.kernels.values.dictionary_view import strings_of
 from livejoin.kernels.values.row_order import E_COUNT, E_IN, E_WORDS, O_LIMIT, O_OFFSET, O_WIDTH, compare
 
 # Which rank, in the place of the plan's OFFSET
@@ -48,7 +52,8 @@ LINES = 3
 
 
 @helper
-def _write(m: Arena, p: Plan, entry: int, weight: int, rank: int, version: int, out: Output) -> None:
+def _write(s: PartitionBuffers, entry: int, weight: int, rank: int, version: int, out: Output) -> None:
+    m, p = s.arena, s.plan
     made = m[P_MADE]
     out[L_WEIGHT, made] = weight
     out[L_VERSION, made] = version
@@ -60,8 +65,9 @@ def _write(m: Arena, p: Plan, entry: int, weight: int, rank: int, version: int, 
 
 
 @helper
-def _settle(m: Arena, p: Plan, entry: int, copies: int, first: int, version: int, emit: bool, out: Output) -> int:
+def _settle(s: PartitionBuffers, entry: int, copies: int, first: int, version: int, emit: bool, out: Output) -> int:
     """Write how else than before an entry stands in the result, but if not ``emit``; the number of changes."""
+    m, p = s.arena, s.plan
     old, was = m[entry + E_IN], m[entry + E_WORDS + p[O_WIDTH]]
     made = 0
     if p[O_OFFSET] == ROW_NUMBER:
@@ -69,26 +75,26 @@ def _settle(m: Arena, p: Plan, entry: int, copies: int, first: int, version: int
             if rank < first or rank >= first + copies:
                 made += 1
                 if emit:
-                    _write(m, p, entry, -1, rank, version, out)
+                    _write(s, entry, -1, rank, version, out)
         for rank in range(first, first + copies):
             if rank < was or rank >= was + old:
                 made += 1
                 if emit:
-                    _write(m, p, entry, 1, rank, version, out)
+                    _write(s, entry, 1, rank, version, out)
     elif old > 0 and copies > 0 and was == first:
         if old != copies:
             made = 1
             if emit:
-                _write(m, p, entry, copies - old, first, version, out)
+                _write(s, entry, copies - old, first, version, out)
     else:
         if old > 0:
             made += 1
             if emit:
-                _write(m, p, entry, -old, was, version, out)
+                _write(s, entry, -old, was, version, out)
         if copies > 0:
             made += 1
             if emit:
-                _write(m, p, entry, copies, first, version, out)
+                _write(s, entry, copies, first, version, out)
     if emit:
         m[entry + E_IN] = copies
         m[entry + E_WORDS + p[O_WIDTH]] = first
@@ -96,9 +102,10 @@ def _settle(m: Arena, p: Plan, entry: int, copies: int, first: int, version: int
 
 
 @helper
-def _before(m: Arena, p: Plan, prefix: Plan, row: int, text: Texts) -> tuple[int, int, int]:
+def _before(s: PartitionBuffers, row: int, text: Texts) -> tuple[int, int, int]:
     """The entry before another one in its partition, 0 if there is none; the rows up to it, and its rank."""
-    entry, ahead = entry_before(m, p, prefix, row, text)
+    m, p, prefix = s.arena, s.plan, s.prefix
+    entry, ahead = entry_before(s, p, row, text)
     if entry == 0:
         return 0, 0, 0
     rank = m[entry + E_WORDS + p[O_WIDTH]]
@@ -108,11 +115,10 @@ def _before(m: Arena, p: Plan, prefix: Plan, row: int, text: Texts) -> tuple[int
 
 
 @helper
-def _walk(
-    m: Arena, p: Plan, prefix: Plan, keys: Plan, row: int, version: int, emit: bool, text: Texts, out: Output
-) -> int:
+def _walk(s: PartitionBuffers, row: int, version: int, emit: bool, text: Texts, out: Output) -> int:
     """Settle the entries from the first that was touched to where the result is as it was; the number of changes."""
-    previous, rows, rank = _before(m, p, prefix, row, text)
+    m, p, prefix, keys = s.arena, s.plan, s.prefix, s.keys
+    previous, rows, rank = _before(s, row, text)
     if previous != 0 and m[previous + E_IN] == 0:
         return 0
     seek(m, p, row, 0, text)
@@ -150,37 +156,23 @@ def _walk(
                 return made
             if waiting == 0 and first == m[entry + E_WORDS + p[O_WIDTH]] and (gained == 0 or p[O_OFFSET] != RANK):
                 return made
-        made += _settle(m, p, entry, copies, first, version, emit, out)
+        made += _settle(s, entry, copies, first, version, emit, out)
         place += 1
 
 
 @kernel
 def maintain(
-    arena: ArenaArray,
-    plan: Plan,
-    prefix: Plan,
-    keys: Plan,
-    wide: Plan,
-    values: Matrix,
-    weights: Line,
-    versions: Line,
-    heap: Words,
-    starts: Words,
-    lengths: Line,
-    touched: Touched,
-    out: Output,
+    store: Addresses, values: Matrix, weights: Line, versions: Line, text: Texts, touched: Touched, out: Output
 ) -> int:
     """Apply changes of multiplicities and write what the result gains and loses, net within each version.
 
     Args:
-        arena: The state; changed. A caller starts with P_CHANGE, P_STEP and P_TOUCHED at 0.
-        plan: int64, see O_WIDTH and the constants beside it; OFFSET is which rank.
-        prefix, keys: The same for the first words of a row: those of the partition, and these with those of the keys.
-        wide: The same with one word more, which an entry has for its rank.
+        store: The state. A caller starts with P_CHANGE, P_STEP and P_TOUCHED at 0. OFFSET of its plan is which rank,
+            and an entry has one word more, for its rank.
         values: int64 of shape (words of a row, n): the rows as order words, those of a version partition by partition.
         weights: int64, what each change adds to its row's multiplicity.
         versions: int64, ascending.
-        heap, starts, lengths: The dictionary of strings, if there are any in the rows.
+        text: The dictionary of strings, if there are any in the rows: its heap, starts and lengths.
         touched: int64 of n places, scratch.
         out: int64 of shape (LINES + words of a row, capacity): the changes of the result, P_MADE of them.
 
@@ -190,52 +182,42 @@ def maintain(
 
     Cost: O(log n) a change, and O(1) for each row between two changes of a partition and version, and of the delta.
     """
-    m = words(arena)
-    p, of_partition, of_keys, larger = words(plan), words(prefix), words(keys), words(wide)
-    text = (heap, starts, lengths)
+    s, strings = opened(store), strings_of(text)
+    m, c = s.arena, Changes(view(values), weights.shape[0], view(weights), view(versions), view(touched))
     m[P_MADE] = 0
     change = m[P_CHANGE]
     left = AT_ONCE
     while True:
         if m[P_STEP] == APPLYING:
             if m[P_TOUCHED] == 0:
-                if change == weights.shape[0]:
+                if change == c.n:
                     return DONE
                 if left <= 0:
                     m[P_CHANGE] = change
                     return MORE
             begin = change
-            change = apply_run(m, p, of_partition, larger, values, weights, versions, change, touched, text)
+            change = apply_run(s, c, change, strings)
             left -= change - begin
             if m[P_STEP] == APPLYING:
                 m[P_CHANGE] = change
                 return NEED_SPACE
-        row = first_touched(m, p, touched, text)
-        needed = _walk(m, p, of_partition, of_keys, row, versions[change - 1], False, text, out)
+        row, version = first_touched(s, c.touched, strings), c.versions[change - 1]
+        needed = _walk(s, row, version, False, strings, out)
         if needed > out.shape[1] - m[P_MADE]:
             m[P_NEEDED] = needed
             m[P_CHANGE] = change
             return OUTPUT_FULL
-        _walk(m, p, of_partition, of_keys, row, versions[change - 1], True, text, out)
-        end_run(m, p, touched, text)
+        _walk(s, row, version, True, strings, out)
+        end_run(s, c.touched, strings)
         left -= needed
 
 
 @kernel
-def scan(
-    arena: ArenaArray,
-    plan: Plan,
-    prefix: Plan,
-    heap: Words,
-    starts: Words,
-    lengths: Line,
-    cursor: Cursor,
-    output: Output,
-) -> int:
+def scan(store: Addresses, text: Texts, cursor: Cursor, output: Output) -> int:
     """Write the rows of the result, partition by partition, in their order.
 
     Args:
-        arena, plan, prefix, heap, starts, lengths: As for `maintain`.
+        store, text: As for `maintain`.
         cursor: int64[3], a leaf, a place in it and copies that were written: (-1, 0, 0) to begin, (0, ...) at the end;
             changed.
         output: int64 of shape (words of a row + 2, capacity): the rows' words, their ranks, and their multiplicities.
@@ -245,9 +227,8 @@ def scan(
 
     Cost: O(1) a row and O(log n) a partition.
     """
-    m = words(arena)
-    p, of_partition = words(plan), words(prefix)
-    text = (heap, starts, lengths)
+    s, strings = opened(store), strings_of(text)
+    m, p = s.arena, s.plan
     leaf, place, done = cursor[0], cursor[1], cursor[2]
     if leaf == -1:
         leaf = first_leaf(m)
@@ -262,7 +243,7 @@ def scan(
         entry = m[leaf + FIRST + LEAF + place]
         copies = m[entry + E_IN]
         if copies == 0:
-            seek(m, of_partition, entry, 1, text)
+            seek(m, s.prefix, entry, 1, strings)
             leaf, place = m[T_LEAF], m[T_PLACE]
             continue
         while done < copies:

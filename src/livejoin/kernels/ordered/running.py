@@ -16,7 +16,7 @@ Law: the changes written for a version are the result after it minus the result 
 from __future__ import annotations
 
 from livejoin.kernels.jit import kernel
-from livejoin.kernels.memory.arena import words
+from livejoin.kernels.memory.arena import words as view
 from livejoin.kernels.memory.layout import AT_ONCE, DONE, MORE, NEED_SPACE, OUTPUT_FULL
 from livejoin.kernels.ordered.order_nodes import COUNT, FIRST, LEAF, NEXT
 from livejoin.kernels.ordered.order_tree import first_leaf
@@ -34,48 +34,31 @@ from livejoin.kernels.ordered.runs import (
     P_NEEDED,
     P_STEP,
     P_TOUCHED,
+    Changes,
     apply_run,
     end_run,
     first_touched,
+    opened,
 )
-from livejoin.kernels.parameters import ArenaArray, Cursor, Line, Matrix, Output, Plan, Touched, Words
-from livejoin.kernels.values.row_order import E_WORDS
+from livejoin.kernels.parameters import Addresses, Cursor, Line, Matrix, Output, Texts, Touched
+from livejoin.kernels.values.dictionary_view import strings_of
+from livejoin.kernels.values.row_order import E_WORDS, O_WIDTH
 
 
 @kernel
 def maintain(
-    arena: ArenaArray,
-    plan: Plan,
-    prefix: Plan,
-    keys: Plan,
-    wide: Plan,
-    calls: Plan,
-    values: Matrix,
-    weights: Line,
-    versions: Line,
-    heap: Words,
-    starts: Words,
-    lengths: Line,
-    touched: Touched,
-    state: Line,
-    ring: Line,
-    out: Output,
+    store: Addresses, values: Matrix, weights: Line, versions: Line, text: Texts, touched: Touched, out: Output
 ) -> int:
     """Apply changes of rows and write what the result gains and loses, net within each version.
 
     Args:
-        arena: The state; changed. A caller starts with P_CHANGE, P_STEP and P_TOUCHED at 0.
-        plan: int64, see O_WIDTH and the constants beside it.
-        prefix, keys: The same for the first words of a row: those of the partition, and these with those of the keys.
-        wide: The same with the words of the calls behind, which an entry has.
-        calls: int64, see C_NUMBER and the constants beside it.
+        store: The state, of which an entry has the words of the calls behind its own. A caller starts with P_CHANGE,
+            P_STEP and P_TOUCHED at 0.
         values: int64 of shape (words of a row, n): the rows as order words, those of a version partition by partition.
         weights: int64, what each change adds to its row's multiplicity, which is 0 or 1 after each version.
         versions: int64, ascending.
-        heap, starts, lengths: The dictionary of strings, if there are any in the rows.
+        text: The dictionary of strings, if there are any in the rows: its heap, starts and lengths.
         touched: int64 of n places, scratch.
-        state: int64 of as many words as the calls have, scratch.
-        ring: int64 of as many places as a LAG goes back or a frame has rows, and one, scratch.
         out: int64 of shape (LINES + words of a row and of the calls, capacity): the changes of the result, P_MADE of
             them.
 
@@ -87,61 +70,61 @@ def maintain(
     LAG over k rows, and a frame of k rows, add O(k log n) for each partition and version, a frame O(k) for each row of
     which it has one that changed. A frame up to some rows behind or before each takes O(log n) for each row.
     """
-    m = words(arena)
-    p, of_partition, of_keys, larger, c = words(plan), words(prefix), words(keys), words(wide), words(calls)
-    text = (heap, starts, lengths)
+    s, strings = opened(store), strings_of(text)
+    m, c = s.arena, Changes(view(values), weights.shape[0], view(weights), view(versions), view(touched))
+    frame = s.calls[C_FRAME]
     m[P_MADE] = 0
     change = m[P_CHANGE]
     left = AT_ONCE
     while True:
         if m[P_STEP] == APPLYING:
             if m[P_TOUCHED] == 0:
-                if change == weights.shape[0]:
+                if change == c.n:
                     return DONE
                 if left <= 0:
                     m[P_CHANGE] = change
                     return MORE
             begin = change
-            change = apply_run(m, p, of_partition, larger, values, weights, versions, change, touched, text)
+            change = apply_run(s, c, change, strings)
             left -= change - begin
             if m[P_STEP] == APPLYING:
                 m[P_CHANGE] = change
                 return NEED_SPACE
-        row, version = first_touched(m, p, touched, text), versions[change - 1]
+        row, version = first_touched(s, c.touched, strings), c.versions[change - 1]
         needed = 0
         for emit in (False, True):
             if emit and needed > out.shape[1] - m[P_MADE]:
                 m[P_NEEDED] = needed
                 m[P_CHANGE] = change
                 return OUTPUT_FULL
-            if c[C_FRAME] == AROUND:
-                needed = walk_around(m, p, of_partition, c, row, version, emit, state, ring, text, out)
-            elif c[C_FRAME] == UP_TO_FAR:
-                needed = walk_far(m, p, of_partition, c, row, version, emit, state, ring, text, out)
-            elif c[C_FRAME] == UP_TO_PEERS:
-                needed = walk_to_peers(m, p, of_partition, of_keys, c, row, version, emit, state, ring, text, out)
+            if frame == AROUND:
+                needed = walk_around(s, row, version, emit, strings, out)
+            elif frame == UP_TO_FAR:
+                needed = walk_far(s, row, version, emit, strings, out)
+            elif frame == UP_TO_PEERS:
+                needed = walk_to_peers(s, row, version, emit, strings, out)
             else:
-                needed = walk(m, p, of_partition, c, row, version, emit, state, ring, text, out)
-        end_run(m, p, touched, text)
+                needed = walk(s, row, version, emit, strings, out)
+        end_run(s, c.touched, strings)
         left -= needed
 
 
 @kernel
-def scan(arena: ArenaArray, width: int, cursor: Cursor, output: Output) -> int:
+def scan(store: Addresses, cursor: Cursor, output: Output) -> int:
     """Write the rows of the result, partition by partition, in their order.
 
     Args:
-        arena: As for `maintain`.
-        width: Words of a row and of the calls.
+        store: As for `maintain`.
         cursor: int64[2], a leaf and a place in it: (-1, 0) to begin, (0, ...) at the end; changed.
-        output: int64 of shape (width, capacity).
+        output: int64 of shape (words of a row and of the calls, capacity).
 
     Returns:
         The number of rows written.
 
     Cost: O(1) a row.
     """
-    m = words(arena)
+    s = opened(store)
+    m, width = s.arena, s.wide[O_WIDTH]
     leaf, place = cursor[0], cursor[1]
     if leaf == -1:
         leaf = first_leaf(m)

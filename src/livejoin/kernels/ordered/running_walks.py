@@ -22,9 +22,10 @@ from livejoin.kernels.ordered.runs import (
     P_MADE,
     P_TOTAL,
     P_TOUCHED,
+    PartitionBuffers,
     entry_before,
 )
-from livejoin.kernels.parameters import Arena, Line, Output, Plan, Texts
+from livejoin.kernels.parameters import Output, Plan, Texts
 from livejoin.kernels.values.row_order import E_COUNT, E_IN, E_WORDS, O_WIDTH, compare
 
 # Lines of the output, then the row's words, then those of the calls
@@ -34,7 +35,8 @@ LINES = 2
 
 
 @helper
-def _write(m: Arena, p: Plan, c: Plan, entry: int, weight: int, version: int, out: Output) -> None:
+def _write(s: PartitionBuffers, entry: int, weight: int, version: int, out: Output) -> None:
+    m, p, c = s.arena, s.plan, s.calls
     made = m[P_MADE]
     out[L_WEIGHT, made] = weight
     out[L_VERSION, made] = version
@@ -45,8 +47,9 @@ def _write(m: Arena, p: Plan, c: Plan, entry: int, weight: int, version: int, ou
 
 
 @helper
-def _stands(m: Arena, p: Plan, c: Plan, entry: int, state: Line) -> bool:
+def _stands(s: PartitionBuffers, entry: int) -> bool:
     """Whether an entry stands in the result with these aggregates."""
+    m, p, c, state = s.arena, s.plan, s.calls, s.state
     if m[entry + E_IN] == 0:
         return False
     for i in range(c[C_WORDS]):
@@ -56,16 +59,17 @@ def _stands(m: Arena, p: Plan, c: Plan, entry: int, state: Line) -> bool:
 
 
 @helper
-def _settle(m: Arena, p: Plan, c: Plan, entry: int, state: Line, version: int, emit: bool, out: Output) -> int:
+def _settle(s: PartitionBuffers, entry: int, version: int, emit: bool, out: Output) -> int:
     """Write how else than before an entry stands in the result, but if not ``emit``; the number of changes."""
+    m, p, c, state = s.arena, s.plan, s.calls, s.state
     is_there = m[entry + E_COUNT] >> 1 > 0
-    if is_there and _stands(m, p, c, entry, state):
+    if is_there and _stands(s, entry):
         return 0
     made = 0
     if m[entry + E_IN] > 0:
         made += 1
         if emit:
-            _write(m, p, c, entry, -1, version, out)
+            _write(s, entry, -1, version, out)
             m[entry + E_IN] = 0
     if is_there:
         made += 1
@@ -73,16 +77,15 @@ def _settle(m: Arena, p: Plan, c: Plan, entry: int, state: Line, version: int, e
             for i in range(c[C_WORDS]):
                 m[entry + E_WORDS + p[O_WIDTH] + i] = state[i]
             m[entry + E_IN] = 1
-            _write(m, p, c, entry, 1, version, out)
+            _write(s, entry, 1, version, out)
     return made
 
 
 @helper
-def _begin(
-    m: Arena, p: Plan, first: Plan, prefix: Plan, c: Plan, row: int, state: Line, ring: Line, text: Texts
-) -> int:
+def _begin(s: PartitionBuffers, first: Plan, row: int, text: Texts) -> int:
     """The aggregates before the entries from a row's place on, by some first words; how many rows ``ring`` has."""
-    previous, ahead = entry_before(m, first, prefix, row, text)
+    m, p, prefix, c, state, ring = s.arena, s.plan, s.prefix, s.calls, s.state, s.ring
+    previous, ahead = entry_before(s, first, row, text)
     if previous == 0:
         clear(c, state)
         return 0
@@ -101,8 +104,9 @@ def _begin(
 
 
 @helper
-def _next(m: Arena, prefix: Plan, row: int, leaf: int, place: int, text: Texts) -> tuple[int, int, int]:
+def _next(s: PartitionBuffers, row: int, leaf: int, place: int, text: Texts) -> tuple[int, int, int]:
     """The entry at a place or behind it in a row's partition, 0 if there is none; its leaf and its place."""
+    m, prefix = s.arena, s.prefix
     while leaf != 0 and place == m[leaf + COUNT]:
         leaf = m[leaf + NEXT]
         place = 0
@@ -113,24 +117,13 @@ def _next(m: Arena, prefix: Plan, row: int, leaf: int, place: int, text: Texts) 
 
 
 @helper
-def walk(
-    m: Arena,
-    p: Plan,
-    prefix: Plan,
-    c: Plan,
-    row: int,
-    version: int,
-    emit: bool,
-    state: Line,
-    ring: Line,
-    text: Texts,
-    out: Output,
-) -> int:
+def walk(s: PartitionBuffers, row: int, version: int, emit: bool, text: Texts, out: Output) -> int:
     """Settle the entries from the first that was touched to where the result is as it was; the number of changes."""
-    past = _begin(m, p, p, prefix, c, row, state, ring, text)
+    m, p, c, state, ring = s.arena, s.plan, s.calls, s.state, s.ring
+    past = _begin(s, p, row, text)
     is_first = past == 0
     seek(m, p, row, 0, text)
-    entry, leaf, place = _next(m, prefix, row, m[T_LEAF], m[T_PLACE], text)
+    entry, leaf, place = _next(s, row, m[T_LEAF], m[T_PLACE], text)
     waiting, since, made = m[P_TOUCHED], 0, 0
     while entry != 0:
         if m[entry + E_COUNT] >> 1 > 0:
@@ -144,32 +137,20 @@ def walk(
             since = 0
         else:
             since += 1
-            if waiting == 0 and since > c[C_BACK] and _stands(m, p, c, entry, state):
+            if waiting == 0 and since > c[C_BACK] and _stands(s, entry):
                 return made
-        made += _settle(m, p, c, entry, state, version, emit, out)
-        entry, leaf, place = _next(m, prefix, row, leaf, place + 1, text)
+        made += _settle(s, entry, version, emit, out)
+        entry, leaf, place = _next(s, row, leaf, place + 1, text)
     return made
 
 
 @helper
-def walk_to_peers(
-    m: Arena,
-    p: Plan,
-    prefix: Plan,
-    keys: Plan,
-    c: Plan,
-    row: int,
-    version: int,
-    emit: bool,
-    state: Line,
-    ring: Line,
-    text: Texts,
-    out: Output,
-) -> int:
+def walk_to_peers(s: PartitionBuffers, row: int, version: int, emit: bool, text: Texts, out: Output) -> int:
     """The same where rows with equal keys have the same aggregates; without LAG."""
-    is_first = _begin(m, p, keys, prefix, c, row, state, ring, text) == 0
+    m, keys, c, state, ring = s.arena, s.keys, s.calls, s.state, s.ring
+    is_first = _begin(s, keys, row, text) == 0
     seek(m, keys, row, 0, text)
-    head, leaf, place = _next(m, prefix, row, m[T_LEAF], m[T_PLACE], text)
+    head, leaf, place = _next(s, row, m[T_LEAF], m[T_PLACE], text)
     waiting, made = m[P_TOUCHED], 0
     while head != 0:
         entry, at, position, peers = head, leaf, place, 0
@@ -178,15 +159,15 @@ def walk_to_peers(
                 advance(m, c, entry, is_first, state, ring, peers, text)
                 is_first = False
                 peers += 1
-            entry, at, position = _next(m, prefix, row, at, position + 1, text)
+            entry, at, position = _next(s, row, at, position + 1, text)
         entry, is_same = head, False
         while entry != 0 and compare(m, keys, entry, head, text) == 0:
             if m[entry + E_COUNT] & 1 == 1:
                 waiting -= 1
-            elif _stands(m, p, c, entry, state):
+            elif _stands(s, entry):
                 is_same = True
-            made += _settle(m, p, c, entry, state, version, emit, out)
-            entry, leaf, place = _next(m, prefix, row, leaf, place + 1, text)
+            made += _settle(s, entry, version, emit, out)
+            entry, leaf, place = _next(s, row, leaf, place + 1, text)
         if is_same and waiting == 0:
             return made
         head = entry
@@ -194,8 +175,9 @@ def walk_to_peers(
 
 
 @helper
-def _around(m: Arena, c: Plan, number: int, last: int, size: int, state: Line, ring: Line, text: Texts) -> None:
+def _around(s: PartitionBuffers, number: int, last: int, size: int, text: Texts) -> None:
     """The aggregates of the frame of a row with a number; ``ring`` has the rows up to the last of it."""
+    m, c, state, ring = s.arena, s.calls, s.state, s.ring
     clear(c, state)
     is_first = True
     for other in range(max(number - c[C_BEFORE], 0), min(number + c[C_BEHIND], last) + 1):
@@ -204,23 +186,12 @@ def _around(m: Arena, c: Plan, number: int, last: int, size: int, state: Line, r
 
 
 @helper
-def walk_around(
-    m: Arena,
-    p: Plan,
-    prefix: Plan,
-    c: Plan,
-    row: int,
-    version: int,
-    emit: bool,
-    state: Line,
-    ring: Line,
-    text: Texts,
-    out: Output,
-) -> int:
+def walk_around(s: PartitionBuffers, row: int, version: int, emit: bool, text: Texts, out: Output) -> int:
     """Settle the entries whose frames have one that was touched; the number of changes, a bound of it if not ``emit``.
 
     Rows are numbered from the first one that some of these frames have. A cursor goes ahead to the last row of a frame.
     """
+    m, p, prefix, c, ring = s.arena, s.plan, s.prefix, s.calls, s.ring
     far, near = max(c[C_BEFORE], 0), max(c[C_BEHIND], 0)
     size = far + near + 1
     begin, at = rows_before(m, prefix, row, text), rows_before(m, p, row, text)
@@ -232,7 +203,7 @@ def walk_around(
     if start < at:
         first, _ = select(m, start)
     seek(m, p, first, 0, text)
-    entry, leaf, place = _next(m, prefix, row, m[T_LEAF], m[T_PLACE], text)
+    entry, leaf, place = _next(s, row, m[T_LEAF], m[T_PLACE], text)
     ahead, ahead_leaf, ahead_place = entry, leaf, place
     last, changed = number - 1, -1 - far
     waiting, since, made = m[P_TOUCHED], 0, 0
@@ -244,7 +215,7 @@ def walk_around(
             if m[ahead + E_COUNT] >> 1 > 0:
                 last += 1
                 ring[last % size] = ahead
-            ahead, ahead_leaf, ahead_place = _next(m, prefix, row, ahead_leaf, ahead_place + 1, text)
+            ahead, ahead_leaf, ahead_place = _next(s, row, ahead_leaf, ahead_place + 1, text)
         if is_touched:
             waiting -= 1
             since = 0
@@ -253,23 +224,22 @@ def walk_around(
             if waiting == 0 and since > far:
                 return made
         if not is_there:
-            made += _settle(m, p, c, entry, state, version, emit, out)
+            made += _settle(s, entry, version, emit, out)
         else:
             if changed >= number - far and not emit:
                 made += 2  # at most
             elif changed >= number - far:
-                _around(m, c, number, last, size, state, ring, text)
-                made += _settle(m, p, c, entry, state, version, emit, out)
+                _around(s, number, last, size, text)
+                made += _settle(s, entry, version, emit, out)
             number += 1
-        entry, leaf, place = _next(m, prefix, row, leaf, place + 1, text)
+        entry, leaf, place = _next(s, row, leaf, place + 1, text)
     return made
 
 
 @helper
-def _reach(
-    m: Arena, prefix: Plan, c: Plan, row: int, rank: int, begin: int, state: Line, ring: Line, text: Texts
-) -> None:
+def _reach(s: PartitionBuffers, row: int, rank: int, begin: int, text: Texts) -> None:
     """Add the row at a rank to the aggregates, if it is in the partition that begins at a rank; O(log n)."""
+    m, prefix, c, state, ring = s.arena, s.prefix, s.calls, s.state, s.ring
     if begin <= rank < m[T_TOTAL]:
         entry, _ = select(m, rank)
         if compare(m, prefix, entry, row, text) == 0:
@@ -277,20 +247,9 @@ def _reach(
 
 
 @helper
-def walk_far(
-    m: Arena,
-    p: Plan,
-    prefix: Plan,
-    c: Plan,
-    row: int,
-    version: int,
-    emit: bool,
-    state: Line,
-    ring: Line,
-    text: Texts,
-    out: Output,
-) -> int:
+def walk_far(s: PartitionBuffers, row: int, version: int, emit: bool, text: Texts, out: Output) -> int:
     """Settle the entries from the first whose frame has one that was touched to where the result is as it was."""
+    m, p, prefix, c, state = s.arena, s.plan, s.prefix, s.calls, s.state
     far = c[C_BEHIND]
     begin, at = rows_before(m, prefix, row, text), rows_before(m, p, row, text)
     rank = max(at - max(far, 0), begin)
@@ -300,25 +259,25 @@ def walk_far(
     if rank == begin:
         clear(c, state)
         for other in range(begin, begin + far):
-            _reach(m, prefix, c, row, other, begin, state, ring, text)
+            _reach(s, row, other, begin, text)
     else:
         previous, _ = select(m, rank - 1)
         for i in range(c[C_WORDS]):
             state[i] = m[previous + E_WORDS + p[O_WIDTH] + i]
     seek(m, p, first, 0, text)
-    entry, leaf, place = _next(m, prefix, row, m[T_LEAF], m[T_PLACE], text)
+    entry, leaf, place = _next(s, row, m[T_LEAF], m[T_PLACE], text)
     waiting, since, made = m[P_TOUCHED], 0, 0
     while entry != 0:
         if m[entry + E_COUNT] >> 1 > 0:
-            _reach(m, prefix, c, row, rank + far, begin, state, ring, text)
+            _reach(s, row, rank + far, begin, text)
             rank += 1
         if m[entry + E_COUNT] & 1 == 1:
             waiting -= 1
             since = 0
         else:
             since += 1
-            if waiting == 0 and since > max(-far, 0) and _stands(m, p, c, entry, state):
+            if waiting == 0 and since > max(-far, 0) and _stands(s, entry):
                 return made
-        made += _settle(m, p, c, entry, state, version, emit, out)
-        entry, leaf, place = _next(m, prefix, row, leaf, place + 1, text)
+        made += _settle(s, entry, version, emit, out)
+        entry, leaf, place = _next(s, row, leaf, place + 1, text)
     return made

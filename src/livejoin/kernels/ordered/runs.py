@@ -7,10 +7,14 @@ those of its row, for what the result says of it.
 
 from __future__ import annotations
 
-from livejoin.kernels.jit import helper
+from typing import NamedTuple
+
+from livejoin.kernels.jit import helper, inlined
+from livejoin.kernels.memory.addresses import pointer_at
+from livejoin.kernels.memory.arena import words as view
 from livejoin.kernels.ordered.order_nodes import T_END, free_entry, has_space, new_entry
 from livejoin.kernels.ordered.order_tree import descend, insert, remove, rows_before, select, weigh
-from livejoin.kernels.parameters import Arena, Line, Matrix, Plan, Texts, Touched
+from livejoin.kernels.parameters import Addresses, Arena, Line, Plan, Texts, Touched, Values
 from livejoin.kernels.values.row_order import E_COUNT, E_IN, E_WORDS, O_WIDTH, compare
 
 # Arena header behind that of the tree
@@ -22,14 +26,65 @@ P_NEEDED = T_END + 4  # OUTPUT_FULL: places that the run needs
 P_TOTAL = T_END + 5  # rows of the result
 P_HEADER = T_END + 6
 
+
+class PartitionBuffers(NamedTuple):
+    """The state of a store of rows by partition, as one parameter: arrays to its owner, pointers inside of a kernel.
+
+    Args:
+        arena: The rows; changed.
+        plan: What the words of a row are, see O_WIDTH and the constants beside it.
+        prefix, keys: The same for its first words: those of the partition, and these with those of the keys.
+        wide: The same with the words that an entry has behind those of its row.
+        calls: Aggregates up to each row, see C_NUMBER of `livejoin.kernels.ordered.running_state`; else one word.
+        state: Scratch, as many words as the aggregates have.
+        ring: Scratch, as many places as a LAG goes back or a frame has rows, and one.
+    """
+
+    arena: Arena
+    plan: Plan
+    prefix: Plan
+    keys: Plan
+    wide: Plan
+    calls: Plan
+    state: Line
+    ring: Line
+
+
+class Changes(NamedTuple):
+    """What a kernel is given beside the state: n changes, and the places for entries that a run of them touches."""
+
+    values: Values
+    n: int
+    weights: Line
+    versions: Line
+    touched: Touched
+
+
+@inlined
+def opened(store: Addresses) -> PartitionBuffers:
+    """The state of a line of addresses."""
+    a = view(store)
+    return PartitionBuffers(
+        pointer_at(a, 0),
+        pointer_at(a, 1),
+        pointer_at(a, 2),
+        pointer_at(a, 3),
+        pointer_at(a, 4),
+        pointer_at(a, 5),
+        pointer_at(a, 6),
+        pointer_at(a, 7),
+    )
+
+
 # Steps of a run; a new one begins with applying
 APPLYING = 0
 WRITING = 1
 
 
 @helper
-def first_touched(m: Arena, p: Plan, touched: Touched, text: Texts) -> int:
+def first_touched(s: PartitionBuffers, touched: Touched, text: Texts) -> int:
     """The entry that comes first of those that the run touched."""
+    m, p = s.arena, s.plan
     first: int = touched[0]
     for i in range(1, m[P_TOUCHED]):
         if compare(m, p, touched[i], first, text) < 0:
@@ -38,12 +93,13 @@ def first_touched(m: Arena, p: Plan, touched: Touched, text: Texts) -> int:
 
 
 @helper
-def entry_before(m: Arena, p: Plan, prefix: Plan, row: int, text: Texts) -> tuple[int, int]:
+def entry_before(s: PartitionBuffers, first: Plan, row: int, text: Texts) -> tuple[int, int]:
     """The entry before the first one that is not before a row by some first words, in the row's partition, else 0.
 
     And how many rows come before it and with it, those of other partitions included.
     """
-    ahead = rows_before(m, p, row, text)
+    m, prefix = s.arena, s.prefix
+    ahead = rows_before(m, first, row, text)
     if ahead == 0:
         return 0, 0
     entry, _ = select(m, ahead - 1)
@@ -51,13 +107,12 @@ def entry_before(m: Arena, p: Plan, prefix: Plan, row: int, text: Texts) -> tupl
 
 
 @helper
-def apply_change(
-    m: Arena, p: Plan, wide: Plan, values: Matrix, change: int, weight: int, touched: Touched, text: Texts
-) -> None:
+def apply_change(s: PartitionBuffers, c: Changes, change: int, text: Texts) -> None:
     """Change the multiplicity of a row."""
+    m, p, wide, weight = s.arena, s.plan, s.wide, c.weights[change]
     row = new_entry(m, wide)
     for i in range(p[O_WIDTH]):
-        m[row + E_WORDS + i] = values[i, change]
+        m[row + E_WORDS + i] = c.values[i * c.n + change]
     entry = descend(m, p, row, text)
     weigh(m, weight)
     if entry == 0:
@@ -72,47 +127,37 @@ def apply_change(
         m[entry + E_COUNT] += weight << 1
     if m[entry + E_COUNT] & 1 == 0:
         m[entry + E_COUNT] |= 1
-        touched[m[P_TOUCHED]] = entry
+        c.touched[m[P_TOUCHED]] = entry
         m[P_TOUCHED] += 1
 
 
 @helper
-def is_same_run(prefix: Plan, values: Matrix, versions: Line, one: int, other: int) -> bool:
+def is_same_run(prefix: Plan, c: Changes, one: int, other: int) -> bool:
     """Whether two changes are of one version and one partition."""
-    if versions[one] != versions[other]:
+    if c.versions[one] != c.versions[other]:
         return False
     for i in range(prefix[O_WIDTH]):
-        if values[i, one] != values[i, other]:
+        if c.values[i * c.n + one] != c.values[i * c.n + other]:
             return False
     return True
 
 
 @helper
-def apply_run(
-    m: Arena,
-    p: Plan,
-    prefix: Plan,
-    wide: Plan,
-    values: Matrix,
-    weights: Line,
-    versions: Line,
-    change: int,
-    touched: Touched,
-    text: Texts,
-) -> int:
+def apply_run(s: PartitionBuffers, c: Changes, change: int, text: Texts) -> int:
     """Apply the changes of a run from one on; which one is behind it. P_STEP stays APPLYING where space is needed."""
-    while has_space(m, wide):
-        apply_change(m, p, wide, values, change, weights[change], touched, text)
+    while has_space(s.arena, s.wide):
+        apply_change(s, c, change, text)
         change += 1
-        if change == weights.shape[0] or not is_same_run(prefix, values, versions, change - 1, change):
-            m[P_STEP] = WRITING
+        if change == c.n or not is_same_run(s.prefix, c, change - 1, change):
+            s.arena[P_STEP] = WRITING
             return change
     return change
 
 
 @helper
-def end_run(m: Arena, p: Plan, touched: Touched, text: Texts) -> None:
+def end_run(s: PartitionBuffers, touched: Touched, text: Texts) -> None:
     """Forget the entries of which nothing is left."""
+    m, p = s.arena, s.plan
     for i in range(m[P_TOUCHED]):
         entry = touched[i]
         m[entry + E_COUNT] ^= 1

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from livejoin.kernels.jit import kernel
-from livejoin.kernels.parameters import Line, Matrix, Offsets, RowWords
+from livejoin.kernels.jit import inlined, kernel
+from livejoin.kernels.memory.arena import words as view
+from livejoin.kernels.parameters import Addresses, Line, Matrix, Values
+from livejoin.kernels.relation.buffers import TableBuffers, opened
+
+
+@inlined
+def _gather(t: TableBuffers, columns: Line, number: int, rows: Line, n: int, values: Values) -> None:
+    for i in range(n):
+        at = rows[i] * t.stride + t.first
+        for c in range(number):
+            values[c * n + i] = t.words[at + columns[c]]
 
 
 @kernel
-def gather(table: RowWords, stride: int, offsets: Offsets, rows: Line, values: Matrix) -> None:
+def gather(table: Addresses, columns: Line, rows: Line, values: Matrix) -> None:
     """Copy columns of rows.
 
     Args:
-        table: The table's words.
-        stride: Words a row.
-        offsets: int64, offsets of the columns in a row.
+        table: The buffers of the table.
+        columns: int64, which columns.
         rows: int64, ids of rows.
         values: int64 of shape (columns, rows), written.
 
     Cost: O(columns) a row.
     """
-    for i in range(rows.shape[0]):
-        at = rows[i] * stride
-        for c in range(offsets.shape[0]):
-            values[c, i] = table[at + offsets[c]]
+    _gather(opened(table), view(columns), columns.shape[0], view(rows), rows.shape[0], view(values))

@@ -17,8 +17,11 @@ The list has places for all entries from the moment they are made, so that settl
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from livejoin.kernels.jit import helper, inlined, kernel
-from livejoin.kernels.memory.arena import words
+from livejoin.kernels.memory.addresses import number_at, pointer_at
+from livejoin.kernels.memory.arena import words as view
 from livejoin.kernels.memory.blocks import reserve, shrink
 from livejoin.kernels.memory.directory import create, find, finish, mix, remove, seed
 from livejoin.kernels.memory.layout import (
@@ -34,7 +37,7 @@ from livejoin.kernels.memory.layout import (
     NEED_SPACE,
     REF_MASK,
 )
-from livejoin.kernels.parameters import Arena, ArenaArray, Line, Matrix, Output, Plan, Touched
+from livejoin.kernels.parameters import Addresses, Arena, Line, Matrix, Output, Plan, Touched
 
 # Arena header behind the fixed one
 M_DIRECTORY = ARENA_HEADER
@@ -51,6 +54,31 @@ M_ROW = M_CHANGE + 4  # the row that is looked up
 # the list plus one or 0, the row's words
 LEFT = 0
 RIGHT = 1
+
+
+class MultisetBuffers(NamedTuple):
+    """The state of a multiset, as one parameter: arrays to its owner, pointers inside of a kernel.
+
+    Args:
+        arena: The entries; changed.
+        offsets: The numbers from 0 to the width of a row.
+        kind: The operation.
+        sides: Counts of an entry, 1 or 2.
+        width: Words of a row.
+    """
+
+    arena: Arena
+    offsets: Plan
+    kind: int
+    sides: int
+    width: int
+
+
+@inlined
+def opened(multiset: Addresses) -> MultisetBuffers:
+    """The state of a line of addresses."""
+    a = view(multiset)
+    return MultisetBuffers(pointer_at(a, 0), pointer_at(a, 1), number_at(a, 2), number_at(a, 3), number_at(a, 4))
 
 
 @inlined
@@ -70,8 +98,9 @@ INTERSECT_ALL = 4
 
 
 @inlined
-def multiplicity(m: Arena, kind: int, entry: int) -> int:
+def multiplicity(s: MultisetBuffers, entry: int) -> int:
     """How often an entry's row stands in the result."""
+    m, kind = s.arena, s.kind
     left = m[entry + LEFT] >> 1
     if kind == DISTINCT:
         return 1 if left > 0 else 0
@@ -86,15 +115,16 @@ def multiplicity(m: Arena, kind: int, entry: int) -> int:
 
 
 @helper
-def _entry_of(m: Arena, p: Plan, sides: int, width: int, values: Matrix, change: int) -> int:
+def _entry_of(s: MultisetBuffers, values: Matrix, change: int) -> int:
     """The entry of a change's row, made if there is none; 0 if there is no space."""
+    m, p, width = s.arena, s.offsets, s.width
     h = seed()
     for i in range(width):
         word = values[i, change]
         m[M_ROW + i] = word
         h = mix(h, word)
     hash32 = finish(h)
-    key = key_of(sides)
+    key = key_of(s.sides)
     entry: int = find(m, p, M_DIRECTORY, key, M_ROW, width, 0, hash32)
     if entry == 0 and reserve(m, M_LIST, m[M_LISTED], m[M_DIRECTORY + D_COUNT] + 1):
         entry = create(m, p, M_DIRECTORY, key + width, key, M_ROW, width, 0, hash32)
@@ -121,19 +151,20 @@ def _unlist(m: Arena, place: int, entry: int) -> None:
 
 
 @helper
-def _settle(m: Arena, kind: int, sides: int, width: int, touched: Touched, out: Output, left: int) -> int:
+def _settle(s: MultisetBuffers, touched: Touched, out: Output, left: int) -> int:
     """End a version, or so many rows of it: write what changed and take out rows that stand on no side.
 
     Returns:
         How many more rows could have been settled. The version has ended where no row is touched any more.
     """
+    m, sides = s.arena, s.sides
     made = m[M_MADE]
     begin = m[M_SETTLED]
     end = min(begin + left, m[M_TOUCHED])
     for i in range(begin, end):
         entry = touched[i, 0]
         m[entry + LEFT] ^= 1
-        times = multiplicity(m, kind, entry)
+        times = multiplicity(s, entry)
         gained = times - touched[i, 2]
         if gained != 0:
             if touched[i, 2] == 0:
@@ -145,7 +176,7 @@ def _settle(m: Arena, kind: int, sides: int, width: int, touched: Touched, out: 
             made += 1
             m[M_TOTAL] += gained
         if m[entry + LEFT] == 0 and (sides == 1 or m[entry + RIGHT] == 0):
-            remove(m, M_DIRECTORY, entry, key_of(sides), width)
+            remove(m, M_DIRECTORY, entry, key_of(sides), s.width)
             shrink(m, M_LIST, m[M_LISTED], m[M_DIRECTORY + D_COUNT])
     m[M_MADE] = made
     m[M_SETTLED] = end
@@ -157,24 +188,12 @@ def _settle(m: Arena, kind: int, sides: int, width: int, touched: Touched, out: 
 
 @kernel
 def apply(
-    arena: ArenaArray,
-    plan: Plan,
-    kind: int,
-    sides: int,
-    values: Matrix,
-    weights: Line,
-    versions: Line,
-    on: Line,
-    touched: Touched,
-    out: Output,
+    multiset: Addresses, values: Matrix, weights: Line, versions: Line, on: Line, touched: Touched, out: Output
 ) -> int:
     """Apply changes of the sides' multiplicities and write the net change of the result in each version.
 
     Args:
-        arena: The state; changed. A caller starts with M_CHANGE, M_TOUCHED, M_MADE and M_SETTLED at 0.
-        plan: The numbers from 0 to the width of a row.
-        kind: The operation.
-        sides: Counts of an entry, 1 or 2.
+        multiset: The state. A caller starts with M_CHANGE, M_TOUCHED, M_MADE and M_SETTLED at 0.
         values: int64 of shape (width, n): the rows.
         weights: int64, what each change adds to its row's multiplicity.
         versions: int64, ascending.
@@ -188,22 +207,21 @@ def apply(
 
     Cost: one probe a change, expected O(1).
     """
-    m = words(arena)
-    p = words(plan)
-    width = values.shape[0]
+    s = opened(multiset)
+    m = s.arena
     change = m[M_CHANGE]
     left = AT_ONCE
     while True:
         ended = change == weights.shape[0] or (change > 0 and versions[change] != versions[change - 1])
         if ended and m[M_TOUCHED] > 0:
-            left = _settle(m, kind, sides, width, touched, out, left)
+            left = _settle(s, touched, out, left)
         if change == weights.shape[0] and m[M_TOUCHED] == 0:
             m[M_CHANGE] = 0
             return DONE
         if left == 0:
             m[M_CHANGE] = change
             return MORE
-        entry = _entry_of(m, p, sides, width, values, change)
+        entry = _entry_of(s, values, change)
         if entry == 0:
             m[M_CHANGE] = change
             return NEED_SPACE
@@ -211,7 +229,7 @@ def apply(
             count = m[M_TOUCHED]
             touched[count, 0] = entry
             touched[count, 1] = change
-            touched[count, 2] = multiplicity(m, kind, entry)
+            touched[count, 2] = multiplicity(s, entry)
             m[M_TOUCHED] = count + 1
             m[entry + LEFT] |= 1
         if on[change] == 0:
@@ -223,13 +241,11 @@ def apply(
 
 
 @kernel
-def scan(arena: ArenaArray, kind: int, sides: int, begin: int, output: Output) -> int:
+def scan(multiset: Addresses, begin: int, output: Output) -> int:
     """Write rows of the result, each once.
 
     Args:
-        arena: The state, unchanged since the scan began.
-        kind: The operation.
-        sides: Counts of an entry.
+        multiset: The state, unchanged since the scan began.
         begin: How many were written before.
         output: int64 of shape (width + 1, capacity): the rows' words, then their multiplicities.
 
@@ -238,23 +254,23 @@ def scan(arena: ArenaArray, kind: int, sides: int, begin: int, output: Output) -
 
     Cost: O(rows written).
     """
-    m = words(arena)
-    width = output.shape[0] - 1
-    key = key_of(sides)
+    s = opened(multiset)
+    m, width = s.arena, s.width
+    key = key_of(s.sides)
     block = m[M_LIST] & REF_MASK
     made = min(m[M_LISTED] - begin, output.shape[1])
     for row in range(made):
         entry = m[block + begin + row]
         for i in range(width):
             output[i, row] = m[entry + key + i]
-        output[width, row] = multiplicity(m, kind, entry)
+        output[width, row] = multiplicity(s, entry)
     return made  # type: ignore[no-any-return]
 
 
 @kernel
-def entries(arena: ArenaArray, out: Output) -> None:
+def entries(multiset: Addresses, out: Output) -> None:
     """Write the references of all entries, in no particular order; ``out`` has a place for each. Cost: O(entries)."""
-    m = words(arena)
+    m = opened(multiset).arena
     slots = m[M_DIRECTORY + D_SLOTS]
     made = 0
     for at in range(1 << m[M_DIRECTORY + D_LOG]):

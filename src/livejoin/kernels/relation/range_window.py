@@ -12,8 +12,8 @@ The heap is one array: ``[begin, entries, (time, row)...]``. The second word of 
 from __future__ import annotations
 
 from livejoin.kernels.jit import helper, kernel
-from livejoin.kernels.memory.arena import words as view
-from livejoin.kernels.parameters import Header, Offsets, Queue, RowWords, Slots, Touched, Window
+from livejoin.kernels.parameters import Addresses, Touched
+from livejoin.kernels.relation.buffers import TableBuffers, opened
 from livejoin.kernels.relation.row_index import let_go
 from livejoin.kernels.relation.rows import R_ROWS, R_TOTAL
 from livejoin.kernels.relation.window import touch
@@ -32,102 +32,100 @@ _LEAST = -(1 << 63)
 
 
 @helper
-def begin_after(queue: Queue, window: Window, time: int) -> int:
+def begin_after(t: TableBuffers, time: int) -> int:
     """Where the window begins once a time has been seen."""
-    reach = window[RANGE_REACH]
+    reach = t.window[RANGE_REACH]
     begin = time - reach if time >= _LEAST + reach else _LEAST
-    return begin if begin > queue[W_BEGIN] else queue[W_BEGIN]
+    return begin if begin > t.queue[W_BEGIN] else t.queue[W_BEGIN]
 
 
 @helper
-def _sink(queue: Queue, hole: int, time: int, row: int) -> None:
+def _sink(t: TableBuffers, hole: int, time: int, row: int) -> None:
     """Put an entry into a subtree whose root is free."""
-    entries = queue[W_ENTRIES]
+    entries = t.queue[W_ENTRIES]
     while 2 * hole + 1 < entries:
         child = 2 * hole + 1
-        if child + 1 < entries and queue[W_HEAP + 2 * (child + 1)] < queue[W_HEAP + 2 * child]:
+        if child + 1 < entries and t.queue[W_HEAP + 2 * (child + 1)] < t.queue[W_HEAP + 2 * child]:
             child += 1
-        if queue[W_HEAP + 2 * child] >= time:
+        if t.queue[W_HEAP + 2 * child] >= time:
             break
-        queue[W_HEAP + 2 * hole] = queue[W_HEAP + 2 * child]
-        queue[W_HEAP + 2 * hole + 1] = queue[W_HEAP + 2 * child + 1]
+        t.queue[W_HEAP + 2 * hole] = t.queue[W_HEAP + 2 * child]
+        t.queue[W_HEAP + 2 * hole + 1] = t.queue[W_HEAP + 2 * child + 1]
         hole = child
-    queue[W_HEAP + 2 * hole] = time
-    queue[W_HEAP + 2 * hole + 1] = row
+    t.queue[W_HEAP + 2 * hole] = time
+    t.queue[W_HEAP + 2 * hole + 1] = row
 
 
 @helper
-def push(words: RowWords, stride: int, queue: Queue, window: Window, row: int) -> None:
+def push(t: TableBuffers, row: int) -> None:
     """Give a row an entry, if it has none."""
-    at = row * stride
-    if words[at + 1] != 0:
+    at = row * t.stride
+    if t.words[at + 1] != 0:
         return
-    words[at + 1] = 1
-    time = words[at + window[RANGE_TIME]]
-    hole = queue[W_ENTRIES]
-    queue[W_ENTRIES] = hole + 1
-    while hole > 0 and queue[W_HEAP + 2 * ((hole - 1) >> 1)] > time:
+    t.words[at + 1] = 1
+    time = t.words[at + t.window[RANGE_TIME]]
+    hole = t.queue[W_ENTRIES]
+    t.queue[W_ENTRIES] = hole + 1
+    while hole > 0 and t.queue[W_HEAP + 2 * ((hole - 1) >> 1)] > time:
         above = (hole - 1) >> 1
-        queue[W_HEAP + 2 * hole] = queue[W_HEAP + 2 * above]
-        queue[W_HEAP + 2 * hole + 1] = queue[W_HEAP + 2 * above + 1]
+        t.queue[W_HEAP + 2 * hole] = t.queue[W_HEAP + 2 * above]
+        t.queue[W_HEAP + 2 * hole + 1] = t.queue[W_HEAP + 2 * above + 1]
         hole = above
-    queue[W_HEAP + 2 * hole] = time
-    queue[W_HEAP + 2 * hole + 1] = row
+    t.queue[W_HEAP + 2 * hole] = time
+    t.queue[W_HEAP + 2 * hole + 1] = row
 
 
 @helper
-def has_expired(queue: Queue) -> bool:
+def has_expired(t: TableBuffers) -> bool:
     """Whether the oldest row is out of the window."""
-    expired: bool = queue[W_ENTRIES] > 0 and queue[W_HEAP] < queue[W_BEGIN]
+    expired: bool = t.queue[W_ENTRIES] > 0 and t.queue[W_HEAP] < t.queue[W_BEGIN]
     return expired
 
 
 @helper
-def stays(words: RowWords, stride: int, window: Window, row: int, begin: int) -> bool:
+def stays(t: TableBuffers, row: int, begin: int) -> bool:
     """Whether a window that begins there leaves a row where it is."""
-    inside: bool = window[RANGE_REACH] < 0 or words[row * stride + window[RANGE_TIME]] >= begin
+    inside: bool = t.window[RANGE_REACH] < 0 or t.words[row * t.stride + t.window[RANGE_TIME]] >= begin
     return inside
 
 
 @helper
-def expire(
-    header: Header, words: RowWords, stride: int, queue: Queue, touched: Touched, count: int
-) -> tuple[int, int, int]:
+def expire(t: TableBuffers, touched: Touched, count: int) -> tuple[int, int, int]:
     """Take the oldest row out, wholly; returns its id, its multiplicity, 0 if it was dead, and the number touched."""
-    row = queue[W_HEAP + 1]
-    at = row * stride
-    count = touch(header, words, at, row, 2, touched, count, -1)
-    last = queue[W_ENTRIES] - 1
-    queue[W_ENTRIES] = last
+    row = t.queue[W_HEAP + 1]
+    at = row * t.stride
+    count = touch(t, at, row, touched, count, -1)
+    last = t.queue[W_ENTRIES] - 1
+    t.queue[W_ENTRIES] = last
     if last > 0:
-        _sink(queue, 0, queue[W_HEAP + 2 * last], queue[W_HEAP + 2 * last + 1])
-    words[at + 1] = 0
-    gone = words[at] >> 1
+        _sink(t, 0, t.queue[W_HEAP + 2 * last], t.queue[W_HEAP + 2 * last + 1])
+    t.words[at + 1] = 0
+    gone = t.words[at] >> 1
     if gone > 0:
-        header[R_ROWS] -= 1
-        header[R_TOTAL] -= gone
-        words[at] &= 1
+        t.header[R_ROWS] -= 1
+        t.header[R_TOTAL] -= gone
+        t.words[at] &= 1
     return row, gone, count
 
 
 @helper
-def _compact_range(header: Header, words: RowWords, stride: int, slots: Slots, key: Offsets, queue: Queue) -> None:
+def _compact_range(t: TableBuffers) -> None:
     kept = 0
-    for entry in range(queue[W_ENTRIES]):
-        row = queue[W_HEAP + 2 * entry + 1]
-        if words[row * stride] >> 1 == 0:
-            words[row * stride + 1] = 0
-            let_go(header, words, stride, 2, slots, key, row)
+    for entry in range(t.queue[W_ENTRIES]):
+        row = t.queue[W_HEAP + 2 * entry + 1]
+        if t.words[row * t.stride] >> 1 == 0:
+            t.words[row * t.stride + 1] = 0
+            let_go(t, row)
         else:
-            queue[W_HEAP + 2 * kept] = queue[W_HEAP + 2 * entry]
-            queue[W_HEAP + 2 * kept + 1] = row
+            t.queue[W_HEAP + 2 * kept] = t.queue[W_HEAP + 2 * entry]
+            t.queue[W_HEAP + 2 * kept + 1] = row
             kept += 1
-    queue[W_ENTRIES] = kept
+    t.queue[W_ENTRIES] = kept
     for entry in range(kept // 2 - 1, -1, -1):
-        _sink(queue, entry, queue[W_HEAP + 2 * entry], queue[W_HEAP + 2 * entry + 1])
+        _sink(t, entry, t.queue[W_HEAP + 2 * entry], t.queue[W_HEAP + 2 * entry + 1])
 
 
 @kernel
-def compact_range(header: Header, words: RowWords, stride: int, slots: Slots, key: Offsets, queue: Queue) -> None:
+def compact_range(table: Addresses) -> None:
     """Drop all dead entries from a heap, between two commits; O(entries)."""
-    _compact_range(view(header), view(words), stride, view(slots), view(key), view(queue))
+    _compact_range(opened(table))

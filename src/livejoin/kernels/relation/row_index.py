@@ -14,7 +14,8 @@ from __future__ import annotations
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.memory.directory import finish, mix, seed
 from livejoin.kernels.memory.layout import MASK32
-from livejoin.kernels.parameters import Header, Line, Offsets, RowWords, Slots, Touched, Values
+from livejoin.kernels.parameters import Line, Touched, Values
+from livejoin.kernels.relation.buffers import TableBuffers
 from livejoin.kernels.relation.rows import (
     K_NUMBER,
     R_DOUBT,
@@ -34,10 +35,10 @@ from livejoin.kernels.relation.staging import G_HASHES, G_NEXT, G_SEEN
 
 
 @inlined
-def _hash_key(words: RowWords, at: int, key: Offsets) -> int:
+def _hash_key(t: TableBuffers, at: int) -> int:
     h = seed()
-    for i in range(1, key[K_NUMBER] + 1):
-        h = mix(h, words[at + key[i]])
+    for i in range(1, t.key[K_NUMBER] + 1):
+        h = mix(h, t.words[at + t.key[i]])
     return finish(h) & -2
 
 
@@ -48,44 +49,42 @@ def hash_key_of(keys: Values, n: int, place: int, columns: int) -> int:
 
 
 @inlined
-def _hash_key_of_change(values: Values, n: int, change: int, first: int, key: Offsets) -> int:
+def _hash_key_of_change(t: TableBuffers, values: Values, n: int, change: int) -> int:
     h = seed()
-    for i in range(1, key[K_NUMBER] + 1):
-        h = mix(h, values[(key[i] - first) * n + change])
+    for i in range(1, t.key[K_NUMBER] + 1):
+        h = mix(h, values[(t.key[i] - t.first) * n + change])
     return finish(h) & -2
 
 
 @inlined
-def hash_of_change(values: Values, n: int, change: int, stride: int, first: int, key: Offsets) -> int:
+def hash_of_change(t: TableBuffers, values: Values, n: int, change: int) -> int:
     """By what a change is looked up first."""
-    if key[K_NUMBER] == 0:
-        return hash_change(values, n, change, stride - first)
-    return _hash_key_of_change(values, n, change, first, key)
+    if t.key[K_NUMBER] == 0:
+        return hash_change(values, n, change, t.stride - t.first)
+    return _hash_key_of_change(t, values, n, change)
 
 
 @inlined
-def _hash_row(words: RowWords, stride: int, first: int, row: int) -> int:
+def _hash_row(t: TableBuffers, row: int) -> int:
     """By what a row stands in the index that does not hold its key."""
-    return hash_words(words, row * stride + first, stride - first) | 1
+    return hash_words(t.words, row * t.stride + t.first, t.stride - t.first) | 1
 
 
 @inlined
-def _place_of_change(
-    words: RowWords, stride: int, first: int, slots: Slots, key: Offsets, values: Values, n: int, change: int, h: int
-) -> int:
+def _place_of_change(t: TableBuffers, values: Values, n: int, change: int, h: int) -> int:
     """The place of the holder of a change's key, -1 if there is none."""
-    log = slots[0]
+    log = t.slots[0]
     mask = (1 << log) - 1
     i = h >> (32 - log)
     while True:
-        word = slots[1 + i]
+        word = t.slots[1 + i]
         if word == 0:
             return -1
         if (word >> 32) & MASK32 == h:
-            at = ((word & MASK32) - 1) * stride
+            at = ((word & MASK32) - 1) * t.stride
             same = True
-            for k in range(1, key[K_NUMBER] + 1):
-                if words[at + key[k]] != values[(key[k] - first) * n + change]:
+            for k in range(1, t.key[K_NUMBER] + 1):
+                if t.words[at + t.key[k]] != values[(t.key[k] - t.first) * n + change]:
                     same = False
                     break
             if same:
@@ -94,20 +93,20 @@ def _place_of_change(
 
 
 @helper
-def _place_of_row(words: RowWords, stride: int, slots: Slots, key: Offsets, row: int, h: int) -> int:
+def _place_of_row(t: TableBuffers, row: int, h: int) -> int:
     """The place of the holder of a row's key, -1 if there is none."""
-    log = slots[0]
+    log = t.slots[0]
     mask = (1 << log) - 1
     i = h >> (32 - log)
     while True:
-        word = slots[1 + i]
+        word = t.slots[1 + i]
         if word == 0:
             return -1
         if (word >> 32) & MASK32 == h:
-            at = ((word & MASK32) - 1) * stride
+            at = ((word & MASK32) - 1) * t.stride
             same = True
-            for k in range(1, key[K_NUMBER] + 1):
-                if words[at + key[k]] != words[row * stride + key[k]]:
+            for k in range(1, t.key[K_NUMBER] + 1):
+                if t.words[at + t.key[k]] != t.words[row * t.stride + t.key[k]]:
                     same = False
                     break
             if same:
@@ -116,221 +115,171 @@ def _place_of_row(words: RowWords, stride: int, slots: Slots, key: Offsets, row:
 
 
 @inlined
-def _is_entered(slots: Slots, row: int, h: int) -> bool:
+def _is_entered(t: TableBuffers, row: int, h: int) -> bool:
     """Whether a row stands in the index by a hash."""
-    log = slots[0]
+    log = t.slots[0]
     mask = (1 << log) - 1
     i = h >> (32 - log)
     wanted = (h << 32) | (row + 1)
-    while slots[1 + i] != 0:
-        if slots[1 + i] == wanted:
+    while t.slots[1 + i] != 0:
+        if t.slots[1 + i] == wanted:
             return True
         i = (i + 1) & mask
     return False
 
 
 @inlined
-def look_ahead(
-    words: RowWords,
-    stride: int,
-    first: int,
-    slots: Slots,
-    key: Offsets,
-    values: Values,
-    n: int,
-    count: int,
-    progress: Line,
-) -> None:
+def look_ahead(t: TableBuffers, values: Values, n: int, count: int, progress: Line) -> None:
     """Hash the next changes and read what they are looked up in: memory answers for all at once, not for each in turn.
 
     Args:
-        words: The rows.
-        stride: Words a row.
-        first: Offset of a row's first value.
-        slots: The index.
-        key: The primary key.
+        t: The table.
         values: Words of n changes.
         n: Their number.
         count: How many are looked up next, at most AHEAD; behind G_NEXT stands which.
         progress: The hash of each is written behind G_HASHES; what was read goes to G_SEEN, or the compiler would leave
             the reads out.
     """
-    shift = 32 - slots[0]
+    shift = 32 - t.slots[0]
     seen = 0
     for i in range(count):
-        h = hash_of_change(values, n, progress[G_NEXT + i], stride, first, key)
+        h = hash_of_change(t, values, n, progress[G_NEXT + i])
         progress[G_HASHES + i] = h
-        seen ^= slots[1 + (h >> shift)]
+        seen ^= t.slots[1 + (h >> shift)]
     for i in range(count):
         h = progress[G_HASHES + i]
-        word = slots[1 + (h >> shift)]
+        word = t.slots[1 + (h >> shift)]
         if (word >> 32) & MASK32 == h and word != 0:
-            seen ^= words[((word & MASK32) - 1) * stride + stride - 1]
+            seen ^= t.words[((word & MASK32) - 1) * t.stride + t.stride - 1]
     progress[G_SEEN] ^= seen
 
 
 @inlined
-def is_row(words: RowWords, stride: int, first: int, row: int, values: Values, n: int, change: int) -> bool:
+def is_row(t: TableBuffers, row: int, values: Values, n: int, change: int) -> bool:
     """Whether a change names just this row."""
-    at = row * stride + first
-    for k in range(stride - first):
-        if words[at + k] != values[k * n + change]:
+    at = row * t.stride + t.first
+    for k in range(t.stride - t.first):
+        if t.words[at + k] != values[k * n + change]:
             return False
     return True
 
 
 @helper
-def holder(words: RowWords, stride: int, slots: Slots, key: Offsets, row: int) -> int:
+def holder(t: TableBuffers, row: int) -> int:
     """Id of the row that is there and has the primary key of ``row``, -1 if none is."""
-    place = _place_of_row(words, stride, slots, key, row, _hash_key(words, row * stride, key))
+    place = _place_of_row(t, row, _hash_key(t, row * t.stride))
     if place < 0:
         return -1
-    found: int = (slots[1 + place] & MASK32) - 1
-    return found if words[found * stride] >> 1 > 0 else -1
+    found: int = (t.slots[1 + place] & MASK32) - 1
+    return found if t.words[found * t.stride] >> 1 > 0 else -1
 
 
 @helper
-def holder_of_change(
-    words: RowWords, stride: int, first: int, slots: Slots, key: Offsets, values: Values, n: int, change: int, h: int
-) -> int:
+def holder_of_change(t: TableBuffers, values: Values, n: int, change: int, h: int) -> int:
     """Id of the row that is there and has the primary key of a change, -1 if none is."""
-    place = _place_of_change(words, stride, first, slots, key, values, n, change, h)
+    place = _place_of_change(t, values, n, change, h)
     if place < 0:
         return -1
-    found: int = (slots[1 + place] & MASK32) - 1
-    return found if words[found * stride] >> 1 > 0 else -1
+    found: int = (t.slots[1 + place] & MASK32) - 1
+    return found if t.words[found * t.stride] >> 1 > 0 else -1
 
 
 @inlined
-def look_up(
-    header: Header,
-    words: RowWords,
-    stride: int,
-    first: int,
-    slots: Slots,
-    key: Offsets,
-    values: Values,
-    n: int,
-    change: int,
-    h: int,
-) -> int:
+def look_up(t: TableBuffers, values: Values, n: int, change: int, h: int) -> int:
     """Id of the row that a change names, -1 if there is none; rows that are gone and have an id count."""
-    if key[K_NUMBER] == 0:
-        row: int = find_row(words, stride, first, slots, values, n, change, h)
+    if t.key[K_NUMBER] == 0:
+        row: int = find_row(t, values, n, change, h)
         return row
-    place = _place_of_change(words, stride, first, slots, key, values, n, change, h)
+    place = _place_of_change(t, values, n, change, h)
     if place >= 0:
-        row = (slots[1 + place] & MASK32) - 1
-        if is_row(words, stride, first, row, values, n, change):
+        row = (t.slots[1 + place] & MASK32) - 1
+        if is_row(t, row, values, n, change):
             return row
-    if header[R_OTHERS] == 0:
+    if t.header[R_OTHERS] == 0:
         return -1
-    of_row = hash_change(values, n, change, stride - first) | 1
-    return find_row(words, stride, first, slots, values, n, change, of_row)
+    of_row = hash_change(values, n, change, t.stride - t.first) | 1
+    return find_row(t, values, n, change, of_row)
 
 
 @inlined
-def bring(
-    header: Header,
-    words: RowWords,
-    stride: int,
-    first: int,
-    slots: Slots,
-    key: Offsets,
-    values: Values,
-    n: int,
-    change: int,
-    h: int,
-    replaced: int,
-) -> int:
+def bring(t: TableBuffers, values: Values, n: int, change: int, h: int, replaced: int) -> int:
     """Id of the row that a change names, which is made if there is none; ``h`` is its hash.
 
     It holds its key if nobody else does who is there; ``replaced``, which may be -1, counts as gone. Else, and where
     that was not looked at, R_DOUBT grows.
     """
-    if key[K_NUMBER] == 0:
-        row: int = find_or_create(header, words, stride, first, slots, values, n, change, h)
+    if t.key[K_NUMBER] == 0:
+        row: int = find_or_create(t, values, n, change, h)
         return row
-    place = _place_of_change(words, stride, first, slots, key, values, n, change, h)
+    place = _place_of_change(t, values, n, change, h)
     other: int = -1
     if place >= 0:
-        other = (slots[1 + place] & MASK32) - 1
-        if is_row(words, stride, first, other, values, n, change):
+        other = (t.slots[1 + place] & MASK32) - 1
+        if is_row(t, other, values, n, change):
             return other
-    if header[R_OTHERS] > 0:
-        row = find_row(
-            words, stride, first, slots, values, n, change, hash_change(values, n, change, stride - first) | 1
-        )
+    if t.header[R_OTHERS] > 0:
+        row = find_row(t, values, n, change, hash_change(values, n, change, t.stride - t.first) | 1)
         if row >= 0:
-            header[R_DOUBT] += 1
+            t.header[R_DOUBT] += 1
             return row
-    row = new_row(header, words, stride, first, values, n, change)
+    row = new_row(t, values, n, change)
     if other < 0:
-        insert_slot(slots, h, row)
+        insert_slot(t.slots, h, row)
         return row
-    header[R_OTHERS] += 1
-    if other == replaced or words[other * stride] >> 1 == 0:
-        slots[1 + place] = (h << 32) | (row + 1)
-        insert_slot(slots, _hash_row(words, stride, first, other), other)
+    t.header[R_OTHERS] += 1
+    if other == replaced or t.words[other * t.stride] >> 1 == 0:
+        t.slots[1 + place] = (h << 32) | (row + 1)
+        insert_slot(t.slots, _hash_row(t, other), other)
     else:
-        header[R_DOUBT] += 1
-        insert_slot(slots, _hash_row(words, stride, first, row), row)
+        t.header[R_DOUBT] += 1
+        insert_slot(t.slots, _hash_row(t, row), row)
     return row
 
 
 @helper
-def take_place(header: Header, words: RowWords, stride: int, first: int, slots: Slots, key: Offsets, row: int) -> None:
+def take_place(t: TableBuffers, row: int) -> None:
     """Let a row hold its key; who held it, if it was another one, is not there any more."""
-    h = _hash_key(words, row * stride, key)
-    place = _place_of_row(words, stride, slots, key, row, h)
+    h = _hash_key(t, row * t.stride)
+    place = _place_of_row(t, row, h)
     if place < 0:
-        remove_slot(slots, _hash_row(words, stride, first, row), row)
-        insert_slot(slots, h, row)
-        header[R_OTHERS] -= 1
+        remove_slot(t.slots, _hash_row(t, row), row)
+        insert_slot(t.slots, h, row)
+        t.header[R_OTHERS] -= 1
         return
-    other = (slots[1 + place] & MASK32) - 1
+    other = (t.slots[1 + place] & MASK32) - 1
     if other != row:
-        slots[1 + place] = (h << 32) | (row + 1)
-        remove_slot(slots, _hash_row(words, stride, first, row), row)
-        insert_slot(slots, _hash_row(words, stride, first, other), other)
+        t.slots[1 + place] = (h << 32) | (row + 1)
+        remove_slot(t.slots, _hash_row(t, row), row)
+        insert_slot(t.slots, _hash_row(t, other), other)
 
 
 @inlined
-def rows_ahead(
-    header: Header,
-    words: RowWords,
-    stride: int,
-    first: int,
-    slots: Slots,
-    key: Offsets,
-    touched: Touched,
-    begin: int,
-    end: int,
-) -> int:
+def rows_ahead(t: TableBuffers, touched: Touched, begin: int, end: int) -> int:
     """As `look_ahead`, for some touched rows and their places in the index."""
-    shift = 32 - slots[0]
+    shift = 32 - t.slots[0]
     seen = 0
-    for t in range(begin, end):
-        seen ^= words[touched[TOUCHED * t] * stride] ^ words[touched[TOUCHED * t] * stride + stride - 1]
-    for t in range(begin, end):
-        row = touched[TOUCHED * t]
-        if words[row * stride] >> 1 == 0:
-            if key[K_NUMBER] == 0 or header[R_OTHERS] > 0:
-                seen ^= slots[1 + (_hash_row(words, stride, first, row) >> shift)]
-            if key[K_NUMBER] > 0:
-                seen ^= slots[1 + (_hash_key(words, row * stride, key) >> shift)]
+    for place in range(begin, end):
+        at = touched[TOUCHED * place] * t.stride
+        seen ^= t.words[at] ^ t.words[at + t.stride - 1]
+    for place in range(begin, end):
+        row = touched[TOUCHED * place]
+        if t.words[row * t.stride] >> 1 == 0:
+            if t.key[K_NUMBER] == 0 or t.header[R_OTHERS] > 0:
+                seen ^= t.slots[1 + (_hash_row(t, row) >> shift)]
+            if t.key[K_NUMBER] > 0:
+                seen ^= t.slots[1 + (_hash_key(t, row * t.stride) >> shift)]
     return seen
 
 
 @helper
-def let_go(header: Header, words: RowWords, stride: int, first: int, slots: Slots, key: Offsets, row: int) -> None:
+def let_go(t: TableBuffers, row: int) -> None:
     """Free the id of a row that is gone."""
-    if key[K_NUMBER] == 0:
-        give_back(header, words, stride, first, slots, row)
+    if t.key[K_NUMBER] == 0:
+        give_back(t, row)
         return
-    h = _hash_key(words, row * stride, key)
-    if header[R_OTHERS] > 0 and not _is_entered(slots, row, h):
-        h = _hash_row(words, stride, first, row)
-        header[R_OTHERS] -= 1
-    remove_slot(slots, h, row)
-    free_row(header, words, stride, row)
+    h = _hash_key(t, row * t.stride)
+    if t.header[R_OTHERS] > 0 and not _is_entered(t, row, h):
+        h = _hash_row(t, row)
+        t.header[R_OTHERS] -= 1
+    remove_slot(t.slots, h, row)
+    free_row(t, row)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from livejoin.kernels.jit import helper, inlined, kernel
 from livejoin.kernels.memory.directory import finish, mix, seed
 from livejoin.kernels.memory.layout import MASK32
-from livejoin.kernels.parameters import Header, RowWords, Slots, Values
+from livejoin.kernels.parameters import RowWords, Slots, Values
+from livejoin.kernels.relation.buffers import TableBuffers
 
 # Header
 R_NEXT = 0  # ids given out so far
@@ -62,24 +63,22 @@ def hash_change(values: Values, n: int, change: int, count: int) -> int:
 
 
 @helper
-def find_row(
-    words: RowWords, stride: int, first: int, slots: Slots, values: Values, n: int, change: int, h: int
-) -> int:
+def find_row(t: TableBuffers, values: Values, n: int, change: int, h: int) -> int:
     """Id of the row that a change names, -1 if there is none; zero-multiplicity rows count."""
-    count = stride - first
-    log = slots[0]
+    count = t.stride - t.first
+    log = t.slots[0]
     mask = (1 << log) - 1
     i = h >> (32 - log)
     while True:
-        word = slots[1 + i]
+        word = t.slots[1 + i]
         if word == 0:
             return -1
         if (word >> 32) & MASK32 == h:
             row: int = (word & MASK32) - 1
-            at = row * stride + first
+            at = row * t.stride + t.first
             same = True
             for k in range(count):
-                if words[at + k] != values[k * n + change]:
+                if t.words[at + k] != values[k * n + change]:
                     same = False
                     break
             if same:
@@ -134,45 +133,43 @@ def rehash(slots: Slots, other: Slots, begin: int, end: int) -> None:
 
 
 @helper
-def new_row(header: Header, words: RowWords, stride: int, first: int, values: Values, n: int, change: int) -> int:
+def new_row(t: TableBuffers, values: Values, n: int, change: int) -> int:
     """Give the row of a change an id; it is not there yet, and the caller enters it in the index."""
-    if header[R_FREE] != 0:
-        row: int = header[R_FREE] - 1
-        header[R_FREE] = words[row * stride + 1]
+    if t.header[R_FREE] != 0:
+        row: int = t.header[R_FREE] - 1
+        t.header[R_FREE] = t.words[row * t.stride + 1]
     else:
-        row = header[R_NEXT]
-        header[R_NEXT] = row + 1
-    at = row * stride
-    words[at] = 0
-    words[at + 1] = 0
-    for k in range(stride - first):
-        words[at + first + k] = values[k * n + change]
-    header[R_USED] += 1
+        row = t.header[R_NEXT]
+        t.header[R_NEXT] = row + 1
+    at = row * t.stride
+    t.words[at] = 0
+    t.words[at + 1] = 0
+    for k in range(t.stride - t.first):
+        t.words[at + t.first + k] = values[k * n + change]
+    t.header[R_USED] += 1
     return row
 
 
 @helper
-def find_or_create(
-    header: Header, words: RowWords, stride: int, first: int, slots: Slots, values: Values, n: int, change: int, h: int
-) -> int:
-    row: int = find_row(words, stride, first, slots, values, n, change, h)
+def find_or_create(t: TableBuffers, values: Values, n: int, change: int, h: int) -> int:
+    row: int = find_row(t, values, n, change, h)
     if row < 0:
-        row = new_row(header, words, stride, first, values, n, change)
-        insert_slot(slots, h, row)
+        row = new_row(t, values, n, change)
+        insert_slot(t.slots, h, row)
     return row
 
 
 @helper
-def give_back(header: Header, words: RowWords, stride: int, first: int, slots: Slots, row: int) -> None:
+def give_back(t: TableBuffers, row: int) -> None:
     """Free the id of a row that is gone, of a relation without a primary key."""
-    remove_slot(slots, hash_words(words, row * stride + first, stride - first), row)
-    free_row(header, words, stride, row)
+    remove_slot(t.slots, hash_words(t.words, row * t.stride + t.first, t.stride - t.first), row)
+    free_row(t, row)
 
 
 @helper
-def free_row(header: Header, words: RowWords, stride: int, row: int) -> None:
+def free_row(t: TableBuffers, row: int) -> None:
     """Free the id of a row that is in no index any more."""
-    header[R_USED] -= 1
-    words[row * stride + 1] = header[R_FREE]
-    header[R_FREE] = row + 1
-    header[R_GIVEN_BACK] += 1
+    t.header[R_USED] -= 1
+    t.words[row * t.stride + 1] = t.header[R_FREE]
+    t.header[R_FREE] = row + 1
+    t.header[R_GIVEN_BACK] += 1

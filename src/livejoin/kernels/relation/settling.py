@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from livejoin.kernels.jit import helper, inlined, kernel
 from livejoin.kernels.memory.arena import words as view
-from livejoin.kernels.parameters import Header, Line, Matrix, Offsets, Queue, RowWords, Slots, Touched, Window
+from livejoin.kernels.parameters import Addresses, Line, Matrix, Touched
+from livejoin.kernels.relation.buffers import TableBuffers, opened
 from livejoin.kernels.relation.range_window import RANGE_REACH, RANGE_ROWS, W_BEGIN, push
 from livejoin.kernels.relation.row_index import let_go, rows_ahead, take_place
 from livejoin.kernels.relation.rows import (
@@ -37,189 +38,119 @@ FINISHING = 3  # it stands, or was taken back; some of the marks and of the ids 
 
 
 @helper
-def _restore(
-    header: Header, words: RowWords, stride: int, queue: Queue, window: Window, touched: Touched, t: int
-) -> None:
+def _restore(t: TableBuffers, touched: Touched, place: int) -> None:
     """Give a row its multiplicity of before, and its place in the window."""
-    at = touched[TOUCHED * t] * stride
-    now = words[at] >> 1
-    before = touched[TOUCHED * t + 1]
-    header[R_TOTAL] += before - now
-    header[R_ROWS] += (1 if before > 0 else 0) - (1 if now > 0 else 0)
-    words[at] = (before << 1) | 1
-    if window[RANGE_ROWS] > 0:
-        words[at + 1] = touched[TOUCHED * t + 2]
-    elif window[RANGE_REACH] >= 0 and touched[TOUCHED * t + 2] > 0:
-        push(words, stride, queue, window, touched[TOUCHED * t])
+    at = touched[TOUCHED * place] * t.stride
+    now = t.words[at] >> 1
+    before = touched[TOUCHED * place + 1]
+    t.header[R_TOTAL] += before - now
+    t.header[R_ROWS] += (1 if before > 0 else 0) - (1 if now > 0 else 0)
+    t.words[at] = (before << 1) | 1
+    if t.window[RANGE_ROWS] > 0:
+        t.words[at + 1] = touched[TOUCHED * place + 2]
+    elif t.window[RANGE_REACH] >= 0 and touched[TOUCHED * place + 2] > 0:
+        push(t, touched[TOUCHED * place])
 
 
 @inlined
-def _undo(
-    header: Header,
-    words: RowWords,
-    stride: int,
-    first: int,
-    slots: Slots,
-    key: Offsets,
-    unique_slots: Slots,
-    uniques: Offsets,
-    queue: Queue,
-    window: Window,
-    touched: Touched,
-    count: int,
-    phase: Line,
-    head: int,
-    tail: int,
-) -> int:
-    begin = phase[PHASE_PLACE]
-    if uniques[U_NUMBER] == 0:
-        begin = max(begin, count if key[K_NUMBER] > 0 else 2 * count)
+def _undo(t: TableBuffers, touched: Touched, count: int, head: int, tail: int) -> int:
+    begin = t.phase[PHASE_PLACE]
+    if t.uniques[U_NUMBER] == 0:
+        begin = max(begin, count if t.key[K_NUMBER] > 0 else 2 * count)
     end = min(begin + AT_ONCE, 3 * count)
     for place in range(begin, end):
         if place < count:
             if touched[TOUCHED * place + 1] == 0:
-                release(words, stride, unique_slots, uniques, touched[TOUCHED * place])
+                release(t, touched[TOUCHED * place])
         elif place < 2 * count:
             row = touched[TOUCHED * (place - count)]
             if touched[TOUCHED * (place - count) + 1] > 0:
-                restore(words, stride, unique_slots, uniques, row)
-                if key[K_NUMBER] > 0:
-                    take_place(header, words, stride, first, slots, key, row)
+                restore(t, row)
+                if t.key[K_NUMBER] > 0:
+                    take_place(t, row)
         else:
-            _restore(header, words, stride, queue, window, touched, place - 2 * count)
-    phase[PHASE_PLACE] = end
+            _restore(t, touched, place - 2 * count)
+    t.phase[PHASE_PLACE] = end
     if end < 3 * count:
         return MORE
-    if window[RANGE_REACH] >= 0:
-        queue[W_BEGIN] = head
+    if t.window[RANGE_REACH] >= 0:
+        t.queue[W_BEGIN] = head
     else:
-        header[R_HEAD] = head
-        header[R_TAIL] = tail
-    phase[PHASE_PLACE] = 0
-    phase[PHASE] = UNDONE
+        t.header[R_HEAD] = head
+        t.header[R_TAIL] = tail
+    t.phase[PHASE_PLACE] = 0
+    t.phase[PHASE] = UNDONE
     return OK
 
 
 @kernel
-def undo(
-    header: Header,
-    words: RowWords,
-    stride: int,
-    first: int,
-    slots: Slots,
-    key: Offsets,
-    unique_slots: Slots,
-    uniques: Offsets,
-    queue: Queue,
-    window: Window,
-    touched: Touched,
-    count: int,
-    phase: Line,
-    head: int,
-    tail: int,
-) -> int:
+def undo(table: Addresses, touched: Touched, count: int, head: int, tail: int) -> int:
     """Restore multiplicities, the keys and the window to what they were before the staging, which is UNDONE then.
 
     The heap of a window by range may keep entries of rows that the staging brought, as dead ones. Returns OK, or MORE:
     call again.
     """
-    return _undo(
-        view(header),
-        view(words),
-        stride,
-        first,
-        view(slots),
-        view(key),
-        view(unique_slots),
-        view(uniques),
-        view(queue),
-        view(window),
-        view(touched),
-        count,
-        view(phase),
-        head,
-        tail,
-    )
+    return _undo(opened(table), view(touched), count, head, tail)
 
 
 @inlined
-def _finish_commit(
-    header: Header,
-    words: RowWords,
-    stride: int,
-    first: int,
-    slots: Slots,
-    key: Offsets,
-    touched: Touched,
-    count: int,
-    phase: Line,
-) -> int:
-    if phase[PHASE] != FINISHING:
-        phase[PHASE] = FINISHING
-        phase[PHASE_PLACE] = 0
-    end = min(phase[PHASE_PLACE] + AT_ONCE, count)
-    for t in range(phase[PHASE_PLACE], end):
-        if (t - phase[PHASE_PLACE]) % AHEAD == 0:
-            phase[PHASE_SEEN] ^= rows_ahead(header, words, stride, first, slots, key, touched, t, min(t + AHEAD, end))
-        row = touched[TOUCHED * t]
-        at = row * stride
-        words[at] &= -2
-        if words[at] == 0 and (first == 1 or words[at + 1] == 0):
-            let_go(header, words, stride, first, slots, key, row)
-    phase[PHASE_PLACE] = end
+def _finish_commit(t: TableBuffers, touched: Touched, count: int) -> int:
+    if t.phase[PHASE] != FINISHING:
+        t.phase[PHASE] = FINISHING
+        t.phase[PHASE_PLACE] = 0
+    begin = t.phase[PHASE_PLACE]
+    end = min(begin + AT_ONCE, count)
+    while begin < end:
+        ahead = min(begin + AHEAD, end)
+        t.phase[PHASE_SEEN] ^= rows_ahead(t, touched, begin, ahead)
+        for place in range(begin, ahead):
+            row = touched[TOUCHED * place]
+            at = row * t.stride
+            t.words[at] &= -2
+            if t.words[at] == 0 and (t.first == 1 or t.words[at + 1] == 0):
+                let_go(t, row)
+        begin = ahead
+    t.phase[PHASE_PLACE] = end
     if end < count:
         return MORE
-    phase[PHASE_PLACE] = 0
-    phase[PHASE] = IDLE
+    t.phase[PHASE_PLACE] = 0
+    t.phase[PHASE] = IDLE
     return OK
 
 
 @kernel
-def finish_commit(
-    header: Header,
-    words: RowWords,
-    stride: int,
-    first: int,
-    slots: Slots,
-    key: Offsets,
-    touched: Touched,
-    count: int,
-    phase: Line,
-) -> int:
+def finish_commit(table: Addresses, touched: Touched, count: int) -> int:
     """End a commit, staged or undone: clear the marks and give back the ids of rows that are gone; it is IDLE then.
 
     A row of a window that is gone but still stands in the queue keeps its id until its last entry leaves. Returns OK,
     or MORE: call again.
     """
-    return _finish_commit(
-        view(header), view(words), stride, first, view(slots), view(key), view(touched), count, view(phase)
-    )
+    return _finish_commit(opened(table), view(touched), count)
 
 
 @inlined
-def _net_events(
-    words: RowWords, stride: int, touched: Touched, count: int, events: Line, room: int, progress: Line
-) -> int:
+def write_net_events(t: TableBuffers, touched: Touched, count: int, events: Line, room: int, progress: Line) -> int:
+    """As `net_events`, whose ``events`` have room for so many."""
     begin = progress[G_PLACE]
     end = min(begin + AT_ONCE, 2 * count)
     made = progress[G_MADE]
     for place in range(begin, end):
-        t = place if place < count else place - count
-        weight = (words[touched[TOUCHED * t] * stride] >> 1) - touched[TOUCHED * t + 1]
+        at = TOUCHED * (place if place < count else place - count)
+        weight = (t.words[touched[at] * t.stride] >> 1) - touched[at + 1]
         if (weight < 0 and place < count) or (weight > 0 and place >= count):
-            events[made] = touched[TOUCHED * t]
+            events[made] = touched[at]
             events[room + made] = weight
-            events[2 * room + made] = touched[TOUCHED * t + 3]
+            events[2 * room + made] = touched[at + 3]
             made += 1
     progress[G_PLACE], progress[G_MADE] = end, made
     return MORE if end < 2 * count else OK
 
 
 @kernel
-def net_events(words: RowWords, stride: int, touched: Touched, count: int, events: Matrix, progress: Line) -> int:
+def net_events(table: Addresses, touched: Touched, count: int, events: Matrix, progress: Line) -> int:
     """Net changes of multiplicity, deletions first, G_MADE of them.
 
     They go to ``events``, int64 of shape (EVENT, n) with n at least ``count``: row ids, weights, and changes.
     ``progress`` is as for a staging that begins; changed. Returns OK, or MORE: call again.
     """
-    return _net_events(view(words), stride, view(touched), count, view(events), events.shape[1], view(progress))
+    return write_net_events(opened(table), view(touched), count, view(events), events.shape[1], view(progress))

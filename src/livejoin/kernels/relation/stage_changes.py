@@ -7,21 +7,13 @@ a conflict and is skipped does nothing at all: it takes no row out either.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from livejoin.kernels.jit import helper, inlined, kernel
+from livejoin.kernels.memory.addresses import length_at
 from livejoin.kernels.memory.arena import words as view
-from livejoin.kernels.parameters import (
-    Header,
-    Line,
-    Matrix,
-    Offsets,
-    Queue,
-    RowEvents,
-    RowWords,
-    Slots,
-    Touched,
-    Values,
-    Window,
-)
+from livejoin.kernels.parameters import Addresses, Line, Matrix, RowEvents, Touched, Values
+from livejoin.kernels.relation.buffers import QUEUE_AT, TableBuffers, opened
 from livejoin.kernels.relation.occurrences import arrive, is_absent, leave
 from livejoin.kernels.relation.range_window import (
     RANGE_REACH,
@@ -66,6 +58,16 @@ from livejoin.kernels.relation.unique import leave as leave_uniques
 from livejoin.kernels.relation.window import add, evict, oldest, touch
 
 
+class _Sequence(NamedTuple):
+    """What a staging is given beside the table: n changes, and what it writes of them."""
+
+    values: Values
+    n: int
+    ignore: bool
+    touched: Touched
+    events: RowEvents
+
+
 @helper
 def _note(events: RowEvents, made: int, row: int, weight: int, change: int) -> int:
     """Write an event; returns how many there are."""
@@ -76,205 +78,113 @@ def _note(events: RowEvents, made: int, row: int, weight: int, change: int) -> i
 
 
 @helper
-def _conflict(
-    words: RowWords,
-    stride: int,
-    slots: Slots,
-    key: Offsets,
-    unique_slots: Slots,
-    uniques: Offsets,
-    window: Window,
-    row: int,
-    replaced: int,
-    leaving: int,
-    begin: int,
-) -> int:
+def _conflict(t: TableBuffers, row: int, replaced: int, leaving: int, begin: int) -> int:
     """Whether another row that stays has a key of a row that comes: OK, DUPLICATE, or TAKEN and a constraint's number.
 
     ``replaced`` and ``leaving``, which may be -1, do not stay.
     """
-    if key[K_NUMBER] > 0:
-        other = holder(words, stride, slots, key, row)
-        if other >= 0 and other != replaced and other != leaving and stays(words, stride, window, other, begin):
+    if t.key[K_NUMBER] > 0:
+        other = holder(t, row)
+        if other >= 0 and other != replaced and other != leaving and stays(t, other, begin):
             return DUPLICATE
-    one = first_taken(words, stride, unique_slots, uniques, window, row, replaced, leaving, begin)
+    one = first_taken(t, row, replaced, leaving, begin)
     return TAKEN + one if one >= 0 else OK
 
 
 @helper
-def _release(words: RowWords, stride: int, unique_slots: Slots, uniques: Offsets, row: int) -> None:
+def _release(t: TableBuffers, row: int) -> None:
     """Give the values of a row back that has left, if it has."""
-    if uniques[U_NUMBER] > 0 and words[row * stride] >> 1 == 0:
-        leave_uniques(words, stride, unique_slots, uniques, row)
+    if t.uniques[U_NUMBER] > 0 and t.words[row * t.stride] >> 1 == 0:
+        leave_uniques(t, row)
 
 
 @helper
-def _expire_some(
-    header: Header,
-    words: RowWords,
-    stride: int,
-    unique_slots: Slots,
-    uniques: Offsets,
-    queue: Queue,
-    touched: Touched,
-    count: int,
-    events: RowEvents,
-    made: int,
-    change: int,
-    left: int,
-) -> tuple[int, int, int]:
+def _expire_some(t: TableBuffers, s: _Sequence, count: int, made: int, change: int, left: int) -> tuple[int, int, int]:
     """Take rows out that the window has left behind, at most ``left``; how many more might have gone is third."""
-    while left > 0 and has_expired(queue):
-        out, gone, count = expire(header, words, stride, queue, touched, count)
+    while left > 0 and has_expired(t):
+        out, gone, count = expire(t, s.touched, count)
         if gone > 0:
-            made = _note(events, made, out, -gone, change)
-            _release(words, stride, unique_slots, uniques, out)
+            made = _note(s.events, made, out, -gone, change)
+            _release(t, out)
         left -= 1
     return count, made, left
 
 
 @helper
 def _take_out(
-    header: Header,
-    words: RowWords,
-    stride: int,
-    first: int,
-    unique_slots: Slots,
-    uniques: Offsets,
-    window: Window,
-    row: int,
-    touched: Touched,
-    count: int,
-    events: RowEvents,
-    made: int,
-    change: int,
-    named: int,
+    t: TableBuffers, s: _Sequence, row: int, count: int, made: int, change: int, named: int
 ) -> tuple[int, int]:
     """Take one occurrence of a row out; ``named`` is the change that names the row, -1 where only its key does.
 
     Returns:
         The numbers of touched rows and of events.
     """
-    count = leave(header, words, stride, first, window, row, touched, count, named)
-    made = _note(events, made, row, -1, change)
-    _release(words, stride, unique_slots, uniques, row)
+    count = leave(t, row, s.touched, count, named)
+    made = _note(s.events, made, row, -1, change)
+    _release(t, row)
     return count, made
 
 
 @inlined
 def _insert_one(
-    header: Header,
-    words: RowWords,
-    stride: int,
-    first: int,
-    slots: Slots,
-    key: Offsets,
-    unique_slots: Slots,
-    uniques: Offsets,
-    queue: Queue,
-    window: Window,
-    values: Values,
-    n: int,
-    ignore: bool,
-    touched: Touched,
-    count: int,
-    events: RowEvents,
-    made: int,
-    change: int,
-    h: int,
-    replaced: int,
-    left: int,
+    t: TableBuffers, s: _Sequence, count: int, made: int, change: int, h: int, replaced: int, left: int
 ) -> tuple[int, int, int, int]:
     """Bring a row in; a status, the numbers of touched rows and of events, and how many rows may still leave a window.
 
     ``replaced`` is the row that it takes out, or -1. MORE where the window has more to let go first: the change is to
     be made again, and nothing of it happens twice.
     """
-    by_range = window[RANGE_REACH] >= 0
-    begin = queue[W_BEGIN]
+    by_range = t.window[RANGE_REACH] >= 0
+    begin = t.queue[W_BEGIN]
     if by_range:
-        time = values[(window[RANGE_TIME] - first) * n + change]
+        time = s.values[(t.window[RANGE_TIME] - t.first) * s.n + change]
         if time < begin:
-            header[R_IGNORED] += 1
+            t.header[R_IGNORED] += 1
             return OK, count, made, left
-        begin = begin_after(queue, window, time)
-    row = bring(header, words, stride, first, slots, key, values, n, change, h, replaced)
-    at = row * stride
-    count = touch(header, words, at, row, first, touched, count, change)
+        begin = begin_after(t, time)
+    row = bring(t, s.values, s.n, change, h, replaced)
+    at = row * t.stride
+    count = touch(t, at, row, s.touched, count, change)
     leaving = -1
-    if window[RANGE_ROWS] > 0 and header[R_TOTAL] == window[RANGE_ROWS] and replaced < 0:
-        leaving, count = oldest(header, words, stride, queue, touched, count)
-    status = _conflict(words, stride, slots, key, unique_slots, uniques, window, row, replaced, leaving, begin)
+    if t.window[RANGE_ROWS] > 0 and t.header[R_TOTAL] == t.window[RANGE_ROWS] and replaced < 0:
+        leaving, count = oldest(t, s.touched, count)
+    status = _conflict(t, row, replaced, leaving, begin)
     if status != OK:
         if replaced >= 0:
-            take_place(header, words, stride, first, slots, key, replaced)
-        if not ignore:
+            take_place(t, replaced)
+        if not s.ignore:
             return status, count, made, left
-        header[R_IGNORED] += 1
+        t.header[R_IGNORED] += 1
         return OK, count, made, left
     if replaced >= 0:
-        count, made = _take_out(
-            header,
-            words,
-            stride,
-            first,
-            unique_slots,
-            uniques,
-            window,
-            replaced,
-            touched,
-            count,
-            events,
-            made,
-            change,
-            -1,
-        )
+        count, made = _take_out(t, s, replaced, count, made, change, -1)
     if leaving >= 0:
-        count = evict(header, words, stride, queue, touched, count)
+        count = evict(t, s.touched, count)
     if by_range:
-        queue[W_BEGIN] = begin
-        count, made, left = _expire_some(
-            header, words, stride, unique_slots, uniques, queue, touched, count, events, made, change, left
-        )
-        if has_expired(queue):
+        t.queue[W_BEGIN] = begin
+        count, made, left = _expire_some(t, s, count, made, change, left)
+        if has_expired(t):
             return MORE, count, made, left
-    arrive(header, words, stride, queue, window, row)
-    add(header, words, at)
+    arrive(t, row)
+    add(t, at)
     if leaving == row:
         return OK, count, made, left
     if leaving >= 0:
-        made = _note(events, made, leaving, -1, change)
-        _release(words, stride, unique_slots, uniques, leaving)
-    made = _note(events, made, row, 1, change)
-    if header[R_OTHERS] > 0:
-        take_place(header, words, stride, first, slots, key, row)
-    if uniques[U_NUMBER] > 0 and words[at] >> 1 == 1:
-        enter(words, stride, unique_slots, uniques, row)
+        made = _note(s.events, made, leaving, -1, change)
+        _release(t, leaving)
+    made = _note(s.events, made, row, 1, change)
+    if t.header[R_OTHERS] > 0:
+        take_place(t, row)
+    if t.uniques[U_NUMBER] > 0 and t.words[at] >> 1 == 1:
+        enter(t, row)
     return OK, count, made, left
 
 
 @inlined
-def _stage_changes(
-    header: Header,
-    words: RowWords,
-    stride: int,
-    first: int,
-    slots: Slots,
-    key: Offsets,
-    unique_slots: Slots,
-    uniques: Offsets,
-    queue: Queue,
-    window: Window,
-    values: Values,
-    n: int,
-    weights: Line,
-    ignore: bool,
-    touched: Touched,
-    progress: Line,
-    events: RowEvents,
-) -> tuple[int, int, int, int]:
+def _stage_changes(t: TableBuffers, s: _Sequence, weights: Line, progress: Line) -> tuple[int, int, int, int]:
+    values, n = s.values, s.n
     if progress[G_CHANGE] == 0:
-        header[R_IGNORED] = 0
+        t.header[R_IGNORED] = 0
     count, made = progress[G_COUNT], progress[G_MADE]
     end = min(progress[G_CHANGE] + AT_ONCE, n)
     left = AT_ONCE
@@ -284,70 +194,35 @@ def _stage_changes(
             following = min(AHEAD, end - change)
             for i in range(following):
                 progress[G_NEXT + i] = change + i
-            look_ahead(words, stride, first, slots, key, values, n, following, progress)
+            look_ahead(t, values, n, following, progress)
         kind = weights[change]
         h = progress[G_HASHES + (change - begin) % AHEAD]
         status = OK
         row = -1
         if kind >= UPSERT or kind <= DELETE_BY_KEY:
-            row = holder_of_change(words, stride, first, slots, key, values, n, change, h)
+            row = holder_of_change(t, values, n, change, h)
         elif kind == DELETE:
-            row = look_up(header, words, stride, first, slots, key, values, n, change, h)
-            if is_absent(words, stride, row):
+            row = look_up(t, values, n, change, h)
+            if is_absent(t, row):
                 row = -1
         if kind == UPSERT and row >= 0:
-            if is_row(words, stride, first, row, values, n, change):
+            if is_row(t, row, values, n, change):
                 continue
-            is_late = window[RANGE_REACH] >= 0 and values[(window[RANGE_TIME] - first) * n + change] < queue[W_BEGIN]
+            is_late = (
+                t.window[RANGE_REACH] >= 0 and values[(t.window[RANGE_TIME] - t.first) * n + change] < t.queue[W_BEGIN]
+            )
             if is_late:
                 row = -1
         if kind > 0:
-            status, count, made, left = _insert_one(
-                header,
-                words,
-                stride,
-                first,
-                slots,
-                key,
-                unique_slots,
-                uniques,
-                queue,
-                window,
-                values,
-                n,
-                ignore,
-                touched,
-                count,
-                events,
-                made,
-                change,
-                h,
-                row,
-                left,
-            )
+            status, count, made, left = _insert_one(t, s, count, made, change, h, row, left)
         elif row >= 0:
             named = change if kind == DELETE else -1
-            count, made = _take_out(
-                header,
-                words,
-                stride,
-                first,
-                unique_slots,
-                uniques,
-                window,
-                row,
-                touched,
-                count,
-                events,
-                made,
-                change,
-                named,
-            )
+            count, made = _take_out(t, s, row, count, made, change, named)
         elif kind != FORGET_BY_KEY:
-            if not ignore and kind != DROP_BY_KEY:
+            if not s.ignore and kind != DROP_BY_KEY:
                 status = ABSENT
             else:
-                header[R_IGNORED] += 1
+                t.header[R_IGNORED] += 1
         if status != OK:
             progress[G_CHANGE], progress[G_COUNT], progress[G_MADE] = change, count, made
             return status, count, made, change
@@ -357,22 +232,7 @@ def _stage_changes(
 
 @kernel
 def stage_changes(
-    header: Header,
-    words: RowWords,
-    stride: int,
-    first: int,
-    slots: Slots,
-    key: Offsets,
-    unique_slots: Slots,
-    uniques: Offsets,
-    queue: Queue,
-    window: Window,
-    values: Matrix,
-    weights: Line,
-    ignore: bool,
-    touched: Touched,
-    progress: Line,
-    events: Matrix,
+    table: Addresses, values: Matrix, weights: Line, ignore: bool, touched: Touched, progress: Line, events: Matrix
 ) -> tuple[int, int, int, int]:
     """Apply changes one after the other; arguments as for `livejoin.kernels.relation.stage_commit.stage_commit`.
 
@@ -385,23 +245,7 @@ def stage_changes(
         OK, ABSENT, DUPLICATE, TAKEN and the number of a constraint, or MORE; the numbers of touched rows and of events;
         the change that broke a rule or -1.
     """
-    header[R_RING] = queue.shape[0] - 1
-    return _stage_changes(
-        view(header),
-        view(words),
-        stride,
-        first,
-        view(slots),
-        view(key),
-        view(unique_slots),
-        view(uniques),
-        view(queue),
-        view(window),
-        view(values),
-        weights.shape[0],
-        view(weights),
-        ignore,
-        view(touched),
-        view(progress),
-        view(events),
-    )
+    t = opened(table)
+    t.header[R_RING] = length_at(view(table), QUEUE_AT) - 1
+    sequence = _Sequence(view(values), weights.shape[0], ignore, view(touched), view(events))
+    return _stage_changes(t, sequence, view(weights), view(progress))

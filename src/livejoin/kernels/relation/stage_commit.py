@@ -8,8 +8,10 @@ those whose rows have yet to come wait for them: that leaves the same rows, and 
 from __future__ import annotations
 
 from livejoin.kernels.jit import helper, inlined, kernel
+from livejoin.kernels.memory.addresses import length_at
 from livejoin.kernels.memory.arena import words as view
-from livejoin.kernels.parameters import Header, Line, Matrix, Offsets, Queue, RowWords, Slots, Touched, Values, Window
+from livejoin.kernels.parameters import Addresses, Line, Matrix, Touched, Values
+from livejoin.kernels.relation.buffers import QUEUE_AT, TableBuffers, opened
 from livejoin.kernels.relation.occurrences import arrive, is_absent, leave
 from livejoin.kernels.relation.range_window import (
     RANGE_REACH,
@@ -65,62 +67,36 @@ def _choose(weights: Line, sign: int, begin: int, end: int, progress: Line) -> t
 
 @helper
 def _insert_some(
-    header: Header,
-    words: RowWords,
-    stride: int,
-    first: int,
-    slots: Slots,
-    key: Offsets,
-    queue: Queue,
-    window: Window,
-    values: Values,
-    n: int,
-    weights: Line,
-    touched: Touched,
-    progress: Line,
-    offset: int,
+    t: TableBuffers, values: Values, n: int, weights: Line, touched: Touched, progress: Line, offset: int
 ) -> None:
     """Bring rows in that come, some more of the changes; ``offset`` is what G_CHANGE is when that begins."""
     if progress[G_CHANGE] == offset:
-        progress[G_MADE] = queue[W_BEGIN]
+        progress[G_MADE] = t.queue[W_BEGIN]
     window_begin, count = progress[G_MADE], progress[G_COUNT]
     begin = progress[G_CHANGE] - offset
     end = min(begin + AT_ONCE, n)
     while begin < end:
         chosen, begin = _choose(weights, 1, begin, end, progress)
-        look_ahead(words, stride, first, slots, key, values, n, chosen, progress)
+        look_ahead(t, values, n, chosen, progress)
         for i in range(chosen):
             change, h = progress[G_NEXT + i], progress[G_HASHES + i]
-            row = bring(header, words, stride, first, slots, key, values, n, change, h, _NOBODY)
-            at = row * stride
-            count = touch(header, words, at, row, first, touched, count, change)
-            add(header, words, at)
-            if words[at] >> 1 > 1:
-                header[R_DOUBT] += 1
-            arrive(header, words, stride, queue, window, row)
-            if window[RANGE_REACH] >= 0:
-                if words[at + window[RANGE_TIME]] < window_begin:
-                    header[R_IGNORED] += 1
-                queue[W_BEGIN] = begin_after(queue, window, words[at + window[RANGE_TIME]])
+            row = bring(t, values, n, change, h, _NOBODY)
+            at = row * t.stride
+            count = touch(t, at, row, touched, count, change)
+            add(t, at)
+            if t.words[at] >> 1 > 1:
+                t.header[R_DOUBT] += 1
+            arrive(t, row)
+            if t.window[RANGE_REACH] >= 0:
+                if t.words[at + t.window[RANGE_TIME]] < window_begin:
+                    t.header[R_IGNORED] += 1
+                t.queue[W_BEGIN] = begin_after(t, t.words[at + t.window[RANGE_TIME]])
     progress[G_CHANGE], progress[G_COUNT] = offset + end, count
 
 
 @helper
 def _delete_some(
-    header: Header,
-    words: RowWords,
-    stride: int,
-    first: int,
-    slots: Slots,
-    key: Offsets,
-    window: Window,
-    values: Values,
-    n: int,
-    weights: Line,
-    ignore: bool,
-    touched: Touched,
-    progress: Line,
-    offset: int,
+    t: TableBuffers, values: Values, n: int, weights: Line, ignore: bool, touched: Touched, progress: Line, offset: int
 ) -> tuple[int, int, int]:
     """Take rows out that go, some more of the changes; what `stage_commit` returns.
 
@@ -131,17 +107,17 @@ def _delete_some(
     end = min(begin + AT_ONCE, n)
     while begin < end:
         chosen, begin = _choose(weights, -1, begin, end, progress)
-        look_ahead(words, stride, first, slots, key, values, n, chosen, progress)
+        look_ahead(t, values, n, chosen, progress)
         for i in range(chosen):
             change, h = progress[G_NEXT + i], progress[G_HASHES + i]
-            row = look_up(header, words, stride, first, slots, key, values, n, change, h)
-            if not is_absent(words, stride, row):
-                count = leave(header, words, stride, first, window, row, touched, count, change)
+            row = look_up(t, values, n, change, h)
+            if not is_absent(t, row):
+                count = leave(t, row, touched, count, change)
             elif offset == 0:
                 progress[G_WAITING] += 1
                 touched[TOUCHED * (n - progress[G_WAITING]) + 3] = change
             elif ignore:
-                header[R_IGNORED] += 1
+                t.header[R_IGNORED] += 1
             else:
                 return ABSENT, count, change
     progress[G_CHANGE], progress[G_COUNT] = offset + end, count
@@ -150,19 +126,7 @@ def _delete_some(
 
 @helper
 def _delete_waiting(
-    header: Header,
-    words: RowWords,
-    stride: int,
-    first: int,
-    slots: Slots,
-    key: Offsets,
-    window: Window,
-    values: Values,
-    n: int,
-    ignore: bool,
-    touched: Touched,
-    progress: Line,
-    offset: int,
+    t: TableBuffers, values: Values, n: int, ignore: bool, touched: Touched, progress: Line, offset: int
 ) -> tuple[int, int, int]:
     """Take rows out that only the insertions have brought, some of them; what `stage_commit` returns.
 
@@ -173,12 +137,12 @@ def _delete_waiting(
     end = min(begin + AT_ONCE, progress[G_WAITING])
     for place in range(begin, end):
         change = touched[TOUCHED * (n - 1 - place) + 3]
-        h = hash_of_change(values, n, change, stride, first, key)
-        row = look_up(header, words, stride, first, slots, key, values, n, change, h)
-        if not is_absent(words, stride, row):
-            count = leave(header, words, stride, first, window, row, touched, count, change)
+        h = hash_of_change(t, values, n, change)
+        row = look_up(t, values, n, change, h)
+        if not is_absent(t, row):
+            count = leave(t, row, touched, count, change)
         elif ignore:
-            header[R_IGNORED] += 1
+            t.header[R_IGNORED] += 1
         else:
             return ABSENT, count, change
     progress[G_CHANGE], progress[G_COUNT] = offset + end, count
@@ -186,137 +150,62 @@ def _delete_waiting(
 
 
 @helper
-def _move_window(
-    header: Header, words: RowWords, stride: int, queue: Queue, window: Window, touched: Touched, progress: Line
-) -> bool:
+def _move_window(t: TableBuffers, touched: Touched, progress: Line) -> bool:
     """Take rows out that the window has left behind; whether these were all."""
     count = progress[G_COUNT]
     taken = 0
-    while taken < AT_ONCE and window[RANGE_ROWS] > 0 and header[R_TOTAL] > window[RANGE_ROWS]:
-        count = evict(header, words, stride, queue, touched, count)
+    while taken < AT_ONCE and t.window[RANGE_ROWS] > 0 and t.header[R_TOTAL] > t.window[RANGE_ROWS]:
+        count = evict(t, touched, count)
         taken += 1
-    while taken < AT_ONCE and window[RANGE_REACH] >= 0 and has_expired(queue):
-        _, _, count = expire(header, words, stride, queue, touched, count)
+    while taken < AT_ONCE and t.window[RANGE_REACH] >= 0 and has_expired(t):
+        _, _, count = expire(t, touched, count)
         taken += 1
     progress[G_COUNT] = count
     return taken < AT_ONCE
 
 
 @inlined
-def _stage_commit(
-    header: Header,
-    words: RowWords,
-    stride: int,
-    first: int,
-    slots: Slots,
-    key: Offsets,
-    unique_slots: Slots,
-    uniques: Offsets,
-    queue: Queue,
-    window: Window,
-    values: Values,
-    n: int,
-    weights: Line,
-    ignore: bool,
-    touched: Touched,
-    progress: Line,
+def stage_set(
+    t: TableBuffers, values: Values, n: int, weights: Line, ignore: bool, touched: Touched, progress: Line
 ) -> tuple[int, int, int]:
+    """As `stage_commit`, of n changes."""
     if progress[G_CHANGE] == 0:
-        header[R_IGNORED] = 0
-        header[R_DOUBT] = 0
-    deletes_first = key[K_NUMBER] > 0 and first == 1
+        t.header[R_IGNORED] = 0
+        t.header[R_DOUBT] = 0
+    deletes_first = t.key[K_NUMBER] > 0 and t.first == 1
     inserts_at, deletes_at = (n, 0) if deletes_first else (0, n)
     while progress[G_CHANGE] < 2 * n:
         if (progress[G_CHANGE] < n) == deletes_first:
-            status, count, change = _delete_some(
-                header,
-                words,
-                stride,
-                first,
-                slots,
-                key,
-                window,
-                values,
-                n,
-                weights,
-                ignore,
-                touched,
-                progress,
-                deletes_at,
-            )
+            status, count, change = _delete_some(t, values, n, weights, ignore, touched, progress, deletes_at)
             if status != OK:
                 return status, count, change
         else:
-            _insert_some(
-                header,
-                words,
-                stride,
-                first,
-                slots,
-                key,
-                queue,
-                window,
-                values,
-                n,
-                weights,
-                touched,
-                progress,
-                inserts_at,
-            )
+            _insert_some(t, values, n, weights, touched, progress, inserts_at)
         if n > AT_ONCE:
             return MORE, progress[G_COUNT], -1
     while progress[G_CHANGE] < 2 * n + progress[G_WAITING]:
-        status, count, change = _delete_waiting(
-            header, words, stride, first, slots, key, window, values, n, ignore, touched, progress, 2 * n
-        )
+        status, count, change = _delete_waiting(t, values, n, ignore, touched, progress, 2 * n)
         if status != OK:
             return status, count, change
         if n > AT_ONCE:
             return MORE, progress[G_COUNT], -1
-    if not _move_window(header, words, stride, queue, window, touched, progress):
+    if not _move_window(t, touched, progress):
         return MORE, progress[G_COUNT], -1
-    if uniques[U_NUMBER] == 0 and (key[K_NUMBER] == 0 or header[R_DOUBT] == 0):
+    if t.uniques[U_NUMBER] == 0 and (t.key[K_NUMBER] == 0 or t.header[R_DOUBT] == 0):
         return OK, progress[G_COUNT], -1
-    return settle_keys(
-        header, words, stride, first, slots, key, unique_slots, uniques, window, ignore, touched, progress
-    )
+    return settle_keys(t, ignore, touched, progress)
 
 
 @kernel
 def stage_commit(
-    header: Header,
-    words: RowWords,
-    stride: int,
-    first: int,
-    slots: Slots,
-    key: Offsets,
-    unique_slots: Slots,
-    uniques: Offsets,
-    queue: Queue,
-    window: Window,
-    values: Matrix,
-    weights: Line,
-    ignore: bool,
-    touched: Touched,
-    progress: Line,
+    table: Addresses, values: Matrix, weights: Line, ignore: bool, touched: Touched, progress: Line
 ) -> tuple[int, int, int]:
     """Apply an atomic set of changes: insertions and deletions, then the window, then the keys.
 
     A call does a piece of it; it is called with the same arguments until it does not return MORE.
 
     Args:
-        header: int64, ROWS_HEADER words; changed.
-        words: Rows, flat int64; room for all insertions; changed.
-        stride: Words a row.
-        first: Offset of a row's first value: 2 if there is a window, else 1.
-        slots: The index, see `livejoin.kernels.relation.row_index`; first word is its log2 size; room for all
-            insertions; changed.
-        key: Offsets of the primary key's words in a row; empty without one.
-        unique_slots: The same of the UNIQUE constraints, see `livejoin.kernels.relation.unique`; changed.
-        uniques: What these are.
-        queue: Ring of row ids by arrival, a power of two, or the heap of a window by range; room for all insertions;
-            changed.
-        window: What the window is, see `livejoin.kernels.relation.range_window`.
+        table: The buffers of the table, with room for all insertions.
         values: int64 of shape (columns, n).
         weights: int64 +1 or -1 of each change.
         ignore: Skip conflicts and count them in R_IGNORED; a second row with a key is a conflict all the same where
@@ -329,22 +218,6 @@ def stage_commit(
         OK, ABSENT, DUPLICATE, TAKEN and the number of a constraint, or MORE; the number of touched rows; the change
         that broke a rule or -1.
     """
-    header[R_RING] = queue.shape[0] - 1
-    return _stage_commit(
-        view(header),
-        view(words),
-        stride,
-        first,
-        view(slots),
-        view(key),
-        view(unique_slots),
-        view(uniques),
-        view(queue),
-        view(window),
-        view(values),
-        weights.shape[0],
-        view(weights),
-        ignore,
-        view(touched),
-        view(progress),
-    )
+    t, n = opened(table), weights.shape[0]
+    t.header[R_RING] = length_at(view(table), QUEUE_AT) - 1
+    return stage_set(t, view(values), n, view(weights), ignore, view(touched), view(progress))

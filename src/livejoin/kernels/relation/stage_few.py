@@ -7,11 +7,13 @@ What a commit of a few rows costs is calls, so that room, staging and net events
 from __future__ import annotations
 
 from livejoin.kernels.jit import helper, inlined, kernel
+from livejoin.kernels.memory.addresses import length_at
 from livejoin.kernels.memory.arena import words as view
-from livejoin.kernels.parameters import Header, Line, Matrix, Offsets, Queue, RowWords, Slots, Touched, Window
+from livejoin.kernels.parameters import Addresses, Line, Matrix, Slots, Touched
+from livejoin.kernels.relation.buffers import WORDS_AT, TableBuffers, opened
 from livejoin.kernels.relation.rows import NO_ROOM, OK, R_GIVEN_BACK, R_NEXT, R_NEXT_LOOK, R_ROWS, R_USED
-from livejoin.kernels.relation.settling import PHASE, STAGED, net_events
-from livejoin.kernels.relation.stage_commit import stage_commit
+from livejoin.kernels.relation.settling import PHASE, STAGED, write_net_events
+from livejoin.kernels.relation.stage_commit import stage_set
 from livejoin.kernels.relation.staging import G_HASHES, G_MADE, UNTOUCHED
 from livejoin.kernels.relation.unique import U_NUMBER
 
@@ -27,91 +29,47 @@ def _fits(slots: Slots, entries: int) -> bool:
 
 
 @helper
-def _has_room(
-    header: Header,
-    size: int,
-    stride: int,
-    slots: Slots,
-    unique_slots: Slots,
-    uniques: Offsets,
-    weights: Line,
-    n: int,
-) -> bool:
+def _has_room(t: TableBuffers, size: int, weights: Line, n: int) -> bool:
     """Whether all rows that come find a place, and nothing is due to be given back, as `livejoin.state.slots` says."""
     inserts = 0
     for change in range(n):
         if weights[change] > 0:
             inserts += 1
-    rows = max(header[R_NEXT], header[R_USED] + inserts)
-    if rows * stride > size or not _fits(slots, header[R_USED] + inserts):
+    rows = max(t.header[R_NEXT], t.header[R_USED] + inserts)
+    if rows * t.stride > size or not _fits(t.slots, t.header[R_USED] + inserts):
         return False
-    if header[R_GIVEN_BACK] >= header[R_NEXT_LOOK] and header[R_NEXT] > max(4 * header[R_USED], _FEW_IDS):
+    if t.header[R_GIVEN_BACK] >= t.header[R_NEXT_LOOK] and t.header[R_NEXT] > max(4 * t.header[R_USED], _FEW_IDS):
         return False
-    number = uniques[U_NUMBER]
-    return bool(number == 0 or _fits(unique_slots, number * (header[R_ROWS] + inserts)))
+    number = t.uniques[U_NUMBER]
+    return bool(number == 0 or _fits(t.unique_slots, number * (t.header[R_ROWS] + inserts)))
 
 
 @kernel
 def stage_few(
-    header: Header,
-    words: RowWords,
-    stride: int,
-    first: int,
-    slots: Slots,
-    key: Offsets,
-    unique_slots: Slots,
-    uniques: Offsets,
-    queue: Queue,
-    window: Window,
-    values: Matrix,
-    weights: Line,
-    ignore: bool,
-    touched: Touched,
-    progress: Line,
-    phase: Line,
-    events: Matrix,
+    table: Addresses, values: Matrix, weights: Line, ignore: bool, touched: Touched, progress: Line, events: Matrix
 ) -> tuple[int, int, int, int]:
     """Stage an atomic set of changes and give its net events; `stage_commit` says what is not said here.
 
     Args:
-        header, words, stride, first, slots, key, unique_slots, uniques, queue, window, values, weights, ignore: As
-            there; there is no window, and few changes.
+        table: The buffers of a table without a window, which is IDLE; STAGED from the first touched row on.
+        values, weights, ignore: As there, of few changes.
         touched: Of at least as many rows as there are changes.
         progress: PROGRESS words; changed.
-        phase: That of the table, which is IDLE; STAGED from the first touched row on.
         events: int64 of shape (3, n); the net events, a row each of row ids, weights and changes; deletions first.
 
     Returns:
         NO_ROOM, and nothing was done; or what `stage_commit` returns but MORE, the numbers of touched rows and of
         events, and the change that broke a rule or -1.
     """
-    n = weights.shape[0]
-    if not _has_room(
-        view(header), words.shape[0], stride, view(slots), view(unique_slots), view(uniques), view(weights), n
-    ):
+    t, n = opened(table), weights.shape[0]
+    if not _has_room(t, length_at(view(table), WORDS_AT), view(weights), n):
         return NO_ROOM, 0, 0, -1
     touched[:, 0] = UNTOUCHED
     progress[:] = 0
-    phase[PHASE] = STAGED
-    status, count, change = stage_commit(
-        header,
-        words,
-        stride,
-        first,
-        slots,
-        key,
-        unique_slots,
-        uniques,
-        queue,
-        window,
-        values,
-        weights,
-        ignore,
-        touched,
-        progress,
-    )
+    t.phase[PHASE] = STAGED
+    status, count, change = stage_set(t, view(values), n, view(weights), ignore, view(touched), view(progress))
     if status != OK:
         return status, count, 0, change
     progress[:G_HASHES] = 0
-    net_events(words, stride, touched, count, events, progress)
+    write_net_events(t, view(touched), count, view(events), n, view(progress))
     return OK, count, progress[G_MADE], -1

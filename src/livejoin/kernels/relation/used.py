@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from livejoin.kernels.jit import kernel
-from livejoin.kernels.parameters import Line
+from livejoin.kernels.parameters import Addresses, Line
+from livejoin.kernels.relation.buffers import opened
 from livejoin.words import NULL_CODE
 
 AT_ONCE = 8
@@ -16,23 +17,24 @@ Marks = npt.NDArray[np.uint8]
 
 
 @kernel
-def mark_used(words: Line, stride: int, ids: Line, columns: Line, bits: Marks, marks: Marks, counts: Line) -> int:
+def mark_used(table: Addresses, ids: Line, columns: Line, bits: Marks, marks: Marks, counts: Line) -> int:
     """Mark the codes in some columns of rows; the first that is none of the dictionary, or -1.
 
     Args:
-        words, stride: The words of all rows, and how many a row has.
+        table: The buffers of the table.
         ids: The rows.
-        columns: Where in its words a row has the columns, at most `AT_ONCE`.
+        columns: Which columns, at most `AT_ONCE`.
         bits: Of each column, another one for each.
         marks: A byte a code of the dictionary; the bits of the columns that hold it are set.
         counts: For each column the number of codes whose bit was not set before; added to.
 
     Cost: O(rows * columns).
     """
+    t = opened(table)
     for id_ in ids:
-        at = id_ * stride
+        at = id_ * t.stride + t.first
         for place in range(columns.shape[0]):
-            code = int(words[at + columns[place]])
+            code = int(t.words[at + columns[place]])
             if code == NULL_CODE:
                 continue
             if code < 0 or code >= marks.shape[0]:

@@ -20,14 +20,15 @@ from __future__ import annotations
 from livejoin.kernels.groups import layout as g
 from livejoin.kernels.groups.accumulators import accumulate_block
 from livejoin.kernels.jit import helper, kernel
-from livejoin.kernels.memory.arena import words
+from livejoin.kernels.memory.arena import words as view
 from livejoin.kernels.memory.directory import create, hash_key
 from livejoin.kernels.memory.directory import remove as take_away
 from livejoin.kernels.memory.layout import AT_ONCE, DONE, MORE, NEED_SPACE, OUTPUT_FULL
 from livejoin.kernels.ordered.order_nodes import T_CARRIED, T_LEAF, T_PLACE, T_SUMS, T_VALUES, has_space, new_entry
 from livejoin.kernels.ordered.order_tree import descend, insert, plant, remove, seek, weigh
 from livejoin.kernels.ordered.sums import add_along, add_sums, clear_sums, is_zero, subtract_sums
-from livejoin.kernels.parameters import Arena, ArenaArray, Line, Matrix, Output, Plan, Texts, Words
+from livejoin.kernels.parameters import Addresses, Arena, ArenaArray, Changed, Matrix, Output, Texts
+from livejoin.kernels.thresholds.buffers import ThresholdBuffers, opened
 from livejoin.kernels.thresholds.layout import (
     B_COUNT,
     B_HAD,
@@ -81,6 +82,7 @@ from livejoin.kernels.thresholds.runs import (
     set_key,
     to_low,
 )
+from livejoin.kernels.values.dictionary_view import strings_of
 from livejoin.kernels.values.row_order import E_COUNT, E_IN, E_WORDS, O_WIDTH, compare
 
 
@@ -98,8 +100,9 @@ def _write(m: Arena, width: int, entry: int, values: int, weight: int, sign: int
 
 
 @helper
-def _change_row(m: Arena, whole: Plan, wide: Plan, form: Plan, weight: int, text: Texts) -> None:
+def _change_row(s: ThresholdBuffers, weight: int, text: Texts) -> None:
     """Change the multiplicity of the row that was looked for, and its values by the term."""
+    m, whole, wide, form = s.arena, s.whole, s.wide, s.form
     row, term = form[F_ROW], form[F_TERM]
     entry = descend(m, whole, row, text)
     weigh(m, weight)
@@ -121,12 +124,13 @@ def _change_row(m: Arena, whole: Plan, wide: Plan, form: Plan, weight: int, text
 
 
 @helper
-def _bind(m: Arena, form: Plan, moves: Matrix, move: int, weight: int) -> bool:
+def _bind(s: ThresholdBuffers, moves: Matrix, move: int, weight: int) -> bool:
     """Note that a bound comes or goes; False if there is no space."""
+    m, form = s.arena, s.form
     row, size = form[F_ROW], form[F_BOUND]
     for i in range(form[F_KEY]):
         m[row + E_WORDS + i] = moves[i, move]
-    record = record_of(m, form, row)
+    record = record_of(s, row)
     if record == 0:
         h = hash_key(m, form, row + E_WORDS, form[F_KEY], F_OFFSETS)
         key, at = form[F_RECORD_KEY], row + E_WORDS
@@ -149,14 +153,13 @@ def _bind(m: Arena, form: Plan, moves: Matrix, move: int, weight: int) -> bool:
 
 
 @helper
-def _move_rows(
-    m: Arena, whole: Plan, key: Plan, placed: Plan, bounded: Plan, form: Plan, left: int, text: Texts, out: Output
-) -> int:
+def _move_rows(s: ThresholdBuffers, left: int, text: Texts, out: Output) -> int:
     """Write the entries of the run, so many at most; how many more could have been. K_STAGE is 0 when it is done."""
+    m, whole, key, bounded, form = s.arena, s.whole, s.key, s.bounded, s.form
     row = form[F_ROW]
     if m[K_STAGE] == 0:
         m[K_STAGE] = 1
-        to_low(m, key, placed, form, m[K_LOW], text)
+        to_low(s, m[K_LOW], text)
     else:
         m[T_LEAF], m[T_PLACE] = m[K_LEAF], m[K_PLACE]
     high = m[K_HIGH]
@@ -177,8 +180,9 @@ def _move_rows(
 
 
 @helper
-def _write_sums(m: Arena, whole: Plan, form: Plan, values: int, out: Output) -> None:
+def _write_sums(s: ThresholdBuffers, values: int, out: Output) -> None:
     """Write what the sums of a group gain, or lose; the group is that of the row that is looked for."""
+    m, whole, form = s.arena, s.whole, s.form
     rows, sign = m[values + g.R_ROWS], m[K_SIGN]
     if is_zero(m, values):
         return
@@ -195,10 +199,9 @@ def _write_sums(m: Arena, whole: Plan, form: Plan, values: int, out: Output) -> 
 
 
 @helper
-def _move_sums(
-    m: Arena, whole: Plan, key: Plan, grouped: Plan, placed: Plan, form: Plan, left: int, text: Texts, out: Output
-) -> int:
+def _move_sums(s: ThresholdBuffers, left: int, text: Texts, out: Output) -> int:
     """Write what is between the two places group by group, as `_move_rows`."""
+    m, key, grouped, placed, form = s.arena, s.key, s.grouped, s.placed, s.form
     row = form[F_ROW]
     while left > 0 and m[K_MADE] + 2 <= out.shape[1]:
         if m[K_STAGE] == 0:
@@ -213,24 +216,25 @@ def _move_sums(
         for i in range(grouped[O_WIDTH]):
             m[row + E_WORDS + i] = m[entry + E_WORDS + i]
         if m[K_LOW] == 0:
-            add_up(m, grouped, form, 0, form[F_LOW], text)
+            add_up(s, grouped, 0, form[F_LOW], text)
         else:
-            set_bound(m, form, m[K_LOW])
-            add_up(m, placed, form, form[F_AFTER], form[F_LOW], text)
+            set_bound(s, m[K_LOW])
+            add_up(s, placed, form[F_AFTER], form[F_LOW], text)
         if m[K_HIGH] == 0:
-            add_up(m, grouped, form, 1, form[F_HIGH], text)
+            add_up(s, grouped, 1, form[F_HIGH], text)
         else:
-            set_bound(m, form, m[K_HIGH])
-            add_up(m, placed, form, form[F_AFTER], form[F_HIGH], text)
+            set_bound(s, m[K_HIGH])
+            add_up(s, placed, form[F_AFTER], form[F_HIGH], text)
         subtract_sums(m, form[F_HIGH], form[F_LOW])
-        _write_sums(m, whole, form, form[F_HIGH], out)
+        _write_sums(s, form[F_HIGH], out)
         left -= 1
     return left
 
 
 @helper
-def _end_move(m: Arena, form: Plan, record: int) -> None:
+def _end_move(s: ThresholdBuffers, record: int) -> None:
     """Forget that a bound moved, and its record if it is gone."""
+    m, form = s.arena, s.form
     m[K_MOVED] = m[record + B_NEXT]
     m[record + B_LISTED] = 0
     if m[record + B_COUNT] == 0:
@@ -247,55 +251,26 @@ def prepare(arena: ArenaArray, sums: int, carried: int, values: int) -> None:
         carried: Which of them go on the number of the word before, a bit each.
         values: Their offset in an entry.
     """
-    m = words(arena)
+    m = view(arena)
     m[T_SUMS], m[T_CARRIED], m[T_VALUES] = sums, carried, values
     plant(m)
 
 
 @kernel
 def maintain(
-    arena: ArenaArray,
-    whole: Plan,
-    wide: Plan,
-    key: Plan,
-    grouped: Plan,
-    placed: Plan,
-    bounded: Plan,
-    form: Plan,
-    summed: Plan,
-    rows: Matrix,
-    weights: Line,
-    versions: Line,
-    arguments: Matrix,
-    moves: Matrix,
-    move_weights: Line,
-    move_versions: Line,
-    heap: Words,
-    starts: Words,
-    lengths: Line,
-    place: Line,
-    emit: bool,
-    out: Output,
+    store: Addresses, rows: Changed, moves: Changed, arguments: Matrix, text: Texts, emit: bool, out: Output
 ) -> int:
     """Apply changes of rows and of bounds, and write what the result, or its sums, gain and lose.
 
     Args:
-        arena: The state; changed. A caller starts with the words from K_CHANGE to K_STEP at 0.
-        whole, key, grouped, placed: Plans of the words of a row, see `livejoin.kernels.values.row_order`: all of them,
-            those of the key, these with those of the group, these with the compared ones.
-        wide: That of an entry, whose values are counted too.
-        bounded: That of the compared words alone.
-        form: See F_KEY and the constants behind it.
-        summed: Where sums are kept, the plan of the groups (`livejoin.kernels.groups.layout`).
-        rows: int64 of shape (words of a row, n): the changed rows, none with NULL in its key or its compared word.
-        weights: int64, what each change adds to its row's multiplicity; none is 0.
-        versions: int64, ascending; in each version the negative weights come first.
+        store: The state. A caller starts with the words from K_CHANGE to K_STEP at 0.
+        rows: The words of the changed rows, of shape (words of a row, n), none with NULL in its key or its compared
+            word; what each change adds to its row's multiplicity, never 0; its version, ascending. In each version the
+            negative weights come first.
+        moves: The bounds that come and go: their words, of shape (words of a key and a bound, k), 1 or -1, and their
+            versions, ascending.
         arguments: Where sums are kept, the values that the groups' kernel takes in for these rows.
-        moves: int64 of shape (words of a key and a bound, k): the bounds that come and go.
-        move_weights: 1 or -1.
-        move_versions: int64, ascending.
-        heap, starts, lengths: The dictionary of strings, if there are any.
-        place: int64 of one place, scratch.
+        text: The dictionary of strings, if there are any: its heap, starts and lengths.
         emit: Whether rows of the result are written; sums are in any case.
         out: int64 of shape (LINES + words of a row + those of values, capacity of at least 2), K_MADE of them.
 
@@ -306,13 +281,13 @@ def maintain(
     Cost: O(log n) a change with n rows; for a bound that moves besides O(1) for each row that it lets in or out, or
     O(log n) for each group of its key where sums are kept.
     """
-    m = words(arena)
-    al, wi, ke, gr, pl = words(whole), words(wide), words(key), words(grouped), words(placed)
-    bo, fo, su = words(bounded), words(form), words(summed)
-    text = (heap, starts, lengths)
-    values, by, found = words(arguments), words(weights), words(place)
-    row, term = fo[F_ROW], fo[F_TERM]
-    width = al[O_WIDTH]
+    s, strings = opened(store), strings_of(text)
+    m, form = s.arena, s.form
+    words, weights, versions = rows
+    bounds, move_weights, move_versions = moves
+    values, by = view(arguments), view(weights)
+    row, term = form[F_ROW], form[F_TERM]
+    width = s.whole[O_WIDTH]
     m[K_MADE] = 0
     change, move, left = m[K_CHANGE], m[K_MOVE], AT_ONCE
     while True:
@@ -338,23 +313,23 @@ def maintain(
             if step == GOING and weight > 0:
                 m[K_STEP] = BINDING
                 continue
-            if not has_space(m, wi):
+            if not has_space(m, s.wide):
                 return NEED_SPACE
             if m[K_MADE] == out.shape[1]:
                 return OUTPUT_FULL
             for i in range(width):
-                m[row + E_WORDS + i] = rows[i, change]
-            if fo[F_SUMMED] == 1:
+                m[row + E_WORDS + i] = words[i, change]
+            if form[F_SUMMED] == 1:
                 clear_sums(m, term)
                 m[term + g.R_ROWS] = weight
-                found[0] = term
-                accumulate_block(m, su, values, weights.shape[0], by, change, found, 1)
-            _change_row(m, al, wi, fo, weight, text)
-            record = record_of(m, fo, row)
-            if record != 0 and m[record + B_HAS] == 1 and is_inside(m, fo, bo, row, record + B_NOW, text):
-                if fo[F_SUMMED] == 0:
+                s.place[0] = term
+                accumulate_block(m, s.summed, values, weights.shape[0], by, change, s.place, 1)
+            _change_row(s, weight, strings)
+            record = record_of(s, row)
+            if record != 0 and m[record + B_HAS] == 1 and is_inside(s, row, record + B_NOW, strings):
+                if form[F_SUMMED] == 0:
                     m[K_TOTAL] += weight
-                if emit or fo[F_SUMMED] == 1:
+                if emit or form[F_SUMMED] == 1:
                     _write(m, width, row, term, weight, 1, out)
             change += 1
             left -= 1
@@ -363,7 +338,7 @@ def maintain(
                 m[K_STEP] = MOVING
                 m[K_STAGE] = 0
                 continue
-            if not _bind(m, fo, moves, move, move_weights[move]):
+            if not _bind(s, bounds, move, move_weights[move]):
                 return NEED_SPACE
             move += 1
             left -= 1
@@ -375,18 +350,18 @@ def maintain(
             if m[K_MADE] + 2 > out.shape[1]:
                 return OUTPUT_FULL
             if m[K_STAGE] == 0:
-                find_places(m, fo, bo, record, text)
-                set_key(m, fo, record)
+                find_places(s, record, strings)
+                set_key(s, record)
             if m[K_SIGN] != 0:
-                if fo[F_SUMMED] == 1:
-                    left = _move_sums(m, al, ke, gr, pl, fo, left, text, out)
+                if form[F_SUMMED] == 1:
+                    left = _move_sums(s, left, strings, out)
                 elif emit:
-                    left = _move_rows(m, al, ke, pl, bo, fo, left, text, out)
+                    left = _move_rows(s, left, strings, out)
                 else:
-                    m[K_TOTAL] += m[K_SIGN] * count_run(m, ke, pl, fo, text)
+                    m[K_TOTAL] += m[K_SIGN] * count_run(s, strings)
                 if m[K_STAGE] == 1:
                     if left > 0:
                         return OUTPUT_FULL
                     continue
             left -= 1
-            _end_move(m, fo, record)
+            _end_move(s, record)

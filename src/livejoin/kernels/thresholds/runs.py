@@ -24,6 +24,7 @@ from livejoin.kernels.ordered.order_nodes import (
 from livejoin.kernels.ordered.order_tree import before, seek
 from livejoin.kernels.ordered.sums import add_before, clear_sums
 from livejoin.kernels.parameters import Arena, Plan, Texts
+from livejoin.kernels.thresholds.buffers import ThresholdBuffers
 from livejoin.kernels.thresholds.layout import (
     B_HAD,
     B_HAS,
@@ -45,38 +46,43 @@ from livejoin.kernels.values.row_order import E_COUNT, E_WORDS, compare
 
 
 @inlined
-def is_inside(m: Arena, form: Plan, bounded: Plan, row: int, bound: int, text: Texts) -> bool:
+def is_inside(s: ThresholdBuffers, row: int, bound: int, text: Texts) -> bool:
     """Whether a row stands on the side of a bound that is in the result."""
+    m, form, bounded = s.arena, s.form, s.bounded
     side = compare(m, bounded, row + form[F_BEFORE], bound - E_WORDS, text)
     inside: bool = (side < form[F_AFTER]) != (form[F_ABOVE] == 1)
     return inside
 
 
 @helper
-def record_of(m: Arena, form: Plan, row: int) -> int:
+def record_of(s: ThresholdBuffers, row: int) -> int:
     """The record of a row's key, 0 if there is none."""
+    m, form = s.arena, s.form
     h = hash_key(m, form, row + E_WORDS, form[F_KEY], F_OFFSETS)
     return int(find(m, form, K_BOUNDS, form[F_RECORD_KEY], row + E_WORDS, form[F_KEY], F_OFFSETS, h))
 
 
 @helper
-def set_bound(m: Arena, form: Plan, bound: int) -> None:
+def set_bound(s: ThresholdBuffers, bound: int) -> None:
     """Make a bound the compared words of the row that is looked for."""
+    m, form = s.arena, s.form
     at = form[F_ROW] + E_WORDS + form[F_BEFORE]
     for i in range(form[F_BOUND]):
         m[at + i] = m[bound + i]
 
 
 @helper
-def set_key(m: Arena, form: Plan, record: int) -> None:
+def set_key(s: ThresholdBuffers, record: int) -> None:
     """Make the key of a record that of the row that is looked for."""
+    m, form = s.arena, s.form
     for i in range(form[F_KEY]):
         m[form[F_ROW] + E_WORDS + i] = m[record + form[F_RECORD_KEY] + i]
 
 
 @helper
-def find_places(m: Arena, form: Plan, bounded: Plan, record: int, text: Texts) -> None:
+def find_places(s: ThresholdBuffers, record: int, text: Texts) -> None:
     """Find the two places that the run of a bound that moved lies between; K_SIGN is 0 if there is none."""
+    m, form, bounded = s.arena, s.form, s.bounded
     now, old = record + B_NOW, record + B_NOW + form[F_BOUND]
     above = form[F_ABOVE] == 1
     m[K_SIGN] = 0
@@ -94,12 +100,13 @@ def find_places(m: Arena, form: Plan, bounded: Plan, record: int, text: Texts) -
 
 
 @helper
-def to_low(m: Arena, key: Plan, placed: Plan, form: Plan, low: int, text: Texts) -> None:
+def to_low(s: ThresholdBuffers, low: int, text: Texts) -> None:
     """Find the first entry behind a place, or of the key's rows where the place is 0."""
+    m, key, placed, form = s.arena, s.key, s.placed, s.form
     if low == 0:
         seek(m, key, form[F_ROW], 0, text)
     else:
-        set_bound(m, form, low)
+        set_bound(s, low)
         seek(m, placed, form[F_ROW], form[F_AFTER], text)
 
 
@@ -116,8 +123,9 @@ def entry_here(m: Arena) -> int:
 
 
 @helper
-def add_up(m: Arena, prefix: Plan, form: Plan, least: int, to: int, text: Texts) -> None:
+def add_up(s: ThresholdBuffers, prefix: Plan, least: int, to: int, text: Texts) -> None:
     """Write the sums of all entries before the row that is looked for, with ``least`` 1 also of those equal to it."""
+    m, form = s.arena, s.form
     clear_sums(m, to)
     node = m[T_ROOT]
     for _ in range(m[T_HEIGHT]):
@@ -128,8 +136,9 @@ def add_up(m: Arena, prefix: Plan, form: Plan, least: int, to: int, text: Texts)
 
 
 @helper
-def rank(m: Arena, prefix: Plan, form: Plan, least: int, text: Texts) -> int:
+def rank(s: ThresholdBuffers, prefix: Plan, least: int, text: Texts) -> int:
     """How many rows are before the row that is looked for, with ``least`` 1 with those equal to it."""
+    m, form = s.arena, s.form
     node = m[T_ROOT]
     rows = 0
     for _ in range(m[T_HEIGHT]):
@@ -143,14 +152,15 @@ def rank(m: Arena, prefix: Plan, form: Plan, least: int, text: Texts) -> int:
 
 
 @helper
-def count_run(m: Arena, key: Plan, placed: Plan, form: Plan, text: Texts) -> int:
+def count_run(s: ThresholdBuffers, text: Texts) -> int:
     """How many rows the run has."""
+    m, key, placed, form = s.arena, s.key, s.placed, s.form
     if m[K_LOW] == 0:
-        low = rank(m, key, form, 0, text)
+        low = rank(s, key, 0, text)
     else:
-        set_bound(m, form, m[K_LOW])
-        low = rank(m, placed, form, form[F_AFTER], text)
+        set_bound(s, m[K_LOW])
+        low = rank(s, placed, form[F_AFTER], text)
     if m[K_HIGH] == 0:
-        return int(rank(m, key, form, 1, text) - low)
-    set_bound(m, form, m[K_HIGH])
-    return int(rank(m, placed, form, form[F_AFTER], text) - low)
+        return int(rank(s, key, 1, text) - low)
+    set_bound(s, m[K_HIGH])
+    return int(rank(s, placed, form[F_AFTER], text) - low)

@@ -21,9 +21,18 @@ if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         """Pointers to the arrays of the dictionaries."""
         return texts
 
+    def strings_of(text: Any) -> Any:
+        """Pointers to the arrays of the strings alone."""
+        return text
+
 else:
 
     @inlined
     def pointers(texts: Any) -> Any:
         """Pointers to the arrays of the dictionaries."""
         return (pointer(texts[0]), pointer(texts[1]), pointer(texts[2]), pointer(texts[3]), pointer(texts[4]))
+
+    @inlined
+    def strings_of(text: Any) -> Any:
+        """Pointers to the arrays of the strings alone."""
+        return (pointer(text[0]), pointer(text[1]), pointer(text[2]))

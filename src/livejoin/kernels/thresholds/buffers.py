@@ -1,0 +1,54 @@
+"""The state of rows within bounds as one parameter of kernels: an arena, and plans of the words in it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from livejoin.kernels.jit import inlined
+from livejoin.kernels.memory.addresses import pointer_at
+from livejoin.kernels.memory.arena import words as view
+from livejoin.kernels.parameters import Addresses, Arena, Line, Plan
+
+
+class ThresholdBuffers(NamedTuple):
+    """The state: arrays to its owner, pointers inside of a kernel.
+
+    Args:
+        arena: The rows and the bounds; changed.
+        whole, key, grouped, placed: Plans of the words of a row, see `livejoin.kernels.values.row_order`: all of them,
+            those of the key, these with those of the group, these with the compared ones.
+        wide: That of an entry, whose values are counted too.
+        bounded: That of the compared words alone.
+        form: See F_KEY of `livejoin.kernels.thresholds.layout` and the constants behind it.
+        summed: Where sums are kept, the plan of the groups (`livejoin.kernels.groups.layout`).
+        place: One place, scratch.
+    """
+
+    arena: Arena
+    whole: Plan
+    wide: Plan
+    key: Plan
+    grouped: Plan
+    placed: Plan
+    bounded: Plan
+    form: Plan
+    summed: Plan
+    place: Line
+
+
+@inlined
+def opened(store: Addresses) -> ThresholdBuffers:
+    """The state of a line of addresses."""
+    a = view(store)
+    return ThresholdBuffers(
+        pointer_at(a, 0),
+        pointer_at(a, 1),
+        pointer_at(a, 2),
+        pointer_at(a, 3),
+        pointer_at(a, 4),
+        pointer_at(a, 5),
+        pointer_at(a, 6),
+        pointer_at(a, 7),
+        pointer_at(a, 8),
+        pointer_at(a, 9),
+    )
