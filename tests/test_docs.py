@@ -152,7 +152,11 @@ def snippets(language: str, document: str = "README.md") -> list[str]:
 
 @pytest.mark.parametrize(
     "code",
-    [*(code for code in snippets("python") if "spark" not in code), *snippets("python", "docs/static-tables.md")],
+    [
+        *(code for code in snippets("python") if "spark" not in code),
+        *snippets("python", "docs/static-tables.md"),
+        *snippets("python", "docs/writing.md"),
+    ],
     ids=["first", "over", "by key", "static tables", "transitions"],
 )
 def test_the_code_in_the_documents_prints_what_it_says(code: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from livejoin.changes.convert import convert, import_what_arrow_wants, refuse_null
+from livejoin.changes.intake import STRICT, Intake
 from livejoin.changes.kinds import KINDS, kinds_of_texts, no_kind
 from livejoin.changes.match import listed, match_names
 from livejoin.changes.plain import PlainColumn, ReadColumn, plain_column, plain_words
@@ -80,7 +81,9 @@ class ChangeBatch:
         return pa.Table.from_arrays(arrays, schema=self.table.arrow)
 
 
-def read_changes(table: Table, data: object, needs_sequence: bool = False, by_key: ByKey = "given") -> ChangeBatch:
+def read_changes(
+    table: Table, data: object, needs_sequence: bool = False, by_key: ByKey = "given", intake: Intake = STRICT
+) -> ChangeBatch:
     """Read and validate a batch of changes.
 
     The changes of a table with a primary key go by key if one of them is an ``upsert``, if a deletion leaves columns
@@ -97,6 +100,7 @@ def read_changes(table: Table, data: object, needs_sequence: bool = False, by_ke
         needs_sequence: Whether ``_seq`` must be there.
         by_key: Whether the changes go by key; ``always`` lets insertions replace, too, ``never`` refuses what only
             makes sense by key.
+        intake: How far the data may differ from what the table is declared to be.
 
     Returns:
         The batch. What is converted, and what is refused, is written in ``livejoin.changes.convert``.
@@ -126,17 +130,20 @@ def read_changes(table: Table, data: object, needs_sequence: bool = False, by_ke
             )
     source = read_source(table, data, keyed)
     found = match_names(table, source.names, needs_sequence, keyed)
-    kinds = None if found.kinds is None else _kinds(source, found.kinds, table, keyed)
+    kinds = None if found.kinds is None else _kinds(source, found.kinds, table, keyed, intake)
     weights = _insertions(source.rows) if kinds is None else _WEIGHT_OF_KIND[kinds]
     replaces = _replacing(table, source, found.lacking, kinds, weights, by_key) if keyed else None
     if replaces is None:
         places = zip(found.columns, table.columns, table.required, strict=True)
-        read = [_read(source, place, column, required, table) for place, column, required in places]
+        read = [_read(source, place, column, required, table, intake) for place, column, required in places]
     else:
-        read = [_column_by_key(table, position, source, place, weights) for position, place in enumerate(found.columns)]
+        read = [
+            _column_by_key(table, position, source, place, weights, intake)
+            for position, place in enumerate(found.columns)
+        ]
     sequence = None
     if found.sequence is not None:
-        sequence = _convert_own(source, found.sequence, _SEQUENCE_COLUMN, table).to_numpy()
+        sequence = _convert_own(source, found.sequence, _SEQUENCE_COLUMN, table, intake).to_numpy()
     return ChangeBatch(table, tuple(read), weights, sequence, replaces)
 
 
@@ -146,7 +153,7 @@ def _insertions(rows: int) -> Words:
     return weights
 
 
-def _kinds(source: Source, place: int, table: Table, keyed: bool) -> Words:
+def _kinds(source: Source, place: int, table: Table, keyed: bool, intake: Intake) -> Words:
     """The place of each change type among ``KINDS``."""
     given = source.values[place]
     if isinstance(given, tuple) and set(map(type, given)) == {str}:
@@ -157,10 +164,12 @@ def _kinds(source: Source, place: int, table: Table, keyed: bool) -> Words:
         kinds = kinds_of_texts(given.chunk(0), len(KINDS) if keyed else _UPSERT)
         if kinds is not None:
             return kinds
-    return _read_kinds(_convert_own(source, place, _CHANGE_TYPE_COLUMN, table), table, keyed)
+    return _read_kinds(_convert_own(source, place, _CHANGE_TYPE_COLUMN, table, intake), table, keyed)
 
 
-def _read(source: Source, place: int | None, column: Column, required: bool, table: Table) -> ReadColumn:
+def _read(
+    source: Source, place: int | None, column: Column, required: bool, table: Table, intake: Intake
+) -> ReadColumn:
     """A column of the data, of the type of its column; of NULLs if the data has none."""
     if place is None:
         return pa.nulls(source.rows, column.type.arrow)
@@ -169,7 +178,7 @@ def _read(source: Source, place: int | None, column: Column, required: bool, tab
         plain = plain_column(values, column.type)
         if plain is not None and not (required and plain.has_null) and not (column.length and _is_long(values, column)):
             return plain
-    return convert(values, column, table, required, source.sound)
+    return convert(values, column, table, required, source.sound, intake.coerce)
 
 
 def _is_long(values: tuple[Any, ...], column: Column) -> bool:
@@ -204,11 +213,13 @@ def _replacing_rows(table: Table, weights: Words, by_key: ByKey) -> npt.NDArray[
     return None if table.sequence_by is None else np.zeros(weights.shape, np.bool_)
 
 
-def _column_by_key(table: Table, position: int, source: Source, place: int | None, weights: Words) -> ReadColumn:
+def _column_by_key(
+    table: Table, position: int, source: Source, place: int | None, weights: Words, intake: Intake
+) -> ReadColumn:
     """A column of changes by key, in which deletions need a value only where it says which row they take."""
     column = table.columns[position]
     identifies = table.identifies(position)
-    read = _read(source, place, column, identifies, table)
+    read = _read(source, place, column, identifies, table, intake)
     if place is not None and not identifies and table.requires(position):
         array = pa.array(read.values, column.type.arrow) if isinstance(read, PlainColumn) else read
         refuse_null(array, column, table, weights > 0)
@@ -233,10 +244,10 @@ def _refuse_short_rows(table: Table, source: Source, weights: Words, lacking: Se
             raise ChangeFormatError(msg, table.name, row)
 
 
-def _convert_own(source: Source, place: int, column: Column, table: Table) -> pa.Array:
+def _convert_own(source: Source, place: int, column: Column, table: Table, intake: Intake) -> pa.Array:
     """Convert a column of the change stream itself: a value that does not fit is an error of the stream's form."""
     try:
-        return convert(source.values[place], column, table, not column.nullable, source.sound)
+        return convert(source.values[place], column, table, not column.nullable, source.sound, intake.coerce)
     except ChangeValueError as error:
         raise ChangeFormatError(error.message, table.name, error.row) from error
 

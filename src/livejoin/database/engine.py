@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self, TypeAlias, assert_never, overload
 
-from livejoin.changes import read_changes
+from livejoin.changes import STRICT, Coerce, ExtraColumns, read_changes
 from livejoin.database.arguments import (
     check_bytes,
     check_changes,
     check_extra,
     check_folder,
     check_granularity,
+    check_intake,
     check_json,
     check_limit,
     check_name,
@@ -105,13 +106,16 @@ class Database:
         sync_every: How long ``batch`` waits at most; by default 100 ms.
         damaged: With a path: what becomes of a log that is damaged in its middle: ``refuse`` to open it, or ``cut``,
             which goes on from what comes before the damage, and keeps the rest in files beside it.
+        coerce: Which values of changes columns take. ``strict``: those of their own kind, so that '1.10' is no DECIMAL.
+            ``json``: also what JSON and people write, as `apply` says.
+        extra_columns: What becomes of columns in changes that their table does not have: ``refuse`` or ``ignore``.
 
     Attributes:
         extra: The user's JSON values; `keep_extra`, and `save`, keep them.
 
     Raises:
         SchemaError: ``threads`` is not a positive integer, ``memory_limit`` or ``spill_over`` no size, ``spill`` no
-            path, ``sync`` or ``damaged`` none of these words.
+            path, ``sync``, ``damaged``, ``coerce`` or ``extra_columns`` none of these words.
         StateError: Another database has the folder open, or it is damaged, or is no folder of a database.
         StorageError: No file can be made in ``spill``, or the folder cannot be read or written.
         MemoryLimitError: What is in the folder takes more than it may.
@@ -124,7 +128,7 @@ class Database:
     [{'a': 1, 'b': 2, 'c': 3, '_change_type': 'insert', '_commit_version': 1}]
     """
 
-    def __init__(  # the options of a database
+    def __init__(  # noqa: PLR0913  # the options of a database
         self,
         path: str | Path | None = None,
         *,
@@ -135,6 +139,8 @@ class Database:
         sync: Sync = "commit",
         sync_every: dt.timedelta = _SYNC_EVERY,
         damaged: Damaged = "refuse",
+        coerce: Coerce = "strict",
+        extra_columns: ExtraColumns = "refuse",
     ) -> None:
         limit = check_bytes(memory_limit, "memory_limit")
         if not isinstance(threads, int) or isinstance(threads, bool) or not 1 <= threads <= _MAX_THREADS:
@@ -142,6 +148,7 @@ class Database:
             raise SchemaError(msg)
         pace = check_pace(sync, sync_every)
         check_word(damaged, "damaged", ("refuse", "cut"))
+        self._intake = check_intake(coerce, extra_columns, STRICT)
         folder = None if path is None else check_folder(path)
         scratch = check_scratch(spill, spill_over, limit)
         ready(cells=threads > 1)
@@ -570,6 +577,8 @@ class Database:
         *,
         on_conflict: OnConflict = "error",
         offsets: Mapping[str, Any] | None = None,
+        coerce: Coerce | None = None,
+        extra_columns: ExtraColumns | None = None,
     ) -> Commit:
         """Apply one atomic commit.
 
@@ -592,6 +601,13 @@ class Database:
             offsets: Up to where sources have been read when this commit stands, as ``{"orders": 17}``: JSON values by
                 names, which take the place of those in `offsets`. They stand if and only if the commit does, so that
                 who reads a source knows where to go on.
+            coerce: Which values columns take; None as the database does. With ``strict`` every value is of its column's
+                kind, and every column is given. ``json`` also takes texts and floats for a DECIMAL if they are exact
+                at its scale, other numbers and texts of numbers for a DOUBLE (the nearest one), texts of digits for
+                integers, and ISO texts for DATE and TIMESTAMP, where one with an offset is the instant that it names
+                and one without is in UTC. Columns that are not given are NULL.
+            extra_columns: What becomes of columns that the table does not have: ``refuse`` or ``ignore``; None as the
+                database does.
 
         Returns:
             The commit with the net delta of every view.
@@ -612,16 +628,26 @@ class Database:
             raise ChangeFormatError(msg)
         named = {changes: data} if isinstance(changes, str) else check_changes(changes, _APPLY)
         notes = transaction.NO_NOTES if offsets is None else {"offsets": check_json(offsets, "offsets")}
-        batches = transaction.read(self._contents, named, False, on_conflict)
+        intake = check_intake(coerce, extra_columns, self._intake)
+        batches = transaction.read(self._contents, named, False, on_conflict, intake)
         return transaction.commit(self._contents, batches, on_conflict, notes)
 
     @alone
-    def refresh(self, table: str, data: object) -> Commit:
+    def refresh(
+        self,
+        table: str,
+        data: object,
+        *,
+        coerce: Coerce | None = None,
+        extra_columns: ExtraColumns | None = None,
+    ) -> Commit:
         """Let a static table have other rows than it had, also while views use it: one commit with its deltas.
 
         Args:
             table: Its name.
             data: All rows that it is to have, as for `apply`: those that it has already cost a look and change nothing.
+            coerce: As for `apply`.
+            extra_columns: As for `apply`.
 
         Returns:
             The commit with the net delta of every view.
@@ -642,7 +668,7 @@ class Database:
         [{'code': 'USD', '_change_type': 'delete', '_commit_version': 2}]
         """
         check_name(table, "table")
-        return refresh(self._contents, table, data)
+        return refresh(self._contents, table, data, check_intake(coerce, extra_columns, self._intake))
 
     @overload
     def replay(
@@ -652,6 +678,8 @@ class Database:
         granularity: Granularity = "change",
         on_conflict: OnConflict = "error",
         max_rows: None = None,
+        coerce: Coerce | None = None,
+        extra_columns: ExtraColumns | None = None,
     ) -> Commit: ...
     @overload
     def replay(
@@ -661,6 +689,8 @@ class Database:
         granularity: Granularity = "change",
         on_conflict: OnConflict = "error",
         max_rows: int,
+        coerce: Coerce | None = None,
+        extra_columns: ExtraColumns | None = None,
     ) -> Replay: ...
     @alone
     def replay(
@@ -670,6 +700,8 @@ class Database:
         granularity: Granularity = "change",
         on_conflict: OnConflict = "error",
         max_rows: int | None = None,
+        coerce: Coerce | None = None,
+        extra_columns: ExtraColumns | None = None,
     ) -> Commit | Replay:
         """Replay logs of changes in the order of their column ``_seq``, which goes across tables.
 
@@ -682,6 +714,8 @@ class Database:
             max_rows: Cut the log into pieces of so many changes, each an atomic commit that is applied when the
                 iterator comes to it, so that the memory for deltas and for undoing is that of a piece. All values are
                 read and checked before; with the granularity ``commit`` each piece is a set, with a version of its own.
+            coerce: As for `apply`.
+            extra_columns: As for `apply`.
 
         Returns:
             All of it as one commit: its version is the last, its deltas are those of all changes. Either the whole
@@ -703,7 +737,8 @@ class Database:
         named = check_changes(logs, "replay({'G': rows})")
         if max_rows is not None:
             check_piece(max_rows)
-        batches = transaction.read(self._contents, named, True, on_conflict)
+        intake = check_intake(coerce, extra_columns, self._intake)
+        batches = transaction.read(self._contents, named, True, on_conflict, intake)
         manner = Manner(granularity, on_conflict)
         if max_rows is None:
             return replay_whole(self._contents, batches, manner)
@@ -745,6 +780,8 @@ class Database:
         memory_limit: str | int | None = None,
         spill: str | Path | None = None,
         spill_over: str | int | None = None,
+        coerce: Coerce = "strict",
+        extra_columns: ExtraColumns = "refuse",
     ) -> Database:
         """The database that `save` wrote.
 
@@ -763,6 +800,8 @@ class Database:
             memory_limit: As for `Database`; a snapshot has none.
             spill: As for `Database`; a snapshot has none.
             spill_over: As for `Database`.
+            coerce: As for `Database`.
+            extra_columns: As for `Database`.
 
         Raises:
             StateError: There is no snapshot, or it is damaged or of another version.
@@ -773,7 +812,14 @@ class Database:
         """
         check_switch(trusted, "trusted")
         image = snapshot.read(check_folder(folder), trusted)
-        database = cls(threads=threads, memory_limit=memory_limit, spill=spill, spill_over=spill_over)
+        database = cls(
+            threads=threads,
+            memory_limit=memory_limit,
+            spill=spill,
+            spill_over=spill_over,
+            coerce=coerce,
+            extra_columns=extra_columns,
+        )
         empty = database._contents
         database._contents = restored(image, empty.workers, empty.memory_limit, empty.scratch)
         database.extra = dict(image.extra)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from livejoin.changes import ByKey, ChangeBatch, read_changes
+from livejoin.changes import STRICT, ByKey, ChangeBatch, Intake, read_changes
 from livejoin.database.commit import NOTHING, Commit
 from livejoin.database.contents import Contents
 from livejoin.database.names import ByName
@@ -36,21 +36,29 @@ _STAGING_BYTES = 64  # of a change beside its words: what it touched, and its ev
 
 
 def read(
-    contents: Contents, named: Mapping[str, object], needs_sequence: bool, on_conflict: OnConflict
+    contents: Contents,
+    named: Mapping[str, object],
+    needs_sequence: bool,
+    on_conflict: OnConflict,
+    intake: Intake = STRICT,
 ) -> list[ChangeBatch]:
     """Validated changes, one batch a table, in the order of ``_seq`` where that counts.
 
     Raises:
         ChangeError: They break what a table promises.
     """
-    batches = read_any(contents, named, needs_sequence, on_conflict)
+    batches = read_any(contents, named, needs_sequence, on_conflict, intake)
     for batch in batches:
         refuse_unpromised(contents, batch)
     return batches
 
 
 def read_any(
-    contents: Contents, named: Mapping[str, object], needs_sequence: bool, on_conflict: OnConflict
+    contents: Contents,
+    named: Mapping[str, object],
+    needs_sequence: bool,
+    on_conflict: OnConflict,
+    intake: Intake = STRICT,
 ) -> list[ChangeBatch]:
     """As `read`, also where tables change that promise not to, which whoever calls has seen to.
 
@@ -59,12 +67,14 @@ def read_any(
     refuse_unknown(on_conflict)
     batches: list[ChangeBatch] = []
     by_key: ByKey = "always" if on_conflict == "update" else "given"
+    goes_by: ByKey
     for name, data in named.items():
         table = contents.catalog[name]
         if batches and any(batch.table.name == table.name for batch in batches):
             msg = "the table is given twice in one commit; give all of its changes together"
             raise ChangeFormatError(msg, table.name)
-        batches.append(read_changes(table, data, needs_sequence, "given" if table.append_only else by_key))
+        goes_by = "given" if table.append_only else by_key
+        batches.append(read_changes(table, data, needs_sequence, goes_by, intake))
     if by_key == "always" and batches and not any(batch.by_key for batch in batches):
         for batch in batches:
             if batch.table.append_only and batch.table.primary_key:
