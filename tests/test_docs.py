@@ -157,7 +157,7 @@ def snippets(language: str, document: str = "README.md") -> list[str]:
         *snippets("python", "docs/static-tables.md"),
         *snippets("python", "docs/writing.md"),
     ],
-    ids=["first", "over", "by key", "static tables", "transitions"],
+    ids=["first", "over", "by key", "static tables", "transitions", "values", "partial upserts"],
 )
 def test_the_code_in_the_documents_prints_what_it_says(code: str, capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(code, "a document", "exec"), {})

@@ -591,8 +591,9 @@ class Database:
                 KEY takes its changes *by key* where one of them is an ``upsert``, where a ``delete`` leaves out columns
                 that are not in the key, or with ``on_conflict="update"``. Then they apply in their order, ``upsert``
                 and ``update_postimage`` take the place of the row with their key, and ``delete`` and
-                ``update_preimage`` take that row whatever else they say of it. An upsert of a row as it is there
-                changes nothing. In a window a row that is replaced leaves and the one that comes is the newest.
+                ``update_preimage`` take that row whatever else they say of it. Columns that an ``upsert`` leaves out
+                stay as they are in the row with its key, and are NULL where there is none. An upsert of a row as it is
+                there changes nothing. In a window a row that is replaced leaves and the one that comes is the newest.
             on_conflict: What happens to a deletion of an absent row or key and to a second row with the same key:
                 ``error``, or ``ignore``, which skips and counts it in the commit's ``ignored`` (of whole rows a second
                 one with a key stays an error in a table with a window, where only `replay` can tell which of the two

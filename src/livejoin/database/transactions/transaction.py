@@ -15,6 +15,7 @@ from livejoin.database.contents import Contents
 from livejoin.database.names import ByName
 from livejoin.database.transactions.compaction import FEW, compact_in_turn, passed
 from livejoin.database.transactions.journal import Journal, deliver, refuse_in_subscriber, settle
+from livejoin.database.transactions.partial import completed
 from livejoin.database.transactions.retention import kept_columns
 from livejoin.database.transactions.staging import (
     Granularity,
@@ -191,6 +192,9 @@ def run(
     graph.prepare(graph.reached(names), static_change)
     contents.budget.begin()
     inputs = [_encode(contents, name, *one) for name, one in zip(names, changes, strict=True)]
+    for given in inputs:
+        if given.batch.given is not None:
+            given.words = completed(given, granularity, on_conflict)
     before, version = contents.version, contents.version + count
     journal = Journal([given.base for given in inputs], version, count, {}, {}, then, offsets=notes.get("offsets", {}))
     contents.journal = journal
