@@ -157,10 +157,10 @@ def snippets(language: str, document: str = "README.md") -> list[str]:
         *snippets("python", "docs/static-tables.md"),
         *snippets("python", "docs/writing.md"),
     ],
-    ids=["first", "over", "by key", "static tables", "transitions", "values", "partial upserts"],
+    ids=["first", "over", "by key", "static tables", "transitions", "values", "partial upserts", "classes"],
 )
 def test_the_code_in_the_documents_prints_what_it_says(code: str, capsys: pytest.CaptureFixture[str]) -> None:
-    exec(compile(code, "a document", "exec"), {})
+    exec(compile(code, "a document", "exec", dont_inherit=True), {"__name__": "__main__"})
     printed = capsys.readouterr().out
     promised = re.findall(r"# (?=[\[(]|O\()(.+?)(?:, \.\.\.|:|$)", code, re.MULTILINE)
     assert promised, "some line says what it prints"

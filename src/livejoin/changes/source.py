@@ -6,14 +6,15 @@ Rows of Python objects stay columns of Python objects, because Arrow's inference
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
+from livejoin.changes.records import columns_of, fields_of, named_values
 from livejoin.errors import ChangeFormatError, LivejoinError
 from livejoin.schema import CHANGE_COLUMNS, Table
 from livejoin.shown import type_name
@@ -21,8 +22,8 @@ from livejoin.shown import type_name
 Values: TypeAlias = pa.ChunkedArray | tuple[Any, ...]
 
 _ALLOWED = (
-    "allowed are Arrow data (pyarrow, pandas, Polars, DuckDB: anything with __arrow_c_stream__) "
-    "and lists of tuples or of dicts"
+    "allowed are Arrow data (pyarrow, pandas, Polars, DuckDB: anything with __arrow_c_stream__), "
+    "NumPy's arrays of records, and lists of tuples, dicts, dataclasses, named tuples or pydantic models"
 )
 TUPLES = ({tuple}, {list}, {tuple, list})
 """The classes of rows that have their columns by position."""
@@ -86,6 +87,8 @@ def _read(table: Table, data: Any, may_differ: bool) -> Source:
     if isinstance(data, pa.Table) or _is_pandas(data) or hasattr(data, _STREAM) or hasattr(data, _ARRAY):
         frame = data if isinstance(data, pa.Table) else _as_arrow(table, data)
         return Source(tuple(frame.schema.names), tuple(frame.columns), frame.num_rows, _is_sound(frame))
+    if isinstance(data, np.ndarray) and data.dtype.names is not None:
+        return _from_records(table, data)
     if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
         msg = f"the changes are of type {type_name(data)}; {_ALLOWED}"
         raise ChangeFormatError(msg, table.name)
@@ -98,11 +101,11 @@ def _from_objects(table: Table, rows: list[Any], may_differ: bool) -> Source:
         names = (*(column.name for column in table.columns), *CHANGE_COLUMNS)
         return Source(names, ((),) * len(names), 0)
     if type(rows[0]) is dict or isinstance(rows[0], Mapping):
-        if not all(isinstance(row, Mapping) for row in rows):
-            raise _mixed(table, rows, Mapping)
+        _refuse_mixed(table, rows, lambda row: isinstance(row, Mapping))
         return _from_dicts(table, rows, may_differ)
-    if not all(isinstance(row, tuple | list) for row in rows):
-        raise _mixed(table, rows, tuple | list)
+    if fields_of(type(rows[0])) is not None:
+        return _from_fields(table, rows, may_differ)
+    _refuse_mixed(table, rows, lambda row: isinstance(row, tuple | list))
     return _from_tuples(table, rows)
 
 
@@ -161,6 +164,28 @@ def _without_guesses(frame: pa.Table) -> pa.Table:
         if values.null_count == len(values):
             frame = frame.set_column(position, name, pa.nulls(len(values)))
     return frame
+
+
+def _from_records(table: Table, records: np.ndarray[Any, Any]) -> Source:
+    """The columns of an array of records."""
+    if records.ndim != 1:
+        msg = f"the array of records has {records.ndim} dimensions; allowed is one, of which each element is a row"
+        raise ChangeFormatError(msg, table.name)
+    try:
+        return Source(tuple(records.dtype.names or ()), columns_of(records), len(records))
+    except ARROW_ERRORS as error:
+        msg = f"the records, of the type {records.dtype}, do not convert to Arrow: {error}"
+        raise ChangeFormatError(msg, table.name) from error
+
+
+def _from_fields(table: Table, rows: list[Any], may_differ: bool) -> Source:
+    """The columns of objects with named fields."""
+    kinds = {kind: fields_of(kind) for kind in set(map(type, rows))}
+    _refuse_mixed(table, rows, lambda row: kinds[type(row)] is not None)
+    names = kinds[type(rows[0])] or ()
+    if len(set(kinds.values())) > 1 or any(getattr(row, "model_extra", None) for row in rows):
+        return _from_dicts(table, [named_values(row, kinds[type(row)] or ()) for row in rows], may_differ)
+    return Source(names, tuple(tuple(map(attrgetter(name), rows)) for name in names), len(rows))
 
 
 def _from_tuples(table: Table, rows: list[Any]) -> Source:
@@ -224,7 +249,10 @@ def _respelled(table: Table, position: int, row: Mapping[Any, Any], names: Seque
     return {name: values[key] for key, name in expected.items()}
 
 
-def _mixed(table: Table, rows: list[Any], expected: Any) -> ChangeFormatError:
-    position, row = next((i, row) for i, row in enumerate(rows) if not isinstance(row, expected))
-    msg = f"the row is of type {type_name(row)}" + (f", the first of type {type_name(rows[0])}" if position else "")
-    return ChangeFormatError(f"{msg}; {_ALLOWED}", table.name, position)
+def _refuse_mixed(table: Table, rows: list[Any], fits: Callable[[Any], bool]) -> None:
+    """Refuse a row that is of another kind than the first one, or of none."""
+    position = next((i for i, row in enumerate(rows) if not fits(row)), -1)
+    if position >= 0:
+        other = f", the first of type {type_name(rows[0])}" if position else ""
+        msg = f"the row is of type {type_name(rows[position])}{other}; {_ALLOWED}"
+        raise ChangeFormatError(msg, table.name, position)

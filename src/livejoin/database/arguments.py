@@ -38,17 +38,6 @@ def check_name(name: object, what: str) -> str:
     return name
 
 
-def check_text(value: object, argument: str, example: str) -> None:
-    """Refuse what is no text.
-
-    Raises:
-        SchemaError: It is none.
-    """
-    if not isinstance(value, str):
-        msg = f"{argument} is {shown(value)}; allowed is a text such as {example!r}"
-        raise SchemaError(msg)
-
-
 def check_switch(value: object, argument: str) -> None:
     """Refuse what is neither True nor False.
 

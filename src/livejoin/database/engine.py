@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeAlias, assert_never, overload
+
+import pyarrow as pa
 
 from livejoin.changes import STRICT, Coerce, ExtraColumns, read_changes
 from livejoin.database.arguments import (
@@ -23,7 +25,6 @@ from livejoin.database.arguments import (
     check_piece,
     check_scratch,
     check_switch,
-    check_text,
     check_word,
 )
 from livejoin.database.commit import Commit
@@ -54,7 +55,7 @@ from livejoin.plan.explain.describe_spread import with_cells
 from livejoin.plan.explain.graph import GraphExplanation
 from livejoin.plan.explain.not_null import with_not_null
 from livejoin.plan.query_plan import refuse_cells
-from livejoin.schema import Retain, Table, TableSettings
+from livejoin.schema import Retain, Table, TableSettings, declared_columns
 from livejoin.search.algorithm import Algorithm
 from livejoin.sql import (
     AlterTable,
@@ -316,8 +317,9 @@ class Database:
     def create_table(  # noqa: PLR0913  # the options of a table
         self,
         name: str,
-        columns: str,
+        columns: str | type | pa.Schema,
         *,
+        key: str | Sequence[str] | None = None,
         window_rows: int | None = None,
         window_range: tuple[str, dt.timedelta | int] | None = None,
         static: bool = False,
@@ -333,7 +335,10 @@ class Database:
             columns: Its columns as in SQL, for example ``"src BIGINT, dst BIGINT"``; also NOT NULL, PRIMARY KEY, UNIQUE
                 and FOREIGN KEY, which promises something to the planner and is not checked. Keys are checked for what
                 each version leaves; a row with NULL in a column of UNIQUE never conflicts. Changes by key go by the
-                PRIMARY KEY alone.
+                PRIMARY KEY alone. Or a class with annotated fields (a dataclass, a NamedTuple, a TypedDict, a pydantic
+                model), or an Arrow schema: `livejoin.schema.models` says which types they stand for, docs/writing.md
+                shows it.
+            key: The columns of the PRIMARY KEY, by name, where ``columns`` does not say it.
             window_rows: Keep this many rows; the oldest leave as new ones come, in the commit that brings these.
             window_range: A column of times and a range, as ``("ts", timedelta(hours=1))``; for a DATE whole days, for
                 an integer an ``int``. Keep the rows whose time is ``> newest - range``, where *newest* is the newest
@@ -360,7 +365,7 @@ class Database:
                 references what is no key of a table that is there.
         """
         check_name(name, "table")
-        check_text(columns, "columns", "src BIGINT, dst BIGINT")
+        declared = declared_columns(name, columns, key)
         settings = TableSettings(
             static=static,
             append_only=append_only,
@@ -370,7 +375,7 @@ class Database:
             tombstones=tombstones,
             retain=retain,
         )
-        self._contents.add_table(parse_columns(name, columns, settings))
+        self._contents.add_table(parse_columns(name, declared, settings))
 
     @alone
     def create_view(
