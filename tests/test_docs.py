@@ -156,14 +156,18 @@ def snippets(language: str, document: str = "README.md") -> list[str]:
         *(code for code in snippets("python") if "spark" not in code),
         *snippets("python", "docs/static-tables.md"),
         snippets("python", "docs/durable.md")[0],
+        *snippets("python", "docs/writing.md"),
     ],
-    ids=["first", "a folder", "over", "by key", "static tables", "transitions", "a folder opened again"],
+    ids=[
+        *("first", "a folder", "over", "by key", "static tables", "transitions", "a folder opened again"),
+        *("values", "partial upserts", "classes"),
+    ],
 )
 def test_the_code_in_the_documents_prints_what_it_says(
     code: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    exec(compile(code, "a document", "exec"), {})
+    exec(compile(code, "a document", "exec", dont_inherit=True), {"__name__": "__main__"})
     printed = capsys.readouterr().out
     promised = re.findall(r"# (?=[\[(]|O\()(.+?)(?:, \.\.\.|:|$)", code, re.MULTILINE)
     assert promised, "some line says what it prints"

@@ -3,12 +3,25 @@
 A change is a row with a weight: +1 inserts it (``insert``, ``update_postimage``), -1 deletes it (``delete``,
 ``update_preimage``), so that a batch is a Z-relation and a table the sum of its batches. Changes by key say instead
 what is to stand there for a key. Law: reading is lossless; a
-value is taken exactly as it is or refused with its row and column, never rounded, truncated or guessed.
+value is taken exactly as it is or refused with its row and column, never rounded, truncated or guessed; what of it is
+made another one first, where that is asked for, is in `livejoin.changes.coerce`.
 """
 
 from livejoin.changes.batch import ByKey, ChangeBatch, read_changes
 from livejoin.changes.debezium import from_debezium
 from livejoin.changes.delta_feed import from_delta
 from livejoin.changes.files import read_file
+from livejoin.changes.intake import STRICT, Coerce, ExtraColumns, Intake
 
-__all__ = ["ByKey", "ChangeBatch", "from_debezium", "from_delta", "read_changes", "read_file"]
+__all__ = [
+    "STRICT",
+    "ByKey",
+    "ChangeBatch",
+    "Coerce",
+    "ExtraColumns",
+    "Intake",
+    "from_debezium",
+    "from_delta",
+    "read_changes",
+    "read_file",
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,14 +13,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from livejoin.changes.convert import convert, import_what_arrow_wants, refuse_null
+from livejoin.changes.intake import STRICT, Intake
 from livejoin.changes.kinds import KINDS, kinds_of_texts, no_kind
-from livejoin.changes.match import listed, match_names
+from livejoin.changes.match import MayLack, listed, match_names
 from livejoin.changes.plain import PlainColumn, ReadColumn, plain_column, plain_words
 from livejoin.changes.source import TUPLES, Source, read_source
 from livejoin.errors import ChangeFormatError, ChangeValueError
 from livejoin.schema import CHANGE_TYPE, SEQUENCE, Column, SqlType, Table
 from livejoin.words import Words
 
+Flags: TypeAlias = npt.NDArray[np.bool_]
 ByKey = Literal["never", "given", "always"]
 """Whether changes go by key: never, where the data says so, or always, as far as the table has a primary key."""
 
@@ -29,7 +31,7 @@ _WEIGHTS = (1, -1, -1, 1, 1)
 _PLACE = {kind: place for place, kind in enumerate(KINDS)}
 _FEW = 16
 _WEIGHT_OF_KIND = np.array(_WEIGHTS, np.int64)
-_IMAGE, _UPSERT = _PLACE["update_postimage"], _PLACE[UPSERT]
+_INSERT, _IMAGE, _UPSERT = _PLACE["insert"], _PLACE["update_postimage"], _PLACE[UPSERT]
 _CHANGE_TYPE_COLUMN = Column(CHANGE_TYPE, SqlType("string"))
 _SEQUENCE_COLUMN = Column(SEQUENCE, SqlType.integer(64), nullable=False)
 
@@ -47,6 +49,8 @@ class ChangeBatch:
         weights: int64, one a row: +1 for an insertion, -1 for a deletion.
         sequence: int64, one a row, or None where the data has no ``_seq``.
         replaces: By key, for each change whether it takes the place of the row with its key; None for whole rows.
+        given: For each column and change whether it has a value, where changes that replace a row leave columns out,
+            bool of shape (columns, rows): what is not given stays as it is in that row. None where all is given.
         words: The words of all columns, int64 of shape (columns, rows), where these are BIGINTs that came as Python
             objects, none of them NULL; else None.
     """
@@ -55,8 +59,9 @@ class ChangeBatch:
     columns: tuple[ReadColumn, ...]
     weights: npt.NDArray[np.int64]
     sequence: npt.NDArray[np.int64] | None
-    replaces: npt.NDArray[np.bool_] | None = None
+    replaces: Flags | None = None
     words: Words | None = None
+    given: Flags | None = None
 
     @property
     def by_key(self) -> bool:
@@ -80,13 +85,15 @@ class ChangeBatch:
         return pa.Table.from_arrays(arrays, schema=self.table.arrow)
 
 
-def read_changes(table: Table, data: object, needs_sequence: bool = False, by_key: ByKey = "given") -> ChangeBatch:
+def read_changes(
+    table: Table, data: object, needs_sequence: bool = False, by_key: ByKey = "given", intake: Intake = STRICT
+) -> ChangeBatch:
     """Read and validate a batch of changes.
 
-    The changes of a table with a primary key go by key if one of them is an ``upsert``, if a deletion leaves columns
-    out that are not in the key, if the table has ``sequence_by``, or if the caller says so. Then an ``upsert`` and an
-    ``update_postimage`` take the place of the row with their key, if there is one, and ``delete`` and
-    ``update_preimage`` look at the key alone.
+    The changes of a table with a primary key go by key if one of them is an ``upsert``, if a deletion or an update
+    leaves columns out that are not in the key, if the table has ``sequence_by``, or if the caller says so. Then an
+    ``upsert`` and an ``update_postimage`` take the place of the row with their key, if there is one, of which the
+    columns stay that they leave out; ``delete`` and ``update_preimage`` look at the key alone.
 
     Args:
         table: The table that they are changes of.
@@ -97,6 +104,7 @@ def read_changes(table: Table, data: object, needs_sequence: bool = False, by_ke
         needs_sequence: Whether ``_seq`` must be there.
         by_key: Whether the changes go by key; ``always`` lets insertions replace, too, ``never`` refuses what only
             makes sense by key.
+        intake: How far the data may differ from what the table is declared to be.
 
     Returns:
         The batch. What is converted, and what is refused, is written in ``livejoin.changes.convert``.
@@ -124,20 +132,35 @@ def read_changes(table: Table, data: object, needs_sequence: bool = False, by_ke
             return ChangeBatch(
                 table, (), weights, None, _replacing_rows(table, weights, by_key) if keyed else None, words
             )
-    source = read_source(table, data, keyed)
-    found = match_names(table, source.names, needs_sequence, keyed)
-    kinds = None if found.kinds is None else _kinds(source, found.kinds, table, keyed)
+    is_lenient = intake.coerce == "json"
+    source = read_source(table, data, keyed or is_lenient or intake.extra_columns == "ignore")
+    otherwise: MayLack = "nullable" if is_lenient else "nothing"
+    may_lack: tuple[MayLack, MayLack] = (
+        "by key" if keyed and by_key == "always" else otherwise,
+        "by key" if keyed else otherwise,
+    )
+    found = match_names(table, source.names, needs_sequence, may_lack, intake.extra_columns)
+    kinds = None if found.kinds is None else _kinds(source, found.kinds, table, keyed, intake)
     weights = _insertions(source.rows) if kinds is None else _WEIGHT_OF_KIND[kinds]
-    replaces = _replacing(table, source, found.lacking, kinds, weights, by_key) if keyed else None
+    given = _given(table, source, found.lacking)
+    replaces = _replacing(table, given, kinds, weights, by_key) if keyed else None
+    if given is not None:
+        _refuse_short(table, source, given, weights, replaces, intake)
     if replaces is None:
         places = zip(found.columns, table.columns, table.required, strict=True)
-        read = [_read(source, place, column, required, table) for place, column, required in places]
+        read = [_read(source, place, column, required, table, intake) for place, column, required in places]
     else:
-        read = [_column_by_key(table, position, source, place, weights) for position, place in enumerate(found.columns)]
+        brought = weights > 0
+        read = [
+            _column_by_key(
+                table, position, source, place, brought if given is None else brought & given[position], intake
+            )
+            for position, place in enumerate(found.columns)
+        ]
     sequence = None
     if found.sequence is not None:
-        sequence = _convert_own(source, found.sequence, _SEQUENCE_COLUMN, table).to_numpy()
-    return ChangeBatch(table, tuple(read), weights, sequence, replaces)
+        sequence = _convert_own(source, found.sequence, _SEQUENCE_COLUMN, table, intake).to_numpy()
+    return ChangeBatch(table, tuple(read), weights, sequence, replaces, given=_partly_given(given, replaces))
 
 
 def _insertions(rows: int) -> Words:
@@ -146,7 +169,7 @@ def _insertions(rows: int) -> Words:
     return weights
 
 
-def _kinds(source: Source, place: int, table: Table, keyed: bool) -> Words:
+def _kinds(source: Source, place: int, table: Table, keyed: bool, intake: Intake) -> Words:
     """The place of each change type among ``KINDS``."""
     given = source.values[place]
     if isinstance(given, tuple) and set(map(type, given)) == {str}:
@@ -157,10 +180,12 @@ def _kinds(source: Source, place: int, table: Table, keyed: bool) -> Words:
         kinds = kinds_of_texts(given.chunk(0), len(KINDS) if keyed else _UPSERT)
         if kinds is not None:
             return kinds
-    return _read_kinds(_convert_own(source, place, _CHANGE_TYPE_COLUMN, table), table, keyed)
+    return _read_kinds(_convert_own(source, place, _CHANGE_TYPE_COLUMN, table, intake), table, keyed)
 
 
-def _read(source: Source, place: int | None, column: Column, required: bool, table: Table) -> ReadColumn:
+def _read(
+    source: Source, place: int | None, column: Column, required: bool, table: Table, intake: Intake
+) -> ReadColumn:
     """A column of the data, of the type of its column; of NULLs if the data has none."""
     if place is None:
         return pa.nulls(source.rows, column.type.arrow)
@@ -169,7 +194,7 @@ def _read(source: Source, place: int | None, column: Column, required: bool, tab
         plain = plain_column(values, column.type)
         if plain is not None and not (required and plain.has_null) and not (column.length and _is_long(values, column)):
             return plain
-    return convert(values, column, table, required, source.sound)
+    return convert(values, column, table, required, source.sound, intake.coerce)
 
 
 def _is_long(values: tuple[Any, ...], column: Column) -> bool:
@@ -177,66 +202,91 @@ def _is_long(values: tuple[Any, ...], column: Column) -> bool:
     return any(value is not None and len(value) > column.length for value in values)
 
 
-def _replacing(
-    table: Table,
-    source: Source,
-    lacking: Sequence[str],
-    kinds: Words | None,
-    weights: Words,
-    by_key: ByKey,
-) -> npt.NDArray[np.bool_] | None:
+def _given(table: Table, source: Source, lacking: Sequence[str]) -> Flags | None:
+    """For each column and row whether it has a value; None where all have."""
+    if not lacking and not source.short:
+        return None
+    given = np.ones((len(table.columns), source.rows), np.bool_)
+    given[[table.position(name) for name in lacking]] = False
+    for row, names in (source.short or {}).items():
+        for name in names:
+            if table.has_column(name):
+                given[table.position(name), row] = False
+    return given
+
+
+def _partly_given(given: Flags | None, replaces: Flags | None) -> Flags | None:
+    """What is given of changes that replace rows; None where that is all."""
+    if given is None or replaces is None or given[:, replaces].all():
+        return None
+    return given | ~replaces
+
+
+def _replacing(table: Table, given: Flags | None, kinds: Words | None, weights: Words, by_key: ByKey) -> Flags | None:
     """Which changes take the place of the row with their key; None where the changes do not go by key."""
-    if lacking or source.short:
-        _refuse_short_rows(table, source, weights, lacking)
     if kinds is None or by_key == "always":
         return _replacing_rows(table, weights, by_key)
     upserts = kinds == _UPSERT
-    if lacking or source.short or table.sequence_by is not None or bool(upserts.any()):
-        replaces: npt.NDArray[np.bool_] = upserts | (kinds == _IMAGE)
+    short = given is not None and bool((~given.all(axis=0) & (kinds != _INSERT)).any())
+    if short or table.sequence_by is not None or bool(upserts.any()):
+        replaces: Flags = upserts | (kinds == _IMAGE)
         return replaces
     return None
 
 
-def _replacing_rows(table: Table, weights: Words, by_key: ByKey) -> npt.NDArray[np.bool_] | None:
+def _replacing_rows(table: Table, weights: Words, by_key: ByKey) -> Flags | None:
     """As `_replacing`, where no change says what kind it is, or all insertions replace."""
     if by_key == "always":
         return weights > 0
     return None if table.sequence_by is None else np.zeros(weights.shape, np.bool_)
 
 
-def _column_by_key(table: Table, position: int, source: Source, place: int | None, weights: Words) -> ReadColumn:
-    """A column of changes by key, in which deletions need a value only where it says which row they take."""
+def _column_by_key(
+    table: Table, position: int, source: Source, place: int | None, needed: Flags, intake: Intake
+) -> ReadColumn:
+    """A column of changes by key, in which some need no value: it is elsewhere, or says not which row they take."""
     column = table.columns[position]
     identifies = table.identifies(position)
-    read = _read(source, place, column, identifies, table)
+    read = _read(source, place, column, identifies, table, intake)
     if place is not None and not identifies and table.requires(position):
         array = pa.array(read.values, column.type.arrow) if isinstance(read, PlainColumn) else read
-        refuse_null(array, column, table, weights > 0)
+        refuse_null(array, column, table, needed)
     return read
 
 
-def _refuse_short_rows(table: Table, source: Source, weights: Words, lacking: Sequence[str]) -> None:
-    """Refuse changes that bring a row and leave columns out."""
-    brought = weights > 0
-    if lacking and brought.any():
-        msg = (
-            f"missing {listed(lacking)}: the change brings a row; found are {listed(source.names)}; only a "
-            "deletion by key may leave columns out, NULL is given where there is no value"
-        )
-        raise ChangeFormatError(msg, table.name, int(np.argmax(brought)))
-    for row, names in (source.short or {}).items():
-        if brought[row]:
-            msg = (
-                f"the dict brings a row and has no {', '.join(map(repr, names))}; only the deletion by key may leave "
-                "columns out, give None for NULL"
-            )
-            raise ChangeFormatError(msg, table.name, row)
+def _refuse_short(
+    table: Table, source: Source, given: Flags, weights: Words, replaces: Flags | None, intake: Intake
+) -> None:
+    """Refuse changes that leave columns out that they need.
+
+    Raises:
+        ChangeFormatError: There are such changes.
+    """
+    identifies = np.array([table.identifies(place) for place in range(len(table.columns))])
+    is_lenient = intake.coerce == "json"
+    whole = np.array(table.required) if is_lenient else np.ones(len(table.columns), np.bool_)
+    by_itself = np.ones(weights.shape, np.bool_) if replaces is None else (weights > 0) & ~replaces
+    lacking = ~given & np.where(by_itself, whole[:, np.newaxis], identifies[:, np.newaxis])
+    if not lacking.any():
+        return
+    row = int(np.argmax(lacking.any(axis=0)))
+    missing = listed([table.columns[place].name for place in np.flatnonzero(lacking[:, row])])
+    if not by_itself[row]:
+        why = "changes by key need the key, and what orders them"
+    elif is_lenient:
+        why = "which is NOT NULL or in a key; give a value"
+    elif table.primary_key:
+        why = "only an upsert, and a deletion by key, may leave columns out; give None for NULL"
+    else:
+        why = "give None for NULL"
+    msg = f"missing {missing}: {why}"
+    raise ChangeFormatError(msg, table.name, row)
 
 
-def _convert_own(source: Source, place: int, column: Column, table: Table) -> pa.Array:
+def _convert_own(source: Source, place: int, column: Column, table: Table, intake: Intake) -> pa.Array:
     """Convert a column of the change stream itself: a value that does not fit is an error of the stream's form."""
     try:
-        return convert(source.values[place], column, table, not column.nullable, source.sound)
+        return convert(source.values[place], column, table, not column.nullable, source.sound, intake.coerce)
     except ChangeValueError as error:
         raise ChangeFormatError(error.message, table.name, error.row) from error
 

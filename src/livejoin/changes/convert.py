@@ -30,7 +30,7 @@ UUID        see `livejoin.changes.uuids`
 Dictionary-encoded and run-end encoded columns count as their values, and a column of Arrow's null type is NULL in any
 type. A column without rows fits any type. TIMESTAMP has no time zone: a value with one (as from Spark's ``toArrow``)
 stands for its instant and is taken in UTC. In pandas NaN is NULL, as pandas itself says, and a column of nothing else
-fits any type.
+fits any type. What `livejoin.changes.coerce` takes beside this is made such a value first, where it is asked for.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ import datetime as dt
 import math
 from collections.abc import Callable
 from decimal import Decimal
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from livejoin.aside import aside
+from livejoin.changes.allowed import allowed, misfit
+from livejoin.changes.coerce import Misfit, coerced_arrow, coerced_objects
 from livejoin.changes.encoding import first_failure, plain, too_long
+from livejoin.changes.intake import Coerce
 from livejoin.changes.payload import Payload
 from livejoin.changes.source import ARROW_ERRORS, Values
 from livejoin.changes.uuids import uuid_texts
@@ -94,7 +97,9 @@ _PYTHON_EXCEPT: dict[Kind, tuple[type, ...]] = {
 }
 
 
-def convert(values: Values, column: Column, table: Table, required: bool, sound: bool = False) -> pa.Array:
+def convert(
+    values: Values, column: Column, table: Table, required: bool, sound: bool = False, coerce: Coerce = "strict"
+) -> pa.Array:
     """Convert a column, into one chunk.
 
     Args:
@@ -103,6 +108,7 @@ def convert(values: Values, column: Column, table: Table, required: bool, sound:
         table: Named in errors.
         required: Whether NULL is refused.
         sound: Whether Arrow has validated the values in full.
+        coerce: Whether also values are taken that `livejoin.changes.coerce` makes those of the type.
 
     Raises:
         ChangeValueError: A value outside of the column's type, or NULL where it is refused.
@@ -114,13 +120,13 @@ def convert(values: Values, column: Column, table: Table, required: bool, sound:
         values, sound = uuid_texts(values, column, table, sound), True
     if column.type.is_payload:
         given = values if isinstance(values, tuple) else _whole(plain(values, column, table, sound))
-        converted = Payload(column, table, _single).convert(given)
+        converted = Payload(column, table, partial(_single, coerce)).convert(given)
     elif isinstance(values, tuple):
-        converted = _from_python(values, column, table)
+        converted = _from_python(values, column, table, coerce)
     elif sound and values.num_chunks == 1 and values.type == column.type.arrow and column.type.kind != "months":
         converted = values.chunk(0)
     else:
-        converted = _from_arrow(values, column, table, sound)
+        converted = _from_arrow(values, column, table, sound, coerce)
     if required:
         refuse_null(converted, column, table)
     if column.is_char:
@@ -144,9 +150,9 @@ def in_one_form(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
     return pa.chunked_array([_filled(chunk, column) for chunk in values.chunks], values.type)
 
 
-def _single(values: Values, column: Column, table: Table, required: bool) -> pa.Array:
+def _single(coerce: Coerce, values: Values, column: Column, table: Table, required: bool) -> pa.Array:
     """A part of payload that is a single value; Arrow has validated it with the whole."""
-    return convert(values, column, table, required, sound=True)
+    return convert(values, column, table, required, sound=True, coerce=coerce)
 
 
 def _whole(values: pa.ChunkedArray) -> pa.Array:
@@ -220,10 +226,15 @@ def _one_zero(values: pa.Array) -> pa.Array:
     )
 
 
-def _from_arrow(given: pa.ChunkedArray, column: Column, table: Table, sound: bool) -> pa.Array:
+def _from_arrow(given: pa.ChunkedArray, column: Column, table: Table, sound: bool, coerce: Coerce) -> pa.Array:
     if not len(given):
         return pa.array([], column.type.arrow)
     values = plain(given, column, table, sound)
+    if coerce == "json" and values.type != column.type.arrow:
+        try:
+            values = coerced_arrow(values, column.type)
+        except Misfit as error:
+            raise misfit(table, column, error.row, error.value, coerce) from error
     exact = values.type == column.type.arrow
     fitting = (_types.is_null, *_ARROW_CLASSES[column.type.kind])
     if not exact and not any(fits(values.type) for fits in fitting):
@@ -231,7 +242,7 @@ def _from_arrow(given: pa.ChunkedArray, column: Column, table: Table, sound: boo
         first = f" (first value: {shown_scalar(values[row])})" if row >= 0 else ""
         msg = (
             f"column {column.name!r} is {column.type}, but its data has the Arrow type {values.type}{first}; "
-            f"allowed: {_allowed(column.type)}; cast the data first"
+            f"allowed: {allowed(column.type, coerce)}; cast the data first"
         )
         raise ChangeValueError(msg, table.name, row)
     try:
@@ -241,7 +252,7 @@ def _from_arrow(given: pa.ChunkedArray, column: Column, table: Table, sound: boo
         if column.type.word_kind == "string":
             raise too_long(column, table) from error  # strings cannot fail in another way
         row = first_failure(len(values), lambda low, high: _cast(values.slice(low, high - low), column.type))
-        raise _misfit(table, column, row, shown_scalar(values[row])) from error
+        raise misfit(table, column, row, shown_scalar(values[row]), coerce) from error
 
 
 def _cast(values: pa.ChunkedArray, type: SqlType) -> pa.ChunkedArray:
@@ -296,24 +307,29 @@ def _as_floats(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return found
 
 
-def _from_python(values: tuple[Any, ...], column: Column, table: Table) -> pa.Array:
+def _from_python(given: tuple[Any, ...], column: Column, table: Table, coerce: Coerce) -> pa.Array:
     kind = column.type.kind
-    allowed, excluded = _PYTHON_CLASSES[kind], _PYTHON_EXCEPT.get(kind, ())
+    import_what_arrow_wants()
+    try:
+        values = coerced_objects(given, column.type) if coerce == "json" else given
+    except Misfit as error:
+        raise misfit(table, column, error.row, error.value, coerce) from error
+    fitting, excluded = _PYTHON_CLASSES[kind], _PYTHON_EXCEPT.get(kind, ())
     wrong = {
         found
         for found in set(map(type, values)) - {type(None)}
-        if not issubclass(found, allowed) or issubclass(found, excluded)
+        if not issubclass(found, fitting) or issubclass(found, excluded)
     }
     if wrong:
         row = next(i for i, value in enumerate(values) if type(value) in wrong)
-        raise _misfit(table, column, row, f"{shown(values[row])} ({type(values[row]).__name__})")
+        raise misfit(table, column, row, f"{shown(given[row])} ({type(given[row]).__name__})", coerce)
     try:
         built = _build(values, column.type)
     except MemoryError:
         raise
     except Exception as error:  # an object may be of a sub-class whose methods fail in any way
         row = first_failure(len(values), lambda low, high: _build(values[low:high], column.type))
-        raise _misfit(table, column, row, shown(values[row])) from error
+        raise misfit(table, column, row, shown(given[row]), coerce) from error
     if isinstance(built, pa.ChunkedArray):  # pyarrow's answer to more strings than fit an array
         raise too_long(column, table)
     return built
@@ -355,43 +371,3 @@ def _rounded_floats(values: tuple[Any, ...]) -> pa.Array:
         msg = "a number is not one of binary32"
         raise ValueError(msg)
     return pa.array(found, pa.float32(), mask=np.array([value is None for value in values], bool))
-
-
-def _misfit(table: Table, column: Column, row: int, value: str) -> ChangeValueError:
-    overflow = column.type.kind == "integer" and value.removeprefix("-").isdigit()
-    verb = "overflows" if overflow else "does not fit"
-    msg = f"value {value} of column {column.name!r} {verb} {column.type}; allowed: {_allowed(column.type)}"
-    return ChangeValueError(msg, table.name, row)
-
-
-def _allowed(type: SqlType) -> str:
-    match type.kind:
-        case "boolean":
-            return "true, false"
-        case "integer":
-            limit = 2 ** (type.bits - 1)
-            return f"whole numbers from {-limit} to {limit - 1}"
-        case "double" if type.bits:
-            return (
-                "floating-point numbers of 32 bits, and whole numbers that are such; other numbers of Arrow are cast "
-                "to float32 first, Python's floats are rounded"
-            )
-        case "double":
-            return "floating-point numbers, and whole numbers from -2^53 to 2^53"
-        case "decimal":
-            before = type.precision - type.scale
-            return f"decimals and whole numbers with {before} digits before and {type.scale} behind the point"
-        case "date":
-            return "dates without a time of day"
-        case "timestamp":
-            return "timestamps in whole microseconds"
-        case "interval":
-            return "durations in whole microseconds"
-        case "months":
-            return "intervals of whole months, without days and time"
-        case "string":
-            return "text that UTF-8 can encode"
-        case "binary":
-            return "bytes"
-        case _:
-            return "values of its parts"

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple, assert_never
 
+from livejoin.changes.intake import ExtraColumns
 from livejoin.errors import ChangeFormatError
 from livejoin.schema import CHANGE_COLUMNS, CHANGE_TYPE, SEQUENCE, Table
+
+MayLack = Literal["nothing", "by key", "nullable"]
+"""Which columns data may leave out: none, by key those that do not say which row is meant, or all that may be NULL."""
 
 _OWN = frozenset(CHANGE_COLUMNS)
 _KNOWN = 64  # sets of names that are remembered for a table
@@ -28,25 +32,32 @@ class Matched(NamedTuple):
     lacking: tuple[str, ...]
 
 
-def match_names(table: Table, names: tuple[str, ...], needs_sequence: bool, keyed: bool) -> Matched:
+def match_names(
+    table: Table,
+    names: tuple[str, ...],
+    needs_sequence: bool,
+    may_lack: tuple[MayLack, MayLack] = ("nothing", "nothing"),
+    extra_columns: ExtraColumns = "refuse",
+) -> Matched:
     """Where the columns of a table stand in data whose columns have some names.
 
     Args:
         table: The table.
         names: The names.
         needs_sequence: Whether ``_seq`` must be there.
-        keyed: Whether a deletion may leave columns out that are not in the key.
+        may_lack: Which columns may be missing: where there is no ``_change_type``, and where there is.
+        extra_columns: What becomes of columns that the table does not have.
 
     Raises:
         ChangeFormatError: A column is missing, doubled or unknown.
 
     Cost: O(names) where it is remembered, which is what was right before.
     """
-    key = (names, needs_sequence, keyed)
+    key = (names, needs_sequence, may_lack, extra_columns)
     found = table.remembered.get(key)
     if isinstance(found, Matched):
         return found
-    matched = _matched(table, names, needs_sequence, keyed)
+    matched = _matched(table, names, needs_sequence, may_lack, extra_columns)
     if all(type(name) is str for name in names):  # others may be equal today and not tomorrow
         if len(table.remembered) >= _KNOWN:
             table.remembered.clear()
@@ -61,23 +72,29 @@ def listed(names: Sequence[str]) -> str:
     return ("column " if len(names) == 1 else "columns ") + ", ".join(repr(name) for name in names)
 
 
-def _matched(table: Table, names: tuple[str, ...], needs_sequence: bool, keyed: bool) -> Matched:
+def _matched(
+    table: Table,
+    names: tuple[str, ...],
+    needs_sequence: bool,
+    may_lack: tuple[MayLack, MayLack],
+    extra_columns: ExtraColumns,
+) -> Matched:
     positions = {name.lower(): position for position, name in enumerate(names)}
     if len(positions) < len(names):
         lowered = [name.lower() for name in names]
-        name = next(name for position, name in enumerate(names) if name.lower() in lowered[:position])
-        msg = f"column {name!r} is there twice (names are compared without regard to case); keep one"
-        raise ChangeFormatError(msg, table.name)
+        twice = [name for position, name in enumerate(names) if name.lower() in lowered[:position]]
+        if extra_columns == "ignore":
+            twice = [name for name in twice if table.has_column(name) or name.lower() in _OWN]
+        if twice:
+            msg = f"column {twice[0]!r} is there twice (names are compared without regard to case); keep one"
+            raise ChangeFormatError(msg, table.name)
     if needs_sequence and SEQUENCE not in positions:
         msg = f"missing column {SEQUENCE!r}: a replay needs it, distinct int64 values that order all changes"
         raise ChangeFormatError(msg, table.name)
-    may_lack = keyed and CHANGE_TYPE in positions
     lacking = [place for name, place in table.places.items() if name not in positions]
-    missing = [table.columns[place].name for place in lacking if not (may_lack and not table.identifies(place))]
-    if missing:
-        msg = f"missing {listed(missing)}; found are {listed(names)}; give every column, NULL where it has no value"
-        raise ChangeFormatError(msg, table.name)
-    if positions.keys() - table.places.keys() - _OWN:
+    if lacking:
+        _refuse_missing(table, lacking, names, may_lack[CHANGE_TYPE in positions])
+    if extra_columns == "refuse" and positions.keys() - table.places.keys() - _OWN:
         unknown = [name for name in names if not table.has_column(name) and name.lower() not in _OWN]
         own = ", ".join(column.name for column in table.columns)
         msg = f"unknown {listed(unknown)}; the table has {own}; also allowed are {', '.join(CHANGE_COLUMNS)}"
@@ -88,3 +105,21 @@ def _matched(table: Table, names: tuple[str, ...], needs_sequence: bool, keyed: 
         positions.get(SEQUENCE),
         tuple(table.columns[place].name for place in lacking),
     )
+
+
+def _refuse_missing(table: Table, lacking: Sequence[int], names: Sequence[str], may_lack: MayLack) -> None:
+    """Refuse data without columns that it may not leave out."""
+    match may_lack:
+        case "nothing":
+            missing, what = lacking, "give every column, NULL where it has no value"
+        case "by key":
+            missing = [place for place in lacking if table.identifies(place)]
+            what = "changes by key need the key, and what orders them"
+        case "nullable":
+            missing = [place for place in lacking if table.requires(place)]
+            what = "give every column that is NOT NULL or in a key"
+        case _:
+            assert_never(may_lack)
+    if missing:
+        msg = f"missing {listed([table.columns[place].name for place in missing])}; found are {listed(names)}; {what}"
+        raise ChangeFormatError(msg, table.name)

@@ -7,7 +7,7 @@ the change is refused with its row and the path of the part. The entries of a ma
 Type     Arrow                                             Python object in a tuple or dict
 =======  ================================================  =====================================================
 ARRAY    lists of any kind                                 list, tuple
-STRUCT   structs with its fields, in any order             dict with its fields, tuple in their order
+STRUCT   structs with its fields, in any order             dict or object with its fields, tuple in their order
 MAP      maps                                              dict, list of pairs; no key twice
 VARIANT  structs of value and metadata, both binary        dict or tuple of these
 =======  ================================================  =====================================================
@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from livejoin.changes.payload_bytes import encode_payload
+from livejoin.changes.records import fields_of, named_values
 from livejoin.changes.source import Values
 from livejoin.errors import CapacityError, ChangeValueError
 from livejoin.schema import Column, SqlType, Table
@@ -127,15 +128,17 @@ class Payload:
         """The fields of one Python object, in their order; of None there are NULLs."""
         if value is None:
             return [None] * len(names)
+        own = fields_of(type(value))
+        if own is not None:
+            value = named_values(value, own)
         if isinstance(value, Mapping):
             found = {str(name).lower(): one for name, one in value.items()}
             if len(value) == len(names) and found.keys() == {name.lower() for name in names}:
                 return [found[name.lower()] for name in names]
         elif isinstance(value, (tuple, list)) and len(value) == len(names):
             return value
-        raise self._misfit(
-            row, f"{shown(value)} is none; allowed are dicts with the fields {', '.join(names)}, or tuples"
-        )
+        allowed = f"dicts with the fields {', '.join(names)}, objects with these, or tuples"
+        raise self._misfit(row, f"{shown(value)} is none; allowed are {allowed}")
 
     def _map(self, values: pa.Array | tuple[Any, ...]) -> pa.Array:
         (_, key_type), (_, value_type) = self.column.type.inner

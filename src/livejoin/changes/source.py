@@ -6,14 +6,15 @@ Rows of Python objects stay columns of Python objects, because Arrow's inference
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
+from livejoin.changes.records import columns_of, fields_of, named_values
 from livejoin.errors import ChangeFormatError, LivejoinError
 from livejoin.schema import CHANGE_COLUMNS, Table
 from livejoin.shown import type_name
@@ -21,8 +22,8 @@ from livejoin.shown import type_name
 Values: TypeAlias = pa.ChunkedArray | tuple[Any, ...]
 
 _ALLOWED = (
-    "allowed are Arrow data (pyarrow, pandas, Polars, DuckDB: anything with __arrow_c_stream__) "
-    "and lists of tuples or of dicts"
+    "allowed are Arrow data (pyarrow, pandas, Polars, DuckDB: anything with __arrow_c_stream__), "
+    "NumPy's arrays of records, and lists of tuples, dicts, dataclasses, named tuples or pydantic models"
 )
 TUPLES = ({tuple}, {list}, {tuple, list})
 """The classes of rows that have their columns by position."""
@@ -53,13 +54,13 @@ class Source:
     short: Mapping[int, tuple[str, ...]] | None = None
 
 
-def read_source(table: Table, data: object, may_lack: bool = False) -> Source:
+def read_source(table: Table, data: object, may_differ: bool = False) -> Source:
     """The columns of data of any supported kind.
 
     Args:
         table: Names the columns of tuples, and the table in errors.
         data: See ``read_changes``.
-        may_lack: Whether a dict may leave columns out that another one has.
+        may_differ: Whether a dict may have other keys than another one; of those of the table it leaves some out then.
 
     Raises:
         ChangeFormatError: The data is of no supported kind, or raises an error when it is read; a row has too few or
@@ -68,7 +69,7 @@ def read_source(table: Table, data: object, may_lack: bool = False) -> Source:
     Cost: O(rows) for Python objects, else O(columns).
     """
     try:
-        return _read(table, data, may_lack)
+        return _read(table, data, may_differ)
     except (LivejoinError, MemoryError):
         raise
     except Exception as error:  # the data may be of anybody's class, which may raise anything
@@ -76,33 +77,35 @@ def read_source(table: Table, data: object, may_lack: bool = False) -> Source:
         raise ChangeFormatError(msg, table.name) from error
 
 
-def _read(table: Table, data: Any, may_lack: bool) -> Source:
+def _read(table: Table, data: Any, may_differ: bool) -> Source:
     if type(data) is list and data:  # what is asked most often, asked first
         found = set(map(type, data))
         if found in TUPLES:
             return _from_tuples(table, data)
         if found == {dict}:
-            return _from_dicts(table, data.copy(), may_lack)
+            return _from_dicts(table, data.copy(), may_differ)
     if isinstance(data, pa.Table) or _is_pandas(data) or hasattr(data, _STREAM) or hasattr(data, _ARRAY):
         frame = data if isinstance(data, pa.Table) else _as_arrow(table, data)
         return Source(tuple(frame.schema.names), tuple(frame.columns), frame.num_rows, _is_sound(frame))
+    if isinstance(data, np.ndarray) and data.dtype.names is not None:
+        return _from_records(table, data)
     if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
         msg = f"the changes are of type {type_name(data)}; {_ALLOWED}"
         raise ChangeFormatError(msg, table.name)
-    return _from_objects(table, list(data), may_lack)
+    return _from_objects(table, list(data), may_differ)
 
 
-def _from_objects(table: Table, rows: list[Any], may_lack: bool) -> Source:
+def _from_objects(table: Table, rows: list[Any], may_differ: bool) -> Source:
     """The columns of rows of any class."""
     if not rows:
         names = (*(column.name for column in table.columns), *CHANGE_COLUMNS)
         return Source(names, ((),) * len(names), 0)
     if type(rows[0]) is dict or isinstance(rows[0], Mapping):
-        if not all(isinstance(row, Mapping) for row in rows):
-            raise _mixed(table, rows, Mapping)
-        return _from_dicts(table, rows, may_lack)
-    if not all(isinstance(row, tuple | list) for row in rows):
-        raise _mixed(table, rows, tuple | list)
+        _refuse_mixed(table, rows, lambda row: isinstance(row, Mapping))
+        return _from_dicts(table, rows, may_differ)
+    if fields_of(type(rows[0])) is not None:
+        return _from_fields(table, rows, may_differ)
+    _refuse_mixed(table, rows, lambda row: isinstance(row, tuple | list))
     return _from_tuples(table, rows)
 
 
@@ -163,6 +166,28 @@ def _without_guesses(frame: pa.Table) -> pa.Table:
     return frame
 
 
+def _from_records(table: Table, records: np.ndarray[Any, Any]) -> Source:
+    """The columns of an array of records."""
+    if records.ndim != 1:
+        msg = f"the array of records has {records.ndim} dimensions; allowed is one, of which each element is a row"
+        raise ChangeFormatError(msg, table.name)
+    try:
+        return Source(tuple(records.dtype.names or ()), columns_of(records), len(records))
+    except ARROW_ERRORS as error:
+        msg = f"the records, of the type {records.dtype}, do not convert to Arrow: {error}"
+        raise ChangeFormatError(msg, table.name) from error
+
+
+def _from_fields(table: Table, rows: list[Any], may_differ: bool) -> Source:
+    """The columns of objects with named fields."""
+    kinds = {kind: fields_of(kind) for kind in set(map(type, rows))}
+    _refuse_mixed(table, rows, lambda row: kinds[type(row)] is not None)
+    names = kinds[type(rows[0])] or ()
+    if len(set(kinds.values())) > 1 or any(getattr(row, "model_extra", None) for row in rows):
+        return _from_dicts(table, [named_values(row, kinds[type(row)] or ()) for row in rows], may_differ)
+    return Source(names, tuple(tuple(map(attrgetter(name), rows)) for name in names), len(rows))
+
+
 def _from_tuples(table: Table, rows: list[Any]) -> Source:
     names = table.names
     if set(map(len, rows)) != {len(names)}:
@@ -172,27 +197,45 @@ def _from_tuples(table: Table, rows: list[Any]) -> Source:
     return Source(names, tuple(zip(*rows, strict=True)), len(rows))
 
 
-def _from_dicts(table: Table, rows: list[Any], may_lack: bool) -> Source:
-    first = max(rows, key=len) if may_lack else rows[0]
-    names = tuple(first)
+def _from_dicts(table: Table, rows: list[Any], may_differ: bool) -> Source:
+    first = rows[0]
     short: dict[int, tuple[str, ...]] = {}
-    for position, row in enumerate(rows):
-        if row.keys() != first.keys():
-            absent = _absent(row, names) if may_lack else ()
-            if absent:
-                short[position] = absent
-            rows[position] = _respelled(table, position, {**row, **dict.fromkeys(absent)} if absent else row, names)
+    if all(row.keys() == first.keys() for row in rows):
+        names = tuple(first)
+    elif may_differ:
+        names, short = _alike(table, rows)
+    else:
+        names = tuple(first)
+        for position, row in enumerate(rows):
+            if row.keys() != first.keys():
+                rows[position] = _respelled(table, position, row, names)
     if not all(isinstance(name, str) for name in names):
         msg = f"the keys of a dict are column names; found {', '.join(map(repr, names))}"
         raise ChangeFormatError(msg, table.name, 0)
     return Source(names, tuple(tuple(map(itemgetter(name), rows)) for name in names), len(rows), short=short or None)
 
 
-def _absent(row: Mapping[Any, Any], names: Sequence[Any]) -> tuple[Any, ...]:
-    """The names that a row leaves out, where it has no others than these."""
-    given = {str(key).lower() for key in row}
-    absent = tuple(name for name in names if str(name).lower() not in given)
-    return absent if len(given) + len(absent) == len(names) else ()
+def _alike(table: Table, rows: list[Any]) -> tuple[tuple[Any, ...], dict[int, tuple[str, ...]]]:
+    """Let rows have all keys that one of them has, with None for what they leave out; the keys, and what each lacks.
+
+    Raises:
+        ChangeFormatError: A dict has a key twice, without regard to case.
+    """
+    names: dict[str, Any] = {}
+    for row in rows:
+        for name in row:
+            names.setdefault(str(name).lower(), name)
+    own = {*table.places, *CHANGE_COLUMNS}
+    short: dict[int, tuple[str, ...]] = {}
+    for position, row in enumerate(rows):
+        values = {str(name).lower(): value for name, value in row.items()}
+        if len(values) != len(row):
+            msg = f"the dict has the keys {', '.join(map(repr, row))}, of which two are one name; keep one"
+            raise ChangeFormatError(msg, table.name, position)
+        if absent := tuple(name for name in names if name not in values and name in own):
+            short[position] = absent
+        rows[position] = {name: values.get(lowered) for lowered, name in names.items()}
+    return tuple(names.values()), short
 
 
 def _respelled(table: Table, position: int, row: Mapping[Any, Any], names: Sequence[Any]) -> dict[Any, Any]:
@@ -206,7 +249,10 @@ def _respelled(table: Table, position: int, row: Mapping[Any, Any], names: Seque
     return {name: values[key] for key, name in expected.items()}
 
 
-def _mixed(table: Table, rows: list[Any], expected: Any) -> ChangeFormatError:
-    position, row = next((i, row) for i, row in enumerate(rows) if not isinstance(row, expected))
-    msg = f"the row is of type {type_name(row)}" + (f", the first of type {type_name(rows[0])}" if position else "")
-    return ChangeFormatError(f"{msg}; {_ALLOWED}", table.name, position)
+def _refuse_mixed(table: Table, rows: list[Any], fits: Callable[[Any], bool]) -> None:
+    """Refuse a row that is of another kind than the first one, or of none."""
+    position = next((i for i, row in enumerate(rows) if not fits(row)), -1)
+    if position >= 0:
+        other = f", the first of type {type_name(rows[0])}" if position else ""
+        msg = f"the row is of type {type_name(rows[position])}{other}; {_ALLOWED}"
+        raise ChangeFormatError(msg, table.name, position)

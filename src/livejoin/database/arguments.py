@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from livejoin.changes import Coerce, ExtraColumns, Intake
 from livejoin.database.durable.log import Pace, Sync
 from livejoin.errors import ChangeFormatError, ReadError, SchemaError, StateError
 from livejoin.shown import shown, type_name
@@ -35,17 +36,6 @@ def check_name(name: object, what: str) -> str:
         msg = f"a {what} needs a name, and {shown(name)} is none; allowed is a text that can be printed"
         raise SchemaError(msg)
     return name
-
-
-def check_text(value: object, argument: str, example: str) -> None:
-    """Refuse what is no text.
-
-    Raises:
-        SchemaError: It is none.
-    """
-    if not isinstance(value, str):
-        msg = f"{argument} is {shown(value)}; allowed is a text such as {example!r}"
-        raise SchemaError(msg)
 
 
 def check_switch(value: object, argument: str) -> None:
@@ -232,6 +222,28 @@ def check_word(value: object, argument: str, allowed: Sequence[str]) -> None:
     if not isinstance(value, str) or value not in allowed:
         msg = f"{argument} is {shown(value)}; allowed are {' and '.join(map(repr, allowed))}"
         raise SchemaError(msg)
+
+
+def check_intake(coerce: object, extra_columns: object, otherwise: Intake) -> Intake:
+    """How far data may differ from what tables are declared to be.
+
+    Args:
+        coerce: Which values are taken; None as otherwise.
+        extra_columns: What becomes of columns that a table does not have; None as otherwise.
+        otherwise: What holds where nothing is said.
+
+    Raises:
+        SchemaError: One of them is no such word.
+    """
+    if coerce is None and extra_columns is None:
+        return otherwise
+    if coerce is not None:
+        check_word(coerce, "coerce", ("strict", "json"))
+    if extra_columns is not None:
+        check_word(extra_columns, "extra_columns", ("refuse", "ignore"))
+    return Intake(
+        cast("Coerce", coerce or otherwise.coerce), cast("ExtraColumns", extra_columns or otherwise.extra_columns)
+    )
 
 
 def check_pace(sync: object, every: object) -> Pace:

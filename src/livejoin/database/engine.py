@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, overload
 
+import pyarrow as pa
+
+from livejoin.changes import STRICT, Coerce, ExtraColumns
 from livejoin.database import declaring
 from livejoin.database.arguments import (
     check_bytes,
@@ -15,13 +18,13 @@ from livejoin.database.arguments import (
     check_extra,
     check_folder,
     check_granularity,
+    check_intake,
     check_json,
     check_name,
     check_pace,
     check_piece,
     check_scratch,
     check_switch,
-    check_text,
     check_word,
 )
 from livejoin.database.commit import Commit
@@ -50,7 +53,7 @@ from livejoin.families.cells.workers import Workers
 from livejoin.kernels.warm import ready
 from livejoin.plan import Explanation
 from livejoin.plan.explain.graph import GraphExplanation
-from livejoin.schema import Retain, Table, TableSettings
+from livejoin.schema import Retain, Table, TableSettings, declared_columns
 from livejoin.search.algorithm import Algorithm
 from livejoin.sql import (
     RefreshTable,
@@ -97,13 +100,16 @@ class Database:
         sync_every: How long ``batch`` waits at most; by default 100 ms.
         damaged: With a path: what becomes of a log that is damaged in its middle: ``refuse`` to open it, or ``cut``,
             which goes on from what comes before the damage, and keeps the rest in files beside it.
+        coerce: Which values of changes columns take. ``strict``: those of their own kind, so that '1.10' is no DECIMAL.
+            ``json``: also what JSON and people write, as `apply` says.
+        extra_columns: What becomes of columns in changes that their table does not have: ``refuse`` or ``ignore``.
 
     Attributes:
         extra: The user's JSON values; `keep_extra`, and `save`, keep them.
 
     Raises:
         SchemaError: ``threads`` is not a positive integer, ``memory_limit`` or ``spill_over`` no size, ``spill`` no
-            path, ``sync`` or ``damaged`` none of these words.
+            path, ``sync``, ``damaged``, ``coerce`` or ``extra_columns`` none of these words.
         StateError: Another database has the folder open, or it is damaged, or is no folder of a database.
         StorageError: No file can be made in ``spill``, or the folder cannot be read or written.
         MemoryLimitError: What is in the folder takes more than it may.
@@ -116,7 +122,7 @@ class Database:
     [{'a': 1, 'b': 2, 'c': 3, '_change_type': 'insert', '_commit_version': 1}]
     """
 
-    def __init__(  # the options of a database
+    def __init__(  # noqa: PLR0913  # the options of a database
         self,
         path: str | Path | None = None,
         *,
@@ -127,6 +133,8 @@ class Database:
         sync: Sync = "commit",
         sync_every: dt.timedelta = _SYNC_EVERY,
         damaged: Damaged = "refuse",
+        coerce: Coerce = "strict",
+        extra_columns: ExtraColumns = "refuse",
     ) -> None:
         limit = check_bytes(memory_limit, "memory_limit")
         if not isinstance(threads, int) or isinstance(threads, bool) or not 1 <= threads <= _MAX_THREADS:
@@ -134,6 +142,7 @@ class Database:
             raise SchemaError(msg)
         pace = check_pace(sync, sync_every)
         check_word(damaged, "damaged", ("refuse", "cut"))
+        self._intake = check_intake(coerce, extra_columns, STRICT)
         folder = None if path is None else check_folder(path)
         scratch = check_scratch(spill, spill_over, limit)
         ready(cells=threads > 1)
@@ -295,8 +304,9 @@ class Database:
     def create_table(  # noqa: PLR0913  # the options of a table
         self,
         name: str,
-        columns: str,
+        columns: str | type | pa.Schema,
         *,
+        key: str | Sequence[str] | None = None,
         window_rows: int | None = None,
         window_range: tuple[str, dt.timedelta | int] | None = None,
         static: bool = False,
@@ -312,7 +322,10 @@ class Database:
             columns: Its columns as in SQL, for example ``"src BIGINT, dst BIGINT"``; also NOT NULL, PRIMARY KEY, UNIQUE
                 and FOREIGN KEY, which promises something to the planner and is not checked. Keys are checked for what
                 each version leaves; a row with NULL in a column of UNIQUE never conflicts. Changes by key go by the
-                PRIMARY KEY alone.
+                PRIMARY KEY alone. Or a class with annotated fields (a dataclass, a NamedTuple, a TypedDict, a pydantic
+                model), or an Arrow schema: `livejoin.schema.models` says which types they stand for, docs/writing.md
+                shows it.
+            key: The columns of the PRIMARY KEY, by name, where ``columns`` does not say it.
             window_rows: Keep this many rows; the oldest leave as new ones come, in the commit that brings these.
             window_range: A column of times and a range, as ``("ts", timedelta(hours=1))``; for a DATE whole days, for
                 an integer an ``int``. Keep the rows whose time is ``> newest - range``, where *newest* is the newest
@@ -339,7 +352,7 @@ class Database:
                 references what is no key of a table that is there.
         """
         check_name(name, "table")
-        check_text(columns, "columns", "src BIGINT, dst BIGINT")
+        declared = declared_columns(name, columns, key)
         settings = TableSettings(
             static=static,
             append_only=append_only,
@@ -349,7 +362,7 @@ class Database:
             tombstones=tombstones,
             retain=retain,
         )
-        self._contents.add_table(parse_columns(name, columns, settings))
+        self._contents.add_table(parse_columns(name, declared, settings))
 
     @alone
     def create_view(
@@ -509,6 +522,8 @@ class Database:
         *,
         on_conflict: OnConflict = "error",
         offsets: Mapping[str, Any] | None = None,
+        coerce: Coerce | None = None,
+        extra_columns: ExtraColumns | None = None,
     ) -> Commit:
         """Apply one atomic commit.
 
@@ -521,8 +536,9 @@ class Database:
                 KEY takes its changes *by key* where one of them is an ``upsert``, where a ``delete`` leaves out columns
                 that are not in the key, or with ``on_conflict="update"``. Then they apply in their order, ``upsert``
                 and ``update_postimage`` take the place of the row with their key, and ``delete`` and
-                ``update_preimage`` take that row whatever else they say of it. An upsert of a row as it is there
-                changes nothing. In a window a row that is replaced leaves and the one that comes is the newest.
+                ``update_preimage`` take that row whatever else they say of it. Columns that an ``upsert`` leaves out
+                stay as they are in the row with its key, and are NULL where there is none. An upsert of a row as it is
+                there changes nothing. In a window a row that is replaced leaves and the one that comes is the newest.
             on_conflict: What happens to a deletion of an absent row or key and to a second row with the same key:
                 ``error``, or ``ignore``, which skips and counts it in the commit's ``ignored`` (of whole rows a second
                 one with a key stays an error in a table with a window, where only `replay` can tell which of the two
@@ -531,6 +547,13 @@ class Database:
             offsets: Up to where sources have been read when this commit stands, as ``{"orders": 17}``: JSON values by
                 names, which take the place of those in `offsets`. They stand if and only if the commit does, so that
                 who reads a source knows where to go on.
+            coerce: Which values columns take; None as the database does. With ``strict`` every value is of its column's
+                kind, and every column is given. ``json`` also takes texts and floats for a DECIMAL if they are exact
+                at its scale, other numbers and texts of numbers for a DOUBLE (the nearest one), texts of digits for
+                integers, and ISO texts for DATE and TIMESTAMP, where one with an offset is the instant that it names
+                and one without is in UTC. Columns that are not given are NULL.
+            extra_columns: What becomes of columns that the table does not have: ``refuse`` or ``ignore``; None as the
+                database does.
 
         Returns:
             The commit with the net delta of every view.
@@ -551,16 +574,26 @@ class Database:
             raise ChangeFormatError(msg)
         named = {changes: data} if isinstance(changes, str) else check_changes(changes, _APPLY)
         notes = transaction.NO_NOTES if offsets is None else {"offsets": check_json(offsets, "offsets")}
-        batches = transaction.read(self._contents, named, False, on_conflict)
+        intake = check_intake(coerce, extra_columns, self._intake)
+        batches = transaction.read(self._contents, named, False, on_conflict, intake)
         return transaction.commit(self._contents, batches, on_conflict, notes)
 
     @alone
-    def refresh(self, table: str, data: object) -> Commit:
+    def refresh(
+        self,
+        table: str,
+        data: object,
+        *,
+        coerce: Coerce | None = None,
+        extra_columns: ExtraColumns | None = None,
+    ) -> Commit:
         """Let a static table have other rows than it had, also while views use it: one commit with its deltas.
 
         Args:
             table: Its name.
             data: All rows that it is to have, as for `apply`: those that it has already cost a look and change nothing.
+            coerce: As for `apply`.
+            extra_columns: As for `apply`.
 
         Returns:
             The commit with the net delta of every view.
@@ -581,7 +614,7 @@ class Database:
         [{'code': 'USD', '_change_type': 'delete', '_commit_version': 2}]
         """
         check_name(table, "table")
-        return refresh(self._contents, table, data)
+        return refresh(self._contents, table, data, check_intake(coerce, extra_columns, self._intake))
 
     @overload
     def replay(
@@ -591,6 +624,8 @@ class Database:
         granularity: Granularity = "change",
         on_conflict: OnConflict = "error",
         max_rows: None = None,
+        coerce: Coerce | None = None,
+        extra_columns: ExtraColumns | None = None,
     ) -> Commit: ...
     @overload
     def replay(
@@ -600,6 +635,8 @@ class Database:
         granularity: Granularity = "change",
         on_conflict: OnConflict = "error",
         max_rows: int,
+        coerce: Coerce | None = None,
+        extra_columns: ExtraColumns | None = None,
     ) -> Replay: ...
     @alone
     def replay(
@@ -609,6 +646,8 @@ class Database:
         granularity: Granularity = "change",
         on_conflict: OnConflict = "error",
         max_rows: int | None = None,
+        coerce: Coerce | None = None,
+        extra_columns: ExtraColumns | None = None,
     ) -> Commit | Replay:
         """Replay logs of changes in the order of their column ``_seq``, which goes across tables.
 
@@ -621,6 +660,8 @@ class Database:
             max_rows: Cut the log into pieces of so many changes, each an atomic commit that is applied when the
                 iterator comes to it, so that the memory for deltas and for undoing is that of a piece. All values are
                 read and checked before; with the granularity ``commit`` each piece is a set, with a version of its own.
+            coerce: As for `apply`.
+            extra_columns: As for `apply`.
 
         Returns:
             All of it as one commit: its version is the last, its deltas are those of all changes. Either the whole
@@ -642,7 +683,8 @@ class Database:
         named = check_changes(logs, "replay({'G': rows})")
         if max_rows is not None:
             check_piece(max_rows)
-        batches = transaction.read(self._contents, named, True, on_conflict)
+        intake = check_intake(coerce, extra_columns, self._intake)
+        batches = transaction.read(self._contents, named, True, on_conflict, intake)
         manner = Manner(granularity, on_conflict)
         if max_rows is None:
             return replay_whole(self._contents, batches, manner)
@@ -684,6 +726,8 @@ class Database:
         memory_limit: str | int | None = None,
         spill: str | Path | None = None,
         spill_over: str | int | None = None,
+        coerce: Coerce = "strict",
+        extra_columns: ExtraColumns = "refuse",
     ) -> Database:
         """The database that `save` wrote.
 
@@ -702,6 +746,8 @@ class Database:
             memory_limit: As for `Database`; a snapshot has none.
             spill: As for `Database`; a snapshot has none.
             spill_over: As for `Database`.
+            coerce: As for `Database`.
+            extra_columns: As for `Database`.
 
         Raises:
             StateError: There is no snapshot, or it is damaged or of another version.
@@ -712,7 +758,14 @@ class Database:
         """
         check_switch(trusted, "trusted")
         image = snapshot.read(check_folder(folder), trusted)
-        database = cls(threads=threads, memory_limit=memory_limit, spill=spill, spill_over=spill_over)
+        database = cls(
+            threads=threads,
+            memory_limit=memory_limit,
+            spill=spill,
+            spill_over=spill_over,
+            coerce=coerce,
+            extra_columns=extra_columns,
+        )
         empty = database._contents
         database._contents = restored(image, empty.workers, empty.memory_limit, empty.scratch)
         database.extra = dict(image.extra)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from livejoin.changes import read_changes
+from livejoin.changes import Intake, read_changes
 from livejoin.changes.convert import convert
 from livejoin.database.asked_once import asked
 from livejoin.database.commit import Commit
@@ -76,6 +76,7 @@ def run_script(contents: Contents, sql: str, parameters: object, allow_product: 
     return found
 
 
+_AS_WRITTEN = Intake(coerce="json")  # a constant has the type of its text, and becomes what it is exactly
 _BEGINS = ("BEGIN", "BEGIN TRANSACTION", "START TRANSACTION")
 _ENDS = ("COMMIT", "END", "ROLLBACK")
 
@@ -243,7 +244,7 @@ def _kind(table: Table, rows: pa.Table, kind: str) -> pa.Table:
         if column.null_count == rows.num_rows:  # NULL as a constant has some type
             kind_of_all = table.columns[_place(table, rows.column_names[place])].type.arrow
             rows = rows.set_column(place, rows.column_names[place], pa.nulls(rows.num_rows, kind_of_all))
-    typed = read_changes(table, rows, False, "never").rows
+    typed = read_changes(table, rows, False, "never", _AS_WRITTEN).rows
     return typed.append_column(CHANGE_TYPE, pa.repeat(pa.scalar(kind), rows.num_rows))
 
 

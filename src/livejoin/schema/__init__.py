@@ -1,6 +1,7 @@
 """What tables are declared to be: types, columns, keys, windows, and the columns that tell of changes."""
 
 from livejoin.schema.columns import Column
+from livejoin.schema.models import declared_columns
 from livejoin.schema.settings import NOTHING_SAID, TOMBSTONES, Form, Retain, Span, TableSettings, form_of, options
 from livejoin.schema.tables import (
     ABSENT,
@@ -54,6 +55,7 @@ __all__ = [
     "Table",
     "TableSettings",
     "WindowRange",
+    "declared_columns",
     "form_of",
     "is_made_list",
     "is_variant",

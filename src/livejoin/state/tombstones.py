@@ -44,10 +44,7 @@ def stage_in_sequence(base: BaseTable, values: Words, kinds: Words, apply: Calla
 
     Cost: O(1) expected a change; where the bound is passed, a sort of the tombstones for a quarter of the bound.
     """
-    table = base.table
-    assert table.sequence_by is not None
-    keys = np.ascontiguousarray(values[list(table.primary_key)])
-    sequence = np.ascontiguousarray(values[table.sequence_by])
+    keys, sequence = _told(base, values)
     last, late = _judged(base, keys, sequence)
     kept = np.flatnonzero(~late)
     try:
@@ -67,6 +64,18 @@ def stage_in_sequence(base: BaseTable, values: Words, kinds: Words, apply: Calla
     base.note_late(count)
     changes = np.where(staged.changes >= 0, kept[staged.changes], -1) if count else staged.changes
     return replace(staged, changes=changes, late=count)
+
+
+def late_changes(base: BaseTable, values: Words) -> npt.NDArray[np.bool_]:
+    """Which changes by key are late, of those that `stage_in_sequence` would be given. Cost: O(1) expected a change."""
+    return _judged(base, *_told(base, values))[1]
+
+
+def _told(base: BaseTable, values: Words) -> tuple[Words, Words]:
+    """The keys of changes, and their sequence."""
+    assert base.table.sequence_by is not None
+    keys = np.ascontiguousarray(values[list(base.table.primary_key)])
+    return keys, np.ascontiguousarray(values[base.table.sequence_by])
 
 
 def _judged(base: BaseTable, keys: Words, sequence: Words) -> tuple[Words, npt.NDArray[np.bool_]]:

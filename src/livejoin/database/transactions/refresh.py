@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from livejoin.changes import ChangeBatch, read_changes
+from livejoin.changes import STRICT, ChangeBatch, Intake, read_changes
 from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents
 from livejoin.database.transactions import transaction
@@ -19,13 +19,14 @@ from livejoin.schema import CHANGE_TYPE
 from livejoin.words import Words
 
 
-def refresh(contents: Contents, name: str, data: object) -> Commit:
+def refresh(contents: Contents, name: str, data: object, intake: Intake = STRICT) -> Commit:
     """Let a static table have these rows and no others.
 
     Args:
         contents: The database's contents.
         name: The table.
         data: The rows, as for `livejoin.Database.apply`, each as often as the table is to have it.
+        intake: How far they may differ from what the table is declared to be.
 
     Raises:
         ChangeError: The table is not static.
@@ -35,7 +36,7 @@ def refresh(contents: Contents, name: str, data: object) -> Commit:
     if not table.static:
         msg = f"the table is not static: bring its changes by apply, or say ALTER TABLE {table.name} SET STATIC first"
         raise ChangeError(msg, table.name)
-    given = read_changes(table, data, False, "never")
+    given = read_changes(table, data, False, "never", intake)
     if (given.weights < 0).any():
         msg = (
             f"a table is refreshed by all rows that it is to have, and {CHANGE_TYPE} says that some go; leave these out"

@@ -186,7 +186,9 @@ class _Log:
         batch = self.batch
         assert batch.sequence is not None
         replaces = None if batch.replaces is None else batch.replaces[at]
-        return ChangeBatch(batch.table, tuple(rows.columns), batch.weights[at], batch.sequence[at], replaces)
+        given = None if batch.given is None else batch.given[:, at]
+        columns = tuple(rows.columns)
+        return ChangeBatch(batch.table, columns, batch.weights[at], batch.sequence[at], replaces, given=given)
 
     def position(self, begin: int, row: int) -> int:
         """Where the change stands in what was given that is number ``row`` of the piece from ``begin`` on."""

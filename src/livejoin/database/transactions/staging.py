@@ -121,7 +121,7 @@ def stage(given: TableInput, granularity: Granularity, on_conflict: OnConflict) 
     kinds = _kinds(batch, on_conflict)
     if batch.table.sequence_by is not None:
         apply = partial(_stage_in_sequence, base, apply)
-    order = _order(given, granularity)
+    order = order_of(given, granularity)
     try:
         if order is None:
             return apply(given.words, kinds, ignore)
@@ -175,7 +175,7 @@ def _spread(selection: Selection, brought: npt.NDArray[np.bool_]) -> Selection:
     return Selection(masks, factors)
 
 
-def _order(given: TableInput, granularity: Granularity) -> Words | None:
+def order_of(given: TableInput, granularity: Granularity) -> Words | None:
     """The order in which changes apply; None where they are in it as they were given.
 
     That is the order of ``_seq``. In a commit of a table with ``sequence_by`` it is that of this column, and only of
@@ -220,6 +220,8 @@ def _refusal(batch: ChangeBatch, conflict: Conflict, row: int) -> ChangeError:
     if conflict.unique is not None:
         columns = table.unique[conflict.unique]
         held = shown_row(values.select(list(columns)), len(columns))
+        if batch.given is not None and not batch.given[list(columns), row].all():
+            held = "values of which some stay as they were"
         remedy = "" if table.has_window and not batch.by_key else ", or apply with on_conflict='ignore'"
         msg = (
             f"the change brings a second row with ({held}) in {table.describe_unique(columns)}; delete or change the "

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from livejoin.changes import ByKey, ChangeBatch, read_changes
+from livejoin.changes import STRICT, ByKey, ChangeBatch, Intake, read_changes
 from livejoin.database.commit import NOTHING, Commit
 from livejoin.database.contents import Contents
 from livejoin.database.names import ByName
 from livejoin.database.transactions.compaction import FEW, compact_in_turn, passed
 from livejoin.database.transactions.journal import Journal, deliver, refuse_in_subscriber, settle
+from livejoin.database.transactions.partial import completed
 from livejoin.database.transactions.retention import kept_columns
 from livejoin.database.transactions.staging import (
     Granularity,
@@ -36,21 +37,29 @@ _STAGING_BYTES = 64  # of a change beside its words: what it touched, and its ev
 
 
 def read(
-    contents: Contents, named: Mapping[str, object], needs_sequence: bool, on_conflict: OnConflict
+    contents: Contents,
+    named: Mapping[str, object],
+    needs_sequence: bool,
+    on_conflict: OnConflict,
+    intake: Intake = STRICT,
 ) -> list[ChangeBatch]:
     """Validated changes, one batch a table, in the order of ``_seq`` where that counts.
 
     Raises:
         ChangeError: They break what a table promises.
     """
-    batches = read_any(contents, named, needs_sequence, on_conflict)
+    batches = read_any(contents, named, needs_sequence, on_conflict, intake)
     for batch in batches:
         refuse_unpromised(contents, batch)
     return batches
 
 
 def read_any(
-    contents: Contents, named: Mapping[str, object], needs_sequence: bool, on_conflict: OnConflict
+    contents: Contents,
+    named: Mapping[str, object],
+    needs_sequence: bool,
+    on_conflict: OnConflict,
+    intake: Intake = STRICT,
 ) -> list[ChangeBatch]:
     """As `read`, also where tables change that promise not to, which whoever calls has seen to.
 
@@ -59,12 +68,14 @@ def read_any(
     refuse_unknown(on_conflict)
     batches: list[ChangeBatch] = []
     by_key: ByKey = "always" if on_conflict == "update" else "given"
+    goes_by: ByKey
     for name, data in named.items():
         table = contents.catalog[name]
         if batches and any(batch.table.name == table.name for batch in batches):
             msg = "the table is given twice in one commit; give all of its changes together"
             raise ChangeFormatError(msg, table.name)
-        batches.append(read_changes(table, data, needs_sequence, "given" if table.append_only else by_key))
+        goes_by = "given" if table.append_only else by_key
+        batches.append(read_changes(table, data, needs_sequence, goes_by, intake))
     if by_key == "always" and batches and not any(batch.by_key for batch in batches):
         for batch in batches:
             if batch.table.append_only and batch.table.primary_key:
@@ -181,6 +192,9 @@ def run(
     graph.prepare(graph.reached(names), static_change)
     contents.budget.begin()
     inputs = [_encode(contents, name, *one) for name, one in zip(names, changes, strict=True)]
+    for given in inputs:
+        if given.batch.given is not None:
+            given.words = completed(given, granularity, on_conflict)
     before, version = contents.version, contents.version + count
     journal = Journal([given.base for given in inputs], version, count, {}, {}, then, offsets=notes.get("offsets", {}))
     contents.journal = journal
