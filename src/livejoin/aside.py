@@ -47,9 +47,7 @@ def aside(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
 
 def is_ending() -> bool:
-    """Whether the main thread has ended. The process then waits for this call only, so the call should be
-    short.
-    """
+    """Whether the main thread has ended. The process then waits for this call alone, which should be short."""
     return not threading.main_thread().is_alive()
 
 

@@ -1,8 +1,8 @@
-"""What a commit may touch, written down before it touches anything, and how it comes to its end.
+"""The journal of a commit: what the commit may touch, written down before anything is touched.
 
-The point of no return is one assignment, that of the database's version. A commit that was cut off before it is undone,
-one that was cut off behind it is finished; both may be cut off again, and called again. Undoing costs what the commit
-did, but for the blocks that it was cut off in (`livejoin.dataflow.graph`).
+The point of no return is one assignment, that of the database's version. A commit that is cut off before it is undone;
+one that is cut off after it is finished. Both steps may be cut off and repeated. Undoing costs as much as the commit
+did, except for the blocks that the commit was cut off in (`livejoin.dataflow.graph`).
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ class Journal:
     """A commit under way; mutable.
 
     Args:
-        tables: The tables that it may have staged.
-        version: That of the database when it stands.
-        events: The events of base tables, by name in lower case; of a commit that stands.
-        deltas: What it does to the views that it may reach and that say so, by the view's name.
-        versions: How many versions it is.
-        then: Called once it stands, by whatever call ends it; may be called again.
-        passed: What it brings and takes that the dictionaries may know; of a commit that stands.
+        tables: The tables that the commit may have staged.
+        version: The version of the database after the commit.
+        events: The events of base tables, by name in lower case; set when the commit stands.
+        deltas: The deltas of the views that the commit may reach, by the view's name.
+        versions: How many versions the commit has.
+        then: Called when the commit stands, by whatever call finishes it; may be called again.
+        passed: How many values came and left, for `livejoin.database.transactions.compaction`; set when the commit
+            stands.
     """
 
     tables: Sequence[BaseTable]
@@ -52,7 +53,7 @@ class Journal:
 
 
 def settle(contents: Contents) -> None:
-    """Bring a commit that is under way to its end, if there is one; nothing runs of it any more."""
+    """Finish or undo a commit that was cut off, if there is one."""
     journal = contents.journal
     if journal is None:
         return
@@ -91,7 +92,7 @@ def _finish(contents: Contents, journal: Journal) -> None:
 
 
 def _letters(contents: Contents, journal: Journal) -> Iterator[Letter]:
-    """What the subscribers are to be called with."""
+    """The deltas to call subscribers with."""
     for view in contents.views.values():
         for one in view._subscribers.now():
             yield one, journal.deltas.get(view.name, view._no_delta).table()
@@ -100,8 +101,8 @@ def _letters(contents: Contents, journal: Journal) -> Iterator[Letter]:
 def deliver(contents: Contents) -> None:
     """Call the subscribers for which deltas wait, in the order of versions, each delta once.
 
-    All are called whatever they raise, but for those whose subscription another one has ended; the first exception of
-    one of them is raised at the end.
+    All subscribers are called, whatever they raise; one whose subscription another one has ended is not. The first
+    exception is raised at the end.
     """
     failure: BaseException | None = None
     contents.is_telling = True
@@ -120,7 +121,7 @@ def deliver(contents: Contents) -> None:
 
 
 def refuse_in_subscriber(contents: Contents) -> None:
-    """Refuse a commit that a subscriber makes: others would hear of it before they hear of the one that stands.
+    """Refuse a commit that a subscriber makes: later subscribers would hear of it before the commit that stands.
 
     Raises:
         ChangeError: Subscribers are being called.

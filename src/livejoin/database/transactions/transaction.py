@@ -1,4 +1,4 @@
-"""A commit: changes of some tables go to the tables and through the graph of blocks, or nothing changes at all."""
+"""A commit: changes of tables go to the tables and through the graph of blocks, or nothing changes at all."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _STAGING_BYTES = 64  # of a change beside its words: what it touched, and its ev
 def read(
     contents: Contents, named: Mapping[str, object], needs_sequence: bool, on_conflict: OnConflict
 ) -> list[ChangeBatch]:
-    """Validated changes, one batch a table, in the order of ``_seq`` where that counts.
+    """Validate changes: one batch a table, in the order of ``_seq`` where that matters.
 
     Raises:
-        ChangeError: They break what a table promises.
+        ChangeError: Changes break what a table promises.
     """
     batches = read_any(contents, named, needs_sequence, on_conflict)
     for batch in batches:
@@ -48,9 +48,9 @@ def read(
 def read_any(
     contents: Contents, named: Mapping[str, object], needs_sequence: bool, on_conflict: OnConflict
 ) -> list[ChangeBatch]:
-    """As `read`, also where tables change that promise not to, which whoever calls has seen to.
+    """As `read`, but changes that break a table's promise pass; the caller has checked them.
 
-    With ``on_conflict="update"`` the changes of an append-only table do not go by key, though others in the commit do.
+    With ``on_conflict="update"`` the changes of an append-only table do not go by key, though others of the commit do.
     """
     refuse_unknown(on_conflict)
     batches: list[ChangeBatch] = []
@@ -78,7 +78,7 @@ def refuse_unpromised(contents: Contents, batch: ChangeBatch) -> None:
     """Refuse changes of a static table that views use, and those by which a row leaves an append-only one.
 
     Raises:
-        ChangeError: They are such changes.
+        ChangeError: The changes are such.
     """
     table = batch.table
     if table.static:
@@ -88,10 +88,10 @@ def refuse_unpromised(contents: Contents, batch: ChangeBatch) -> None:
 
 
 def refuse_unknown(on_conflict: OnConflict) -> None:
-    """Refuse what is no way to treat conflicts.
+    """Refuse an unknown ``on_conflict``.
 
     Raises:
-        ChangeFormatError: It is none.
+        ChangeFormatError: The value is none of ``error``, ``ignore`` and ``update``.
     """
     if not isinstance(on_conflict, str) or on_conflict not in ("error", "ignore", "update"):
         msg = f"on_conflict is {on_conflict!r}; allowed are 'error', 'ignore' and 'update'"
@@ -109,7 +109,7 @@ def commit(contents: Contents, batches: Sequence[ChangeBatch], on_conflict: OnCo
 
 
 class Tried(Exception):  # it says that nothing is wrong
-    """A commit that was only to be tried could stand."""
+    """Ends a commit that was only tried and would have stood."""
 
 
 def trial(
@@ -123,7 +123,7 @@ def trial(
     Args:
         contents: The database's contents.
         batches: The changes of each table.
-        on_conflict: What happens to changes that cannot be applied.
+        on_conflict: What happens to changes that conflict, as for `livejoin.Database.apply`.
         look: Called with the commit before it is undone.
     """
     changes = [(batch, np.full(batch.weights.shape, contents.version + 1)) for batch in batches]
@@ -144,22 +144,22 @@ def run(
 ) -> Commit:
     """Stage all tables, then bring the changes into all blocks; undo everything if anything fails.
 
-    An exception may come out of any line, as one that a signal raises: the commit stands if the database's version is
-    that behind it, else nothing of it does. What is left to do then is done here, or by the next call.
+    An exception, as one of a signal, may come out of any line. If the database has the new version then, the commit
+    stands; if not, nothing of it does. What is left to do is done here, or by the next call.
 
     Args:
         contents: The database's contents.
         changes: The changes of each table, with the version of each change.
         count: How many versions there are.
         granularity: Whether deltas are those of the commit or of each change.
-        on_conflict: What happens to changes that cannot be applied.
-        then: Called once the commit stands, also where another call has to end it; may be called again.
-        tried: Called with the commit where it is only to be tried, and does not stand in the end.
+        on_conflict: What happens to changes that conflict, as for `livejoin.Database.apply`.
+        then: Called when the commit stands, also if another call has to finish it; may be called again.
+        tried: Called with the commit, which is then undone: the commit is only tried. None for a real commit.
 
     Raises:
         ChangeError, ExpressionError, CapacityError, StorageError: As for `livejoin.Database.apply`; nothing was
             applied.
-        Tried: Nothing is in its way, and it was not to stand.
+        Tried: The commit would have stood, and was only tried.
     """
     if contents.is_telling:
         refuse_in_subscriber(contents)
@@ -230,7 +230,7 @@ def words_of(contents: Contents, batch: ChangeBatch, fresh: Words | None = None)
         fresh: Gets the number of new dictionary entries of each column; None if nobody asks.
 
     Raises:
-        CapacityError: They take more memory than there may be.
+        CapacityError: The words take more memory than is allowed.
     """
     if batch.words is not None:
         return batch.words
