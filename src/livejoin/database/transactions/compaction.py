@@ -281,7 +281,7 @@ def _values(contents: Contents) -> int:
 
 
 def _collect(contents: Contents) -> None:
-    """Forget strings and wide decimals that no row uses, and find out in which columns leaving rows may leave garbage."""
+    """Forget strings and wide decimals that no row uses, and find the columns where rows may leave garbage."""
     codec, decimals = contents.codec, [np.empty(0, np.int64)]
     marks = np.zeros(codec.issued, np.bool_)
     few, many, per_row = 0, dict[str, frozenset[int]](), 0

@@ -189,7 +189,7 @@ class _Log:
         return ChangeBatch(batch.table, tuple(rows.columns), batch.weights[at], batch.sequence[at], replaces)
 
     def position(self, begin: int, row: int) -> int:
-        """The position, among the given changes, of change number ``row`` of the piece that begins at rank ``begin``."""
+        """The position, among the given changes, of change ``row`` of the piece that begins at rank ``begin``."""
         at = int(np.searchsorted(self.ranks, begin)) + row
         return at if self.order is None else int(self.order[at])
 
