@@ -1,9 +1,9 @@
 """Change batches: from anything that carries rows to validated changes of one table.
 
 A change is a row with a weight: +1 inserts it (``insert``, ``update_postimage``), -1 deletes it (``delete``,
-``update_preimage``), so that a batch is a Z-relation and a table the sum of its batches. Changes by key say instead
-what is to stand there for a key. Law: reading is lossless; a
-value is taken exactly as it is or refused with its row and column, never rounded, truncated or guessed.
+``update_preimage``). So a batch is a Z-relation, and a table is the sum of its batches. A change by key instead says
+which row shall stand there for a key. Law: reading is lossless. A value is taken exactly, or refused with its row and
+column; it is never rounded, truncated or guessed.
 """
 
 from livejoin.changes.batch import ByKey, ChangeBatch, read_changes
