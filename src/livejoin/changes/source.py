@@ -156,7 +156,7 @@ def _as_arrow(table: Table, data: Any) -> pa.Table:
 
 
 def _without_guesses(frame: pa.Table) -> pa.Table:
-    """The table with all-NULL columns as Arrow's null type: pandas calls them float64 or object, whatever they are for."""
+    """The table with all-NULL columns as Arrow's null type: pandas calls them float64 or object."""
     for position, (name, values) in enumerate(zip(frame.column_names, frame.columns, strict=True)):
         if values.null_count == len(values):
             frame = frame.set_column(position, name, pa.nulls(len(values)))

@@ -253,7 +253,7 @@ class Table:
         return bool(self.primary_key) and not (self.static or self.append_only)
 
     def requires(self, column: int) -> bool:
-        """Whether a column refuses NULL: one that is NOT NULL, identifies or orders changes, or is the window's time."""
+        """Whether a column refuses NULL: it is NOT NULL, identifies or orders changes, or is the window's time."""
         in_window = self.window_range is not None and self.window_range.column == column
         return not self.columns[column].nullable or self.identifies(column) or in_window
 
