@@ -73,7 +73,7 @@ class Contents:
         letters: Deltas that subscribers have not been called with yet.
         tally: Counts of all commits so far.
         is_telling: Whether subscribers are being called.
-        seen: What has changed since the last search for garbage in the dictionaries.
+        seen: The changes since the last search for garbage in the dictionaries.
         pause: Values that may pass before the next search for memory that can be given back.
         is_compacting: Whether a replacement is being built.
         replacement: New tables and dictionaries that are built but not yet in place; None if there are none.
