@@ -34,8 +34,8 @@ def test_entries_begin_with_a_noun() -> None:
 def test_arguments_are_those_of_the_function() -> None:
     found = [
         f"{place}: {name}"
-        for place, node, section, names, _ in _entries()
-        if section == "Args:" and (there := _parameters(node))
+        for place, there, section, names, _ in _entries()
+        if section == "Args:" and there
         for name in names.split(", ")
         if name.lstrip("*") not in there
     ]
@@ -61,10 +61,10 @@ def test_what_counts_as_a_pronoun() -> None:
 
 
 @cache
-def _docstrings() -> list[tuple[str, Node, list[str]]]:
-    """Each docstring of a file with sections, by its place, as lines without their common indentation."""
+def _docstrings() -> list[tuple[str, set[str], list[str]]]:
+    """Each docstring of a file with sections: its place, the parameters that it may name, and its lines."""
     return [
-        (f"{file.relative_to(SOURCES).as_posix()}:{node.body[0].lineno}", node, text.splitlines())
+        (f"{file.relative_to(SOURCES).as_posix()}:{node.body[0].lineno}", _parameters(node), text.splitlines())
         for file in sorted(SOURCES.rglob("*.py"))
         if any(section in (source := file.read_text()) for section in SECTIONS)
         for node in _documented(ast.parse(source))
@@ -80,9 +80,9 @@ def _documented(node: Node) -> Iterator[Node]:
             yield from _documented(part)
 
 
-def _entries() -> Iterator[tuple[str, Node, str, str, str]]:
-    """Each entry of a section: its place, what it documents, the section, the names and the text."""
-    for place, node, lines in _docstrings():
+def _entries() -> Iterator[tuple[str, set[str], str, str, str]]:
+    """Each entry of a section: its place, the parameters there, the section, the names and the text."""
+    for place, there, lines in _docstrings():
         section = ""
         for line in lines:
             if line in SECTIONS:
@@ -90,7 +90,7 @@ def _entries() -> Iterator[tuple[str, Node, str, str, str]]:
             elif line and not line.startswith(" "):
                 section = ""
             elif section in SECTIONS[:3] and (entry := ENTRY.fullmatch(line)):
-                yield place, node, section, entry[1], entry[2]
+                yield place, there, section, entry[1], entry[2]
 
 
 def _parameters(node: Node) -> set[str]:
