@@ -87,10 +87,10 @@ def test_all_that_a_patch_touches_passes(name: str, tmp_path: Path) -> None:
     _run([str(Path(sys.executable).with_name("lint-imports")), "--no-cache"], tree)
 
 
-def _touched(name: str) -> list[tuple[str, bool]]:
-    """The files that a patch leaves, each with whether it is new."""
+def _touched(name: str) -> list[tuple[str, str]]:
+    """The files that a patch leaves, each with the file that it was before; empty for new ones."""
     found = re.findall(r"^--- (\S+)\n\+\+\+ b/(\S+)$", (HOW_TO / f"{name}.patch").read_text(), re.MULTILINE)
-    return [(path, before == "/dev/null") for before, path in found]
+    return [(path, "" if before == "/dev/null" else before.removeprefix("a/")) for before, path in found]
 
 
 def _copied(folder: Path, only: str = "") -> Path:
@@ -98,10 +98,9 @@ def _copied(folder: Path, only: str = "") -> Path:
     tree = folder / "tree"
     tree.mkdir()
     if only:
-        for path, is_new in _touched(only):
-            (tree / path).parent.mkdir(parents=True, exist_ok=True)
-            if not is_new:
-                shutil.copy2(ROOT / path, tree / path)
+        for before in filter(None, (before for _, before in _touched(only))):
+            (tree / before).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / before, tree / before)
         shutil.copy2(ROOT / "pyproject.toml", tree)
         return tree
     for name in COPIED:
