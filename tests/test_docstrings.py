@@ -17,7 +17,7 @@ PRONOUN = re.compile(
     r"(?:It|Its|They|Their|Them|Those|That|These|Ones|Whose|Which one|So many)\b(?!-)"
     r"|(?:This|One|What) (?:of|that|is|has|are|was|were|it|they|the|a|an)\b"
 )
-NOT_YET = ("dataflow", "distributed", "families", "kernels", "plan", "query", "search", "state", "theory")
+NOT_YET = ("dataflow", "distributed", "families", "kernels", "plan", "query", "state")
 
 Node = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
