@@ -21,7 +21,7 @@ class ComputeBlock(Stateless):
     """A projection; as `livejoin.dataflow.blocks.block.Block`.
 
     Args:
-        plan: Its plan.
+        plan: The operator: expressions and condition.
         below: The relation.
         codec: The database's codec.
     """
