@@ -116,9 +116,10 @@ def open(folder: str | Path, **options: Any) -> Database:  # as of shelve, dbm a
 
 
 def __getattr__(name: str) -> Any:
-    """The engine is imported when it is first asked for: the compiler and Arrow take a second and 150 MB.
+    """Import the engine when it is first used: the compiler and Arrow take a second and 150 MB.
 
-    Where no signal arrives: what Ctrl-C leaves of NumPy, Arrow or Numba cannot be imported again in the same process.
+    The import runs where no signal arrives: after Ctrl-C in the middle, NumPy, Arrow or Numba cannot be imported again
+    in the same process.
     """
     if name == "__version__":
         return _version()
@@ -131,7 +132,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _version() -> str:
-    """What is installed. Looked up when it is asked for: that imports more than all else that is imported at once."""
+    """The installed version. It is looked up on demand, because ``importlib.metadata`` is slow to import."""
     from importlib import metadata  # noqa: PLC0415
 
     try:

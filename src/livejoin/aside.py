@@ -1,11 +1,13 @@
-"""Calls that no signal cuts off: another thread makes them, and the caller waits.
+"""Calls that no signal cuts off: another thread makes the call, and the caller waits.
 
-Python runs the handlers of signals in the main thread alone, and what a handler raises, as KeyboardInterrupt, comes out
-of whatever that thread is at. Some libraries do not survive it: a module of C that is half imported cannot be imported
-again, a generator of Numba's that was cut off is at its end for good, and LLVM frees twice what it was about to free.
+``aside(import_module, "numba")`` imports Numba even if Ctrl-C is pressed meanwhile.
 
-The law: a call that was begun comes to its end, also when its caller is interrupted while it waits; a fork, and the end
-of the process, wait until then.
+Python runs signal handlers in the main thread alone. An exception of a handler, such as KeyboardInterrupt, comes out of
+whatever line the main thread is at. Some libraries do not survive that: a half-imported C module cannot be imported
+again, a generator of Numba's that was cut off stays at its end, and LLVM frees memory twice.
+
+The law: a call that was begun comes to its end, also when its caller is interrupted while it waits. A fork, and the end
+of the process, wait for the call.
 """
 
 from __future__ import annotations
@@ -26,12 +28,14 @@ _turn = threading.RLock()  # held by the thread that makes such a call; one at a
 
 
 def aside(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function where no signal arrives, and give what it gives, or raise what it raises.
+    """Call a function in a thread that no signal interrupts. Give its result, or raise its exception.
 
-    Cost: about 0.1 ms in the main thread for a thread of its own; nothing elsewhere, where no signal arrives anyway.
+    Cost: about 0.1 ms in the main thread, for a thread of its own. Other threads get no signals, and there the call is
+    made at once.
 
     Raises:
-        KeyboardInterrupt: Or what else the handler of a signal raises while the main thread waits. The call goes on.
+        KeyboardInterrupt: A signal came while the main thread waited; the call goes on. Other exceptions of
+            handlers come out likewise.
     """
     if threading.get_ident() != threading.main_thread().ident:
         with _turn:
@@ -45,7 +49,7 @@ def aside(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
 
 def is_ending() -> bool:
-    """Whether the main thread has come to its end: the process waits for this call, which does no more than it must."""
+    """Whether the main thread has ended. The process then waits for this call alone, which should be short."""
     return not threading.main_thread().is_alive()
 
 
@@ -73,7 +77,7 @@ class _Call:
             self.done.release()
 
     def outcome(self) -> Any:
-        """Its result; raises what it raised, and keeps neither."""
+        """The result of the call, or its exception is raised; the object forgets both."""
         error, result = self._error, self._result
         self._error = self._result = None
         if error is None:
@@ -94,7 +98,7 @@ _held: Iterator[None] | None = None
 
 
 def _take_turn() -> None:
-    """Wait until no such call is under way, whatever signals come; Python would ignore what this raises."""
+    """Wait until no such call is under way, whatever signals come. Python ignores exceptions of this hook."""
     global _held  # noqa: PLW0603
     while True:
         with suppress(BaseException):

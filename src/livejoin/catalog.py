@@ -1,4 +1,4 @@
-"""The tables of a database by name, and what one may refer to of another."""
+"""The tables of a database by name, and the foreign keys between them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Catalog:
         self._tables[table.name.lower()] = table
 
     def with_table(self, table: Table) -> Catalog:
-        """Another catalog, where a table of the same name and columns has another declaration."""
+        """A copy of the catalog in which one table has another declaration, with the same name and columns."""
         found = Catalog()
         found._tables = {**self._tables, table.name.lower(): table}
         return found
@@ -38,7 +38,7 @@ class Catalog:
         """Forget a table.
 
         Raises:
-            SchemaError: There is no such table, or the foreign key of another one refers to it.
+            SchemaError: There is no such table, or the foreign key of another table refers to it.
         """
         self.refuse_referenced(name)
         del self._tables[name.lower()]

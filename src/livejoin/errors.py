@@ -22,6 +22,7 @@ Every message names what was found, where it was found, what is allowed there an
     ├── PipelineError                 a pipeline file; carries `path`, `key` and `line`
     ├── WeakGuaranteeError            a query whose plan promises less than was asked for
     └── CapacityError                 a size beyond what the state can address
+        ├── PreprocessingLimitError   static tables that join to more rows than ``preprocessing_limit``
         └── MemoryLimitError          memory beyond the database's ``memory_limit``; nothing was changed
 
 `livejoin.spark.QueryFailedError` is the end of a query on Spark by one of these, and is an error of PySpark, too.
@@ -40,7 +41,7 @@ class SqlError(LivejoinError):
     """An error at a position of a SQL text.
 
     Args:
-        message: What was found and what is allowed.
+        message: The text of the error: what was found and what is allowed.
         sql: The whole SQL text.
         line: One-based line of the offending token, 0 if unknown.
         column: One-based column of the offending token, 0 if unknown.
@@ -84,7 +85,7 @@ class UnsupportedQueryError(SqlError):
     """A query that livejoin does not maintain.
 
     Args:
-        clause: The clause that is outside, for example ``GROUP BY``.
+        clause: The clause that livejoin does not maintain, for example ``GROUP BY``.
     """
 
     def __init__(self, message: str, sql: str = "", line: int = 0, column: int = 0, clause: str = "") -> None:
@@ -93,7 +94,7 @@ class UnsupportedQueryError(SqlError):
 
 
 class SchemaError(LivejoinError):
-    """A declaration that cannot stand, or a name that the database does not know."""
+    """A declaration that is contradictory or refused, or a name that the database does not know."""
 
 
 class AbsentNameError(LivejoinError, KeyError):
@@ -107,7 +108,7 @@ class ChangeError(LivejoinError):
     """A change that cannot be applied; nothing of its commit was applied.
 
     Args:
-        message: What was found and what is allowed.
+        message: The text of the error: what was found and what is allowed.
         table: The table, empty if unknown.
         row: Zero-based position of the change in the data given for the table, -1 if unknown.
     """
@@ -135,11 +136,11 @@ class AbsentRowError(ChangeError):
 
 
 class DuplicateKeyError(ChangeError):
-    """A second row with a primary key that is in the table, or with values that one has in the columns of UNIQUE."""
+    """A second row with the same PRIMARY KEY, or with the same values in columns that are UNIQUE."""
 
 
 class ExpressionError(LivejoinError):
-    """A predicate or scalar expression has no value on the data, or one that is not evaluated."""
+    """A predicate or expression that fails on a row, such as an overflow, or that livejoin does not evaluate."""
 
 
 class ReadError(LivejoinError):
@@ -151,14 +152,14 @@ class StateError(LivejoinError):
 
 
 class StorageError(LivejoinError):
-    """The disk or the system refused to read or write; ``__cause__`` is its error. What was stored before still is."""
+    """The disk or the system refused to read or write; ``__cause__`` is the system's error. Old data stays."""
 
 
 class PipelineError(LivejoinError):
     """A pipeline file that is not valid.
 
     Args:
-        message: What was found and what is allowed.
+        message: The text of the error: what was found and what is allowed.
         path: The file.
         key: The dotted key, for example ``tables.G.window_rows``.
         line: One-based line of the key, 0 if unknown.
@@ -174,11 +175,11 @@ class PipelineError(LivejoinError):
 
 
 class WeakGuaranteeError(LivejoinError):
-    """A query whose plan promises less than was asked for."""
+    """A query whose plan cannot promise the update cost that was asked for."""
 
 
 class CapacityError(LivejoinError):
-    """A size beyond what the state can address."""
+    """A size beyond 64 bits, or beyond the memory or rows that are allowed."""
 
 
 class PreprocessingLimitError(CapacityError):

@@ -1,7 +1,7 @@
-"""The two folders of a user that livejoin writes to without being told: a cache, and one for what is temporary.
+"""The two folders that livejoin writes to without being told: one for caches, one for temporary files.
 
-What lies there is executed (compiled kernels, what comes out of sockets). The second one lies where everybody can
-write, so it is used only if it is the user's alone.
+Compiled kernels in the cache are executed, and so is what comes out of sockets in the temporary folder. Everybody can
+write beside the temporary folder, so it is used only if it belongs to the user alone.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def cache_folder() -> Path | None:
 
 
 def temporary_folder() -> Path | None:
-    """``livejoin-`` and the user's number in the folder for temporary files; None if it cannot be the user's alone."""
+    """The folder for temporary files, ``livejoin-`` and the user's number; None if others can write to it."""
     folder = Path(tempfile.gettempdir()) / f"livejoin-{os.getuid()}"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Values as messages of errors show them: cut short, and never an error of their own.
+"""Values as error messages show them: shortened, and without raising another error.
 
 A value may have no Python object (a date after the year 9999), and a Python object may fail to say what it is.
 """
@@ -37,7 +37,7 @@ def shown_scalar(scalar: pa.Scalar) -> str:
 
 
 def shown_row(row: pa.Table, most: int) -> str:
-    """The first row of a table, at most so many of its columns.
+    """The first row of a table as text, with at most ``most`` columns.
 
     >>> shown_row(pa.table({"a": [1], "b": ["x"], "c": [None]}), 2)
     "a = 1, b = 'x', ..."
@@ -47,7 +47,7 @@ def shown_row(row: pa.Table, most: int) -> str:
 
 
 def shortened(text: str, most: int = _MOST) -> str:
-    """A text, its end cut off where it is long."""
+    """A text cut to ``most`` characters, with ``...`` at its end if something was cut off."""
     return text if len(text) <= most else text[: most - 3] + "..."
 
 

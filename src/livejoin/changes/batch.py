@@ -40,12 +40,12 @@ _SEQUENCE_COLUMN = Column(SEQUENCE, SqlType.integer(64), nullable=False)
 class ChangeBatch:
     """Changes of one table, in the order given: a set of whole rows, or a list of changes by key.
 
-    By key, a deletion takes the row that has its key, whatever the other columns say, and the order counts.
+    By key, a deletion removes the row with its key, whatever the other columns say, and the order counts.
 
     Args:
         table: The table.
-        columns: Exactly the table's columns, in order and of their types. A deletion by key may have NULL in columns
-            that are NOT NULL and not in the key. None of them where ``words`` has them.
+        columns: The table's columns, in order and of their types. A deletion by key may have NULL in NOT NULL columns
+            that are not in the key. Empty if ``words`` has the values.
         weights: int64, one a row: +1 for an insertion, -1 for a deletion.
         sequence: int64, one a row, or None where the data has no ``_seq``.
         replaces: By key, for each change whether it takes the place of the row with its key; None for whole rows.
@@ -90,13 +90,13 @@ def read_changes(
 ) -> ChangeBatch:
     """Read and validate a batch of changes.
 
-    The changes of a table with a primary key go by key if one of them is an ``upsert``, if a deletion or an update
-    leaves columns out that are not in the key, if the table has ``sequence_by``, or if the caller says so. Then an
-    ``upsert`` and an ``update_postimage`` take the place of the row with their key, if there is one, of which the
-    columns stay that they leave out; ``delete`` and ``update_preimage`` look at the key alone.
+    The changes of a table with a primary key go by key in four cases: one of them is an ``upsert``, a deletion leaves
+    out columns that are not in the key, the table has ``sequence_by``, or the caller says so. Then ``upsert`` and
+    ``update_postimage`` replace the row with their key, if there is one; ``delete`` and ``update_preimage`` look at the
+    key alone.
 
     Args:
-        table: The table that they are changes of.
+        table: The table.
         data: Anything with the Arrow stream or array interface (pyarrow, Polars, DuckDB, pandas), a pandas DataFrame,
             or an iterable of tuples (columns by position, all of them insertions) or of dicts (by name). Columns are
             matched without regard to case and may stand in any order. ``_change_type`` is optional and without it
@@ -107,7 +107,7 @@ def read_changes(
         intake: How far the data may differ from what the table is declared to be.
 
     Returns:
-        The batch. What is converted, and what is refused, is written in ``livejoin.changes.convert``.
+        The batch. ``livejoin.changes.convert`` says which values are converted and which are refused.
 
     Raises:
         ChangeFormatError: Data that carries no rows, or raises an error when it is read; columns that are missing,
@@ -186,7 +186,7 @@ def _kinds(source: Source, place: int, table: Table, keyed: bool, intake: Intake
 def _read(
     source: Source, place: int | None, column: Column, required: bool, table: Table, intake: Intake
 ) -> ReadColumn:
-    """A column of the data, of the type of its column; of NULLs if the data has none."""
+    """A column of the data in the type of the table's column; NULLs if the data has no such column."""
     if place is None:
         return pa.nulls(source.rows, column.type.arrow)
     values = source.values[place]
@@ -235,7 +235,7 @@ def _replacing(table: Table, given: Flags | None, kinds: Words | None, weights: 
 
 
 def _replacing_rows(table: Table, weights: Words, by_key: ByKey) -> Flags | None:
-    """As `_replacing`, where no change says what kind it is, or all insertions replace."""
+    """As `_replacing`, for data without ``_change_type``, or where all insertions replace."""
     if by_key == "always":
         return weights > 0
     return None if table.sequence_by is None else np.zeros(weights.shape, np.bool_)
@@ -284,7 +284,7 @@ def _refuse_short(
 
 
 def _convert_own(source: Source, place: int, column: Column, table: Table, intake: Intake) -> pa.Array:
-    """Convert a column of the change stream itself: a value that does not fit is an error of the stream's form."""
+    """Convert ``_seq`` or ``_change_type``: a value that does not fit is an error of the data's form."""
     try:
         return convert(source.values[place], column, table, not column.nullable, source.sound, intake.coerce)
     except ChangeValueError as error:
@@ -292,7 +292,7 @@ def _convert_own(source: Source, place: int, column: Column, table: Table, intak
 
 
 def _known(types: Sequence[Any], keyed: bool) -> Words | None:
-    """The place of each change type among ``KINDS``; None if one is none, or may be none here."""
+    """The place of each change type among ``KINDS``; None if one is unknown or not allowed here."""
     known = [_PLACE.get(value, -1) for value in types]
     return None if -1 in known or (not keyed and _UPSERT in known) else np.array(known, np.int64)
 

@@ -103,8 +103,8 @@ def convert(
     """Convert a column, into one chunk.
 
     Args:
-        values: The column as it was given.
-        column: Its declaration.
+        values: The column as given.
+        column: The declaration of the column.
         table: Named in errors.
         required: Whether NULL is refused.
         sound: Whether Arrow has validated the values in full.
@@ -137,9 +137,9 @@ def convert(
 
 
 def in_one_form(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
-    """Values that are equal to those of the column that `convert` makes of them, where their form says otherwise.
+    """Values in the form that `convert` gives, where equal values may come in several forms: blanks of CHAR, UUIDs.
 
-    So that what is decided by values alone, before they are converted, is the same for equal ones: where rows go.
+    Rows are routed by their values before they are converted. Equal values must take the same way.
 
     >>> column = Column("c", SqlType("string"), length=3, is_char=True)
     >>> in_one_form(pa.chunked_array([["a", "a "]]), column).to_pylist()
@@ -163,13 +163,13 @@ def refuse_null(values: pa.Array, column: Column, table: Table, among: npt.NDArr
     """Refuse NULL in a column that requires a value.
 
     Args:
-        values: The column.
-        column: Its declaration.
+        values: The values of the column.
+        column: The declaration of the column.
         table: The table.
-        among: The rows in which it is required; None for all.
+        among: The rows that must have a value; None for all.
 
     Raises:
-        ChangeValueError: There is NULL.
+        ChangeValueError: A required value is NULL.
     """
     if not values.null_count:
         return
@@ -188,7 +188,7 @@ def refuse_null(values: pa.Array, column: Column, table: Table, among: npt.NDArr
 
 
 def _refuse_long(values: pa.Array, column: Column, table: Table) -> None:
-    """Refuse a string with more characters than its column takes; Spark would cut spaces off its end."""
+    """Refuse a string that is longer than its column allows; Spark would cut trailing blanks instead."""
     lengths = pc.utf8_length(values)
     if (pc.max(lengths).as_py() or 0) <= column.length:
         return
@@ -201,7 +201,7 @@ def _refuse_long(values: pa.Array, column: Column, table: Table) -> None:
 
 
 def _filled(values: pa.Array, column: Column) -> pa.Array:
-    """Texts with exactly as many characters as their column has: filled with blanks, or blanks cut off; others as is.
+    """Texts of CHAR(n) with exactly n characters: blanks are added or cut off; longer texts stay as they are.
 
     >>> column = Column("c", SqlType("string"), length=3, is_char=True)
     >>> _filled(pa.array(["a", "ab   ", "abcd ", None]), column).to_pylist()
@@ -220,7 +220,7 @@ def _filled(values: pa.Array, column: Column) -> pa.Array:
 
 
 def _one_zero(values: pa.Array) -> pa.Array:
-    """Doubles with one zero and one NaN: equal rows must be equal to predicates too, whatever their bits were."""
+    """Doubles with one zero and one NaN, so that equal rows are equal to predicates too, whatever their bits were."""
     return pc.if_else(
         pc.is_nan(values), pa.scalar(float("nan"), values.type), pc.add(values, pa.scalar(0.0, values.type))
     )
@@ -278,7 +278,7 @@ def _cast(values: pa.ChunkedArray, type: SqlType) -> pa.ChunkedArray:
 
 
 def _as_months(values: pa.Array) -> pa.Array:
-    """Integers as so many months, or a ValueError where one does not fit; intervals that come have none but months."""
+    """Integers as numbers of months, or a ValueError if one does not fit; intervals have nothing but months."""
     if not _types.is_interval(values.type):
         found = np.zeros((len(values), 4), np.int32)
         found[:, 0] = values.cast(pa.int32()).fill_null(0).to_numpy()
@@ -297,7 +297,7 @@ def _as_months(values: pa.Array) -> pa.Array:
 
 
 def _as_floats(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Numbers as FLOATs, or a ValueError where one is none."""
+    """Numbers as FLOATs, or a ValueError if one is not representable."""
     doubles = values.cast(pa.float64())
     found = doubles.cast(pa.float32())
     differs = pc.and_(pc.invert(pc.is_nan(doubles)), pc.not_equal(found.cast(pa.float64()), doubles))
@@ -355,12 +355,12 @@ def _build(values: tuple[Any, ...], type: SqlType) -> pa.Array | pa.ChunkedArray
 
 @cache
 def import_what_arrow_wants() -> None:
-    """Arrow imports pandas, where there is one, when it builds its first array: not where Ctrl-C could cut that off."""
+    """Let Arrow import pandas now: it does so when it builds its first array, where Ctrl-C could cut the import off."""
     aside(pa.array, ())
 
 
 def _rounded_floats(values: tuple[Any, ...]) -> pa.Array:
-    """The nearest FLOATs, as Python has no floats of 32 bits; a ValueError for an integer or a size that none has."""
+    """The nearest FLOATs of Python floats; a ValueError for an integer or a size that FLOAT does not have."""
     doubles = np.array([math.nan if value is None else float(value) for value in values], np.float64)
     with np.errstate(over="ignore"):
         found = doubles.astype(np.float32)

@@ -1,9 +1,9 @@
 """Debezium's envelopes as changes: a message for each row that a database inserted, updated or deleted.
 
-An envelope has ``op``, the row ``before`` and the row ``after``. By key, which Debezium's own sinks go by too, the
-operations ``c`` (created), ``u`` (updated) and ``r`` (read for a snapshot) are upserts of ``after``, and ``d`` is the
-deletion of the key of ``before``. A message without a value, Kafka's *tombstone*, follows a deletion and says nothing
-more. Law: applied in order, the changes leave the rows that the source has, also where messages come twice.
+An envelope has ``op``, the row ``before`` and the row ``after``. As in Debezium's own sinks, changes go by key: ``c``
+(created), ``u`` (updated) and ``r`` (read for a snapshot) are upserts of ``after``, and ``d`` deletes the key of
+``before``. A message without a value, Kafka's *tombstone*, follows a deletion and is skipped. Law: applied in order,
+the changes leave the rows that the source has, also if messages come twice.
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ _NO_BEFORE = (
 def from_debezium(
     messages: object, key: str | Sequence[str] | None = None, fields: Mapping[str, str] | None = None
 ) -> pa.Table | list[dict[str, Any]]:
-    """The changes that Debezium's messages tell of, for `livejoin.Database.apply`.
+    """The changes in Debezium's messages, for `livejoin.Database.apply`.
 
     Args:
-        messages: The messages of one table in their order: an Arrow table with the columns ``op``, ``before`` and
-            ``after``, the latter structs; or JSON texts, bytes or mappings, with ``payload`` around them or without.
-            Where a message brings its ``schema``, dates, times and decimals are what it says of them; else they are
-            taken as they are. A message that is None or empty is a tombstone, which is skipped.
-        key: The columns of the table's primary key: changes go by it, and deletions have no other column. Without it
-            changes are whole rows, and updates and deletions need all of ``before``.
-        fields: Columns that are filled from elsewhere in the envelope, as ``{"lsn": "source.lsn"}`` for a table with
+        messages: The messages of one table in their order. Either an Arrow table with the columns ``op``, ``before``
+            and ``after``, where the rows are structs; or a list of JSON texts, bytes or mappings, with or without
+            ``payload`` around them. A message's ``schema`` gives the types of dates, times and decimals; without a
+            schema, values are taken as they are. None and empty messages are tombstones and skipped.
+        key: The columns of the table's primary key. Changes then go by key, and deletions have no other column. Without
+            ``key`` changes are whole rows, and updates and deletions need all of ``before``.
+        fields: Columns that are filled from other fields of the envelope, as ``{"lsn": "source.lsn"}`` for a table with
             ``sequence_by="lsn"``.
 
     Returns:
-        An Arrow table if the messages are one, else a list of dicts: the columns and ``_change_type``.
+        An Arrow table if the messages are one, else a list of dicts, with the columns and ``_change_type``.
 
     Raises:
-        ChangeFormatError: A message is no envelope, has another operation (``t`` truncates a table and is no change of
-            rows) or lacks the row that it needs; with its place.
+        ChangeFormatError: A message is no envelope, lacks the row that it needs, or has another operation, such as
+            ``t``, which truncates a table. The error names the message's position.
 
-    Cost: O(messages); of Arrow without a Python object a row.
+    Cost: O(messages); for Arrow no Python object is made for a row.
 
     >>> created = '{"op": "c", "before": null, "after": {"id": 1, "name": "Ada"}}'
     >>> from_debezium([created, '{"op": "d", "before": {"id": 2, "name": "Bob"}, "after": null}', None], key="id")
@@ -96,7 +96,7 @@ def _from_python(messages: Iterable[Any], keys: Sequence[str], paths: Mapping[st
 
 
 def _opened(message: Any, row: int) -> tuple[Mapping[str, Any] | None, Any]:
-    """The envelope of a message, None of a tombstone, and its schema if it has one."""
+    """The envelope of a message (None for a tombstone), and its schema if it has one."""
     try:
         found = json.loads(message) if isinstance(message, str | bytes | bytearray) else message
     except ValueError as error:
@@ -146,7 +146,7 @@ def _changes(
 
 
 def _image(envelope: Mapping[str, Any], side: str, converters: Converters, row: int) -> dict[str, Any] | None:
-    """A row of an envelope in Python's values; None if it is not there."""
+    """A row of an envelope as Python values; None if the row is missing."""
     image = envelope.get(side)
     if image is None:
         return None
@@ -167,7 +167,7 @@ def _image(envelope: Mapping[str, Any], side: str, converters: Converters, row: 
 
 
 def _at(envelope: Mapping[str, Any], path: Sequence[str]) -> Any:
-    """The value at a path; None if it is not there."""
+    """The value at a path of an envelope; None if there is none."""
     found: Any = envelope
     for name in path:
         found = found.get(name) if isinstance(found, Mapping) else None
@@ -188,7 +188,7 @@ def _no_after(op: object, row: int) -> ChangeFormatError:
 
 
 def _converters(schema: object) -> Converters:
-    """What makes the values of messages with a schema those of its types."""
+    """Functions that convert the values of messages to the types of their schema."""
     found: dict[str, Callable[[Any], Any]] = {}
     for side in _fields(schema):
         if side.get("field") in ("before", "after"):
@@ -205,7 +205,7 @@ def _fields(schema: object) -> list[Mapping[str, Any]]:
 
 
 def _converter(field: Mapping[str, Any]) -> Callable[[Any], Any] | None:
-    """What makes a value that of a semantic type of Debezium's or Kafka Connect's; None for values as they are."""
+    """The function that converts values to a semantic type of Debezium or Kafka Connect; None if none is needed."""
     parameters = field.get("parameters")
     match str(field.get("name", "")):
         case "io.debezium.time.Date" | "org.apache.kafka.connect.data.Date":
@@ -281,7 +281,7 @@ def _from_arrow(messages: pa.Table, keys: Sequence[str], paths: Mapping[str, lis
 
 
 def _rows(side: pa.Array, at: np.ndarray[Any, Any], messages: pa.Table, paths: Mapping[str, list[str]]) -> pa.Table:
-    """The rows of one side at some places, with what is taken from elsewhere in the envelope."""
+    """The rows of one side at some positions, with columns from other fields of the envelope."""
     rows = pa.Table.from_struct_array(side.take(pa.array(at)))
     for column, path in paths.items():
         if path[0] not in messages.column_names:
@@ -301,7 +301,7 @@ def _rows(side: pa.Array, at: np.ndarray[Any, Any], messages: pa.Table, paths: M
 
 
 def _moved(before: pa.StructArray, after: pa.StructArray, keys: Sequence[str]) -> np.ndarray[Any, Any]:
-    """Where the key of a row changes."""
+    """Whether each update changes the key of its row."""
     names = [field.name for field in before.type]
     absent = [name for name in keys if name not in names or name not in [field.name for field in after.type]]
     if absent:

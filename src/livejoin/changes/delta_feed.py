@@ -1,8 +1,8 @@
 """The change data feed of a Delta table as changes.
 
 A row of the feed has ``_change_type``, one of ``insert``, ``delete``, ``update_preimage`` and ``update_postimage``, and
-the ``_commit_version`` of the table that brought it. Within a version rows come in no order; what goes is put before
-what comes. Law: applied in order, the changes leave the rows of the table at the last version.
+the ``_commit_version`` of the table that brought it. Within a version the feed has no order; here deletions come first.
+Law: applied in order, the changes leave the rows of the table at the last version.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ _COMES = ("insert", "update_postimage")
 
 
 def from_delta(feed: pa.Table, key: str | Sequence[str] | None = None) -> pa.Table:
-    """The changes that a Delta table's change data feed tells of, for `livejoin.Database.apply`.
+    """The changes in the change data feed of a Delta table, for `livejoin.Database.apply`.
 
     Args:
         feed: Rows of the feed in any order, of any versions, as ``table_changes`` and ``readChangeFeed`` give them.
-        key: The columns of the table's primary key: changes go by it. Without it they are whole rows.
+        key: The columns of the table's primary key. Changes then go by key; without ``key`` they are whole rows.
 
     Returns:
-        The rows in the order of their versions, in each first what goes. By key what comes is an ``upsert``, and what
-        goes the ``delete`` of a key; a preimage whose key another row of its version brings again is left out.
+        The rows in the order of their versions, with deletions first in each version. By key, inserted rows are
+        ``upsert``s, and deleted rows are ``delete``s of their key. A preimage is left out if another row of its version
+        has the same key.
 
     Raises:
         ChangeFormatError: The feed lacks ``_change_type``, ``_commit_version`` or a column of the key, or has another
@@ -74,7 +75,7 @@ def from_delta(feed: pa.Table, key: str | Sequence[str] | None = None) -> pa.Tab
 
 
 def _comes_again(feed: pa.Table, keys: Sequence[str], goes: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Which rows go whose key another row of the same version brings."""
+    """Whether each deleted row has a key that another row of the same version inserts."""
     by = [*keys, COMMIT_VERSION]
     counted = feed.select(by).append_column("_comes", pc.invert(goes).cast(pa.int64()))
     counted = counted.append_column("_place", pa.array(np.arange(feed.num_rows)))

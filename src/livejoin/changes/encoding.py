@@ -1,12 +1,12 @@
-"""Arrow columns as they come over the border: checked as a whole, then written plainly.
+"""Arrow columns as users give them: validated in full, then decoded to plain arrays.
 
-Arrow trusts its buffers: offsets that descend, indices beyond a dictionary and bytes that are not UTF-8 are read as
-they are, by Arrow's own kernels, ours and DuckDB's alike, until one of them crashes. So each column is validated in
-full before anything reads it. That costs 5 ns a string (at 4 GB a second) and nothing to speak of for fixed-width
-values, measured over 2,000,000 rows, and 3 us a batch; no producer is exempt, not even livejoin's own. What no check
-can see is how large a buffer is that comes over the C interface: Arrow takes its size from the offsets.
+Arrow trusts its buffers. Offsets that descend, indices beyond a dictionary and bytes that are not UTF-8 are read as
+they are by Arrow's kernels, by ours and by DuckDB's, until one of them crashes. So each column is validated in full
+before anything reads it, whoever made it. That costs 5 ns a string (4 GB a second), nothing measurable for fixed-width
+values, and 3 us a batch, measured on 2,000,000 rows. One thing cannot be checked: the size of a buffer that comes over
+the C interface, which Arrow takes from the offsets.
 
-The law: the plain column has the values of the given one, row by row.
+The law: the plain column has the values of the given column, row by row.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ def plain(values: pa.ChunkedArray, column: Column, table: Table, sound: bool = F
     """The column without dictionaries, run ends and empty chunks.
 
     Args:
-        values: The column as it was given.
+        values: The column as given.
         column, table: Named in errors.
-        sound: Whether it is known that they are valid.
+        sound: Whether Arrow has validated the values in full already.
 
     Raises:
         ChangeValueError: A string that is not UTF-8.
-        ChangeFormatError: Buffers that do not make an array of their type.
-        CapacityError: More than 2 GiB of strings come out of a dictionary.
+        ChangeFormatError: Buffers that are no array of their type.
+        CapacityError: The strings of a dictionary column take more than 2 GiB when decoded.
 
-    Cost: O(values); a copy of what is encoded.
+    Cost: O(values); encoded columns are copied.
     """
     if values.num_chunks > 1:  # Arrow fails to join empty chunks that came over the C interface with an offset
         values = pa.chunked_array([chunk for chunk in values.chunks if len(chunk)], values.type)
@@ -72,7 +72,7 @@ def too_long(column: Column, table: Table) -> CapacityError:
 
 
 def first_failure(size: int, attempt: Callable[[int, int], object]) -> int:
-    """The first of ``size`` values on which ``attempt(low, high)`` fails, which is known to fail on all; O(size)."""
+    """The first of ``size`` values on which ``attempt(low, high)`` fails, which fails on all of them. Cost: O(size)."""
     low, high = 0, size
     while high - low > 1:
         middle = (low + high) // 2
@@ -88,7 +88,7 @@ def first_failure(size: int, attempt: Callable[[int, int], object]) -> int:
 
 
 def _value_type(kind: pa.DataType) -> pa.DataType:
-    """The type of decoded values; Arrow cannot take from views."""
+    """The type of decoded values; views become plain strings, because Arrow cannot `take` from views."""
     return pa.string() if _types.is_string_view(kind.value_type) else kind.value_type
 
 
@@ -129,7 +129,7 @@ def _invalid(chunk: pa.Array, begin: int, error: Exception, column: Column, tabl
 
 
 def _first_invalid(values: pa.Array) -> int:
-    """The first value that is not valid, -1 if all are, or if none is by itself."""
+    """The position of the first invalid value; -1 if all are valid, or if no single value is to blame."""
 
     def attempt(low: int, high: int) -> None:
         values.slice(low, high - low).validate(full=True)
@@ -142,7 +142,7 @@ def _first_invalid(values: pa.Array) -> int:
 
 
 def _not_utf8(values: pa.Array, at: int) -> bytes | None:
-    """The bytes of a string that is not UTF-8; None for what is no string, or is broken in another way."""
+    """The bytes of a string that is not UTF-8; None for another type or another damage."""
     binary = _BINARY.get(values.type)
     if at < 0 or binary is None:
         return None

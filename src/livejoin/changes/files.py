@@ -1,7 +1,7 @@
 """Files of changes: CSV and Parquet, read whole.
 
 A CSV file has a header; an empty field that is not quoted is NULL, as Spark reads it. Columns are typed by the table's
-declaration, never by what a file happens to hold.
+The table's declaration gives the types of columns, never the values of a file.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def read_file(path: Path, table: Table) -> pa.Table:
 
     Args:
         path: A file whose name ends in ``.csv`` or ``.parquet``, with the table's columns and those of a change stream.
-        table: The table that they are changes of.
+        table: The table that the changes are for.
 
     Raises:
-        ChangeFormatError: The file cannot be read, is of another kind, or has a field outside of its column's type.
+        ChangeFormatError: The file cannot be read, has another format, or has a field outside of its column's type.
 
     Cost: O(size), all of it in memory.
     """
@@ -61,7 +61,7 @@ def _read_csv(file: BinaryIO, table: Table) -> pa.Table:
 
 
 def _types(table: Table, header: Sequence[str]) -> dict[str, pa.DataType]:
-    """Types by the spelling of the header; names are compared without regard to case."""
+    """The types of columns by the header's spelling of their names; names are compared without regard to case."""
     known = {column.name.lower(): column.type.arrow for column in table.columns}
     known |= {CHANGE_TYPE: pa.string(), SEQUENCE: pa.int64()}
     ignored = {name: pa.string() for name in CHANGE_COLUMNS if name not in known}

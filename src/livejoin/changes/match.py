@@ -1,4 +1,4 @@
-"""The names of changes' columns matched with those of a table: once for each set of names, which is remembered."""
+"""Matching the column names of data with those of a table: once for each set of names, then remembered."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _KNOWN = 64  # sets of names that are remembered for a table
 
 
 class Matched(NamedTuple):
-    """Where the columns of a table stand in the data.
+    """The positions in the data of a table's columns.
 
     Args:
-        columns: For each column of the table its position in the data; None if the data has none of it.
-        kinds: The position of the change types, None if there are none.
-        sequence: The position of ``_seq``, None if there is none.
-        lacking: The names of the columns that the data has not.
+        columns: For each column of the table its position in the data; None if the data lacks the column.
+        kinds: The position of ``_change_type``, None if it is missing.
+        sequence: The position of ``_seq``, None if it is missing.
+        lacking: The names of the columns that the data lacks.
     """
 
     columns: tuple[int | None, ...]
@@ -39,11 +39,11 @@ def match_names(
     may_lack: tuple[MayLack, MayLack] = ("nothing", "nothing"),
     extra_columns: ExtraColumns = "refuse",
 ) -> Matched:
-    """Where the columns of a table stand in data whose columns have some names.
+    """Find the columns of a table among the column names of the data.
 
     Args:
         table: The table.
-        names: The names.
+        names: The names in the data.
         needs_sequence: Whether ``_seq`` must be there.
         may_lack: Which columns may be missing: where there is no ``_change_type``, and where there is.
         extra_columns: What becomes of columns that the table does not have.
@@ -51,7 +51,7 @@ def match_names(
     Raises:
         ChangeFormatError: A column is missing, doubled or unknown.
 
-    Cost: O(names) where it is remembered, which is what was right before.
+    Cost: O(names) for names that were matched before.
     """
     key = (names, needs_sequence, may_lack, extra_columns)
     found = table.remembered.get(key)

@@ -1,7 +1,8 @@
-"""Payload that comes in: arrays, structs, maps and variants of any form as canonical Arrow of their type.
+"""Nested values that come in: arrays, structs, maps and variants of any form, as canonical Arrow of their type.
 
-Law: the canonical value equals the given one, part by part as `livejoin.changes.convert` says of the parts' types, or
-the change is refused with its row and the path of the part. The entries of a map are sorted by the bytes of their keys.
+Law: the canonical value equals the given value, part by part as `livejoin.changes.convert` says for the types of parts;
+or the change is refused with its row and the path of the part. The entries of a map are sorted by the bytes of their
+keys.
 
 =======  ================================================  =====================================================
 Type     Arrow                                             Python object in a tuple or dict
@@ -41,12 +42,12 @@ _types = pa.types
 
 @dataclass(frozen=True)
 class Payload:
-    """The conversion of one column, or of a part of it.
+    """The conversion of one nested column, or of a part of it.
 
     Args:
-        column: Its declaration; of a part its path is the name.
+        column: The declaration of the column; the name of a part is its path.
         table: Named in errors.
-        single: Converts single values.
+        single: Converts values that are not nested.
     """
 
     column: Column
@@ -75,7 +76,7 @@ class Payload:
                 return self._struct(values, kind.inner or _OF_VARIANT)
 
     def _part(self, name: str, values: Any, rows: Words, kind: SqlType, required: bool = False) -> pa.Array:
-        """A part of the values; an error in it is one of the row that it belongs to."""
+        """A part of the values; an error names the row that the part belongs to."""
         part = replace(self, column=Column(f"{self.column.name}.{name}", kind))
         try:
             return part.convert(values, required)
@@ -125,7 +126,7 @@ class Payload:
         return pa.Array.from_buffers(self._arrow, valid.size, [_bits(valid)], children=parts)
 
     def _fields(self, value: Any, names: Sequence[str], row: int) -> Sequence[Any]:
-        """The fields of one Python object, in their order; of None there are NULLs."""
+        """The fields of one Python object in order; NULLs for None."""
         if value is None:
             return [None] * len(names)
         own = fields_of(type(value))
@@ -170,7 +171,7 @@ class Payload:
         return pa.Array.from_buffers(self._arrow, valid.size, [_bits(valid), self._bounds(lengths)], children=[parts])
 
     def _sorted(self, keys: pa.Array, rows: Words, kind: SqlType) -> pa.Array | None:
-        """The order of the entries by row and bytes of the key; None if no map has two."""
+        """The order of map entries by row and bytes of the key; None if no map has two entries."""
         if not (rows[1:] == rows[:-1]).any():
             return None
         data, bounds = encode_payload(keys, kind)

@@ -1,16 +1,16 @@
 """Values of payload (ARRAY, STRUCT, MAP, VARIANT) as runs of bytes, and back.
 
-Law: two canonical values of one type have equal bytes iff they are equal, where NULL equals NULL, -0.0 equals 0.0, NaN
-equals NaN, and the entries of a map have no order: canonical ones are sorted (`livejoin.changes.payload`). So bytes
-decide which row a deletion takes, and nothing else is asked of them.
+Law: two canonical values of one type have equal bytes iff they are equal. NULL equals NULL, -0.0 equals 0.0, NaN equals
+NaN, and the entries of a map have no order, since canonical maps are sorted (`livejoin.changes.payload`). So bytes
+decide which row a deletion removes. Bytes serve no other purpose.
 
-A value is written in columns, so that no step is one for each value. With n = 1 for the value itself:
+A value is written column by column, so that no step runs once for each value. With n = 1 for the value itself:
 
 =============  ========================================================================================================
-n of any type  n bytes, which of them are not NULL; then what follows, of which NULLs have zeros, or nothing
+n of any type  n bytes that say which values are not NULL; then the values, where NULL is zeros or has no bytes
 fixed width    the values, little-endian, n times the width
 STRING, ...    n lengths of 4 bytes, then the bytes
-ARRAY, MAP     n lengths of 4 bytes, then as many elements as these add up to; of a map the keys, then the values
+ARRAY, MAP     n lengths of 4 bytes, then all elements; for a map the keys, then the values
 STRUCT         each field in turn, n values of it
 =============  ========================================================================================================
 """
@@ -37,7 +37,7 @@ _OF_VARIANT = (("value", _BINARY), ("metadata", _BINARY))
 
 
 def encode_payload(values: pa.Array, type: SqlType) -> tuple[Bytes, Words]:
-    """The bytes of canonical values, one behind the other, and where each begins, and the end; of NULL there are none.
+    """The bytes of canonical values in one array, and the begin of each value in it, with the end. NULL has no bytes.
 
     Cost: O(bytes), some ten nanoseconds each.
 
@@ -62,16 +62,16 @@ def encode_payload(values: pa.Array, type: SqlType) -> tuple[Bytes, Words]:
 
 
 def decode_payload(data: Bytes, bounds: Words, valid: npt.NDArray[np.bool_], type: SqlType) -> pa.Array:
-    """The values of bytes that `encode_payload` made.
+    """The values from the bytes that `encode_payload` wrote.
 
     Args:
         data: The bytes.
-        bounds: Where those of each value begin in it, and the end.
+        bounds: The position of each value in ``data``, and the end.
         valid: Which values are not NULL.
-        type: Their type.
+        type: The type of the values.
 
     Raises:
-        StateError: Lengths in the bytes that go beyond them.
+        StateError: A length points beyond the end of the bytes.
         CapacityError: More than 2 GiB in one part of the values.
     """
     reader = _Reader(data, bounds[:-1][valid].copy(), bounds[1:][valid])
@@ -86,7 +86,7 @@ def decode_payload(data: Bytes, bounds: Words, valid: npt.NDArray[np.bool_], typ
 
 
 def _with_whole_parts(variants: pa.Array) -> pa.Array:
-    """Variants of which the parts are not NULL where they are: Spark takes no others."""
+    """Variants without NULL in their parts, since Spark refuses others."""
     valid = variants.is_valid().to_numpy(zero_copy_only=False)
     parts = [part.fill_null(b"") for part in variants.flatten()]
     validity = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
@@ -105,12 +105,12 @@ def _sums(lengths: Words, counts: Words) -> Words:
 
 
 def _places(begins: Words, lengths: Words) -> Words:
-    """The numbers of all bytes of some runs."""
+    """The positions of all bytes of some runs."""
     return np.repeat(begins - _bounds(lengths)[:-1], lengths) + np.arange(int(lengths.sum()))
 
 
 def _write(values: pa.Array, type: SqlType, counts: Words, pieces: list[tuple[Bytes, Words]]) -> None:
-    """Append the pieces of values, of which so many belong to each row: bytes, and how many of them to each row."""
+    """Append the pieces of values: bytes, and the number of bytes of each row. Row i has ``counts[i]`` values."""
     valid = values.is_valid().to_numpy(zero_copy_only=False)
     pieces.append((valid.view(np.uint8), counts))
     match type.kind:
@@ -137,7 +137,7 @@ def _write(values: pa.Array, type: SqlType, counts: Words, pieces: list[tuple[By
 
 
 def _lengths(values: pa.Array, valid: npt.NDArray[np.bool_]) -> tuple[Words, Words]:
-    """The length of each run, 0 of NULL, and where it begins."""
+    """The length of each run (0 for NULL), and its begin."""
     if not len(values):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     found = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(values) + 1]
@@ -146,7 +146,7 @@ def _lengths(values: pa.Array, valid: npt.NDArray[np.bool_]) -> tuple[Words, Wor
 
 
 def _fixed(values: pa.Array, type: SqlType, valid: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
-    """The values of a fixed width, zero where they are NULL; doubles with one zero and one NaN."""
+    """Fixed-width values with zero for NULL; doubles with one zero and one NaN."""
     if type.kind == "boolean":
         return np.asarray(values.fill_null(False).cast(pa.uint8()).to_numpy())
     kind = _dtype(type)
@@ -184,15 +184,15 @@ class _Reader:
 
     Args:
         data: The bytes of all rows.
-        at: Where what is read next of each row begins.
-        end: Where each row ends.
+        at: For each row the position of the next piece.
+        end: For each row the end of its bytes.
     """
 
     def __init__(self, data: Bytes, at: Words, end: Words) -> None:
         self.data, self.at, self.end = data, at, end
 
     def read(self, type: SqlType, counts: Words) -> pa.Array:
-        """Values of a type, so many of each row."""
+        """Values of a type: ``counts`` says how many each row has."""
         total = int(counts.sum())
         valid = self._bytes(counts)
         validity = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
@@ -233,7 +233,7 @@ class _Reader:
         return lengths, pa.py_buffer(bounds.astype(np.int32))
 
     def _bytes(self, lengths: Words) -> Bytes:
-        """The next bytes of each row, so many of it."""
+        """The next ``lengths`` bytes of each row."""
         if (lengths > self.end - self.at).any():
             raise _damaged()
         found = self.data[_places(self.at, lengths)]

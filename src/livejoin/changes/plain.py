@@ -1,7 +1,7 @@
-"""Columns of Python objects whose classes are exactly those of their column, as words: the quick way of small commits.
+"""The fast reader for small commits: Python objects whose classes are exactly those of their column, as words.
 
-Law: a column is read here just as `livejoin.changes.convert` and the codec would read it, or not at all. What is not
-read here, because it needs a conversion or is refused, goes that way, which finds the same values or the error.
+Law: the words are those that `livejoin.changes.convert` and the codec would give. Columns that need a conversion, or
+have a value to refuse, are not read here; the general reader then finds the values or the error.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class PlainColumn:
 
     Args:
         values: The objects.
-        words: Their words, or the bytes of strings, which get words from a dictionary.
-        has_null: Whether there is None among them.
+        words: The words of the objects, or the bytes of strings, which get words from a dictionary.
+        has_null: Whether an object is None.
     """
 
     values: tuple[Any, ...]
@@ -53,11 +53,11 @@ ReadColumn: TypeAlias = pa.Array | pa.ChunkedArray | PlainColumn
 
 
 def plain_words(rows: Sequence[Sequence[Any]], columns: int) -> Words | None:
-    """The words of rows of so many BIGINTs, int64 of shape (columns, rows); None if they are to be read another way.
+    """The words of rows of BIGINTs, int64 of shape (columns, rows); None if the general reader has to read them.
 
     Args:
         rows: Tuples or lists; at least one.
-        columns: How many values each has.
+        columns: How many values each row has.
 
     Cost: O(values), less than two microseconds for one row.
     """
@@ -72,11 +72,11 @@ def plain_words(rows: Sequence[Sequence[Any]], columns: int) -> Words | None:
 
 
 def plain_column(values: tuple[Any, ...], type_: SqlType) -> PlainColumn | None:
-    """The words of Python objects; None if they are to be read the other way.
+    """The words of Python objects; None if the general reader has to read them.
 
     Args:
         values: The objects; at least one.
-        type_: The type of their column.
+        type_: The type of the column.
 
     Cost: O(values), less than a microsecond for one.
     """
@@ -103,7 +103,7 @@ def plain_column(values: tuple[Any, ...], type_: SqlType) -> PlainColumn | None:
 
 
 def _integers(values: tuple[int, ...], bits: int) -> Words | None:
-    """The words of integers; None if one of them does not fit, or stands for NULL."""
+    """The words of integers; None if one does not fit, or equals the word of NULL."""
     try:
         words = np.array(values, _INTEGERS[bits])
     except OverflowError:
@@ -114,12 +114,12 @@ def _integers(values: tuple[int, ...], bits: int) -> Words | None:
 
 
 def _has_reserved(values: tuple[int, ...], words: Words) -> bool:
-    """Whether one of the integers stands for NULL."""
+    """Whether one of the integers equals the word of NULL."""
     return NULL_CODE in values if len(values) <= _FEW else bool((words == NULL_CODE).any())
 
 
 def _doubles(values: tuple[float, ...], bits: int) -> Words | None:
-    """The words of doubles; of the nearest FLOATs if these have 32 bits, None if one of them is larger than all."""
+    """The words of doubles, or of the nearest FLOATs for 32 bits; None if one is too large for a FLOAT."""
     if not bits:
         return np.array([nan if isnan(value) else value + 0.0 for value in values]).view(np.int64)
     doubles = np.array(values)

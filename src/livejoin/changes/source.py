@@ -1,6 +1,6 @@
-"""From anything that carries rows to named columns; names and values are not checked here.
+"""Columns with names from anything that carries rows; names and values are not checked here.
 
-Rows of Python objects stay columns of Python objects, because Arrow's inference of types would guess.
+Python objects stay Python objects, because Arrow's inference of types would guess.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ ARROW_ERRORS = (pa.ArrowException, ValueError, TypeError, OverflowError)
 
 @dataclass(eq=False)
 class Source:
-    """Columns as they were given: a name and the values of each, and the number of rows.
+    """Columns as they were given.
 
     Args:
-        names: The names.
-        values: The values of each.
+        names: The names of the columns.
+        values: The values of each column.
         rows: The number of rows.
-        sound: Whether Arrow has validated all of the values in full.
-        short: By row the columns that it leaves out, which have None there; None if no row does.
+        sound: Whether Arrow has validated all values in full.
+        short: By row the columns that the row leaves out, which are None there; None if no row leaves one out.
     """
 
     names: tuple[str, ...]
@@ -55,7 +55,7 @@ class Source:
 
 
 def read_source(table: Table, data: object, may_differ: bool = False) -> Source:
-    """The columns of data of any supported kind.
+    """Read data of any supported kind as columns.
 
     Args:
         table: Names the columns of tuples, and the table in errors.
@@ -110,9 +110,9 @@ def _from_objects(table: Table, rows: list[Any], may_differ: bool) -> Source:
 
 
 def _is_sound(frame: pa.Table) -> bool:
-    """Whether all of it is valid, at one look; which column is not, is looked for one by one.
+    """Whether all values are valid. An invalid column is found later, column by column.
 
-    Cost: Arrow looks at each string by itself, some 10 ns; those of a whole chunk of ASCII together take 2.
+    Cost: Arrow checks each string by itself, in some 10 ns; a chunk of ASCII is checked as a whole, 2 ns a string.
     """
     try:
         if frame.num_rows <= _FEW:
@@ -129,7 +129,7 @@ def _is_sound(frame: pa.Table) -> bool:
 
 
 def _is_ascii(chunk: pa.Array) -> bool:
-    """Whether a valid array without NULL, as `validate` finds it, is sure to be one of strings, all of ASCII."""
+    """Whether an array that passed `validate` and has no NULL surely holds strings of ASCII alone."""
     if chunk.type != pa.string() or not len(chunk) or chunk.null_count:
         return False
     valid, offsets, data = chunk.buffers()
@@ -159,7 +159,7 @@ def _as_arrow(table: Table, data: Any) -> pa.Table:
 
 
 def _without_guesses(frame: pa.Table) -> pa.Table:
-    """Columns without a value as Arrow's nulls: pandas calls them float64, or object, whatever they are to hold."""
+    """The table with all-NULL columns as Arrow's null type: pandas calls them float64 or object."""
     for position, (name, values) in enumerate(zip(frame.column_names, frame.columns, strict=True)):
         if values.null_count == len(values):
             frame = frame.set_column(position, name, pa.nulls(len(values)))
@@ -239,7 +239,7 @@ def _alike(table: Table, rows: list[Any]) -> tuple[tuple[Any, ...], dict[int, tu
 
 
 def _respelled(table: Table, position: int, row: Mapping[Any, Any], names: Sequence[Any]) -> dict[Any, Any]:
-    """The row with the keys of the first row, which it may spell in another case."""
+    """The row with the spelling of the first row's keys."""
     values = {str(key).lower(): value for key, value in row.items()}
     expected = {str(name).lower(): name for name in names}
     if len(values) != len(row) or values.keys() != expected.keys():

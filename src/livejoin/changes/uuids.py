@@ -1,4 +1,4 @@
-"""UUIDs as text: 36 characters in lower case with hyphens, whatever they come in.
+"""UUIDs as text: 36 characters in lower case with hyphens, whatever form they come in.
 
 ==========  ===================================================  =================================
 Column      Arrow                                                Python object
@@ -37,7 +37,7 @@ def uuid_texts(values: Values, column: Column, table: Table, sound: bool) -> Val
     """The texts of UUIDs; NULL stays NULL.
 
     Args:
-        values: The column as it was given.
+        values: The column as given.
         column, table: Named in errors.
         sound: Whether Arrow has validated the values in full.
 

@@ -1,6 +1,6 @@
 """A database that survives its process: a log of batches, and now and then a snapshot of the tables.
 
-Nothing in here knows Spark: what brings batches is above, and it may be anything that numbers them.
+Nothing here knows Spark. Any source that numbers its batches will do.
 """
 
 from livejoin.checkpoint.engine import read_checkpoint

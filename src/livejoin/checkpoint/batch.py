@@ -1,6 +1,6 @@
-"""A batch on disk: the changes of some tables that become one commit, and what has to be known to apply them again.
+"""A batch on disk: the changes of some tables that become one commit, with everything needed to apply them again.
 
-The bytes are a mark, the length of the header, the header as JSON, each table's changes as a stream of Arrow's IPC
+The bytes are a mark, the length of the header, the header as JSON, the changes of each table as a stream of Arrow's IPC
 format compressed by LZ4, and the checksum of all that.
 """
 
@@ -30,10 +30,10 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True)
 class Arrival:
-    """What comes as a batch.
+    """The changes that arrive as one batch.
 
     Args:
-        changes: By table.
+        changes: The changes by table.
         time: The time of the batch, in UTC.
     """
 
@@ -48,18 +48,18 @@ class Arrival:
 
 @dataclass(frozen=True, eq=False)
 class LoggedBatch:
-    """A batch.
+    """A batch as the log stores it.
 
     Args:
-        batch_id: Its number.
-        epoch: That of the process that brought it.
-        job: The fingerprint of the declarations that it was brought to.
-        version: The database's version before it.
-        time: The time that it has in deltas, in UTC; None if it has no rows.
+        batch_id: The number of the batch.
+        epoch: The number of the process that brought the batch; see `livejoin.checkpoint.log.Log`.
+        job: The fingerprint of the declarations that the batch was taken for.
+        version: The database's version before the batch.
+        time: The time of the batch in deltas, in UTC; None if the batch has no rows.
         on_conflict: How conflicts of its changes are treated.
-        changes: By table.
-        letters: Changes that came with it and could not be applied, by table, and why each in the column ``_reason``.
-        skipped: How many others were left out.
+        changes: The changes by table.
+        letters: Changes that could not be applied, by table, with the reason of each in the column ``_reason``.
+        skipped: How many other changes were left out.
     """
 
     batch_id: int
@@ -102,10 +102,10 @@ def encoded(batch: LoggedBatch) -> bytes:
 
 
 def length_of(data: memoryview) -> int:
-    """How many bytes the batch has that some bytes begin with.
+    """The length in bytes of the batch that the data begins with.
 
     Raises:
-        ValueError, KeyError, TypeError: They do not begin as a batch does.
+        ValueError, KeyError, TypeError: The data does not begin as a batch does.
     """
     begin = len(_MARK) + _SIZES.size
     if len(data) < begin + _SIZES.size or data[: len(_MARK)] != _MARK:
@@ -117,10 +117,10 @@ def length_of(data: memoryview) -> int:
 
 
 def decoded(data: bytes | bytearray) -> LoggedBatch:
-    """The batch of its bytes; everything is checked.
+    """Read a batch from its bytes; everything is checked.
 
     Raises:
-        ValueError, KeyError, TypeError: They are not what was written; what is the message.
+        ValueError, KeyError, TypeError: The bytes are damaged; the message says how.
     """
     view = memoryview(data)
     least = len(_MARK) + 2 * _SIZES.size

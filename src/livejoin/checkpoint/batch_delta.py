@@ -1,4 +1,4 @@
-"""The delta of a view in a batch: in memory, or in a file because it takes too much of it, or several one by one."""
+"""The delta of a view in a batch: in memory, in a file if it is large, or several of them one after the other."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ TIMESTAMP_TYPE = pa.timestamp("us", "UTC")
 
 
 class BatchDelta(Protocol):
-    """The delta of a view, with the time of the batch as ``_commit_timestamp``; a table is one."""
+    """The delta of a view, with the time of the batch as ``_commit_timestamp``. A `pyarrow.Table` is one too."""
 
     @property
     def num_rows(self) -> int:
-        """Its rows."""
+        """How many rows the delta has."""
 
     @property
     def schema(self) -> pa.Schema:
-        """Its columns."""
+        """The columns of the delta."""
 
     def to_batches(self, max_chunksize: int) -> Iterator[pa.RecordBatch]:
-        """Its rows, so many at a time at most."""
+        """The rows of the delta, in batches of at most ``max_chunksize`` rows."""
 
 
 @runtime_checkable
 class InPieces(Protocol):
-    """A delta some of whose rows are Parquet files already, as `livejoin.checkpoint.parquet` writes them."""
+    """A delta of which some rows are in Parquet files already, as `livejoin.checkpoint.parquet` writes them."""
 
     @property
     def pieces(self) -> tuple[BatchDelta | ParquetPart, ...]:
-        """What it is made of, in an order that is always the same."""
+        """The pieces of the delta, in an order that is always the same."""
 
 
 @runtime_checkable
@@ -44,7 +44,7 @@ class ParquetPart(Protocol):
     """Rows of a delta as a Parquet file."""
 
     def read(self) -> bytes:
-        """Its content."""
+        """The content of the file."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class SpilledDelta:
     Args:
         commit: The commit, which holds the file.
         view: The view.
-        columns: The columns of its delta.
+        columns: The columns of the view's delta.
         time: The time of the batch, if Spark tells it.
     """
 
@@ -102,7 +102,7 @@ class JoinedDelta:
 
 
 def with_time(columns: pa.Schema) -> pa.Schema:
-    """The columns of a delta and the time of its batch."""
+    """The columns of a delta, followed by the time of its batch."""
     return columns.append(pa.field(TIMESTAMP, TIMESTAMP_TYPE))
 
 

@@ -1,10 +1,12 @@
-"""From the job that a checkpoint is the state of to the job that is asked for now.
+"""From the job of a checkpoint to the job that is asked for now.
 
-What may change: a view may come, go, or become another query; a table may come or go. A column may come, and rows that
-are there have NULL in it, or what its source says that they have; one that its source has no more may go. VARCHAR(n)
-may become longer, an integer or a DECIMAL wider. A static table may get columns that were not kept, as its source is
-read at every start. Formatting of SQL text is no change. Everything else that differs is
-refused, with every reason at once, unless the table has no rows: then it is declared anew.
+Allowed changes: a view may come, go, or get another query. A table may come or go. A column may come; existing rows
+have NULL in it, or the value that the source says they have. A column that the source has no more may go. VARCHAR(n)
+may become longer, an integer or a DECIMAL wider. A static table may get columns that were not kept, since its source is
+read at every start. Formatting of SQL text is no change.
+
+Every other difference is refused, and all reasons are named at once. If the table has no rows, it is declared anew
+instead.
 """
 
 from __future__ import annotations
@@ -24,12 +26,12 @@ from livejoin.sql import names_read, normal_text
 
 @dataclass(frozen=True)
 class ViewChanges:
-    """What becomes of views.
+    """Which views are new, changed or dropped.
 
     Args:
-        new: Those that were not there.
-        changed: Those whose result may be another one: their text differs, or that of a view that they read.
-        dropped: Those that are there no more.
+        new: The views that were not there before.
+        changed: The views whose result may differ, because their text differs or that of a view that they read.
+        dropped: The views that are not there any more.
     """
 
     new: tuple[str, ...] = ()
@@ -38,7 +40,7 @@ class ViewChanges:
 
 
 def view_changes(before: Job, now: Job) -> ViewChanges:
-    """What becomes of views from one job to the next. Cost: that of binding all of them twice."""
+    """Compare the views of two jobs. Cost: all views are bound twice."""
     changed: list[str] = []
     other = {name.lower() for name in now.views.keys() - before.views.keys()}  # names of other relations than before
     were, are = before.schemas, now.schemas
@@ -57,16 +59,16 @@ def view_changes(before: Job, now: Job) -> ViewChanges:
 
 
 def merged(before: Job, now: Job, rows: Mapping[str, int], folder: Path) -> Job:
-    """The job that goes on: that of now, whose tables keep the columns that they have.
+    """The job to go on with: the new job, whose tables keep the columns that they have.
 
     Args:
-        before: The job that the checkpoint is the state of.
+        before: The job of the checkpoint.
         now: The job that is asked for.
-        rows: How many rows each table of before has, those that are remembered as deleted among them.
+        rows: How many rows each table of the checkpoint has, remembered deletions included.
         folder: The checkpoint, for messages.
 
     Raises:
-        StateError: It cannot go on; the message has all reasons.
+        StateError: The checkpoint cannot go on as this job; the message has all reasons.
     """
     tables, reasons, earlier = {}, list[str](), dict[str, dict[str, str | None]]()
     for name, table in now.tables.items():
@@ -99,12 +101,12 @@ def merged(before: Job, now: Job, rows: Mapping[str, int], folder: Path) -> Job:
 
 
 def moved(database: Database, now: Job, limits: Limits) -> Database:
-    """A database of the tables of a job, with the rows that they have in another one; without views.
+    """A database with the tables of a job and their rows from another database; without views.
 
     Args:
-        database: It holds tables of before.
+        database: The database with the old tables.
         now: The job, as `merged` gave it.
-        limits: Those of the new database.
+        limits: The limits of the new database.
 
     Cost: O(rows).
     """
@@ -132,7 +134,7 @@ def moved(database: Database, now: Job, limits: Limits) -> Database:
 def _reasons(
     old: Table, offered: Table, now: Table, offers: Table, earlier: Mapping[str, str | None] | None
 ) -> Iterable[str]:
-    """Why the rows of a table cannot be those of another declaration."""
+    """Why the rows of a table do not fit another declaration; empty if they do."""
     named = f"table {old.name!r}"
     known = {column.name: column for column in old.columns}
     were = {column.name for column in offered.columns}
@@ -173,7 +175,7 @@ def _reasons(
 
 
 def _is_wider(before: Column, now: Column) -> bool:
-    """Whether all values of a column are values of its new type, which are kept in the same way.
+    """Whether all values of a column are also values of its new type, stored in the same way.
 
     Texts of VARCHAR(n) that may be longer, or of any length; larger integers; DECIMALs of the same scale. Versions up
     to 2026-11-24 knew TIMESTAMP_NTZ as TIMESTAMP, whose words are the same.
@@ -193,7 +195,7 @@ _PROPERTIES = ("the key", "UNIQUE", "window_rows", "window_range", "sequence_by"
 
 
 def _properties(table: Table) -> tuple[object, ...]:
-    """What the rows of a table depend on beside its columns, by names of columns."""
+    """The properties of a table, beside its columns, that its rows depend on; columns are named."""
     names = [column.name for column in table.columns]
     said = table.settings
     return (

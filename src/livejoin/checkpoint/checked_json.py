@@ -1,4 +1,4 @@
-"""JSON values in a file, behind a checksum."""
+"""JSON values in a file, after their checksum."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 
 def with_checksum(values: object) -> bytes:
-    """The bytes of JSON values, behind their checksum."""
+    """The bytes of a checksum and of the JSON values."""
     text = json.dumps(values).encode()
     return b"%d %s" % (zlib.crc32(text), text)
 
 
 def checked(data: bytes | bytearray) -> Any:
-    """The JSON values that `with_checksum` wrote.
+    """Read the JSON values that `with_checksum` wrote.
 
     Raises:
-        ValueError: They are not the same.
+        ValueError: The checksum does not match.
 
     >>> checked(with_checksum({"a": [1]}))
     {'a': [1]}

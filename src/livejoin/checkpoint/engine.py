@@ -1,12 +1,12 @@
 """The engine of a stream of batches, each applied exactly once to a state that survives.
 
-A batch goes through four steps. It is *taken*: written to the log, which decides what it holds. It is *applied*: one
-commit, whose deltas are those of the batch. They are delivered, by whoever calls. It is *done*: the log says so. A
-process that dies finds the last batch again as it was written, so that whatever brings the batches may bring that one
-in another order of rows, or with other rows, and the deltas are the same all the same.
+A batch goes through four steps. It is *taken*: written to the log, which fixes its content. It is *applied*: one
+commit, whose deltas are those of the batch. The caller *delivers* the deltas. The batch is *done*: the log says so.
+After a crash the last batch is read from the log. So the source may bring that batch again with its rows in another
+order, or with other rows: the deltas stay the same.
 
-Laws: the database is the state after the batches that are done, and the one that is being applied; the state on disk is
-a snapshot of tables and the batches behind it. Views are never written, they are loaded from the tables.
+Laws: the database is the state after all done batches and the batch that is being applied. The state on disk is a
+snapshot of tables and the batches after it. Views are never written; they are loaded from the tables.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ logger = logging.getLogger("livejoin")
 
 @dataclass
 class Written:
-    """What an engine has written since it was opened; changed in place.
+    """How much an engine has written since it was opened; changed in place.
 
     Args:
         log: Bytes of batches.
         snapshots: About how many bytes of snapshots.
-        snapshot: The batch behind which the newest snapshot was begun; None for none.
+        snapshot: The batch after which the newest snapshot was begun; None for none.
     """
 
     log: int = 0
@@ -65,20 +65,20 @@ class Engine:
 
     Args:
         database: The database.
-        job: What it is made of.
-        history: What is kept of it.
-        recovered: How its state was found.
-        recovery: The same for who wants to know; None if there was no state.
-        initial: What each view holds that no delta has told of yet, told with the next batch.
+        job: The tables and views of the database.
+        history: The files of the checkpoint.
+        recovered: How the state was found.
+        recovery: The same as a public report; None if there was no state.
+        initial: The rows of each view that no delta has told yet; they go out with the next batch.
         pace: When the next snapshot is due.
-        policy: What becomes of changes that cannot be applied.
-        refreshed: What the next batch that is taken brings to static tables, beside what comes.
-        last_batch: The last batch that is done; None before the first one.
+        policy: What happens to changes that cannot be applied.
+        refreshed: Changes of static tables that the next batch brings beside its own.
+        last_batch: The last batch that is done; None before the first.
         parts: The parts of the output up to that batch.
-        pending: The batch behind it, if it is taken already.
-        written: What was written.
-        ignored: How many changes of the batch that was applied last did nothing, since they came in conflict.
-        late: How many of it were late.
+        pending: The next batch, if it is taken already.
+        written: How much was written.
+        ignored: How many changes of the last applied batch were skipped as conflicts.
+        late: How many changes of the last applied batch were late.
     """
 
     database: Database
@@ -102,15 +102,15 @@ class Engine:
 
     @property
     def filled(self) -> list[str]:
-        """The tables that had rows, or have any still."""
+        """The tables that have or had rows."""
         stats = self.database.stats()["tables"]
         return [name for name, table in stats.items() if table["rows"] or table["tombstones"]]
 
     def is_new(self, batch_id: int) -> bool:
-        """Whether a batch is the next one (True) or the last one, which is done, once more (False).
+        """Whether a batch is the next one (True) or a repetition of the last one, which is done (False).
 
         Raises:
-            StateError: It is neither, so that what brings the batches and the engine's state do not belong together.
+            StateError: The batch is neither: the source and the engine's state do not belong together.
         """
         following = 0 if self.last_batch is None else self.last_batch + 1
         if batch_id == following:
@@ -126,17 +126,17 @@ class Engine:
         raise StateError(msg)
 
     def take(self, batch_id: int, read: Callable[[], Arrival]) -> LoggedBatch:
-        """The next batch, from the log if it was taken before, else as it comes and then in the log.
+        """The next batch: from the log if it was taken before, else from the source and then written to the log.
 
         Args:
-            batch_id: Its number.
-            read: Reads what comes.
+            batch_id: The number of the batch.
+            read: Reads the batch from the source.
 
         Raises:
-            StateError: Another process owns the checkpoint by now, or a row lacks a value that nobody has.
+            StateError: Another process owns the checkpoint now, or a row lacks a value that nobody has.
             StorageError: The disk refuses; the batch was not taken.
-            ChangeFormatError: Something that came is no change, and that ends the stream.
-            ChangeValueError: A text that came is no value of its column, and that ends the stream.
+            ChangeFormatError: A row is no valid change, and the policy is to fail.
+            ChangeValueError: A text is no value of its column, and the policy is to fail.
         """
         if self.pending is not None and self.pending.batch_id == batch_id:
             return self.pending
@@ -167,18 +167,18 @@ class Engine:
         self.pending = batch
 
     def _withdraw(self, batch_id: int) -> None:
-        """Take the batch that was taken out of the log."""
+        """Remove the taken batch from the log."""
         self.pending = None
         self.history.log.withdraw(batch_id)
         self.pace.withdrawn(self._pending_bytes)
 
     def apply(self, batch: LoggedBatch) -> dict[str, BatchDelta]:
-        """The delta of each view that a batch may change, and of those that no delta has told of yet.
+        """Apply a batch: the delta of each view that it may change, and of views with rows that no delta has told yet.
 
-        A change that the policy takes out of it goes from the log too, which is told by `pending` from then on.
+        A change that the policy leaves out is also removed from the log; `pending` is the batch without it.
 
         Raises:
-            LivejoinError: It cannot be applied; it is taken back, and nothing of it is there.
+            LivejoinError: The batch cannot be applied. It is withdrawn, and nothing of it is applied.
         """
         began = time.perf_counter()
         deltas: dict[str, BatchDelta] = {view: timed(delta, batch.time) for view, delta in self.initial.items()}
@@ -220,10 +220,10 @@ class Engine:
             raise
 
     def _without_refused(self, batch: LoggedBatch) -> LoggedBatch:
-        """A batch without the changes that are in its way.
+        """A batch without the changes that cannot be applied.
 
         Raises:
-            LivejoinError: One of them has to end the stream, or they are too many.
+            LivejoinError: The policy is to fail, or too many changes cannot be applied.
         """
         left = self.policy.most - batch.skipped - sum(rows.num_rows for rows in batch.letters.values())
 
@@ -246,11 +246,11 @@ class Engine:
         return replace(batch, on_conflict=on_conflict, changes=changes, letters=letters, skipped=skipped)
 
     def finish(self, batch_id: int, parts: Iterable[str]) -> None:
-        """Say that the deltas of a batch are delivered; now and then a snapshot begins.
+        """Note that the deltas of a batch are delivered; now and then a snapshot begins.
 
         Args:
             batch_id: The batch.
-            parts: The views of which it left a part in the output.
+            parts: The views for which the batch left a part in the output.
 
         Raises:
             StateError: Another process owns the checkpoint.
@@ -268,7 +268,7 @@ class Engine:
             self.snapshot()
 
     def snapshot(self) -> None:
-        """Begin a snapshot of the tables behind the last batch, which is written while the engine goes on.
+        """Begin a snapshot of the tables after the last batch; the engine goes on while it is written.
 
         Cost: O(rows log rows) time and O(rows) memory for a copy.
         """
@@ -282,7 +282,7 @@ class Engine:
         self.pace.begun()
 
     def close(self) -> None:
-        """Wait for the snapshot that is being written, and let the files go."""
+        """Wait for the snapshot that is being written, and close the files."""
         self.history.close()
 
 
@@ -297,24 +297,24 @@ def open_engine(
     rows_of: RowsOf | None = None,
     on_static_change: OnStaticChange = "refresh",
 ) -> Engine:
-    """The engine of a checkpoint, for a job that may be another one than before.
+    """The engine of a checkpoint, for the same job as before or a changed one.
 
     Args:
-        job: What is to be maintained from now on; see `livejoin.checkpoint.change` for what may differ.
+        job: The tables and views to maintain from now on; `livejoin.checkpoint.change` says what may differ.
         folder: The folder of the checkpoint; made if it is missing.
-        limits: Limits of its database, which are not saved.
-        initial: What the next batch tells of views that are new or changed: the ``difference`` to what their deltas
-            have told so far, their ``whole`` result, or ``nothing``.
+        limits: Limits of the database, which are not saved.
+        initial: The first delta of new and changed views: the ``difference`` to what their deltas have told so far,
+            their ``whole`` result, or ``nothing``.
         recovery_seconds: How long applying the log again may take before there is another snapshot.
-        policy: What becomes of changes that cannot be applied.
-        rows_of: Gives the rows of a static table, once a start; None leaves static tables as they are.
-        on_static_change: What becomes of a static table that has other rows than the checkpoint.
+        policy: What happens to changes that cannot be applied.
+        rows_of: Reads the rows of a static table, once a start; None leaves static tables as they are.
+        on_static_change: What happens if the source of a static table has other rows than the checkpoint.
 
     Raises:
-        StateError: The checkpoint is damaged, or cannot go on as this job; the message says why, and what is left.
+        StateError: The checkpoint is damaged, or cannot go on as this job. The message says why, and what is left.
         StorageError: The disk refuses.
         MemoryLimitError: The state takes more than the limit.
-        LivejoinError: A view does not stand.
+        LivejoinError: The query of a view is not valid any more.
 
     Cost: O(rows) for the tables, O(changes of the log) and the loading of the views.
     """
@@ -370,7 +370,7 @@ def open_engine(
 
 
 def _adopt(history: History, found: Recovered, job: Job) -> None:
-    """Let a batch that was taken for another job be one of this job, or be brought again where it lacks columns."""
+    """Let a batch that was taken for the old job belong to the new one, or read it again if columns are missing."""
     batch = found.pending
     if batch is None or batch.job == job.digest:
         return
@@ -381,10 +381,10 @@ def _adopt(history: History, found: Recovered, job: Job) -> None:
 
 
 def read_checkpoint(folder: str | Path) -> Database:
-    """The database of a checkpoint, as it is behind the last batch that is done; nothing is written.
+    """The database of a checkpoint after the last done batch; nothing is written.
 
     Args:
-        folder: The folder that the stream was given as its checkpoint.
+        folder: The checkpoint folder of the stream.
 
     Raises:
         StateError: There is no checkpoint, or it is damaged.

@@ -1,9 +1,9 @@
-"""What a checkpoint has on disk, and the state that it is the history of.
+"""The files of a checkpoint, and reading its state from them.
 
-``log`` holds the batches, ``snapshots`` the tables behind two of them, ``jobs`` the declarations of every job that
-brought batches, each named by its fingerprint, ``static`` the rows of static tables. The newest snapshot and the
-batches behind it are the state; a file that is missing or damaged is an error that names it and says what is left, and
-never another state.
+``log`` holds the batches, ``snapshots`` the tables after two of them, ``jobs`` the declarations of every job that
+brought batches (each named by its fingerprint), and ``static`` the rows of static tables. The state is the newest
+snapshot and the batches after it. A missing or damaged file is an error that names the file and says what is left; it
+never gives another state.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ _OVER = "restore the whole checkpoint and the output from one backup, or start o
 
 @dataclass
 class Recovered:
-    """A state as it was found; the database is the holder's.
+    """The state of a checkpoint as it was found; the holder may change the database.
 
     Args:
-        database: The tables behind the last batch that is done, without views.
+        database: The tables after the last done batch, without views.
         job: The job of that batch; None if there was no batch yet.
-        last_batch: That batch; None if there was none.
+        last_batch: The number of that batch; None if there was none.
         parts: The parts of the output up to that batch.
-        pending: The batch behind it, which was taken and is not done; None if there is none.
+        pending: The batch after it, which was taken and is not done; None if there is none.
         batches: How many batches were applied again.
-        changes: How many changes these have.
-        seconds: How long all that took.
+        changes: How many changes these batches have.
+        seconds: How long the recovery took.
     """
 
     database: Database
@@ -66,19 +66,19 @@ class Recovered:
 
 
 class History:
-    """The files of a checkpoint, opened by the one process that writes them, or to be read only; mutable.
+    """The files of a checkpoint, opened to be written by one process, or to be read only; mutable.
 
     Args:
-        folder: The checkpoint's folder, made if it is missing and written.
-        is_owner: Whether it is written.
-        rows_of: Gives the rows of a static table that was not there before, with the columns that are kept; None if no
-            such table can come.
+        folder: The checkpoint's folder; made if it is missing and this process writes.
+        is_owner: Whether this process writes.
+        rows_of: Reads the rows of a static table that is new, with the columns that are kept; None if no table can be
+            new.
 
     Attributes:
-        fresh: The static tables whose rows were read from their sources, since the checkpoint did not have them.
+        fresh: The static tables that were new and were read from their sources.
 
     Raises:
-        StateError: Another process opened it at the same moment.
+        StateError: Another process opened the checkpoint at the same moment.
         StorageError: The disk refuses.
     """
 
@@ -91,12 +91,12 @@ class History:
         self.snapshots = Snapshots(folder / "snapshots")
 
     def close(self) -> None:
-        """Wait for the snapshot that is being written, and let the files go."""
+        """Wait for the snapshot that is being written, and close the files."""
         self.snapshots.wait()
         self.log.close()
 
     def remember(self, job: Job) -> None:
-        """Keep the declarations of a job whose batches come from now on.
+        """Store the declarations of a job whose batches come from now on.
 
         Raises:
             StorageError: The disk refuses.
@@ -112,14 +112,14 @@ class History:
             raise StorageError(msg) from error
 
     def recover(self, now: Job, limits: Limits) -> Recovered:
-        """The state of the checkpoint; empty tables of the job of now if it has none.
+        """Read the state of the checkpoint; for a new checkpoint the empty tables of the present job.
 
         Raises:
             StateError: A file is missing or damaged.
             StorageError: The disk refuses to read.
-            MemoryLimitError: The state takes more than it may.
+            MemoryLimitError: The state takes more than is allowed.
 
-        Cost: O(rows of the tables), and that of applying the batches behind the snapshot to them.
+        Cost: O(rows of the tables), and applying the batches after the snapshot.
         """
         started = time.perf_counter()
         if self._is_owner:
@@ -144,13 +144,13 @@ class History:
         return found
 
     def _begun(self, job: Job, limits: Limits, rows_of: RowsOf | None) -> Database:
-        """The tables of a job before its first batch: empty, but for static ones."""
+        """The tables of a job before its first batch: empty, except for static ones."""
         database = of_image(empty(job.tables.values()), limits)
         self._fill(database, job.tables.values(), job, rows_of)
         return database
 
     def moved(self, database: Database, job: Job, limits: Limits) -> Database:
-        """The tables of another job, see `livejoin.checkpoint.change.moved`; static ones that are new are filled."""
+        """Convert the tables for another job by `livejoin.checkpoint.change.moved`, and fill new static tables."""
         return self._moved(database, job, limits, self._rows_of)
 
     def _moved(self, database: Database, job: Job, limits: Limits, rows_of: RowsOf | None) -> Database:
@@ -160,23 +160,24 @@ class History:
         return database
 
     def _fill(self, database: Database, tables: Iterable[Table], job: Job, rows_of: RowsOf | None) -> None:
-        """Bring the rows of static tables as one commit. They are kept beside the log, which is told of no such batch.
+        """Insert the rows of static tables in one commit. The rows are stored beside the log, which has no such batch.
 
         Args:
-            database: It has the tables; changed.
-            tables: Some of them.
-            job: The job that they came with.
-            rows_of: Reads rows that are not there yet; None where batches of this job are, so that they have to be.
+            database: The database with the tables; changed.
+            tables: Some of the static tables.
+            job: The job that the tables came with.
+            rows_of: Reads the rows of a new table. None if batches of this job exist, so that the rows must be stored
+                already.
 
         Raises:
-            StateError: They are missing or damaged.
+            StateError: The stored rows are missing or damaged.
         """
         rows = {table.name: self._static(table, job, rows_of) for table in tables if table.static}
         if rows:
             database.apply(dict(rows))
 
     def _static(self, table: Table, job: Job, rows_of: RowsOf | None) -> pa.Table:
-        """The rows of a static table, as they were when it came with a job; it may have come before, and gone."""
+        """The stored rows of a static table from when it came with a job; a table may go and come again."""
         folder, before = self.folder / "static", f"{quote(table.name, safe='')}.batch"
         name = f"{quote(table.name, safe='')}-{job.digest}.batch"
         try:
@@ -205,7 +206,7 @@ class History:
         return self.folder / "jobs"
 
     def _start(self, numbers: Sequence[int], batches: Sequence[int], limits: Limits) -> Recovered:
-        """The state of the newest snapshot, or none."""
+        """The state of the newest snapshot, or an empty one."""
         if not numbers:
             return Recovered(Database(), None, None, WrittenParts())
         newest = numbers[-1]
@@ -229,7 +230,7 @@ class History:
         return Recovered(database, job, newest, parts)
 
     def _check_gaps(self, last: int | None, behind: Sequence[int], done: Collection[int]) -> None:
-        """Batches stand without a gap behind a snapshot, and all but the last one are done."""
+        """Check that batches follow the snapshot without a gap, and that all but the last one are done."""
         for expected, number in enumerate(behind, 0 if last is None else last + 1):
             if number != expected:
                 before = "has no snapshot" if last is None else f"has a snapshot behind batch {last}"
@@ -257,9 +258,9 @@ class History:
             raise StateError(msg) from error
 
     def _replay(self, found: Recovered, batch: LoggedBatch, digest: str, now: Job, limits: Limits) -> None:
-        """Apply a batch to the tables, which is done for the job of a fingerprint; it may be taken for another one.
+        """Apply a batch to the tables. It is done for the job of the fingerprint, and may be taken for another.
 
-        Then it may have the version of before static tables came with the job, whose rows are a commit.
+        In that case its version may be that before static tables came with the job, since their rows are one commit.
         """
         versions = {found.database.version}
         if found.job is None or found.job.digest != digest:
@@ -287,7 +288,7 @@ class History:
         found.changes += batch.rows
 
     def job(self, digest: str, now: Job) -> Job:
-        """The job of a fingerprint."""
+        """The job with a fingerprint."""
         if digest == now.digest:
             return now
         path = self._jobs / f"{digest}.json"
@@ -307,7 +308,7 @@ class History:
         return job
 
     def _take_over(self, now: Job) -> None:
-        """Turn a checkpoint of livejoin before its log, a snapshot in the folder itself, into one with a log."""
+        """Convert an old checkpoint, which is a snapshot in the folder itself, to one with a log."""
         if not snapshot.is_there(self.folder):
             return
         if not self.snapshots.numbers():

@@ -1,4 +1,4 @@
-"""What a view holds before its first delta: the output alone is to be the truth, so that a first batch tells it."""
+"""The first delta of a new or changed view, so that the deltas in the output add up to the view's result."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def initial_deltas(
     told: Mapping[str, pa.Table],
     initial: Initial,
 ) -> dict[str, pa.Table]:
-    """The delta from what deltas have told of views so far to what the views hold, in the layout of their deltas.
+    """The delta from the result that deltas have told so far to the present result, in the layout of deltas.
 
-    Its version is that of the database: the next commit has a later one.
+    Its version is that of the database; the next commit has a later one.
 
     Args:
-        database: It has the views.
-        new: Views of which no delta has told anything.
-        changed: Views of which deltas have told another result.
-        told: These results.
+        database: The database with the views.
+        new: Views without any delta so far.
+        changed: Views whose deltas have told another result.
+        told: The results that the deltas of changed views have told.
         initial: Whether to tell the difference, the whole result or nothing.
 
     Returns:
-        For each view that has something to tell.
+        A delta for each view that has something to tell.
 
     Raises:
         StateError: A view has other columns than before, so that there is no difference.

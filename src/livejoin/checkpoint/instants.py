@@ -1,9 +1,9 @@
-"""Columns of instants, as those who get deltas have them: with a time zone in Arrow.
+"""Instants for readers of deltas: Arrow columns with a time zone.
 
-The engine computes in UTC, and has TIMESTAMP and TIMESTAMP_NTZ in one form. Outside they are two types: an instant is
-a ``timestamp('us', 'UTC')``, and a time of day in no zone a ``timestamp('us')``.
+The engine computes in UTC and stores TIMESTAMP and TIMESTAMP_NTZ alike. Outside they are two types: an instant is a
+``timestamp('us', 'UTC')``, a date and time of day without a zone is a ``timestamp('us')``.
 
-Law: values are not changed; what is there are the microseconds since 1970-01-01, whatever they are called.
+Law: values stay as they are, microseconds since 1970-01-01; only their type is renamed.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ INSTANT = pa.timestamp("us", "UTC")
 
 
 def with_instants(columns: pa.Schema, types: Sequence[SqlType | None]) -> pa.Schema:
-    """Columns with a time zone where they are instants.
+    """A schema in which instants have a time zone.
 
     Args:
-        columns: The columns.
-        types: The types of the first of them; None for those that stay as they are, as those behind do.
+        columns: The schema.
+        types: The types of the first columns; None for a column that stays as it is, as all further columns do.
 
     >>> print(with_instants(pa.schema([("at", pa.timestamp("us"))]), [SqlType("timestamp")]))
     at: timestamp[us, tz=UTC]
@@ -37,12 +37,12 @@ def with_instants(columns: pa.Schema, types: Sequence[SqlType | None]) -> pa.Sch
 
 
 def without_instants(columns: pa.Schema) -> pa.Schema:
-    """The same columns as the engine has them."""
+    """The schema as the engine has it, without time zones."""
     return pa.schema([field.with_type(_plain(field.type)) for field in columns])
 
 
 def as_instants(delta: BatchDelta, types: Sequence[SqlType | None]) -> BatchDelta:
-    """A delta with such columns. Cost: O(columns), and for what is read no more than without."""
+    """A delta whose instants have a time zone. Cost: O(columns); reading it costs no more than before."""
     schema = with_instants(delta.schema, types)
     if schema.equals(delta.schema):
         return delta
@@ -51,7 +51,7 @@ def as_instants(delta: BatchDelta, types: Sequence[SqlType | None]) -> BatchDelt
 
 @dataclass(frozen=True)
 class _Cast:
-    """A delta whose columns are called otherwise; as `BatchDelta`."""
+    """A delta with renamed types; as `BatchDelta`."""
 
     delta: BatchDelta
     schema: pa.Schema
@@ -66,7 +66,7 @@ class _Cast:
 
 
 def _of_type(found: pa.DataType, kind: SqlType) -> pa.DataType:
-    """The Arrow type of a column with a time zone wherever an instant is within."""
+    """An Arrow type with a time zone for every instant within."""
     if pa.types.is_list(found):  # an ARRAY, or a list that an aggregate has made of values of the type
         element = kind.inner[0][1] if kind.kind == "array" else kind
         return pa.list_(found.value_field.with_type(_of_type(found.value_type, element)))

@@ -1,4 +1,4 @@
-"""What a checkpoint is the state of: tables and views, as values that can be compared and kept."""
+"""The job of a checkpoint: its tables and views, as values that can be compared and stored."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Job:
     """Tables and views.
 
     Args:
-        tables: Each table by name, with the columns of it that are kept.
-        views: The SQL text of each view, which may read those before it.
-        offered: Each table with all columns that its changes come with, also those that are not kept.
+        tables: Each table by name, with the columns that are kept.
+        views: The SQL text of each view, which may read earlier ones.
+        offered: Each table with all columns of its source, also those that are not kept.
         allow_product: As for `livejoin.Database.create_view`, for all views.
-        earlier: For a table, the text of what columns are in rows from before they came, as Arrow casts it; NULL, where
-            nothing is said of the table. A column that is missing then has values there that nobody knows.
+        earlier: For a table and a column the value in rows from before the column came, as a text that Arrow casts.
+            Without an entry for the table the value is NULL; without one for the column nobody knows it.
     """
 
     tables: Mapping[str, Table]
@@ -39,12 +39,12 @@ class Job:
 
     @property
     def columns(self) -> dict[str, tuple[str, ...]]:
-        """The names of the columns that are kept of each table."""
+        """The names of the kept columns of each table."""
         return {name: tuple(column.name for column in table.columns) for name, table in self.tables.items()}
 
     @property
     def schemas(self) -> dict[str, pa.Schema]:
-        """The columns of each view; ``*`` stands for all that the changes of its tables come with."""
+        """The columns of each view; ``*`` stands for all columns that the sources of its tables have."""
         catalog = Catalog()
         for table in self.offered.values():
             catalog.add(table)
@@ -63,10 +63,10 @@ class Job:
 
     @staticmethod
     def from_plain(entry: object) -> Job:
-        """The job of the JSON values that `plain` made.
+        """The job from the JSON values of `plain`.
 
         Raises:
-            StateError: They are not such values.
+            StateError: The values are not those of a job.
         """
         try:
             return Job(
@@ -95,23 +95,23 @@ def job_of(
     allow_product: bool = False,
     earlier: Mapping[str, Mapping[str, str | None]] | None = None,
 ) -> Job:
-    """The job of declarations: tables cut to the columns that have to be kept.
+    """The job of declarations: tables are cut to the columns that have to be kept.
 
-    A deletion and a window must find *the* row, which only all of its columns tell; so only tables whose rows stay for
-    ever, or are found by their key, are cut to the columns that some view uses (the first one if none does), and those
-    of the keys and ``sequence_by``. So are tables with ``retain = "used"``, whose rows are equal if what is kept of
-    them is.
+    A deletion and a window must find *the* row, and only all of its columns identify it. So a table is cut only if its
+    rows stay for ever or are found by a key. It keeps the columns that some view uses (the first one if none does) and
+    those of its keys and ``sequence_by``. A table with ``retain = "used"`` is cut too: rows are equal there if their
+    kept columns are.
 
     Args:
-        tables: The declarations, with all columns that their changes come with.
-        views: The SQL text of each view, which may read those before it.
-        append_only: Tables without deletions and without a window, whether they are declared so or only come so.
+        tables: The declarations, with all columns of their sources.
+        views: The SQL text of each view, which may read earlier ones.
+        append_only: Tables without deletions and without a window, declared so or not.
         keep_all: Whether all columns are kept.
-        allow_product: As of `livejoin.sql.bind_query`.
-        earlier: What columns are in rows from before they came.
+        allow_product: As for `livejoin.sql.bind_query`.
+        earlier: The values of columns in rows from before they came, as in `Job`.
 
     Raises:
-        SqlError: A view does not bind.
+        SqlError: The query of a view is not valid.
         SchemaError: A view has the name of a table or of another view.
     """
     catalog = Catalog()
@@ -134,13 +134,13 @@ def job_of(
 
 
 def restricted(table: Table, columns: Sequence[int]) -> Table:
-    """A table with some of its columns, in this order, and without ``retain``: what comes is what is kept.
+    """A table with some of its columns, in the given order, and without ``retain``.
 
-    Foreign keys of which a column is left out promise nothing any more.
+    Foreign keys of which a column is left out are dropped.
 
     Args:
         table: The table.
-        columns: Positions, those of its keys, ``sequence_by`` and its window among them.
+        columns: Positions, which include those of the keys, ``sequence_by`` and the window.
     """
     place = {column: position for position, column in enumerate(columns)}
 

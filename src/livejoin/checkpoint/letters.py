@@ -1,4 +1,4 @@
-"""What of a batch can be applied, and the rest as those who look after it get it."""
+"""Splitting a batch: changes that can be applied, and dead letters with the reasons."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _COLUMNS = 8  # of a change that are shown
 
 
 def settle(database: Database, job: Job, policy: Policy, arrival: Arrival) -> tuple[Arrival, dict[str, pa.Table], int]:
-    """What comes, in terms of itself, what goes to the dead letters, and how many changes are left out beside.
+    """The changes that can be applied, the dead letters, and how many changes are skipped without a letter.
 
     Raises:
-        ChangeFormatError: Something is no change of its table, and that ends the stream.
-        ChangeValueError: A text is no value of its column, and that ends the stream.
+        ChangeFormatError: A row is no valid change, and the policy is to fail.
+        ChangeValueError: A text is no value of its column, and the policy is to fail.
         StateError: A row lacks a value that nobody has.
     """
     found = {name: settled(database, job.tables[name], rows) for name, rows in arrival.changes.items()}
@@ -41,7 +41,7 @@ def settle(database: Database, job: Job, policy: Policy, arrival: Arrival) -> tu
 
 
 def letters_of(changes: Mapping[str, pa.Table], posted: Iterable[Refusal]) -> dict[str, pa.Table]:
-    """The changes that go to the dead letters, as they came, with the reasons."""
+    """The changes that become dead letters, as they came, with the reasons."""
     by_table: dict[str, list[tuple[int, str]]] = {}
     for refusal in posted:
         by_table.setdefault(refusal.table, []).append((refusal.row, refusal.reason))
@@ -59,11 +59,11 @@ def as_letters(changes: pa.Table, reasons: pa.Array) -> pa.Table:
 
 
 def told(refusal: Refusal, changes: pa.Table) -> ChangeError:
-    """The error of a change that was refused as it came, with the change itself, as people look for it.
+    """The error of a refused change, which shows the change as it came.
 
     Args:
-        refusal: The change.
-        changes: Those that were given for its table.
+        refusal: The refusal.
+        changes: The changes that were given for the table.
     """
     row = changes.slice(refusal.row, 1)
     there = [name for name in row.column_names if name not in (ORIGIN, REFUSED) and row.column(name)[0].is_valid]
@@ -76,6 +76,6 @@ def told(refusal: Refusal, changes: pa.Table) -> ChangeError:
 
 
 def joined(some: Mapping[str, pa.Table], more: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-    """Letters and further ones."""
+    """Dead letters of two sources together, by table."""
     both = {name: [letters[name] for letters in (some, more) if name in letters] for name in {**some, **more}}
     return {name: pa.concat_tables(found, promote_options="default") for name, found in both.items()}

@@ -1,8 +1,8 @@
-"""The log of a checkpoint: one file a batch, and one that says that the batch is done.
+"""The log of a checkpoint: one file for each batch, and one that says that the batch is done.
 
-``00000042.batch`` is there as soon as it is decided what batch 42 holds, and ``00000042.done`` when its deltas have
-been delivered. Both appear complete under their names, by a call that fails where there is such a file: of two
-processes that believe to own the checkpoint one brings the batch, and the other one stops before it delivers anything.
+``00000042.batch`` is written as soon as the content of batch 42 is fixed, ``00000042.done`` when its deltas are
+delivered. Both files appear complete under their names, by a call that fails if the file exists. So if two processes
+believe to own the checkpoint, one of them writes the batch, and the other one stops before it delivers anything.
 
 Laws: batches are numbered without gaps; all but the last one are done.
 """
@@ -27,17 +27,17 @@ _DRAFT = re.compile(r"\.[0-9a-f]{32}\.draft")
 
 
 class Log:
-    """The log in a folder, opened by the one process that writes it, or to be read only; mutable.
+    """The log in a folder, opened to be written by one process, or to be read only; mutable.
 
     Args:
-        path: The folder, made if it is missing and written.
-        is_owner: Whether it is written.
+        path: The folder; made if it is missing and this process writes.
+        is_owner: Whether this process writes.
 
     Attributes:
-        epoch: The number of this opening; every one has a larger one. 0 if it is only read.
+        epoch: The number of this opening; each has a larger one than those before. 0 if the log is only read.
 
     Raises:
-        StateError: Another process opened it at the same moment.
+        StateError: Another process opened the log at the same moment.
         StorageError: The disk refuses.
     """
 
@@ -57,11 +57,11 @@ class Log:
                 self._folder.remove(old)
 
     def close(self) -> None:
-        """Let the folder go."""
+        """Close the folder."""
         self._folder.__exit__()
 
     def batches(self) -> list[int]:
-        """The numbers of the batches that are there, ascending."""
+        """The numbers of the stored batches, ascending."""
         return self._listed(_BATCH)
 
     def done(self) -> list[int]:
@@ -69,13 +69,13 @@ class Log:
         return self._listed(_DONE)
 
     def append(self, batch: LoggedBatch) -> int:
-        """Bring a batch; when it returns, the batch survives a loss of power.
+        """Write a batch; when this returns, the batch survives a loss of power.
 
         Returns:
             The bytes written.
 
         Raises:
-            StateError: Another process owns the checkpoint by now.
+            StateError: Another process owns the checkpoint now.
             StorageError: The disk refuses; nothing was written.
         """
         data = encoded(batch)
@@ -87,10 +87,10 @@ class Log:
         return len(data)
 
     def read(self, batch_id: int) -> LoggedBatch:
-        """A batch that is there.
+        """Read a batch.
 
         Raises:
-            StateError: It is damaged.
+            StateError: The file is damaged.
             StorageError: The disk refuses.
         """
         with self._whole(_batch(batch_id)):
@@ -101,7 +101,7 @@ class Log:
         return batch
 
     def withdraw(self, batch_id: int) -> None:
-        """Take back a batch that cannot be applied; it is not done.
+        """Remove a batch that cannot be applied and is not done.
 
         Raises:
             StorageError: The disk refuses.
@@ -111,10 +111,10 @@ class Log:
             self._folder.sync()
 
     def finish(self, batch_id: int, note: Mapping[str, Any]) -> None:
-        """Say that a batch is done, with JSON values of which `note` tells.
+        """Note that a batch is done, with JSON values that `note` gives back.
 
         Raises:
-            StateError: Another process has said so.
+            StateError: Another process has noted it already.
             StorageError: The disk refuses.
         """
         data = with_checksum(note)
@@ -122,10 +122,10 @@ class Log:
             self._publish(_done(batch_id), data)
 
     def note(self, batch_id: int) -> Mapping[str, Any]:
-        """What was said when a batch was done.
+        """The JSON values that were stored when a batch was done.
 
         Raises:
-            StateError: It is damaged.
+            StateError: The file is damaged.
             StorageError: The disk refuses.
         """
         with self._whole(_done(batch_id)):
@@ -136,12 +136,12 @@ class Log:
         return found
 
     def size_after(self, batch_id: int) -> int:
-        """Bytes of the batches behind one."""
+        """The bytes of all batches after a batch."""
         with self._asked("read"):
             return sum(self._folder.size(_batch(number)) for number in self.batches() if number > batch_id)
 
     def forget(self, batch_id: int) -> None:
-        """Remove the batches up to one; a restart begins behind it.
+        """Remove the batches up to and including a batch; a restart begins after it.
 
         Raises:
             StorageError: The disk refuses.
@@ -159,7 +159,7 @@ class Log:
             return sorted(_numbers(self._folder.names(), kind))
 
     def _publish(self, name: str, data: bytes) -> None:
-        """Let a complete file appear under its name, where there is none."""
+        """Let a complete file appear under its name, if there is none of that name."""
         try:
             self._folder.publish(name, data)
         except FileExistsError as error:
@@ -182,7 +182,7 @@ class Log:
 
     @contextmanager
     def _whole(self, name: str) -> Iterator[None]:
-        """Reading a file that must be what was written."""
+        """Read a file that must be as it was written."""
         try:
             with self._asked("read"):
                 yield

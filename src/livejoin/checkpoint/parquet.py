@@ -1,4 +1,4 @@
-"""Deltas as Parquet, as sinks leave them for readers."""
+"""Deltas as Parquet files, as sinks write them for readers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROWS = 1 << 20  # of a spilled delta that are read at a time
 
 
 def write(delta: BatchDelta, stream: BinaryIO | pa.NativeFile) -> None:
-    """Write a delta, a spilled one piece by piece; pages have checksums, for readers that look at them."""
+    """Write a delta, a spilled one piece by piece. Pages have checksums, for readers that check them."""
     if isinstance(delta, pa.Table):
         pq.write_table(delta, stream, write_page_checksum=True)
         return

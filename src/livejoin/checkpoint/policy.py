@@ -1,4 +1,4 @@
-"""What becomes of changes that cannot be applied."""
+"""The policy for changes that cannot be applied: fail, skip, or write them to the dead letters."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ OnBad = Literal["fail", "skip", "dead_letter"]
 
 @dataclass(frozen=True)
 class Policy:
-    """What becomes of them.
+    """What happens to changes that cannot be applied.
 
     Args:
-        on_conflict: Of deletions of absent rows and second rows with a key.
-        on_bad_rows: Of values that their columns do not take, and rows that an expression of a view fails for.
-        most: How many changes of a batch are taken out at most; a feed of which more are bad is broken.
+        on_conflict: For deletions of absent rows and second rows with a key.
+        on_bad_rows: For values that do not fit their columns, and rows on which an expression of a view fails.
+        most: The most changes of a batch that may be left out; with more of them the feed itself is wrong.
 
     Raises:
-        SchemaError: One is none of the three words, or ``most`` is negative.
+        SchemaError: A word is none of the three, or ``most`` is negative.
     """
 
     on_conflict: OnBad = "fail"
@@ -49,7 +49,7 @@ class Policy:
         return "dead_letter" in (self.on_conflict, self.on_bad_rows)
 
     def of(self, refusal: Refusal) -> OnBad:
-        """What becomes of a change."""
+        """The policy for one refused change."""
         return self.on_conflict if refusal.is_conflict else self.on_bad_rows
 
 

@@ -1,4 +1,4 @@
-"""What a start found in a checkpoint, and how long it took to bring it back."""
+"""The report of a start: what the checkpoint held, and how long the recovery took."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from livejoin.checkpoint.history import Recovered
 
 @dataclass(frozen=True)
 class Recovery:
-    """A state that came back.
+    """A state that was recovered.
 
     Args:
-        last_batch: The last batch that is done; None where a batch was taken and none is done.
+        last_batch: The last done batch; None if a batch was taken and none is done.
         rows: Rows of all tables.
-        batches: How many batches of the log were applied again to the newest snapshot.
-        changes: Changes in these.
+        batches: How many batches of the log were applied to the newest snapshot.
+        changes: How many changes these batches have.
         replay_seconds: How long reading the snapshot and applying the batches took.
         view_seconds: How long loading the views from the tables took.
     """
@@ -29,7 +29,7 @@ class Recovery:
 
     @property
     def seconds(self) -> float:
-        """How long all of it took."""
+        """How long the whole recovery took."""
         return self.replay_seconds + self.view_seconds
 
     def __str__(self) -> str:
@@ -42,7 +42,7 @@ class Recovery:
 
 
 def recovery_of(found: Recovered, view_seconds: float) -> Recovery | None:
-    """What is told of a state that was found; None if there was none."""
+    """The report of a state that was found; None if there was none."""
     if found.last_batch is None and found.pending is None:
         return None
     rows = sum(table["rows"] for table in found.database.stats()["tables"].values())

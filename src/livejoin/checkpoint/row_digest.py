@@ -1,8 +1,8 @@
-"""The digest of the rows of a table, which says that they are still the same without having them.
+"""The digest of the rows of a table, to find out whether they are the same without storing them twice.
 
-It is the sum of the hashes of the rows, so that parts of a table, in any order, add up to it.
+The digest is the sum of the hashes of the rows, so the digests of parts of a table, in any order, add up.
 
-Law: two tables have equal digests if they are the same multisets of rows, and otherwise with a chance of 2^-64 or so.
+Law: equal multisets of rows have equal digests; different ones have equal digests with a chance of about 2^-64.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _MASK = (1 << 64) - 1
 
 @dataclass(frozen=True)
 class Digest:
-    """What a multiset of rows comes to.
+    """The digest of a multiset of rows.
 
     Args:
-        rows: How many there are.
+        rows: How many rows there are.
         sums: Sums of hashes of the rows, modulo 2^64.
 
     >>> Digest(1, (3, 4)) + Digest(2, (5, _MASK))
@@ -45,7 +45,7 @@ class Digest:
         return Digest(self.rows + other.rows, (first, second))
 
     def of(self, table: Table) -> str:
-        """The text of a table with these rows, which its columns are a part of."""
+        """The digest as a text, for a table with these rows; the columns of the table are part of it."""
         columns = ", ".join(f"{column.name} {column.declared}" for column in table.columns)
         said = hashlib.sha256(columns.encode()).hexdigest()[:8]
         return f"{self.rows}-{self.sums[0]:016x}{self.sums[1]:016x}-{said}"
@@ -55,7 +55,7 @@ def digest(table: Table, rows: pa.Table) -> Digest:
     """The digest of some rows of a table.
 
     Raises:
-        ChangeValueError: They are none.
+        ChangeValueError: The rows do not fit the table.
 
     Cost: O(values + bytes of strings).
 

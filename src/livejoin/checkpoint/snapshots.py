@@ -1,6 +1,6 @@
 """The snapshots of a checkpoint: the tables after some batch, written while the stream goes on.
 
-Two are kept, and the log behind the older one, so that there is a way back if the newer one is damaged.
+Two snapshots are kept, and the log since the older one, in case the newer one is damaged.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Snapshots:
         self._writer: threading.Thread | None = None
 
     def numbers(self) -> list[int]:
-        """The batches behind which there is a snapshot, whole or damaged, ascending.
+        """The batches after which there is a snapshot, whole or damaged, ascending.
 
         Raises:
             StorageError: The disk refuses to say.
@@ -46,16 +46,17 @@ class Snapshots:
         return sorted(int(name) for name in names if _NAME.fullmatch(name) and snapshot.is_there(self.path / name))
 
     def of(self, batch_id: int) -> Path:
-        """The folder of one."""
+        """The folder of the snapshot after a batch."""
         return self.path / f"{batch_id:08d}"
 
     def write(self, batch_id: int, image: snapshot.Image, then: Callable[[int], object]) -> None:
-        """Write one in the background; where that fails, it is said in the log of this process and nothing is lost.
+        """Write a snapshot in the background. A failure is written to the process's log, and nothing is lost.
 
         Args:
-            batch_id: The batch behind which the image was taken.
-            image: What to write; nobody changes it.
-            then: Called when it is there and others are gone, with the oldest batch that has one; by another thread.
+            batch_id: The batch after which the image was taken.
+            image: The image to write; nobody changes it.
+            then: Called by another thread when the snapshot is complete and older ones are removed, with the oldest
+                batch that has a snapshot.
         """
 
         def run() -> None:
@@ -73,16 +74,16 @@ class Snapshots:
 
     @property
     def is_writing(self) -> bool:
-        """Whether one is being written."""
+        """Whether a snapshot is being written."""
         return self._writer is not None and self._writer.is_alive()
 
     def wait(self) -> None:
-        """Return when none is being written."""
+        """Wait until no snapshot is being written."""
         if self._writer is not None:
             self._writer.join()
 
     def remove_unfinished(self) -> None:
-        """Remove what a process that died has left."""
+        """Remove unfinished snapshots of a process that died."""
         self._remove_others(self.numbers())
 
     def _remove_others(self, kept: list[int]) -> None:

@@ -1,7 +1,7 @@
-"""Static tables of a stream at a restart: whether their source has other rows than the checkpoint, and what then.
+"""Static tables at a restart: whether their source has other rows than the checkpoint, and what happens then.
 
-They are read once a start. The rows that differ come with the first batch of the start, in its commit, so that views
-tell what changes by them.
+Sources are read once a start. Rows that differ come with the first batch, in its commit, so that the deltas of views
+include their effect.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ RowsOf = Callable[[Table], pa.Table]
 
 
 def check_on_static_change(given: object) -> None:
-    """Refuse what is none of the two words.
+    """Refuse an unknown ``on_static_change``.
 
     Raises:
-        PipelineError: It is none.
+        PipelineError: The value is neither of the two words.
     """
     if given not in get_args(OnStaticChange):
         allowed = " and ".join(map(repr, get_args(OnStaticChange)))
@@ -48,21 +48,21 @@ def changed_static(
     fresh: Collection[str],
     on_static_change: OnStaticChange,
 ) -> dict[str, pa.Table]:
-    """What the static tables of a checkpoint differ in from their sources, by table.
+    """The changes from the rows of static tables in a checkpoint to those of their sources, by table.
 
     Args:
-        database: The tables behind the last batch.
+        database: The tables after the last batch.
         job: The job.
-        pending: The changes of a batch that was taken and comes before, by table.
+        pending: The changes of a batch that was taken and comes first, by table.
         rows_of: Reads the rows of a static table.
-        fresh: The tables that were read by this start already.
-        on_static_change: Whether they may differ.
+        fresh: The tables that this start has read already.
+        on_static_change: Whether static tables may differ.
 
     Raises:
-        StateError: They may not, and do.
-        ChangeError: The source has rows that its table does not take.
+        StateError: A static table differs, and may not.
+        ChangeError: The source has rows that do not fit its table.
 
-    Cost: O(rows of the static tables): 0.1 s a million where they are the same, 1.5 s where they are not.
+    Cost: O(rows of the static tables): 0.1 s a million if they are the same, 1.5 s if they are not.
     """
     found: dict[str, pa.Table] = {}
     for name, table in job.tables.items():
@@ -83,7 +83,7 @@ def changed_static(
 
 
 def refused_change(told: Mapping[str, str]) -> str:
-    """Why a start is refused, for static tables and how they differ."""
+    """The message of a refused start, with the static tables and how they differ."""
     listed = "; ".join(f"static table {name!r}: {what}" for name, what in told.items())
     return (
         f"{listed}. on_static_change='refuse' asks for the rows that the checkpoint has: give the source as it was, or "

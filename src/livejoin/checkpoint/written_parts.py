@@ -1,7 +1,7 @@
-"""Which parts of a view's output a checkpoint knows to be written: those that are there must be these.
+"""Which parts of a view's output were written, so that missing and foreign parts are noticed.
 
-Law: the sum of the parts up to the last batch is the view's result, so that a part which is gone, or is one too many,
-makes it wrong for ever. The batches are saved with the engine, as ranges: one for a view that every batch changes.
+Law: the sum of the parts up to the last batch is the view's result. A part that is missing, or one too many, makes the
+sum wrong for ever. The batches are saved with the engine as ranges: one range for a view that every batch changes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ class WrittenParts:
     """The batches that left a part, for each view; mutable.
 
     Args:
-        since: The first batch of which it is known.
+        since: The first batch that is covered.
 
     >>> parts = WrittenParts()
     >>> parts.add(7, ["hop2"])
@@ -29,18 +29,18 @@ class WrittenParts:
 
     @classmethod
     def from_plain(cls, values: Mapping[str, Any]) -> WrittenParts:
-        """The parts of the JSON values that `plain` made."""
+        """The parts from the JSON values of `plain`."""
         parts = cls(values["since"])
         parts._ranges = {view: [[first, last] for first, last in ranges] for view, ranges in values["views"].items()}
         return parts
 
     def plain(self) -> dict[str, Any]:
-        """The same as JSON values: for each view ranges of batches, both ends in them."""
+        """The parts as JSON values: for each view ranges of batches, both ends included."""
         views = {view: [list(one) for one in ranges] for view, ranges in self._ranges.items()}
         return {"since": self.since, "views": views}
 
     def add(self, batch_id: int, views: Iterable[str]) -> None:
-        """Note the views of which a batch left a part; it is later than all before."""
+        """Note the views for which a batch left a part; the batch is later than all before."""
         for view in views:
             ranges = self._ranges.setdefault(view, [])
             if ranges and ranges[-1][1] == batch_id - 1:

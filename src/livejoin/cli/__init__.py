@@ -1,1 +1,1 @@
-"""The command line: arguments and what the terminal shows."""
+"""The command line: its arguments and its terminal output."""

@@ -21,7 +21,7 @@ _SECONDS_BETWEEN_LINES = 2.0
 
 
 class Display(Protocol):
-    """Shows a run while it goes on."""
+    """The display of a running pipeline."""
 
     def __enter__(self) -> Display: ...
 
@@ -30,10 +30,10 @@ class Display(Protocol):
     ) -> None: ...
 
     def phase(self, text: str) -> None:
-        """Say what is going on."""
+        """Show the present phase."""
 
     def came_back(self, recovery: Recovery) -> None:
-        """Show what the checkpoint had."""
+        """Show the state that the checkpoint had."""
 
     def batch(self, report: BatchReport) -> None:
         """Show a batch; called from another thread."""
@@ -45,7 +45,7 @@ def display_for(console: Console, title: str, views: Sequence[str], meter: Meter
 
 
 class Dashboard:
-    """A panel that is drawn again some times a second, and stays as it was at the end."""
+    """A panel that is redrawn some times a second, and stays at the end."""
 
     def __init__(self, console: Console, title: str, views: Sequence[str], meter: Meter) -> None:
         self._title = title
@@ -66,11 +66,11 @@ class Dashboard:
         self._live.stop()
 
     def phase(self, text: str) -> None:
-        """Say what is going on."""
+        """Show the present phase."""
         self._phase = text
 
     def came_back(self, recovery: Recovery) -> None:
-        """Keep it for the panel."""
+        """Keep the report of the recovery for the panel."""
         self._recovery = recovery
 
     def batch(self, report: BatchReport) -> None:
@@ -78,7 +78,7 @@ class Dashboard:
         self._meter.add(report)
 
     def panel(self) -> RenderableType:
-        """The panel as of now."""
+        """The panel at this moment."""
         meter = self._meter
         reports = [report for _, report in list(meter.history)]
         grid = Table.grid(padding=(0, 2))
@@ -137,7 +137,7 @@ class Dashboard:
 
 
 class Lines:
-    """A line at each turn, and one every few seconds in between: for logs and for CI."""
+    """A line for each event, and one every few seconds in between: for logs and for CI."""
 
     def __init__(self, console: Console, title: str, meter: Meter) -> None:
         self._console = console
@@ -156,11 +156,11 @@ class Lines:
         self._show()
 
     def phase(self, text: str) -> None:
-        """Say what is going on."""
+        """Print the present phase."""
         self._print(text)
 
     def came_back(self, recovery: Recovery) -> None:
-        """Say it."""
+        """Print the report of the recovery."""
         self._print(str(recovery))
 
     def batch(self, report: BatchReport) -> None:
@@ -170,7 +170,7 @@ class Lines:
             self._show()
 
     def line(self) -> str:
-        """The state of things as of now."""
+        """The present figures in one line."""
         meter = self._meter
         total = f" of {meter.expected}" if meter.expected else ""
         parts = [

@@ -1,4 +1,4 @@
-"""``livejoin explain``: what a query would cost, from files alone."""
+"""``livejoin explain``: the cost of maintaining a query, from files alone."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _HEADINGS = re.compile(r"(?m)^[a-z][-\w]*(?: [a-z_]+)*(?=$|;|,|  )")
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be explained.
+    """The arguments of ``livejoin explain``.
 
     Args:
         query: A file with a SELECT, ``-`` for standard input.
         schema: A file with CREATE TABLE statements, and CREATE VIEW statements of views that the query reads.
         logs: Files of changes, each as ``FILE`` or ``TABLE=FILE``.
-        form: What to write: ``text``, ``json``, ``svg`` or ``html``.
-        out: Where to, None for standard output.
+        form: The output format: ``text``, ``json``, ``svg`` or ``html``.
+        out: The output file, None for standard output.
         strict: The weakest bound that is accepted, as `UpdateBound` writes it, None for any.
-        allow_product: Whether conditions may be over tables that no equality connects.
-        cells: Cells of processes for which it is said where rows go, None for none.
+        allow_product: Whether conditions may compare tables that no equality connects.
+        cells: The number of cells for which the answer says where rows go, None for none.
     """
 
     query: Path
@@ -52,12 +52,12 @@ def explain_files(request: Request, console: Console) -> None:
     """Explain a query and write the explanation.
 
     Args:
-        request: What is to be explained.
+        request: The query and the options.
         console: Standard output.
 
     Raises:
-        LivejoinError: A file cannot be read or is wrong.
-        WeakGuaranteeError: The guarantee is weaker than the request demands; the explanation was written all the same.
+        LivejoinError: A file cannot be read or has an error.
+        WeakGuaranteeError: The guarantee is weaker than ``strict``; the explanation was written nevertheless.
     """
     explanation = _explanation(request)
     _write(explanation, request, console)

@@ -1,4 +1,4 @@
-"""What the display shows, computed from the reports of batches: totals, speeds, time left."""
+"""Figures for the display, computed from the reports of batches: totals, speeds, time left."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Meter:
     """Counts the batches of one run; changed by ``add``.
 
     Args:
-        expected: How many batches the input makes from the beginning on; None if nobody knows.
-        clock: Seconds, for tests.
+        expected: How many batches the input makes from the beginning; None if that is not known.
+        clock: Gives the time in seconds; tests bring their own.
     """
 
     expected: int | None = None
@@ -42,11 +42,11 @@ class Meter:
         self.started = self.clock()
 
     def flow(self) -> None:
-        """Say that batches may come from now on; speeds count from here."""
+        """Note that batches may come from now on; speeds count from here."""
         self.flowing = self.clock()
 
     def add(self, report: BatchReport) -> None:
-        """Count a batch. What earlier runs had read is in the first one of a run that goes on, so none is expected."""
+        """Count a batch. A run that goes on has older input in its first batch, so no number is expected."""
         if not self.batches and report.batch_id:
             self.expected = None
         self.batches += 1
@@ -62,13 +62,13 @@ class Meter:
 
     @property
     def left_out(self) -> str:
-        """The changes that were not applied, by why; empty if all were."""
+        """The changes that were not applied, by reason; empty if all were."""
         counts = (("skipped", self.skipped), ("dead letters", self.letters), ("late", self.late))
         return ", ".join(f"{count:,} {what}" for what, count in counts if count)
 
     @property
     def cells(self) -> str:
-        """What the cells of the last batch did; empty where the engine is in one process."""
+        """The work of the cells in the last batch; empty if the engine is in one process."""
         if self.last is None or not self.last.cells:
             return ""
         made = f", {self.rebuilds} made from files" if self.rebuilds else ""
@@ -81,27 +81,27 @@ class Meter:
 
     @property
     def done(self) -> int:
-        """Batches that the engine holds, those of earlier runs too."""
+        """How many batches the engine holds, those of earlier runs included."""
         return self.last.batch_id + 1 if self.last else 0
 
     @property
     def changes_a_second(self) -> float:
-        """Speed over the last batches."""
+        """Changes a second over the last batches."""
         return self._speed(lambda report: report.changes)
 
     @property
     def delta_rows_a_second(self) -> float:
-        """Speed over the last batches."""
+        """Rows of deltas a second over the last batches."""
         return self._speed(lambda report: sum(report.delta_rows.values()))
 
     @property
     def engine_share(self) -> float:
-        """The part of the time, over the last batches, in which the engine worked."""
+        """The share of the time, over the last batches, in which the engine worked."""
         return self._speed(lambda report: report.engine_seconds)
 
     @property
     def seconds_left(self) -> float | None:
-        """How long the rest takes at the speed of the last batches; None while that is unknown."""
+        """How many seconds the rest takes at the speed of the last batches; None if that is not known."""
         if self.expected is None or not self.history:
             return None
         return max(self.expected - self.done, 0) * self._span() / len(self._recent())
@@ -110,7 +110,7 @@ class Meter:
         return list(self.history)[-_RECENT:]
 
     def _span(self) -> float:
-        """Seconds that the recent batches took."""
+        """How many seconds the recent batches took."""
         earlier = list(self.history)[:-_RECENT]
         since = earlier[-1][0] if earlier else (self.flowing or self.started)
         return max(self.history[-1][0] - since, 1e-9)

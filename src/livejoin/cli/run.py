@@ -1,4 +1,4 @@
-"""``livejoin run``: what a person sees of a pipeline, from the start of Spark to the check."""
+"""``livejoin run``: runs a pipeline with a display, from the start of Spark to the check."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from livejoin.spark.sinks import ParquetSink
 def run_pipeline(
     file: Path, fresh: bool, memory_limit: int | None, spill: Path | None, spill_over: int | None, console: Console
 ) -> bool:
-    """Run a pipeline and show it.
+    """Run a pipeline with a display.
 
     Args:
         file: The pipeline file.
         fresh: Whether the output and the checkpoint of earlier runs are deleted first.
-        memory_limit: The most bytes that the engine may take; None for what the file says.
-        spill: The folder for deltas that take too much memory; None for what the file says.
-        spill_over: How many bytes are too much; None for what the file says.
-        console: Where to.
+        memory_limit: The most bytes for the engine; None for the file's setting.
+        spill: The folder for large deltas; None for the file's setting.
+        spill_over: The size from which on a delta goes to ``spill``; None for the file's setting.
+        console: The terminal to write to.
 
     Returns:
-        Whether all is well: False if the check found a difference.
+        False if the check found a difference; else True.
 
     Raises:
-        LivejoinError: The file is wrong, or a batch failed.
+        LivejoinError: The file has errors, or a batch failed.
     """
     pipeline = load(file)
     said = pipeline.options
@@ -76,7 +76,7 @@ def run_pipeline(
 
 
 def _is_checked(pipeline: Pipeline, console: Console) -> bool:
-    """Whether the check finds no difference, now or when there is something to compare."""
+    """Whether the check finds no difference, or has nothing to compare yet."""
     try:
         return _show_checks(check(pipeline), console)
     except NotYetError as error:
@@ -134,7 +134,7 @@ def _show_places(pipeline: Pipeline, console: Console) -> None:
 
 
 def _short(path: Path) -> str:
-    """A path as one would type it here."""
+    """A path relative to the working folder, if it lies below."""
     absolute = path.absolute()
     here = Path.cwd()
     return str(absolute.relative_to(here)) if absolute.is_relative_to(here) else str(absolute)

@@ -1,4 +1,4 @@
-"""What users hand to the database, checked once: wrong types are errors that say what is allowed."""
+"""Checks of what users hand to the database: a wrong type is an error that says what is allowed."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _OF_LIMIT = 16  # a delta takes at most this part of the memory limit before it 
 
 
 def check_name(name: object, what: str) -> str:
-    """The name of a table or a view that is declared or looked up.
+    """Check the name of a table or a view, and give it as a plain ``str``.
 
     Raises:
-        SchemaError: It is no text, or an empty one, or has a character that cannot be shown.
+        SchemaError: The name is no text, is empty, or has a character that cannot be shown.
     """
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
         msg = f"a {what} needs a name, and {shown(name)} is none; allowed is a text that can be printed"
@@ -39,10 +39,10 @@ def check_name(name: object, what: str) -> str:
 
 
 def check_switch(value: object, argument: str) -> None:
-    """Refuse what is neither True nor False.
+    """Refuse a value that is neither True nor False.
 
     Raises:
-        SchemaError: It is something else.
+        SchemaError: The value is no ``bool``.
     """
     if not isinstance(value, bool):
         msg = f"{argument} is {shown(value)}; allowed are True and False"
@@ -53,7 +53,7 @@ def check_changes(named: object, example: str) -> dict[str, object]:
     """The changes of each table, from a mapping by the tables' names.
 
     Raises:
-        ChangeFormatError: It is something else.
+        ChangeFormatError: The argument is no mapping, or one of its keys is no text.
     """
     try:
         given = dict(named) if type(named) is dict or isinstance(named, Mapping) else None
@@ -71,10 +71,10 @@ def check_changes(named: object, example: str) -> dict[str, object]:
 
 
 def check_granularity(value: object) -> None:
-    """Refuse what is no granularity of a replay.
+    """Refuse an unknown granularity of a replay.
 
     Raises:
-        ChangeFormatError: It is none.
+        ChangeFormatError: The granularity is neither ``change`` nor ``commit``.
     """
     if not isinstance(value, str) or value not in ("change", "commit"):
         msg = f"granularity is {shown(value)}; allowed are 'change' and 'commit'"
@@ -82,10 +82,10 @@ def check_granularity(value: object) -> None:
 
 
 def check_piece(max_rows: object) -> None:
-    """Refuse what is no number of changes.
+    """Refuse a ``max_rows`` that is no positive integer.
 
     Raises:
-        ChangeFormatError: It is none, or not positive.
+        ChangeFormatError: The number is no integer, or not positive.
     """
     if not isinstance(max_rows, (int, np.integer)) or isinstance(max_rows, bool) or max_rows < 1:
         msg = f"max_rows is {shown(max_rows)}; allowed is a whole number of changes from 1 on, or None for all at once"
@@ -96,7 +96,7 @@ def check_bytes(value: object, argument: str) -> int | None:
     """A number of bytes, or a text as ``4GB`` (decimal) or ``4GiB`` (binary); None if it is not given.
 
     Raises:
-        SchemaError: It is something else, or not positive.
+        SchemaError: The value is neither a number nor such a text, or it is not positive.
 
     >>> check_bytes("4GB", "memory_limit"), check_bytes("1.5 MiB", "memory_limit"), check_bytes(1000, "memory_limit")
     (4000000000, 1572864, 1000)
@@ -116,10 +116,10 @@ def check_bytes(value: object, argument: str) -> int | None:
 
 
 def check_limit(value: object) -> int | None:
-    """A number of rows that static tables may be joined to; None for the planner's choice.
+    """The most rows that static tables may be joined to; None leaves the choice to the planner.
 
     Raises:
-        SchemaError: It is something else, or negative.
+        SchemaError: The value is no integer, or negative.
     """
     if value is None:
         return None
@@ -130,15 +130,15 @@ def check_limit(value: object) -> int | None:
 
 
 def check_scratch(spill: object, spill_over: object, limit: int | None) -> Scratch | None:
-    """The folder for deltas that take more memory than they may, and how much that is.
+    """The folder for large deltas, and from how many bytes on a delta is written there.
 
     Args:
-        spill: The folder; None if nothing is written.
-        spill_over: The bytes; None for those that follow from the limit.
+        spill: The folder; None keeps all deltas in memory.
+        spill_over: The size in bytes from which on a delta is written; None for a default that follows from ``limit``.
         limit: The database's memory limit.
 
     Raises:
-        SchemaError: One of them is something else, or there are bytes and no folder.
+        SchemaError: An argument has the wrong type, or there is ``spill_over`` without ``spill``.
         StorageError: The folder cannot be used.
     """
     over = check_bytes(spill_over, "spill_over")
@@ -160,7 +160,7 @@ def check_folder(folder: object) -> Path:
     """The folder of a snapshot, or of a database.
 
     Raises:
-        StateError: It is no path, or an empty one.
+        StateError: The folder is no path, or empty.
     """
     path = _path(folder)
     if path is None:
@@ -170,7 +170,7 @@ def check_folder(folder: object) -> Path:
 
 
 def _path(folder: object) -> Path | None:
-    """A path; None if it is none, or an empty one."""
+    """The argument as a path; None if it is no path, or empty."""
     try:
         path = os.fsencode(folder) if isinstance(folder, (str, os.PathLike)) else b""
     except (TypeError, ValueError):  # no path after all, or characters that no path has
@@ -184,7 +184,7 @@ def check_extra(extra: object) -> dict[str, Any]:
     """The JSON values of a snapshot.
 
     Raises:
-        StateError: They are no mapping from texts.
+        StateError: The value is no mapping whose keys are texts.
     """
     if not isinstance(extra, Mapping) or not all(isinstance(key, str) for key in extra):
         msg = f"extra is {shown(extra)}; allowed is a mapping from texts to JSON values"
@@ -260,10 +260,10 @@ def check_pace(sync: object, every: object) -> Pace:
 
 
 def check_number(value: object, argument: str, least: int, most: int) -> None:
-    """Refuse what is no whole number within bounds.
+    """Refuse a value that is no integer within bounds.
 
     Raises:
-        ReadError: It is something else.
+        ReadError: The value is no integer, or outside of the bounds.
     """
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not least <= value <= most:
         msg = f"{argument} is {shown(value)}; allowed is a whole number from {least} to {most:,}"

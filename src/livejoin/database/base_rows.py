@@ -1,4 +1,4 @@
-"""The rows of base tables as Arrow, for who brings changes that speak of them."""
+"""The rows of base tables as Arrow, for changes that name rows by a key."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def all_rows(database: Database, name: str) -> pa.Table:
 
 @alone
 def keys_of(database: Database, name: str, rows: pa.Table) -> Words:
-    """The words of the primary key of some rows, of shape (columns of the key, rows); equal for equal keys."""
+    """The primary keys of some rows as words, of shape (columns of the key, rows). Equal keys have equal words."""
     table = _base(database, name).table
     codec = database._contents.codec
     columns = [table.columns[position] for position in table.primary_key]
@@ -33,7 +33,7 @@ def keys_of(database: Database, name: str, rows: pa.Table) -> Words:
 
 @alone
 def rows_with(database: Database, name: str, keys: Words) -> tuple[pa.Table, npt.NDArray[np.int64]]:
-    """The rows with some keys, and which of them each key has; -1 where there is none."""
+    """The rows with the given keys, and for each key the position of its row; -1 where there is none."""
     base = _base(database, name)
     ids = base.find_key(np.ascontiguousarray(keys))
     is_there = ids >= 0
@@ -43,7 +43,7 @@ def rows_with(database: Database, name: str, keys: Words) -> tuple[pa.Table, npt
 
 @alone
 def word_of(database: Database, column: Column, text: str | None) -> int:
-    """The word of one value of a column, from its text as Arrow casts it; that of NULL for None."""
+    """The word of one value of a column. Arrow casts the value from a text; None is NULL."""
     if text is None:
         return NULL_CODE
     value = pa.chunked_array([pa.array([text]).cast(column.type.arrow)])

@@ -1,4 +1,4 @@
-"""What a commit did."""
+"""What one commit changed: the deltas of the views."""
 
 from __future__ import annotations
 
@@ -20,18 +20,17 @@ _MOST_ROWS = (1 << 63) - 1
 class Commit:
     """One atomic commit, or all versions of a replay or of a piece of one.
 
-    ``commit["name"]`` is the delta of a view: its columns, ``_change_type`` (``insert`` or ``delete``) and
-    ``_commit_version``; a row of multiplicity m stands there m times. ``commit.batches("name")`` gives the same piece
-    by piece, also where it takes more than memory, as deltas that were spilled may (`livejoin.Database`). Deltas can be
-    read for as long as the commit is kept, in any thread, whatever becomes of the database; spilled ones take room on
-    the disk for as long.
+    ``commit["name"]`` is the delta of a view: the view's columns, ``_change_type`` (``insert`` or ``delete``) and
+    ``_commit_version``. A row of multiplicity m stands there m times. ``commit.batches("name")`` streams the same rows,
+    also where a spilled delta is larger than memory (`livejoin.Database`). Deltas can be read from any thread as long
+    as the commit object lives, even when the database is gone. Spilled deltas take room on the disk as long.
 
     Attributes:
-        version: The database's version after it.
-        changes: Changes applied.
-        ignored: Changes skipped as conflicts, and insertions that came too late for a window by range.
-        late: Changes skipped because their key has a newer one, of tables with ``sequence_by``.
-        sequence: The largest ``_seq`` of its changes, in a replay the last; None where they have none.
+        version: The database's version after the commit.
+        changes: How many changes were applied.
+        ignored: How many changes were skipped: conflicts, and insertions that came too late for a window by range.
+        late: How many changes of tables with ``sequence_by`` were skipped because their key has a newer change.
+        sequence: The largest ``_seq`` of the changes, in a replay the last; None where changes have no ``_seq``.
     """
 
     def __init__(
@@ -61,7 +60,7 @@ class Commit:
 
     @property
     def spilled(self) -> tuple[str, ...]:
-        """Names of the views whose deltas took too much memory and are on the disk."""
+        """Names of the views whose deltas were too large for memory and are on the disk."""
         return tuple(name for name, delta in self._deltas.items() if delta.is_in_files)
 
     def rows(self, view: str) -> int:
@@ -77,18 +76,18 @@ class Commit:
 
         Raises:
             ReadError: The view keeps no deltas, or there is no such view.
-            MemoryLimitError: It was spilled, and does not fit beside what the database has; `batches` gives it.
-            StorageError: It was spilled, and the system refuses to read it.
+            MemoryLimitError: The delta was spilled and does not fit into memory now; `batches` gives it piece by piece.
+            StorageError: The delta was spilled, and the system refuses to read it.
         """
         with of_view(view):
             return self._delta(view).table()
 
     def batches(self, view: str, max_rows: int = 65536) -> Iterator[pa.RecordBatch]:
-        """Stream the delta of a view; one that was spilled is never whole in memory.
+        """Stream the delta of a view; a spilled delta is never whole in memory.
 
-        Rows come in the order of ``commit[view]`` as far as that says something: versions ascend, and within a version
-        what goes comes before what comes, unless it is a row that takes the place of another one. The schema is
-        `View.delta_schema`; an empty delta has no batches.
+        Rows come in the order of ``commit[view]``: versions ascend, and within a version deletions come before
+        insertions. A row that takes the place of another row follows that one. The schema is `View.delta_schema`; an
+        empty delta has no batches.
 
         Args:
             view: The view's name.
@@ -96,7 +95,7 @@ class Commit:
 
         Raises:
             ReadError: As for ``commit[view]``, or ``max_rows`` is not positive.
-            StorageError: It was spilled, and the system refuses to read it.
+            StorageError: The delta was spilled, and the system refuses to read it.
 
         Cost: O(delta); memory for a batch, and a few MB if it was spilled.
         """

@@ -1,4 +1,4 @@
-"""What a database holds."""
+"""The contents of a database: declarations, rows, dictionaries, views and the blocks that maintain the views."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ GivenStatistics: TypeAlias = Statistics | Mapping[str, Mapping[str, Any]]
 
 
 def refuse_large_joins(query: Query) -> None:
-    """Refuse a join of more tables than a word has bits for, but for two.
+    """Refuse a join of more tables than a word has bits, less two.
 
     Raises:
-        SchemaError: There is one.
+        SchemaError: The query has such a join.
     """
     for join in query.joins:
         if len(join.atoms) > MOST_ATOMS:
@@ -55,24 +55,24 @@ def refuse_large_joins(query: Query) -> None:
 
 @dataclass
 class Contents:
-    """What a database holds; mutable.
+    """Everything that a database holds; mutable.
 
     Args:
-        workers: Its threads.
-        memory_limit: The most bytes that it may take; None for no limit.
-        catalog: The declarations of its tables.
-        tables: The rows of its tables, by name in lower case.
-        views: Its views, by name in lower case.
-        version: That of the last commit.
-        scratch: Where deltas are written that take too much memory; None if all are to be in memory.
+        workers: The threads that maintain the views.
+        memory_limit: The most bytes that the database may take; None for no limit.
+        catalog: The declarations of the tables.
+        tables: The rows of the tables, by name in lower case.
+        views: The views, by name in lower case.
+        version: The version of the last commit.
+        scratch: The folder for large deltas; None if all deltas stay in memory.
 
     Attributes:
-        budget: The memory that it takes.
-        codec: Its dictionaries.
+        budget: The memory that is in use, and its limit.
+        codec: The dictionaries of strings and wide decimals.
         graph: The blocks that maintain the views.
         journal: The commit that is under way, or that was cut off.
-        letters: Deltas that subscribers have yet to be called with.
-        tally: What all commits have done so far.
+        letters: Deltas that subscribers have not been called with yet.
+        tally: Counts of all commits so far.
         is_telling: Whether subscribers are being called.
         seen: What has happened since the dictionaries were last looked through for garbage.
         pause: Values that may pass before tables and blocks are looked at again for what can be given back.
@@ -115,7 +115,7 @@ class Contents:
 
     @property
     def shown(self) -> ShownViews:
-        """The views that there are, for commits."""
+        """The views, prepared for commits."""
         if self._shown.views is not self.views:
             self._shown = ShownViews(self.views, self.graph)
         return self._shown
@@ -125,7 +125,7 @@ class Contents:
         self.log = self.guard.log = log
 
     def _is_busy(self) -> bool:
-        """Whether there is something that a call was cut off in."""
+        """Whether a call was cut off and left something unfinished."""
         return self.is_compacting or not (self.journal is None and self.replacement is None and self._is_tidy)
 
     def _settle(self) -> None:
@@ -189,7 +189,7 @@ class Contents:
         """Forget a table that nothing uses.
 
         Raises:
-            SchemaError: A foreign key of another table refers to it.
+            SchemaError: The foreign key of another table refers to the table.
         """
         base = self.tables[table.name.lower()]
         values = (1 + base.coded) * base.rows
@@ -215,7 +215,7 @@ class Contents:
         """The declaration of a table.
 
         Raises:
-            SchemaError: There is none of this name, or it is that of a view.
+            SchemaError: There is no such table, or the name is that of a view.
         """
         if name.lower() in self.views:
             msg = f"{name!r} is a view, whose rows are those of its query; name a table"
@@ -226,7 +226,7 @@ class Contents:
         """Refuse a name that a table or a view has.
 
         Raises:
-            SchemaError: One has it.
+            SchemaError: The name is taken.
         """
         if name.lower() in self.views or name in self.catalog:
             msg = f"the name {name!r} is taken by a {'view' if name.lower() in self.views else 'table'}"
@@ -242,7 +242,7 @@ class Contents:
         statistics: GivenStatistics | None = None,
         limit: int | None = None,
     ) -> Statistics:
-        """What is known of the joins' tables: what is given, and the sizes and distinct keys of the rows there are."""
+        """Statistics of the joins' tables: the given ones, and sizes and distinct keys counted from the rows."""
         known = statistics if isinstance(statistics, Statistics) else given(self.catalog, statistics or {})
         filled = {name: base for name, base in self.tables.items() if base.rows}
         return Statistics(preprocessing_limit=limit).over(known.over(observe_tables(filled, joins)))
@@ -253,13 +253,13 @@ class Contents:
         return {name: view._query for name, view in self.views.items()}
 
     def add_view(self, name: str, query: Query, options: ViewOptions, load: bool = True) -> View:
-        """Plan a view and add the blocks that it needs; it is there, or nothing of it.
+        """Plan a view and add the blocks that it needs; after an error nothing of the view is there.
 
         Args:
-            name: Its name, which is free.
-            query: Its query.
-            options: How it is maintained.
-            load: Whether its blocks are loaded; else the caller brings their states.
+            name: The view's name, which is free.
+            query: The view's query.
+            options: How the view is maintained.
+            load: Whether the view's blocks are loaded; if not, the caller brings their states.
         """
         plan = plan_query(query, options.statistics, options.deltas, options.algorithm, self.workers.threads)
         self.start_changing()
@@ -279,10 +279,10 @@ class Contents:
         return view
 
     def drop_views(self, names: Collection[str]) -> None:
-        """Forget views, with all that read them, and the blocks that no other view needs.
+        """Forget views, all views that read them, and the blocks that no other view needs.
 
         Args:
-            names: Their names in lower case.
+            names: The views' names in lower case.
         """
         dropped = [self.views[name] for name in names]
         self._is_tidy = False
@@ -297,17 +297,17 @@ class Contents:
             self._tidy()
 
     def start_changing(self) -> None:
-        """From here on the graph may be another one than the views make of it; a call that is cut off is tidied up."""
+        """Note that the graph may differ from what the views need, so that a cut-off call is tidied up."""
         self._is_tidy = False
 
     def end_changing(self) -> None:
-        """Put in its place what is to take one, and let the graph be what the views make of it."""
+        """Put a replacement in its place, if there is one, and make the graph what the views need."""
         self.budget.end()
         install(self)
         self._tidy()
 
     def _tidy(self) -> None:
-        """Let the graph be what the views make of it, and the tables those that are declared and have rows."""
+        """Drop blocks that no view needs and tables that are not declared."""
         if self.log is not None and self.journal is None:
             self.log.settle()
         if not self._is_tidy:
@@ -319,7 +319,7 @@ class Contents:
             self._is_tidy = True
 
     def readers(self, view: str) -> list[str]:
-        """The names of the views that read a view, those that name it in their queries and those that read these."""
+        """The names of the views that read a view, directly or through other views."""
         read, found = {view.lower()}, []
         for name, one in self.views.items():  # a view comes after those that it reads
             if not read.isdisjoint(reads.lower() for reads in one._query.reads):

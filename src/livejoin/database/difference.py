@@ -1,4 +1,4 @@
-"""What has to change for one multiset of rows to be another one; a database of one table says it."""
+"""The changes that turn one multiset of rows into another, computed by a database with one table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, Column, SqlType, Table
 
 
 def difference(before: pa.Table, now: pa.Table, types: Sequence[SqlType]) -> pa.Table:
-    """The net changes from some rows to others: those that go, and those that come.
+    """The net changes from some rows to others: deletions of rows that go, insertions of rows that come.
 
     Args:
         before: Rows.

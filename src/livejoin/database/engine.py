@@ -73,9 +73,9 @@ def _is_refresh(sql: object) -> bool:
 class Database:
     """Tables and live views in this process, and in a folder if they are to stay.
 
-    A commit is an atomic set of changes: every view shows the state after a whole commit, and a commit that fails
-    changes nothing. The order of changes inside a commit does not matter, except that rows enter a window in the order
-    given, and that changes by key follow one another. Calls may come from any thread; one runs at a time.
+    A commit is an atomic set of changes: a view shows the state after a whole commit, and a commit that fails changes
+    nothing. The order of changes within a commit matters in two cases: rows enter a window in the order given, and
+    changes by key follow one another. Calls may come from any thread; one runs at a time.
 
     Args:
         path: A folder in which all stays, made if it is missing; `livejoin.open` says more. By default nothing stays
@@ -159,12 +159,12 @@ class Database:
 
     @property
     def version(self) -> int:
-        """That of the last commit; 0 before the first."""
+        """The version of the last commit; 0 before the first."""
         return self._contents.version
 
     @property
     def threads(self) -> int:
-        """Threads that maintain the views."""
+        """How many threads maintain the views."""
         return self._contents.workers.threads
 
     @property
@@ -266,23 +266,23 @@ class Database:
 
     @alone
     def alter_table(self, name: str, *, static: bool | None = None, append_only: bool | None = None) -> None:
-        """Let a table promise something else from now on; its views go over to the plans that rest on that.
+        """Change what a table promises; its views move to plans that rest on the new promises.
 
-        The rows of tables and views stay what they are, and there is no commit.
+        The rows of tables and views stay as they are, and there is no commit.
 
         Args:
-            name: Its name.
-            static: Whether it is static; None if that stays. Of a table that is not static any more changes are
-                applied again.
-            append_only: Whether it is append-only; None if that stays.
+            name: The table's name.
+            static: Whether the table is static from now on; None leaves it as it is. A table that is not static any
+                more takes changes again.
+            append_only: Whether the table is append-only from now on; None leaves it as it is.
 
         Raises:
-            SchemaError: There is no such table, or it cannot promise that: a static table is not append-only too, one
-                with a window or ``sequence_by`` is neither.
-            UnsupportedQueryError: The algorithm that was asked for a view does not maintain it then.
-            CapacityError: The new plans take more memory than they may; nothing has changed.
+            SchemaError: There is no such table, or it cannot promise that: a static table is not append-only too, and a
+                table with a window or ``sequence_by`` is neither.
+            UnsupportedQueryError: The algorithm that was asked for a view cannot maintain it with the new promises.
+            CapacityError: The new plans take more memory than is allowed; nothing was changed.
 
-        Cost: O(base rows) for each plan that is another one then, which is loaded beside the one that is there.
+        Cost: O(base rows) for each plan that changes. The new plan is loaded while the old one is still in memory.
 
         >>> db = Database()
         >>> db.execute("CREATE TABLE rates (code STRING, rate INT) TBLPROPERTIES ('livejoin.static' = 'true')")
@@ -328,28 +328,30 @@ class Database:
             key: The columns of the PRIMARY KEY, by name, where ``columns`` does not say it.
             window_rows: Keep this many rows; the oldest leave as new ones come, in the commit that brings these.
             window_range: A column of times and a range, as ``("ts", timedelta(hours=1))``; for a DATE whole days, for
-                an integer an ``int``. Keep the rows whose time is ``> newest - range``, where *newest* is the newest
-                time that was ever inserted, also if its row was deleted since; rows leave in the commit that brings a
-                newer one. Rows that come too late are skipped and counted in the commit's ``ignored``; NULL is refused.
-            static: The table is filled before a view uses it, and does not change from then on.
-            sequence_by: With a PRIMARY KEY a column of numbers or times that orders the changes of each key, which all
-                go by key: one with a smaller value than that of the row that is there, or of the deletion that took it,
-                is late, which means skipped and counted in the commit's ``late``; of equal ones the later given counts.
-                NULL is refused. A deletion needs the key and this column, and no row.
-            tombstones: How many deleted keys are remembered for that, by default 100,000. Beyond it those that were
-                deleted first by ``sequence_by`` are forgotten, and a change of a key that is not there is late from
-                then on unless it is newer than all that are forgotten.
-            retain: ``used`` keeps of each row the columns that views read, and those that the table itself needs for
-                its keys, ``sequence_by`` and its window. Which ones is decided when a row comes into the empty table:
-                a view that reads another column is refused as long as the table has rows. Rows that differ in other
-                columns alone are equal, also to a deletion. By default, ``all`` are kept.
-            append_only: Rows only come: deletions and changes by key are refused, and plans may rest on that. A row
-                with a key that is there is refused as in any table, or skipped with ``on_conflict="ignore"``.
+                an integer an ``int``. Rows stay while their time is ``> newest - range``. *newest* is the newest time
+                that was ever inserted, also if its row was deleted since. Rows leave in the commit that brings a newer
+                time. Rows that come too late are skipped and counted in the commit's ``ignored``. NULL in this column
+                is refused.
+            static: The table is filled before a view uses it, and does not change after that.
+            sequence_by: A column of numbers or times that orders the changes of each PRIMARY KEY; all changes then go
+                by key. A change is *late* if its value is smaller than that of the row with its key, or of the deletion
+                that removed that row. Late changes are skipped and counted in the commit's ``late``. Of equal values
+                the later given one wins. NULL in this column is refused. A deletion needs the key and this column
+                alone.
+            tombstones: For ``sequence_by``: how many deleted keys are remembered, by default 100,000. Beyond that, the
+                deletions with the smallest ``sequence_by`` are forgotten first. A change of a key that is not there is
+                then late unless it is newer than all forgotten deletions.
+            retain: With ``used``, only the columns that views read are kept, and those that the table needs for its
+                keys, ``sequence_by`` and its window. The choice is made when a row comes into the empty table; as long
+                as the table has rows, a view that reads another column is refused. Rows that differ in other columns
+                alone are equal, also to a deletion. By default, ``all`` columns are kept.
+            append_only: Rows are inserted only. Deletions and changes by key are refused, and plans may rest on that. A
+                second row with a key is refused as in any table, or skipped with ``on_conflict="ignore"``.
 
         Raises:
             SqlError: The columns do not parse.
-            SchemaError: The name is taken, or the declaration cannot stand, for example because a foreign key
-                references what is no key of a table that is there.
+            SchemaError: The name is taken, or the declaration contradicts itself or other tables: for example, a
+                foreign key references columns that are no key.
         """
         check_name(name, "table")
         declared = declared_columns(name, columns, key)
@@ -377,35 +379,40 @@ class Database:
         allow_product: bool = False,
         preprocessing_limit: int | None = None,
     ) -> View:
-        """Maintain a query from now on; over filled tables it is loaded first, in O(base rows).
+        """Maintain a query from now on. Over filled tables the view is loaded first, in O(base rows).
 
         Args:
-            name: Its name.
-            sql: The query, Spark SQL.
-            deltas: Whether commits say what changed; without, the state is smaller and commits are cheaper.
-            statistics: What is known of the tables, for the choice of the join tree: `livejoin.plan.Statistics`, or
-                plain values for `livejoin.search.statistics.given`, as ``{"G": {"changes": 10, "rows": 1000}}``. Sizes
-                and distinct keys that are not given are those of the rows that are there.
-            algorithm: What maintains the joins: ``crown``, ``dyn`` (Dynamic Yannakakis), ``change-propagation``
-                (materialised binary joins), ``aju`` (rows linked along primary keys; for foreign-key joins alone),
-                ``view-tree`` (static tables joined once; where a change then costs O(1), alone), ``transitions`` (a
-                state is the set of dynamic rows that matter, and a change a step to another one; where static tables
-                decide which these are, alone; threads=1), or ``auto`` for the planner's choice, which never is
-                ``transitions``. All give the same answers; `View.stats` shows what they cost.
-            adaptive: Whether the view may move to another join tree between two commits, when the changes of the tables
-                have come to be others than its tree was chosen for and the move, linear in the base rows, pays. Over
-                empty tables the tree is so chosen from the first changes. Deltas stay as they are; ``stats()["moves"]``
-                and a line of the logger ``livejoin`` tell of it.
-            allow_product: Whether a condition may be over tables that no equality connects, as in ``FROM R, S WHERE
-                R.a < S.b``. Then each pair of their rows is looked at when the view is read, and every row on the other
-                side when one comes. A CROSS JOIN without such a condition needs no leave.
-            preprocessing_limit: The most rows that static tables may be joined to, in each static bag that the plan
-                makes before changes come (docs/static-tables.md). A plan that is expected to need more is not made; if
-                a bag turns out larger, now or at a refresh, that call is refused. By default ``auto`` makes bags up to
-                100,000 rows, or ten times those of the tables, and ``view-tree`` makes any.
+            name: The view's name.
+            sql: The query, in Spark SQL.
+            deltas: Whether commits say what changed. Without deltas the state is smaller and commits are cheaper.
+            statistics: Figures of the tables, for the choice of the join tree: `livejoin.plan.Statistics`, or plain
+                values for `livejoin.search.statistics.given`, as ``{"G": {"changes": 10, "rows": 1000}}``. Sizes and
+                distinct keys that are missing are counted from the rows that are there.
+            algorithm: The algorithm that maintains the joins. All give the same answers; `View.stats` shows what they
+                cost.
+
+                - ``auto``: the planner's choice among all but ``transitions``.
+                - ``crown``: CROWN; ``dyn``: Dynamic Yannakakis.
+                - ``change-propagation``: materialised binary joins.
+                - ``aju``: rows linked along primary keys; for foreign-key joins alone.
+                - ``view-tree``: static tables are joined once; only for queries where each change then costs O(1).
+                - ``transitions``: a state is the set of dynamic rows that matter, and a change is a step to another
+                  state; only where static tables decide which rows these are, and with ``threads=1``.
+
+            adaptive: Whether the view may move to another join tree between two commits. It moves when the changes
+                differ from those that its tree was chosen for and the move pays; a move costs O(base rows). Over empty
+                tables the first tree is chosen from the first changes. Deltas are the same; ``stats()["moves"]`` and
+                the logger ``livejoin`` tell of each move.
+            allow_product: Whether a condition may compare tables that no equality connects, as in ``FROM R, S WHERE R.a
+                < S.b``. A read then looks at each pair of their rows, and each new row at all rows on the other side. A
+                CROSS JOIN without such a condition is always allowed.
+            preprocessing_limit: The most rows in each static bag: a join of static tables that is computed before
+                changes come (docs/static-tables.md). A plan that is expected to need more rows is not chosen. If a bag
+                turns out larger, now or at a refresh, that call is refused. By default ``auto`` makes bags of up to
+                100,000 rows, or ten times the rows of the static tables; ``view-tree`` has no limit.
 
         Raises:
-            SqlError: The query is wrong or outside of what is maintained, with the position.
+            SqlError: The query has an error or cannot be maintained; the message gives the position.
             SchemaError: The name is taken, there is no such algorithm, or a column is not kept (``retain``).
             ExpressionError: A predicate fails on rows that are there.
             PreprocessingLimitError: A static bag has more rows than ``preprocessing_limit``.
@@ -418,15 +425,18 @@ class Database:
         """Figures of the whole database, each table and each block of the views counted once.
 
         Returns:
-            ``version``; ``views``, their number; ``state_bytes``, which are in use, and ``capacity_bytes``, which are
-            allocated, of all blocks; ``dictionary_state_bytes``, in use by strings and wide decimals;
-            ``table_bytes`` and ``dictionary_bytes``, which are allocated; ``memory_bytes``, all that counts for
-            ``memory_limit``, which is None where there is none; ``tables`` with ``rows``, ``distinct_rows``,
-            ``state_bytes``, ``capacity_bytes``, ``tombstones`` (deleted keys that are remembered), ``late`` (changes
-            that were), ``keys`` (as they are declared) and ``dropped`` (columns that are not kept) by name; ``blocks``
-            in the order in which a commit goes through them, each with ``number``, ``kind``, ``reads`` (tables, and
-            blocks as ``#2``), ``read_by`` (blocks and views), ``rows``, ``state_bytes``, ``capacity_bytes`` and
-            ``seconds`` spent in applying changes.
+            ``version``; ``views``, their number; ``state_bytes`` (in use) and ``capacity_bytes`` (allocated) of all
+            blocks; ``dictionary_state_bytes``, in use by strings and wide decimals; ``table_bytes`` and
+            ``dictionary_bytes``, allocated; ``memory_bytes``, all memory that counts for ``memory_limit``, which is
+            None where there is no limit; ``tables`` and ``blocks``.
+
+            ``tables`` has by name ``rows``, ``distinct_rows``, ``state_bytes``, ``capacity_bytes``, ``tombstones``
+            (deleted keys that are remembered), ``late`` (late changes so far), ``keys`` (as declared) and ``dropped``
+            (columns that are not kept).
+
+            ``blocks`` lists the blocks in the order in which a commit goes through them, each with ``number``,
+            ``kind``, ``reads`` (tables, and blocks as ``#2``), ``read_by`` (blocks and views), ``rows``,
+            ``state_bytes``, ``capacity_bytes`` and ``seconds`` spent on changes.
         """
         return figures(self._contents)
 
@@ -458,29 +468,29 @@ class Database:
         cells: int | None = None,
         preprocessing_limit: int | None = None,
     ) -> Explanation | GraphExplanation:
-        """What maintaining a query would cost, before anything is loaded; also of a query that is not maintained yet.
+        """What it would cost to maintain a query, before anything is loaded.
 
-        Without a query: all blocks that maintain the views that are there, each once, with who reads it.
+        Without a query: all blocks that maintain the present views, each once, with the views and blocks that read it.
 
         Args:
-            sql: The query, Spark SQL.
+            sql: The query, in Spark SQL; it need not be a view.
             deltas: As for `create_view`.
             statistics: As for `create_view`.
-            log: Changes of each table as for `replay`, of which the enclosureness is computed; they are not applied.
+            log: Changes of each table as for `replay`, which are not applied. The enclosureness is computed from them.
             algorithm: As for `create_view`.
             allow_product: As for `create_view`.
-            cells: So many cells of processes, as of ``livejoin.spark.maintain(mode="distributed")``, for which it is
-                also said in which stages the query runs there, where rows go, and what load is expected: chosen from
-                the log as from a first batch, and as if all values were as frequent where there is none.
+            cells: The number of cells, as for ``livejoin.spark.maintain(mode="distributed")``. The answer then also
+                says in which stages the query runs, where rows go, and what load is expected. The plan is chosen from
+                ``log`` as if it were the first batch; without a log, all values are taken to be equally frequent.
             preprocessing_limit: As for `create_view`.
 
         Returns:
-            What ``print`` and a notebook show; ``json``, ``svg`` and ``html`` give other forms.
+            The explanation. ``print`` and notebooks show it; ``json``, ``svg`` and ``html`` give other forms.
 
         Raises:
-            SqlError: The query is wrong, with the position.
+            SqlError: The query has an error; the message gives the position.
             ChangeError: The log cannot be read.
-            CapacityError: So many cells cannot be.
+            CapacityError: The query cannot run in so many cells.
 
         >>> db = Database()
         >>> db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
@@ -497,8 +507,8 @@ class Database:
         """Stop maintaining a view; blocks that other views share stay.
 
         Args:
-            name: Its name.
-            cascade: Drop the views that read it too, and those that read these.
+            name: The view's name.
+            cascade: Drop also the views that read this one, directly or through others.
 
         Raises:
             SchemaError: There is no such view, or another view reads it and ``cascade`` is not set.
@@ -559,13 +569,13 @@ class Database:
             The commit with the net delta of every view.
 
         Raises:
-            ChangeError: A change cannot be applied, a static table that a view uses would change, or a subscriber makes
-                the commit while it is called; nothing was applied.
+            ChangeError: A change cannot be applied, changes a static table that a view uses, or a subscriber makes the
+                commit while it is called; nothing was applied.
             ExpressionError: A view's predicate or output fails on a changed row; nothing was applied.
             SchemaError: There is no such table.
             CapacityError: A size beyond what the state can address, or memory beyond the database's limit
                 (`MemoryLimitError`); nothing was applied.
-            StorageError: A delta takes too much memory and cannot be written; nothing was applied.
+            StorageError: A delta is too large for memory and cannot be written; nothing was applied.
 
         Cost: O(changes) base operations and O(enclosureness) propagation each, plus O(delta).
         """
@@ -587,7 +597,7 @@ class Database:
         coerce: Coerce | None = None,
         extra_columns: ExtraColumns | None = None,
     ) -> Commit:
-        """Let a static table have other rows than it had, also while views use it: one commit with its deltas.
+        """Replace the rows of a static table, also while views use it: one commit with its deltas.
 
         Args:
             table: Its name.
@@ -602,9 +612,8 @@ class Database:
             ChangeError: The table is not static, or the rows break one of its keys; nothing was applied.
             ExpressionError, CapacityError, StorageError: As for `apply`.
 
-        Cost: O(rows), and for each row that comes or goes what a change of a table that is not static costs in the
-        plans of the views, which is not bounded by what they promise; where static tables are joined once, that join
-        is made anew.
+        Cost: O(rows) to compare, then for each row that comes or goes the cost of a change of a dynamic table in the
+        views' plans; what plans promise does not bound that. A static join that the plans keep is computed anew.
 
         >>> db = Database()
         >>> db.execute("CREATE TABLE rates (code STRING, rate INT) TBLPROPERTIES ('livejoin.static' = 'true')")
@@ -652,10 +661,10 @@ class Database:
         """Replay logs of changes in the order of their column ``_seq``, which goes across tables.
 
         Args:
-            logs: The changes of each table, as for `apply`, with distinct int64 values of ``_seq``.
-            granularity: ``change`` gives the delta of every single change, in order, each with a version of its own (a
-                row that leaves a window belongs to the change that pushed it out). ``commit`` makes one commit of all,
-                a set as in `apply`: its insertions come before its deletions and its window moves once, at the end.
+            logs: The changes of each table, as for `apply`, with a column ``_seq`` of distinct int64 values.
+            granularity: With ``change``, every change has a version and a delta of its own, in order; a row that leaves
+                a window belongs to the change that pushed it out. With ``commit``, all changes are one commit as in
+                `apply`: insertions come before deletions and a window moves once, at the end.
             on_conflict: As for `apply`.
             max_rows: Cut the log into pieces of so many changes, each an atomic commit that is applied when the
                 iterator comes to it, so that the memory for deltas and for undoing is that of a piece. All values are
@@ -664,10 +673,10 @@ class Database:
             extra_columns: As for `apply`.
 
         Returns:
-            All of it as one commit: its version is the last, its deltas are those of all changes. Either the whole
-            log is applied or, after an error, nothing of it. With ``max_rows`` an iterator of commits, of which nothing
-            is applied yet. Who stops iterating, or gets an error, keeps the pieces before; the `Commit.sequence` of the
-            last piece, and `Replay.sequence`, is the last ``_seq`` that stands. Other calls may come in between.
+            Without ``max_rows`` one commit with the last version and the deltas of all changes; after an error nothing
+            of the log is applied. With ``max_rows`` an iterator of commits, which has applied nothing yet. If you stop
+            iterating, or after an error, the earlier pieces stay applied: the `Commit.sequence` of the last piece, and
+            `Replay.sequence`, is the last ``_seq`` that was applied. Other calls may come between two pieces.
 
         Raises:
             ChangeError, ExpressionError, SchemaError, CapacityError, StorageError: As for `apply`.
@@ -694,11 +703,11 @@ class Database:
     def save(self, folder: str | Path, extra: Mapping[str, Any] | None = None) -> None:
         """Write a snapshot of everything; the folder holds the old one until the new one is complete.
 
-        One database at a time may save to a folder: what a process that was killed left unfinished there is removed.
+        One database at a time may save to a folder: leftovers of a killed process are removed there.
 
         Args:
-            folder: Where; created if missing.
-            extra: JSON values to keep with it; they come back as ``extra``.
+            folder: The folder; made if missing.
+            extra: JSON values to keep with the snapshot; `load` gives them back as ``extra``.
 
         Raises:
             StateError: ``extra`` has values that are not JSON; nothing was written.
@@ -731,18 +740,17 @@ class Database:
     ) -> Database:
         """The database that `save` wrote.
 
-        Tables and dictionaries are checked value by value and their indexes built anew, and the views are loaded from
-        them: whatever the files hold, also if somebody made them up, what comes is an error or a database whose views
-        are those of its tables. Nothing outside of the folder is read. The SQL of the views is run, as any SQL that is
-        given to `create_view`.
+        Tables and dictionaries are checked value by value, their indexes are rebuilt, and the views are loaded from the
+        tables. Files that somebody made up give an error, or a database whose views are those of its tables. Nothing
+        outside of the folder is read. The views' SQL is run, as any SQL given to `create_view`.
 
         Args:
-            folder: Where it was written.
+            folder: The folder that `save` wrote to.
             threads: As for `Database`.
-            trusted: Take the views' states as they are saved, checked by their checksums alone. Only for a folder that
-                nobody else can write to: a state that was made up makes kernels read and write outside of their
-                arrays. States that were saved with another number of threads, by another version of livejoin or for
-                another plan are loaded anew all the same, with a line of the logger ``livejoin``.
+            trusted: Take the states of the views from the files, after a comparison of checksums alone. Use this for a
+                folder that only you can write to: a forged state makes kernels read and write outside of their arrays.
+                States of another number of threads, version of livejoin or plan are rebuilt anyway, and the logger
+                ``livejoin`` says so.
             memory_limit: As for `Database`; a snapshot has none.
             spill: As for `Database`; a snapshot has none.
             spill_over: As for `Database`.
@@ -752,9 +760,9 @@ class Database:
         Raises:
             StateError: There is no snapshot, or it is damaged or of another version.
             StorageError: The disk or the system refuses to read it.
-            MemoryLimitError: The database would take more than it may.
+            MemoryLimitError: The database would take more memory than ``memory_limit``.
 
-        Cost: O(base rows), and that of loading the views; trusted, O(base rows) and the bytes of the state.
+        Cost: O(base rows) and the loading of the views; with ``trusted``, O(base rows) and the bytes of the state.
         """
         check_switch(trusted, "trusted")
         image = snapshot.read(check_folder(folder), trusted)

@@ -11,11 +11,11 @@ Value = TypeVar("Value")
 
 
 class ByName(Mapping[str, Value]):
-    """A mapping whose keys keep their spelling and are found in any.
+    """A mapping whose keys keep their spelling and are found in any spelling.
 
     Args:
         items: The keys with their values.
-        others: All keys, with the values of those that are not among the items; None if there are none.
+        others: Further keys with their values, where ``items`` has none; None if there are none.
 
     >>> ByName([("Hop3", 1)])["hop3"]
     1

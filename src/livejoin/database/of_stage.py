@@ -1,4 +1,4 @@
-"""The database of a cell: the tables and the views of a stage, whose queries are bound already."""
+"""The database of a cell: the tables and views of a stage, whose queries are already bound."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from livejoin.search.algorithm import Algorithm
 
 
 def tables_of(stage: Stage, limits: Limits = NO_LIMITS) -> Database:
-    """A database with the tables that a cell has in a stage, empty and without views."""
+    """A database with the tables of a cell in a stage, empty and without views."""
     database = Database(memory_limit=limits.memory_limit)
     for exchange in stage.exchanges:
         for table, _ in exchange.tables:
@@ -22,10 +22,10 @@ def show(database: Database, stage: Stage, is_first: bool, algorithm: Algorithm 
     """Add the views of a stage to a database with its tables, and load them.
 
     Args:
-        database: It has the tables.
+        database: The database with the tables; changed.
         stage: The stage.
-        is_first: Whether it is in the first cell, which has what is alone.
-        algorithm: As of `Database.create_view`.
+        is_first: Whether the database is in the first cell, which also maintains the views that are not split.
+        algorithm: The algorithm for joins, as for `Database.create_view`.
     """
     contents = database._contents
     for shown in stage.shown:

@@ -1,4 +1,4 @@
-"""What a database holds and maintains, each table and each block once."""
+"""Figures and explanations of a whole database, each table and each block once."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _reads(contents: Contents, node: Node, numbers: Mapping[Node, int]) -> list[
 
 
 def _read_by(node: Node, numbers: Mapping[Node, int]) -> list[str]:
-    """The blocks that read a block, and the views that it is."""
+    """The names of the blocks and views that read a block."""
     return [f"#{numbers[one]}" for one in dict.fromkeys(node.readers)] + [f"view {name}" for name in node.shown_by]
 
 

@@ -1,4 +1,4 @@
-"""What a window by range makes of rows that come, before they come."""
+"""Windows by range: which rows are too late, asked before the rows are applied."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from livejoin.words import Words
 
 @alone
 def too_late(database: Database, name: str, rows: pa.Table) -> npt.NDArray[np.bool_]:
-    """Which rows the window of a table has left behind.
+    """Which rows are too old for the window of a table.
 
     Args:
-        database: It has the table, which has a window by range.
-        name: The table.
-        rows: The columns of the table first, by position; the time is nowhere NULL.
+        database: The database of the table.
+        name: The table, which has a window by range.
+        rows: Rows whose first columns are those of the table, by position; the time is nowhere NULL.
 
     Cost: O(rows).
     """
@@ -31,7 +31,7 @@ def too_late(database: Database, name: str, rows: pa.Table) -> npt.NDArray[np.bo
 
 @alone
 def moves(database: Database, name: str, rows: pa.Table) -> bool:
-    """Whether the newest of some rows, at least one, moves the window of a table; as `too_late`."""
+    """Whether one of some rows is newer than all before, so that the table's window moves. See `too_late`."""
     base = database._contents.tables[name.lower()]
     assert base.table.window_range is not None
     reach = base.table.window_range.width - 1

@@ -1,7 +1,7 @@
-"""Reading a view without enumerating it: a given row, a row by its position, a sample.
+"""Reading a view without enumerating it: the multiplicity of a row, a row by its position, a sample.
 
-What each costs depends on what the view keeps (`livejoin.dataflow.reading.access`); what nothing kept can tell is an
-error.
+The cost depends on what the view keeps (`livejoin.dataflow.reading.access`). If nothing that is kept can tell, the call
+is an error.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def multiplicity(access: Access, row: Row, schema: pa.Schema, types: Sequence[Sq
     """How often a row stands in a result.
 
     Args:
-        access: The result.
-        row: The row.
+        access: Access to the result.
+        row: The row, as a tuple in the order of the schema or a dict by its names.
         schema: The result's schema.
         types: The types of its columns.
         codec: The database's codec; nothing is added to it.
@@ -56,7 +56,7 @@ def multiplicity(access: Access, row: Row, schema: pa.Schema, types: Sequence[Sq
 
 
 def at(access: Access, position: int, schema: pa.Schema) -> tuple[Any, ...]:
-    """The row at a position, from the end where it is negative.
+    """The row at a position of a result; negative positions count from the end.
 
     Raises:
         ReadError: There is no such position, or the row has a value that Python cannot hold, as a DATE after 9999.
@@ -83,7 +83,7 @@ def to_pandas(table: pa.Table) -> Any:
     """Rows as a pandas DataFrame.
 
     Raises:
-        ReadError: They have a value that Python cannot hold, as a DATE after 9999.
+        ReadError: The rows have a value that Python cannot hold, as a DATE after 9999.
     """
     try:
         return table.to_pandas()
@@ -152,7 +152,7 @@ def _is_payload(field: pa.Field, kind: SqlType) -> bool:
 
 
 def _payload(value: Any, field: pa.Field, kind: SqlType) -> pa.Array:
-    """An array, struct, map or variant as Arrow, in the form in which it is kept."""
+    """A value of an array, struct, map or variant as Arrow, in the form in which it is stored."""
     column = Column(field.name, kind)
     try:
         return convert((value,), column, Table("the result", (column,)), required=False)
@@ -162,7 +162,7 @@ def _payload(value: Any, field: pa.Field, kind: SqlType) -> pa.Array:
 
 
 def _array(value: Any, field: pa.Field) -> pa.Array:
-    """A value as Arrow, which would cut some off: 2.5 becomes 2 in a column of integers."""
+    """A value as Arrow, or an error if Arrow would round it: 2.5 would become 2 in a column of integers."""
     what = f"{shown(value)} is no value of the column {field.name!r}, which has the type {field.type}"
     try:
         array = pa.array([value], field.type)

@@ -1,6 +1,6 @@
-"""A refresh of a static table as changes, for who logs them and applies them with others as one commit.
+"""A refresh of a static table as a list of changes, for callers that log changes and apply them with others.
 
-Law: a table with the rows of before that gets the changes of `refreshing` has the rows of now, each as often.
+Law: a table with the rows ``before`` and the changes of `refreshing` has the rows ``now``, with equal multiplicities.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ _COME = pa.array(["insert", "update_postimage"], pa.string())
 
 @alone
 def apply_any(database: Database, changes: Mapping[str, pa.Table], on_conflict: OnConflict) -> Commit:
-    """As `Database.apply`, also changes of static tables that views use, and of what is made of them.
+    """As `Database.apply`, and also for static tables that views use.
 
-    Who calls has seen to it that tables keep what they promise, but for a refresh.
+    The caller makes sure that tables keep what they promise, except for a refresh.
     """
     contents = database._contents
     return transaction.commit(contents, transaction.read_any(contents, changes, False, on_conflict), on_conflict)
 
 
 def refreshing(table: Table, before: pa.Table, taken: Iterable[pa.Table], now: pa.Table) -> pa.Table:
-    """The net changes from the rows of a static table to others: first those that go, then those that come.
+    """The net changes from the rows of a static table to other rows: deletions first, then insertions.
 
     Args:
-        table: Its declaration.
-        before: Its rows.
-        taken: Changes that it has had since.
-        now: The rows that it is to have.
+        table: The table's declaration.
+        before: The rows of the table at some time.
+        taken: Changes that were applied to the table since then.
+        now: The rows that the table shall have.
 
     Raises:
-        ChangeError: The rows that it is to have break one of its keys, or are no rows of it.
+        ChangeError: The new rows break a key of the table, or do not fit its columns.
 
-    Cost: O(rows), and a copy of them for as long as it takes.
+    Cost: O(rows), and one more copy of the rows in memory.
 
     >>> from livejoin.schema import TableSettings
     >>> from livejoin.sql import parse_columns

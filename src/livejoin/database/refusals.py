@@ -1,4 +1,4 @@
-"""Which changes of a commit are in its way: what would be applied without them is not lost for them."""
+"""Which changes of a commit cannot be applied, so that the others can be."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Refusal:
     """A change that was taken out of a commit.
 
     Args:
-        table: Its table.
-        row: Its position among the changes that were given for the table.
-        reason: Why it cannot be applied.
-        kind: The class of the error that it would end a commit with.
+        table: The table of the change.
+        row: The position of the change among those that were given for the table.
+        reason: Why the change cannot be applied.
+        kind: The class of the error that the change raises.
     """
 
     table: str
@@ -44,7 +44,7 @@ class Refusal:
 
     @property
     def is_conflict(self) -> bool:
-        """Whether that is for what else is in the table: an absent row, a second row with a key."""
+        """Whether the reason is another row of the table: an absent row, or a second row with a key."""
         return issubclass(self.kind, (AbsentRowError, DuplicateKeyError))
 
 
@@ -54,25 +54,27 @@ def refused_changes(
     on_conflict: OnConflict,
     takes_out: Callable[[Refusal], bool],
 ) -> list[Refusal]:
-    """Changes without which the others can be applied as one commit; nothing is applied.
+    """The changes to leave out so that the others can be applied as one commit; nothing is applied.
 
-    A change whose error names it is taken out and the rest is tried again. An error of an expression names none, since
-    the row that fails may come of several: then the changes are halved until one is left that fails with those that
-    are known to be good; conflicts do not count for that, as halves miss each other's rows.
+    A change that its error names is left out, and the rest is tried again. An error of an expression names no change,
+    since the failing row may come from several tables. The changes are then halved until one is left that fails beside
+    changes that are known to be good. Conflicts do not count in that search, because a half may miss a row that the
+    other half brings.
 
     Args:
         database: The database.
         changes: The changes by table.
         on_conflict: As for `Database.apply`.
-        takes_out: Whether a change may be taken out; else the error is raised.
+        takes_out: Called with the refusal of a change: whether the change may be left out. If not, the change's
+            error is raised.
 
     Returns:
-        Those that have to go, in no order.
+        The changes to leave out, in no order.
 
     Raises:
-        LivejoinError: What is in the way is no single change, or one that may not be taken out.
+        LivejoinError: No single change is the reason, or ``takes_out`` keeps one that is.
 
-    Cost: that of the commit for each change that is taken out, and log(changes) times that for errors of expressions.
+    Cost: the commit once for each change that is left out, times log(changes) for errors of expressions.
     """
     kept = {name: np.arange(rows.num_rows) for name, rows in changes.items()}
     found: list[Refusal] = []
@@ -93,7 +95,7 @@ def refused_changes(
 
 
 def without(changes: Mapping[str, pa.Table], refused: list[Refusal]) -> dict[str, pa.Table]:
-    """The other changes; tables of which none is left are left out."""
+    """The changes that are not refused; a table with no changes left is missing."""
     kept = {}
     for name, rows in changes.items():
         gone = [refusal.row for refusal in refused if refusal.table == name]
@@ -104,7 +106,7 @@ def without(changes: Mapping[str, pa.Table], refused: list[Refusal]) -> dict[str
 
 @alone
 def told_by(database: Database, changes: Mapping[str, pa.Table], on_conflict: OnConflict) -> dict[str, pa.Table]:
-    """The deltas that a commit would have, by view; nothing is applied. Cost and errors as `Database.apply`."""
+    """The deltas by view that a commit would have; nothing is applied. Cost and errors as for `Database.apply`."""
     found: dict[str, pa.Table] = {}
 
     def look(commit: Commit) -> None:
@@ -116,7 +118,7 @@ def told_by(database: Database, changes: Mapping[str, pa.Table], on_conflict: On
 
 
 def manner_for(database: Database, tables: Iterable[str], on_conflict: OnConflict) -> OnConflict:
-    """What happens to conflicts of changes of some tables: only where one of them has a key can rows be replaced."""
+    """The ``on_conflict`` for some tables: rows can be replaced only where one of the tables has a key."""
     if on_conflict != "update" or any(database.tables[name].takes_place for name in tables):
         return on_conflict
     return "error"
@@ -146,7 +148,7 @@ def _refusal(
 def _guilty(
     database: Database, changes: Mapping[str, pa.Table], kept: Mapping[str, Rows], error: LivejoinError
 ) -> tuple[str, int, LivejoinError]:
-    """A change that an expression fails with, beside changes that it does not fail with; and how it fails."""
+    """A change that an expression fails on, beside good changes; and its error."""
     names = list(changes)
     tables = np.repeat(np.arange(len(names)), [kept[name].shape[0] for name in names])
     rows = np.concatenate([kept[name] for name in names])

@@ -1,4 +1,4 @@
-"""The views of a database, as a commit asks for them."""
+"""The views of a database, prepared for commits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KNOWN = 1024
 
 
 class ShownViews:
-    """The views that there are, and which of them a commit may reach; made anew when there are others. Mutable.
+    """The present views, and which of them a commit may reach; rebuilt when views come or go. Mutable.
 
     Args:
         views: The views by name in lower case.
@@ -21,8 +21,8 @@ class ShownViews:
 
     Attributes:
         views: As given.
-        unchanged: The delta of each view that has deltas, where a commit does not change it.
-        quiet: The names of the views that have none.
+        unchanged: For each view with deltas the empty delta of a commit that does not change it.
+        quiet: The names of the views without deltas.
     """
 
     def __init__(self, views: Mapping[str, View], graph: Graph) -> None:
@@ -33,12 +33,12 @@ class ShownViews:
         self._reached: dict[tuple[str, ...], tuple[tuple[str, View], ...]] = {}
 
     def reached(self, tables: tuple[str, ...]) -> tuple[tuple[str, View], ...]:
-        """The views that have deltas and that changes of some base tables may reach, with their names in lower case.
+        """The views with deltas that changes of some base tables may reach, with their names in lower case.
 
         Args:
             tables: The tables' names in lower case.
 
-        Cost: O(tables), but for the first time.
+        Cost: O(tables); more for the first call.
         """
         found = self._reached.get(tables)
         if found is None:

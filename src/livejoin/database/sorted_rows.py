@@ -1,4 +1,4 @@
-"""The rows of a result in the order that its query names, for reading; see `livejoin.query.bound_query.Query`."""
+"""Sorting the rows of a result by the ORDER BY of its query, for reading; see `livejoin.query.relational.Query`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from livejoin.query.orders import SortKey
 
 
 def sorted_rows(rows: pa.Table, order: Sequence[SortKey]) -> pa.Table:
-    """Rows in an order; NaN is the greatest number, strings are compared by their bytes.
+    """Sort rows by an order. NaN is the greatest number; strings are compared by their bytes.
 
     Cost: O(rows * log(rows)) for each key; the rows once more in memory.
     """

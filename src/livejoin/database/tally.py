@@ -1,4 +1,4 @@
-"""What the commits of a database have done so far, counted once for all views."""
+"""Counts of a database's commits so far, kept once for all views."""
 
 from __future__ import annotations
 

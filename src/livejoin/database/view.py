@@ -1,4 +1,4 @@
-"""A maintained view."""
+"""A maintained view: reading its rows, its deltas and its figures."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class ViewOptions:
     """How a view is maintained.
 
     Args:
-        deltas: Whether commits carry its delta.
-        algorithm: What maintains its joins, as it was asked for.
-        adaptive: Whether its joins may move to other trees.
-        statistics: What its plan was chosen by.
+        deltas: Whether commits carry the view's delta.
+        algorithm: The algorithm for joins that was asked for.
+        adaptive: Whether joins may move to other join trees.
+        statistics: The statistics that the plan was chosen by.
     """
 
     deltas: bool
@@ -68,13 +68,13 @@ class View:
     """The live result of a query; made by `Database.create_view`.
 
     Args:
-        name: Its name.
-        query: Its query.
-        options: How it is maintained.
-        node: What maintains it.
+        name: The view's name.
+        query: The view's query.
+        options: How the view is maintained.
+        node: The block that maintains the view.
         graph: The database's blocks.
         guard: Lets one call of the database run at a time.
-        tally: What all commits have done so far.
+        tally: Counts of all commits so far.
     """
 
     def __init__(
@@ -112,9 +112,9 @@ class View:
     def delta_schema(self) -> pa.Schema:
         """The Arrow schema of the deltas.
 
-        Its metadata has `keys` as JSON, a list of lists of names, under ``b"livejoin.keys"``, and so have the deltas,
-        and the Parquet files that Spark writes of them. Law: for each of these keys and each version a delta has at
-        most one row that goes (``delete``, ``update_preimage``) and one that comes.
+        The schema and the deltas have the view's `keys` in their metadata under ``b"livejoin.keys"``, as JSON: a list
+        of lists of names. Parquet files that Spark writes of the deltas have them too. Law: for each key and each
+        version a delta has at most one deletion (``delete``, ``update_preimage``) and one insertion.
         """
         return self._delta_schema
 
@@ -125,7 +125,7 @@ class View:
 
     @property
     def algorithm(self) -> Algorithm:
-        """What maintains the joins, as it was asked for."""
+        """The algorithm for joins that was asked for."""
         return self._options.algorithm
 
     @property
@@ -137,9 +137,9 @@ class View:
     def keys(self) -> tuple[tuple[str, ...], ...]:
         """The keys of the result, smallest first: sets of columns of which no two rows have the same values.
 
-        NULL is the same as NULL here. A sink can upsert the view's deltas by any of them (see `delta_schema`). Empty if
-        no key is known; a key without columns says that there is at most one row. They rest on the primary keys and the
-        groups that the query names.
+        NULL equals NULL here. A sink can upsert the view's deltas by any key (see `delta_schema`). The tuple is empty
+        if no key is known; a key without columns says that the view has at most one row. Keys follow from the primary
+        keys and the groups of the query.
         """
         return self._keys
 
@@ -155,7 +155,7 @@ class View:
 
     @cached_property
     def _no_delta(self) -> MemoryDelta:
-        """The delta of a commit that did not change the view; it does not change, and is made once."""
+        """The empty delta of a commit that did not change the view; made once."""
         return MemoryDelta((), self._delta_schema)
 
     @alone
@@ -175,7 +175,7 @@ class View:
         """The whole result as a pandas DataFrame; needs pandas.
 
         Raises:
-            ReadError: It has a DATE or a TIMESTAMP that Python has no objects for, as one after the year 9999.
+            ReadError: The result has a DATE or TIMESTAMP for which Python has no object, as one after the year 9999.
         """
         return reading.to_pandas(self.to_arrow())
 
@@ -184,9 +184,9 @@ class View:
 
         The rows of a query with ORDER BY without LIMIT are read and sorted before the first batch, as for `to_arrow`.
 
-        Batches are made when they are asked for, so that a slow reader holds one at a time. They are those of one
-        version: commits of tables that the view does not use do not disturb; a reader who needs more time than there is
-        between two others takes `to_arrow`, or `at` by position.
+        Each batch is made when it is asked for, so that a slow reader holds one at a time. All batches belong to one
+        version: a commit that reaches the view ends the stream with an error. Commits of other tables do not disturb.
+        If commits come faster than you can read, use `to_arrow`, or `at` by position.
 
         Args:
             max_rows: Largest number of rows in a batch; more than 1,048,576 are never in one.
@@ -211,14 +211,14 @@ class View:
 
     @alone
     def _reading(self, max_rows: int) -> tuple[Node, int, Batches]:
-        """What keeps the view, its version, and its rows from the first one on."""
+        """The block that keeps the view, its version, and a stream of its rows from the first one on."""
         node = self._kept.inputs[0] if self._query.order_below else self._kept
         _ = node.block  # a state that is loaded only now is another version
         return node, node.version, iter(node.scan(max_rows))
 
     @alone
     def _read_on(self, node: Node, version: int, rest: Batches) -> tuple[pa.Table, Words] | None:
-        """The next rows with their multiplicities, None behind the last ones."""
+        """The next rows with their multiplicities; None after the last ones."""
         self._refuse_another(node, version)
         with of_view(self.name):
             found = next(rest, None)
@@ -228,7 +228,7 @@ class View:
             return pa.table([rows.arrow(i) for i in range(len(rows.types))], schema=self._query.read.schema), weights
 
     def _refuse_another(self, node: Node, version: int) -> None:
-        """Refuse to go on reading rows of a version that is over."""
+        """Raise an error if the view has changed since a version."""
         if node.version != version:
             msg = (
                 f"view {self.name!r} changed while it was read in batches; read all batches between two commits, or "
@@ -238,15 +238,15 @@ class View:
 
     @alone
     def count(self) -> int:
-        """Rows of the result, counted with their multiplicities; nothing is enumerated, but under HAVING the groups.
+        """Rows of the result, counted with multiplicities. Nothing is enumerated, except the groups under HAVING.
 
-        Cost: O(1) for a view that gives deltas, which keep the number up to date once it was asked for, and for stores
-        (set operations, groups with a store of their own, first rows of an order) always. O(base rows) for the first
-        call after a change in a view with ``deltas=False``; there ``SELECT COUNT(*) FROM ...`` as a view of its own is
-        kept up to date by annotations, at the cost of a change.
+        Cost: O(1) for a view with deltas, which keeps the number up to date after the first call; and for stores (set
+        operations, groups with a store, the first rows of an order). In a view with ``deltas=False`` the first call
+        after a change costs O(base rows); there a view ``SELECT COUNT(*) FROM ...`` keeps the number up to date at the
+        cost of a change.
 
         Raises:
-            CapacityError: They are more than 64 bits count.
+            CapacityError: The number is beyond 64 bits.
         """
         with of_view(self.name):
             return exactly(self._kept.size())
@@ -260,42 +260,41 @@ class View:
         """How often a row stands in the result; nothing is enumerated (DYN, Proposition 4.18).
 
         Args:
-            row: Its values, as a tuple in the order of the schema or as a dict by the schema's names. None is NULL,
+            row: The values, as a tuple in the order of the schema or as a dict by the schema's names. None is NULL,
                 which equals NULL here.
 
         Returns:
-            0 if it is not there.
+            The multiplicity; 0 if the row is not there.
 
         Raises:
-            ReadError: The row does not fit the schema. Or nothing that the view keeps tells the multiplicity: columns
-                by which the query joins are not in the result, so that a row stands for any number of them; an output
-                is computed from columns that the result does not show; or no index leads to the rows of a table of
-                which the query uses some columns only. The message says what would help.
+            ReadError: The row does not fit the schema. Or the view keeps nothing that tells the multiplicity: join
+                columns are not in the result, an output is computed from columns that the result does not show, or no
+                index leads to the rows of a table of which the query uses some columns only. The message says what
+                would help.
             CapacityError: The multiplicity is beyond 64 bits.
 
-        Cost: of joins one probe an atom if the query uses all columns of its table, or a key of it; else O(rows of the
-        atom with the same join key). Of DISTINCT, GROUP BY, set operations, change propagation and bags of cyclic
-        joins: O(1). Of ``ORDER BY ... LIMIT k``: O(k). Beside these one DuckDB call where outputs are computed. All of
-        it is independent of the size of the result.
+        Cost, independent of the size of the result: for joins one probe an atom if the query uses all columns of its
+        table or a key; else O(rows of the atom with the same join key). For DISTINCT, GROUP BY, set operations, change
+        propagation and bags of cyclic joins O(1). For ``ORDER BY ... LIMIT k`` O(k). Computed outputs cost one DuckDB
+        call more.
         """
         with of_view(self.name):
             return reading.multiplicity(self._access, row, self.schema, self._query.root.types, self._graph.codec)
 
     @alone
     def at(self, position: int) -> tuple[Any, ...]:
-        """The row at a position of the result as `batches` streams it; from the end where it is negative.
+        """The row at a position of the result, in the order of `batches`; negative positions count from the end.
 
-        Equal rows stand there next to each other. A commit may move all rows. With ``ORDER BY ... LIMIT`` the position
-        is that of the order.
+        Equal rows stand next to each other. A commit may move all rows. With ``ORDER BY ... LIMIT`` the positions
+        follow the order.
 
         Raises:
             ReadError: There is no row at this position, or the query has ORDER BY without LIMIT.
             CapacityError: The result has more rows than 64 bits count.
 
-        Cost: of joins O(tree nodes * log(base rows)), after O(base rows) once after a change for sums that are kept
-        beside the state, of at most its size, until the next change. Of stores and change propagation O(1), after
-        O(rows kept) once after a change; under HAVING, where the condition is evaluated, O(groups). Of ``ORDER BY ...
-        LIMIT`` always O(log(rows kept)). Nothing is materialised.
+        Cost: for joins O(tree nodes * log(base rows)); the first call after a change costs O(base rows) for sums, which
+        take at most as much memory as the state and stay until the next change. For stores and change propagation O(1),
+        and O(rows kept) once after a change; under HAVING O(groups). For ``ORDER BY ... LIMIT`` O(log(rows kept)).
         """
         if self._query.order:
             msg = (
@@ -308,20 +307,20 @@ class View:
 
     @alone
     def sample(self, rows: int, *, seed: int | None = None) -> pa.Table:
-        """Rows drawn from the result, uniformly and with replacement; one of multiplicity m is m times as likely.
+        """Draw rows uniformly and with replacement; a row of multiplicity m is m times as likely.
 
         Args:
-            rows: How many.
-            seed: Makes the draw repeatable as long as the view does not change.
+            rows: How many rows to draw.
+            seed: Makes the draw repeatable until the view changes.
 
         Returns:
-            The rows in the order in which they were drawn.
+            The rows in the order of the draws.
 
         Raises:
-            ReadError: The number is negative, or the result is empty.
+            ReadError: The number of rows is negative, or the result is empty.
             CapacityError: The result has more rows than 64 bits count.
 
-        Cost: that of `at` a row, in one call for all of them.
+        Cost: `at` for each row, in one call for all of them.
         """
         with of_view(self.name):
             return reading.sample(self._access, rows, seed, self.schema)
@@ -350,15 +349,17 @@ class View:
 
         Returns:
             ``state_bytes`` (in use) and ``capacity_bytes`` (allocated), ``rows`` of the result (a float beyond 64
-            bits), ``atom_rows`` in the state, ``height`` of the tree (number of joins in a chain of them, 0 without a
-            join), ``cells`` that the joins are split into; since the view was created: ``commits``, ``changes`` of base
-            rows, ``delta_rows``, ``propagated`` (rows that entered or left a semi-join view; of a transition system
-            the steps that were made), ``stopped`` (those at which propagation stopped; the steps that were looked up),
-            ``touched`` (counters and annotations that P-UPDATE changed), ``probes`` (look-ups of keys),
-            ``lambda_observed`` (``touched`` a change, which the enclosureness of the change sequence bounds but for a
-            constant: CROWN, Theorem 6.6; on a tree where an atom below another one has two children it is the
-            enclosureness with crossing lifespans that does, docs/decisions/0007), ``seconds`` in the
-            kernels and ``moves`` to another join tree.
+            bits), ``atom_rows`` in the state, ``height`` of the tree (for a chain the number of joins, 0 without a
+            join), and ``cells`` that the joins are split into. Since the view was created:
+
+            - ``commits``, ``changes`` of base rows, ``delta_rows``, ``seconds`` in the kernels;
+            - ``propagated``: rows that entered or left a semi-join view; for transitions, steps that were computed;
+            - ``stopped``: rows at which propagation stopped; for transitions, steps that were looked up;
+            - ``touched``: counters and annotations that P-UPDATE changed; ``probes``: look-ups of keys;
+            - ``lambda_observed``: ``touched`` a change. The enclosureness of the change sequence bounds it up to a
+              constant (CROWN, Theorem 6.6). On a tree where an atom below another one has two children, the
+              enclosureness with crossing lifespans is the bound (docs/decisions/0007);
+            - ``moves`` to another join tree.
         """
         counters = dict.fromkeys(("propagated", "stopped", "touched", "probes"), 0)
         for node in self._below:
@@ -387,21 +388,21 @@ class View:
     def subscribe(self, callback: Callback) -> Callable[[], None]:
         """Call ``callback(delta)`` after each commit, with an empty table where nothing changed.
 
-        Callbacks are called in the order of the versions, while the database is at the version of the delta. They may
-        read, subscribe and end subscriptions, create and drop views and save, and they may not commit: `Database.apply`
-        and `Database.replay` raise ChangeError there. A subscription that ends while callbacks are called, as by
-        dropping its view, is not called any more; one that begins is called from the next commit on. An exception of a
-        callback reaches the caller of the commit, which stands, after all callbacks were called.
+        Callbacks are called in the order of the versions, while the database is at the version of the delta. A callback
+        may read, subscribe, end subscriptions, create and drop views, and save. It may not commit: `Database.apply` and
+        `Database.replay` raise ChangeError there. A subscription that ends meanwhile, as when its view is dropped, is
+        not called any more; a new one is called from the next commit on. An exception of a callback reaches the caller
+        of the commit after all callbacks were called; the commit stands.
 
-        A callback gets the whole delta as a table, so deltas of a view with subscribers are never spilled; those that
-        do not fit a `memory_limit` refuse the commit. `Commit.batches` is for deltas larger than memory.
+        A callback gets the whole delta as a table, so deltas of a view with subscribers are never spilled. A delta that
+        does not fit into ``memory_limit`` refuses the commit. For deltas larger than memory use `Commit.batches`.
 
         Returns:
-            A function that ends the subscription; once more changes nothing.
+            A function that ends the subscription; a second call does nothing.
 
         Raises:
-            ReadError: The view was created with ``deltas=False``, or the callback is no function or an ``async`` one,
-                which nothing would await.
+            ReadError: The view was created with ``deltas=False``, or the callback is no function, or an ``async``
+                function, which nothing would await.
         """
         if not self.deltas:
             msg = f"view {self.name!r} was created with deltas=False and has nothing to subscribe to"
@@ -413,7 +414,7 @@ class View:
 
     @property
     def _kept(self) -> Node:
-        """What maintains the view.
+        """The block that maintains the view.
 
         Raises:
             ReadError: The view was dropped.
@@ -425,7 +426,7 @@ class View:
 
     @property
     def _access(self) -> Access:
-        """Access to the result as it is now."""
+        """Access to the present result."""
         return self._kept.access()
 
     @property
@@ -435,7 +436,7 @@ class View:
 
     @property
     def _joins(self) -> list[AnyJoin]:
-        """The joins that maintain the view, with the plans that they have now."""
+        """The joins that maintain the view, with their present plans."""
         return [node.plan for node in self._below if isinstance(node.plan, AnyJoin)]
 
     def _reads_table(self, table: str) -> bool:
@@ -443,23 +444,23 @@ class View:
         return table.lower() in self._tables
 
     def _names_table(self, table: str) -> bool:
-        """Whether the view uses a base table, or its text names it, which makes no difference there: O(text)."""
+        """Whether the view uses a base table, or its text names one that the plan does not need: O(text)."""
         return self._reads_table(table) or table.lower() in names_read(self._query.sql)
 
     def _delta(self, changes: Mapping[Node, Change], scratch: Scratch | None) -> ViewDelta:
-        """What a commit did to the view; a large delta is written to files if there is a place for them."""
+        """The delta of the view in a commit; a large delta is written to files if there is a folder for them."""
         change = changes.get(self._node)
         if change is None:
             return self._no_delta
         return change.shown(self._delta_schema, scratch)
 
     def _note(self, delta: ViewDelta) -> None:
-        """Count what a commit did to the view."""
+        """Count a delta in the view's figures."""
         self._delta_rows += delta.num_rows
 
 
 def _running(plan: Operator, node: Node) -> Iterator[tuple[AnyJoin, MaintainedJoin]]:
-    """For each join of a plan the one that runs: an equal one, which another view may have made."""
+    """For each join of a plan the running join; another view may have made it."""
     for below, inner in zip(plan.below, node.inputs, strict=True):
         yield from _running(below, inner)
     if isinstance(plan, AnyJoin) and isinstance(node.plan, AnyJoin):

@@ -27,10 +27,10 @@ class Evaluator:
 
     Args:
         expressions: The expressions, at least one.
-        columns: The columns, as texts call them.
+        columns: The columns, as texts name them.
         codec: The database's codec.
-        shown: What errors call the expressions; the part of one that fails if empty.
-        names: What errors call the columns; as texts do if None, and not at all if empty.
+        shown: The text of the expressions in errors; if empty, that of the failing part.
+        names: The names of the columns in errors; None for those of texts, empty for none.
 
     Raises:
         ExpressionError: A constant in one fails, such as CAST('x' AS INT), and would for every row.
@@ -70,10 +70,10 @@ class Evaluator:
         """The words of the values, of shape (expressions, rows), `NULL_CODE` for NULL; all are of types of words.
 
         Args:
-            words: Those of the rows, int64 of shape (columns, rows).
+            words: The words of the rows, int64 of shape (columns, rows).
 
         Raises:
-            ExpressionError: One has no value for some row; the message names both.
+            ExpressionError: An expression has no value for some row; the message names both.
         """
         found = self._run(words)
         if len(self._places) == self._count:

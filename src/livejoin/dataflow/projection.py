@@ -47,7 +47,7 @@ class Projection:
 
         Raises:
             ExpressionError: An expression has no value for some row.
-            CapacityError: It is one that the planner made, and the value does not fit.
+            CapacityError: The planner made the expression, and its value does not fit.
         """
         made, kept = self.made(rows)
         return made, np.arange(made.length) if kept is None else kept
@@ -88,7 +88,7 @@ class Projection:
         """Which rows the predicate is true for.
 
         Raises:
-            ExpressionError: It has no value for some row.
+            ExpressionError: The predicate has no value for some row.
         """
         if self._predicate is None:
             return np.ones(rows.length, np.bool_)

@@ -64,7 +64,7 @@ class Results:
         """The strings of a small delta, column by column; None if they are too many for a message, or there is none.
 
         Args:
-            words: Those of the delta.
+            words: The words of the delta.
         """
         if self.message is None:
             return None
@@ -81,12 +81,12 @@ class Results:
 
     @cached_property
     def detached(self) -> Results:
-        """These results for who has rows with values, or no codes: they hold nothing of the database."""
+        """These results for readers of rows with values or without codes: they hold nothing of the database."""
         plain = {"computes": False, "holds_values": self.has_codes, "is_detached": True}
         return self._with(_codec=Codec(), _evaluator=None, **plain)
 
     def _with(self, **changes: object) -> Results:
-        """These results but for some attributes."""
+        """A copy with other values of some attributes."""
         results = copy(self)
         for derived in ("of_shown", "detached", "message"):
             vars(results).pop(derived, None)
@@ -118,7 +118,7 @@ class Results:
 
         Args:
             chunk: The chunk.
-            rows: Its `rows`.
+            rows: The `rows` of the chunk.
         """
         if self._sources == list(range(len(self._head))):
             return DeltaChunk(chunk.words[: len(self._head)], chunk.runs)

@@ -36,23 +36,23 @@ class Steps(Protocol):
         """`livejoin.distributed.move.survey` of each cell of a plan."""
 
     def fill(self, source: Source | None, plan: Plan, task: Task) -> list[Outcome]:
-        """The rows of `livejoin.distributed.move.rows_of_cell` of each cell, and of static tables, through the stages.
+        """The rows of each cell (`livejoin.distributed.move.rows_of_cell`), and of static tables, through the stages.
 
         Args:
-            source: What is moved; None if there was no plan before.
+            source: The plan before, whose rows are moved; None if there was none.
             plan: The plan that begins.
-            task: How its cells are filled.
+            task: The batch that fills the cells.
         """
 
 
 @dataclass(frozen=True)
 class Begun:
-    """What the cells of a plan hold before its first batch.
+    """The state of the cells of a plan before its first batch.
 
     Args:
-        held: What each cell of each stage holds.
-        now: For each view of which something is told the files with its result.
-        before: For each view of which the difference is told the files with its result by the plan before.
+        held: The state of each cell of each stage.
+        now: For each view that gets a first delta, the files with its result.
+        before: For each view that gets a difference, the files with its result by the plan before.
     """
 
     held: Mapping[tuple[int, int], Held]
@@ -76,16 +76,16 @@ def begin(
     """Let a plan begin; nothing of it counts before a manifest lists what it wrote.
 
     Args:
-        declared: The job; it is chosen where rows go.
-        task: The batch that is to be its first one, with what the cells of the plan before hold.
-        initial: What is told of views.
-        samples: What is known of the rows that come, static ones among them, by names of base tables.
-        steps: Runs what runs in other processes.
+        declared: The job, with the choice where rows go.
+        task: The first batch of the plan, with the state of the cells of the plan before.
+        initial: The first delta of views: difference, whole or nothing.
+        samples: Statistics of the rows that come, static ones included, by names of base tables.
+        steps: Runs the steps of other processes.
 
     Raises:
-        LivejoinError: A cell could not do its part.
+        LivejoinError: A cell failed.
 
-    Cost: O(rows), twice as much for the reading of them as for a restart, and the loading of the views.
+    Cost: O(rows), read twice as often as for a restart, and the loading of the views.
     """
     before = declared.before
     source = None if before is None else Source(before.plan, task.held, declared.kept, declared.job.earlier)
@@ -122,15 +122,15 @@ def check_columns(declared: Declared, initial: Initial) -> None:
 def first_deltas(
     begun: Begun, declared: Declared, task: Task, deltas: Mapping[str, Sequence[str]]
 ) -> dict[str, tuple[str, ...]]:
-    """The deltas of the first batch, with what is told of views for the first time.
+    """The deltas of the first batch, with the first deltas of new and changed views.
 
     Args:
-        begun: What the cells held before.
+        begun: The state of the cells before.
         declared: The job.
         task: The batch.
         deltas: For each view the files with its delta.
 
-    Cost: O(rows of the results that are told), here.
+    Cost: O(rows of the results that are told), on the driver.
     """
     found = {view: tuple(files) for view, files in deltas.items()}
     for view in {*begun.now, *begun.before}:

@@ -84,7 +84,7 @@ class Cell:
         """A batch as one commit; the first one has to be there also if nothing is brought.
 
         Args:
-            changes: What `changes` found.
+            changes: The changes that `changes_of` found.
 
         Returns:
             For each relation that the stage shows and that changed here, its delta: its columns and `_change_type`.
@@ -150,7 +150,7 @@ def changes_of(stage: Stage, brought: Brought) -> dict[str, pa.Table]:
 
     Args:
         stage: The stage.
-        brought: What came.
+        brought: The parts that came to the cell.
     """
     return {
         table.name: found

@@ -30,13 +30,13 @@ from livejoin.schema import Table
 
 @dataclass(frozen=True, eq=False)
 class Before:
-    """The plan that the newest manifest has, where another one begins.
+    """The plan of the newest manifest, when another one begins.
 
     Args:
-        job: Its job.
+        job: The job of that plan.
         bound: The tables of the job, empty, and its views.
         plan: The plan.
-        changes: What becomes of its views.
+        changes: Which views are new, changed or dropped.
     """
 
     job: Job
@@ -107,14 +107,14 @@ class Declared:
         return tuple(table for name, table in self.job.tables.items() if table.static and name not in unfilled)
 
     def compare(self, digests: Mapping[str, str], on_static_change: OnStaticChange) -> None:
-        """Have static tables refreshed whose sources have other rows than the newest manifest says.
+        """Mark static tables to be refreshed whose sources have other rows than the newest manifest says.
 
         Args:
-            digests: Those of the sources of `held_static`, by names in lower case.
-            on_static_change: Whether they may differ.
+            digests: The digests of the sources of `held_static`, by names in lower case.
+            on_static_change: Whether static tables may differ.
 
         Raises:
-            StateError: They may not, and do.
+            StateError: A static table differs, and may not.
         """
         what = "its source has other rows than the cells, or other columns"
         told = {
@@ -150,7 +150,7 @@ class Declared:
         """Choose where rows go.
 
         Args:
-            samples: What is known of base tables, by name.
+            samples: Statistics of base tables, by name.
         """
         found: list[Dispatch] = []
         known = {name.lower(): sample for name, sample in samples.items()}
@@ -184,7 +184,7 @@ class Declared:
         """How the deltas of views are read in batches of a plan: the one before, or that of now.
 
         Args:
-            digest: That of the plan.
+            digest: The digest of the plan.
         """
         if digest not in self._views:
             of: Before | Declared = self

@@ -53,8 +53,8 @@ class ViewFiles:
         """The net delta in the files of a batch.
 
         Args:
-            folder: Where they are.
-            files: Their names; all of the batch where ``types`` is not None.
+            folder: The folder of the files.
+            files: The names of the files; all of the batch where ``types`` is not None.
             batch_id: The batch, which is its version too.
 
         Raises:
@@ -100,15 +100,15 @@ class ParquetFile:
     """A part of a delta that its cell has written as Parquet.
 
     Args:
-        folder: Where it is.
-        file: Its name.
+        folder: The folder of the file.
+        file: The name of the file.
     """
 
     folder: Path
     file: str
 
     def read(self) -> bytes:
-        """Its content.
+        """The content of the file.
 
         Raises:
             StateError: The file is missing or damaged.
@@ -122,11 +122,11 @@ class FilesDelta:
     """The delta of a view in a batch, read from one file at a time; as `livejoin.checkpoint.batch_delta` has it.
 
     Args:
-        view: How they are read; each is a part of the delta by itself.
-        folder: Where they are.
-        files: Their names.
+        view: The layout of the files; each is a part of the delta by itself.
+        folder: The folder of the files.
+        files: The names of the files.
         batch_id: The batch.
-        time: Its time; None if it has none.
+        time: The time of the batch; None if it has none.
     """
 
     view: ViewFiles
@@ -210,10 +210,10 @@ def write_views(folder: Path, digest: str, views: Mapping[str, ViewFiles]) -> No
 
 
 def read_views(folder: Path, digest: str) -> dict[str, ViewFiles]:
-    """What is needed to read the deltas of the views in batches of a plan, by their names in lower case.
+    """What is needed to read the deltas of the views in batches of a plan, by the views' names in lower case.
 
     Raises:
-        StateError: What `write_views` wrote is missing or damaged.
+        StateError: A file of `write_views` is missing or damaged.
         StorageError: The disk refuses.
     """
     file = folder / _FILE.format(digest)
@@ -237,7 +237,7 @@ def read_view(folder: Path, digest: str, view: str) -> ViewFiles:
 
     Raises:
         SchemaError: There is no such view.
-        StateError: What `write_views` wrote is missing or damaged.
+        StateError: A file of `write_views` is missing or damaged.
         StorageError: The disk refuses.
     """
     views = read_views(folder, digest)
@@ -251,7 +251,7 @@ def _size(folder: Path, files: Sequence[str]) -> int:
     """The bytes of files.
 
     Raises:
-        StateError: One is missing.
+        StateError: A file is missing.
         StorageError: The disk refuses.
     """
     try:

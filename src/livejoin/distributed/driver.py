@@ -63,11 +63,11 @@ class Committed:
     """A batch that was committed.
 
     Args:
-        manifest: What was committed.
-        done: What the cells did.
-        arrived: What had come.
-        conflicts: For each base table how many changes were left out since they conflict with what is there.
-        bad: The same of those that a column or an expression refused.
+        manifest: The manifest of the batch.
+        done: The outcomes of the cells.
+        arrived: A summary of the rows that came.
+        conflicts: For each base table how many changes were left out because they conflict with other rows.
+        bad: For each base table how many changes were left out because a column or an expression refused them.
     """
 
     manifest: Manifest
@@ -107,10 +107,10 @@ class Committed:
 
 
 def is_next(manifests: Manifests, batch_id: int) -> bool:
-    """Whether a batch is the next one (True) or the last one, which is committed, once more (False).
+    """Whether a batch is the next one (True) or a repetition of the last one, which is committed (False).
 
     Raises:
-        StateError: It is neither, so that what brings the batches and the cells do not belong together.
+        StateError: The batch is neither: the source and the cells do not belong together.
     """
     last = manifests.last
     if last is not None and batch_id == last.batch_id:
@@ -140,17 +140,16 @@ def commit(
 
     Args:
         declared: The job.
-        manifests: What was committed so far.
-        initial: What the first batch of a plan tells of views that are new or changed.
+        manifests: The committed batches.
+        initial: The first delta of views that are new or changed, in the first batch of a plan.
         batch_id: The batch, which is the next one.
-        steps: Runs what runs in other processes.
-        policy: What becomes of changes that cannot be applied.
-        recovery_seconds: As `Task` has it.
+        steps: Runs the steps of other processes.
+        policy: The policy for changes that cannot be applied.
+        recovery_seconds: As for `Task`.
         as_parquet: Whether the sink takes parts of deltas as Parquet.
 
     Raises:
-        LivejoinError: A cell could not do its part, another driver owns the checkpoint, the disk refuses; nothing is
-            committed.
+        LivejoinError: A cell failed, another driver owns the checkpoint, or the disk refuses; nothing is committed.
     """
     last = manifests.last
     task = Task(manifests.path, "", batch_id, manifests.epoch, {} if last is None else dict(last.cells))

@@ -24,9 +24,9 @@ class Parcel:
     """Changes for a cell.
 
     Args:
-        cell: Its number.
-        rows: Which rows of what was given, ascending.
-        masks: For each of them the bits that say to which of the exchange's tables it goes.
+        cell: The number of the cell.
+        rows: The positions of the rows, ascending.
+        masks: For each row the bits that say to which of the exchange's tables it goes.
     """
 
     cell: int

@@ -67,14 +67,14 @@ class Manifest:
     """A batch that was committed.
 
     Args:
-        batch_id: Its number.
-        epoch: That of the driver that brought it.
+        batch_id: The number of the batch.
+        epoch: The epoch of the driver that committed it.
         plan: The digest of the stages.
         time: Microseconds of the batch's time; None if it has none.
-        cells: What each cell of each stage holds behind it.
+        cells: The state of each cell of each stage after the batch.
         deltas: For each view the files with its delta.
-        letters: For each base table the files with the changes that were left out, if anybody is told of them.
-        static: The digests of the rows of static tables, by their names in lower case.
+        letters: For each base table the files with the changes that were left out, if dead letters are wanted.
+        static: The digests of the rows of static tables, by the tables' names in lower case.
     """
 
     batch_id: int
@@ -138,13 +138,13 @@ class Manifests:
 
     Args:
         path: The folder, made if it is missing. All hosts see it.
-        kept: Of how many batches before the newest one the deltas stay for readers.
+        kept: For how many batches before the newest one deltas stay for readers.
 
     Attributes:
-        epoch: The number of this opening; every one has a larger one.
+        epoch: The number of this opening; each has a larger one than those before.
         last: The newest manifest; None before the first.
         done: The last batch whose deltas were delivered; None before the first.
-        parts: What deliveries up to that batch have left in the output.
+        parts: The parts that deliveries up to that batch have left in the output.
 
     Raises:
         StateError: A manifest is damaged, or another driver opened the folder at the same moment.
@@ -293,7 +293,7 @@ def read_manifest(path: Path, batch_id: int) -> Manifest:
     """The manifest of a batch.
 
     Raises:
-        StateError: It is missing or damaged.
+        StateError: The file is missing or damaged.
         StorageError: The disk refuses.
     """
     name = f"{batch_id:08d}.manifest"

@@ -39,12 +39,12 @@ _OF_STEPS = re.compile(rf"(views? )?{_STEP.pattern}(, {_STEP.pattern})*")
 
 @dataclass(frozen=True)
 class Applied:
-    """What became of changes in a cell.
+    """The outcome of changes in a cell.
 
     Args:
-        told: The deltas of what the stage shows.
-        changes: Those that were applied, by table.
-        refused: The others, by the table of the cell, each with the reason in the column ``_reason``.
+        told: The deltas of the relations that the stage shows.
+        changes: The changes that were applied, by table.
+        refused: The other changes, by the table of the cell, each with the reason in the column ``_reason``.
     """
 
     told: Mapping[str, pa.Table]

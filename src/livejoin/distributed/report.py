@@ -10,15 +10,15 @@ from livejoin.distributed.task import Outcome
 
 @dataclass(frozen=True)
 class CellReport:
-    """What a cell did in a batch, in all stages.
+    """The work of a cell in a batch, in all stages.
 
     Args:
-        cell: Its number.
-        changes: Rows that were brought to it, once for each table of a stage that they came to.
-        delta_rows: Rows of the deltas of what its stages show, also of what only later stages read.
+        cell: The number of the cell.
+        changes: Rows that were sent to it, counted for each table of a stage.
+        delta_rows: Rows of the deltas of all relations that its stages show, also of those that only later stages read.
         state_bytes: Bytes in use of its state.
-        rebuilt: In how many stages its state was not there and was made from its files.
-        lambda_observed: The most that a change cost in a join of it, as `View.stats` says it, since its state was made.
+        rebuilt: In how many stages its state was missing and was rebuilt from its files.
+        lambda_observed: The largest cost of a change in one of its joins, as in `View.stats`, since its state was made.
     """
 
     cell: int
@@ -36,12 +36,12 @@ class CellReport:
 
 
 def cell_reports(done: Iterable[Outcome], known: Iterable[Outcome], cells: int) -> tuple[CellReport, ...]:
-    """What each cell did.
+    """The work of each cell.
 
     Args:
-        done: What those did in each stage that took part in the batch.
-        known: What each cell of each stage did when it last took part, in this batch or before.
-        cells: How many there are.
+        done: The outcomes of the cells that took part in the batch.
+        known: The last outcome of each cell of each stage, in this batch or before.
+        cells: How many cells there are.
     """
     found = [CellReport(number) for number in range(cells)]
     for one in done:

@@ -14,11 +14,11 @@ Span = tuple[int, int]
 
 
 def check_tiling(arena: Words, used: Iterable[Span]) -> None:
-    """Assert that what is used and what is free lie side by side up to the bump pointer.
+    """Assert that used and free pieces lie side by side up to the bump pointer.
 
     Args:
         arena: The arena.
-        used: What is used, in any order.
+        used: The used pieces, in any order.
     """
     spans = list(used)
     for size_class in range(k.SIZE_CLASSES):

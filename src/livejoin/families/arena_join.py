@@ -155,7 +155,7 @@ class ArenaJoin(ArenaState[J], ABC):
         """Size of the result with multiplicities, without enumeration.
 
         Raises:
-            CapacityError: It is beyond 64 bits.
+            CapacityError: The number is beyond 64 bits.
         """
         return exactly(self.size())
 
@@ -181,10 +181,10 @@ class ArenaJoin(ArenaState[J], ABC):
         """As `livejoin.families.join.Join.build`; here nothing is left to do."""
 
     def refuse_overflow(self) -> None:
-        """After a kernel: refuse what it has computed if annotations or multiplicities do not fit their words.
+        """After a kernel: refuse annotations or multiplicities that do not fit their words.
 
         Raises:
-            CapacityError: They do not.
+            CapacityError: One does not fit.
         """
         if self.arena.words[q.H_OVERFLOW] and not self._may_wrap:
             raise too_many(self.plan.query)

@@ -97,8 +97,8 @@ class RowProgram(Protocol):
         """An empty join. Cost: O(1).
 
         Args:
-            name: What messages call the relation.
-            budget: The memory of its database; None where it stands alone.
+            name: The name of the relation in messages.
+            budget: The memory of the database; None outside of one.
         """
 
 
@@ -107,7 +107,7 @@ class DerivedTable(Protocol):
 
     @property
     def table(self) -> Table:
-        """It as the program's query has it: its name there, and its columns, at least one."""
+        """The relation as a table of the program's query: its name there, and its columns, at least one."""
 
     @property
     def title(self) -> str:
@@ -115,7 +115,7 @@ class DerivedTable(Protocol):
 
     @property
     def query(self) -> ConjunctiveQuery:
-        """Its query over tables: the head are its first columns, distinct, with the number of results for each."""
+        """The query over tables: its head has the first columns, distinct, with the number of results for each."""
 
     @property
     def filters(self) -> frozenset[int]:

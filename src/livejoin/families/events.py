@@ -23,7 +23,7 @@ class TableEvents:
         matrix: int64 of shape (EVENT_FIELDS, n).
         factors: int64 of shape (factors, events): what annotates the rows; None without annotation.
         position: The position of the table that the matrix names.
-        known: What is known to be true of the events, of `livejoin.kernels.join.events.IN_ORDER` and ``ALL_COME``.
+        known: Known properties of the events: of `livejoin.kernels.join.events.IN_ORDER` and ``ALL_COME``.
     """
 
     table: str

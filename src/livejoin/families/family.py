@@ -36,7 +36,7 @@ class Candidate(Protocol):
 
     @property
     def line(self) -> str:
-        """It on one line, with aliases for atoms."""
+        """The plan on one line, with aliases for atoms."""
 
     @property
     def cost(self) -> float:
@@ -52,7 +52,7 @@ class Candidate(Protocol):
 
     @property
     def tree(self) -> JoinTree | None:
-        """Its join tree over the query's atoms, with respect to which a log has an enclosureness; None without one."""
+        """The join tree over the query's atoms, for the enclosureness of a log; None for a plan without one."""
 
     @property
     def obstacle(self) -> str:
@@ -130,32 +130,32 @@ class Family(Protocol):
         """How it keeps aggregates that are annotations of its results, as a clause with ``of each group``."""
 
     def output(self, query: ConjunctiveQuery, asked: frozenset[str], known: Statistics) -> frozenset[str] | None:
-        """The output variables that it keeps where some are asked for.
+        """The output variables that the family keeps if some are asked for.
 
-        None if it does not take the join, or has its results with multiplicities alone.
+        None if it does not take the join, or can only give results with multiplicities.
 
         Args:
-            query: The join, of which the head and the free variables do not matter.
-            asked: The variables that distinct or annotated results are asked for; they are part of the output.
-            known: What is known of its tables.
+            query: The join; its head and free variables do not matter.
+            asked: The variables of the distinct or annotated results; they are part of the output.
+            known: Statistics of the tables.
         """
 
     def candidates(self, query: ConjunctiveQuery, known: Statistics) -> Candidates:
-        """Its plans for a query. Cost: bounded.
+        """The plans of the family for a query. Cost: bounded.
 
         Args:
             query: The query, whose free variables are an output that a family keeps.
-            known: What is known of its tables.
+            known: Statistics of the tables.
         """
 
     def better(self, query: ConjunctiveQuery, known: Statistics, than: UpdateBound) -> Candidate | None:
         """A plan with a better bound on the cost of a change than a given one, or None.
 
-        It answers what would be if the query or its tables were others, so that it is asked often: the search is
+        The method answers what would be if the query or its tables were others, and is called often: the search is
         shorter than for `candidates`, and the query may have no outputs.
 
         Args:
             query: The query, whose free variables may be any.
-            known: What is known of its tables.
+            known: Statistics of the tables.
             than: The bound.
         """

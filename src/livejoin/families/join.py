@@ -90,7 +90,7 @@ class Join(Protocol):
         """Size of the result with multiplicities.
 
         Raises:
-            CapacityError: It is beyond 64 bits.
+            CapacityError: The number is beyond 64 bits.
         """
 
     def size(self) -> int | float:

@@ -27,7 +27,7 @@ class JoinTrees:
     Args:
         problem: The problem.
         choice: The trees.
-        changes: What is expected to change.
+        changes: The changes to expect.
     """
 
     problem: Problem
@@ -42,7 +42,7 @@ class TreePlan:
     Args:
         query: The query.
         measured: The tree.
-        changes: What is expected to change.
+        changes: The changes to expect.
     """
 
     query: ConjunctiveQuery
@@ -83,7 +83,7 @@ def join_trees(query: ConjunctiveQuery, known: Statistics) -> JoinTrees | None:
 
     Args:
         query: The query.
-        known: What is known of its tables.
+        known: Statistics of the tables.
     """
     if not is_acyclic(query.edges) or not (query.branches or query.free is None or _is_connex(query.edges, query.free)):
         return None

@@ -17,7 +17,7 @@ class KeptRows:
 
     Args:
         index: The table.
-        ids: Their ids, ascending.
+        ids: The ids of the rows, ascending.
         budget: The memory of the database.
     """
 

@@ -18,12 +18,12 @@ class AtomOutline:
     """An atom of the query.
 
     Args:
-        alias: Its name in the query.
-        table: Its table.
-        variables: Its variables.
-        predicate: What its rows must satisfy, None for all rows.
-        static: Whether its table never changes.
-        append_only: Whether rows come to it and never leave.
+        alias: The atom's alias in the query.
+        table: The atom's table.
+        variables: The atom's variables.
+        predicate: The condition on the atom's rows, None for all rows.
+        static: Whether the table never changes.
+        append_only: Whether rows are only inserted into the table.
     """
 
     alias: str
@@ -44,9 +44,9 @@ class BagOutline:
     """A join of static tables that is made once.
 
     Args:
-        title: What stands for it in the plan, as ``static bag {t, i}``.
-        expected: The rows that it is expected to have; None if the tables' rows are not known.
-        rows: The rows that it has; None where it is not made.
+        title: The name of the join in the plan, as ``static bag {t, i}``.
+        expected: The expected number of rows; None if the tables' rows are not known.
+        rows: The number of rows; None if the join is not made.
     """
 
     title: str
@@ -59,11 +59,11 @@ class MergedOutline:
     """Static tables that are one relation of a plan, because that takes less memory.
 
     Args:
-        title: What stands for it in the plan.
-        tables: The aliases of the tables, that which the others are referred to by first.
+        title: The name of the relation in the plan.
+        tables: The aliases of the tables; the first one refers to the others.
         instead: The rows of these tables.
-        expected: The rows that it has at most.
-        rows: The rows that it has; None where it is not made.
+        expected: The most rows that the relation may have.
+        rows: The number of rows; None if the relation is not made.
     """
 
     title: str
@@ -97,15 +97,15 @@ class NodeOutline:
     """A node of a plan.
 
     Args:
-        label: What stands there: the atom as in FROM, ``[x, y]`` for a generalized relation, ``bag 1 (A, B, C)``, or a
-            view's name.
-        variables: Its variables.
+        label: The label of the node: the atom as in FROM, ``[x, y]`` for a generalized relation, ``bag 1 (A, B, C)``,
+            or a view's name.
+        variables: The variables of the node.
         atoms: Aliases of its atoms: one for an atom, none for a generalized relation, several for a bag.
-        key: ``key(e)``: the variables that it shares with its parent; of the first parent where it has several.
+        key: ``key(e)``: the variables that it shares with its parent; with the first parent if it has several.
         connex: Whether it is in the connex subtree, over which results are enumerated.
-        views: The views kept there, of ``V_s``, ``V_p``, ``V_l``; for other plans what is kept, in words.
+        views: The views kept there, of ``V_s``, ``V_p``, ``V_l``; for other plans a description.
         indexes: The indexes kept there, each in words such as ``by (x), for the parent``.
-        predicate: What its rows must satisfy.
+        predicate: The condition on the node's rows.
         depth: Atoms above it, generalized relations not counted.
         changes: Expected share of the changes that reach it; None where nothing is known of any table.
         promise: ``static`` if nothing there ever changes, ``append-only`` if rows only come; else empty.
@@ -180,8 +180,8 @@ class PlanOutline:
         nodes: In preorder; where a node has several parents, it stands below the first.
         edges: From parents to children.
         height: Largest number of atoms (or bags, or views) from a leaf to a root.
-        static: What is made of static tables before changes come; None if the plan does not rest on that.
-        states: What its states are made of; None if it has none.
+        static: The relations that are made of static tables before changes come; None if the plan needs none.
+        states: A description of the plan's states; None if it has none.
         merged: Static tables that are one relation.
     """
 

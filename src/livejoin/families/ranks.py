@@ -81,7 +81,7 @@ class Ranks:
         """Number of results, with multiplicities under bag semantics.
 
         Raises:
-            CapacityError: It is beyond 64 bits.
+            CapacityError: The number is beyond 64 bits.
         """
         return int(self._kernels.total(self._arena, self._plan.words, self._sums))
 

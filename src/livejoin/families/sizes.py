@@ -22,7 +22,7 @@ def exactly(size: int | float) -> int:
     """A size that must be exact.
 
     Raises:
-        CapacityError: It is beyond 64 bits.
+        CapacityError: The size is beyond 64 bits.
     """
     if isinstance(size, float) or size > MAX_COUNT:
         msg = f"the result has about {float(size):.3g} rows, more than 64 bits count"

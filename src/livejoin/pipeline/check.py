@@ -1,10 +1,10 @@
 """The check at the end: a pipeline's result against DuckDB, which reads the same files by itself.
 
-Three multisets must be equal for each view: what DuckDB computes from the input files, the result of the engine as it
-lies in the checkpoint, and the sum of all Parquet deltas. Neither the engine nor Spark takes part in the first one.
+Three multisets must be equal for each view: the result that DuckDB computes from the input files, the engine's result
+in the checkpoint, and the sum of all Parquet deltas. Neither the engine nor Spark takes part in the first one.
 
-Where changes may be left out (``on_conflict`` and ``on_bad_rows``), the files do not say which were: a table that has
-other rows in the engine than its files add up to is taken from there, and the views are recomputed from that.
+If changes may be left out (``on_conflict`` and ``on_bad_rows``), the files do not say which ones were. A table whose
+rows in the engine differ from its files is then taken from the engine, and the views are recomputed from it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SIGN = f"CASE WHEN {CHANGE_TYPE} IN ('insert', 'update_postimage') THEN 1 ELSE 
 
 
 class NotYetError(PipelineError):
-    """What would be compared comes with the next batch: nothing is wrong."""
+    """There is nothing to compare yet: it comes with the next batch. No difference was found."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,10 @@ class ViewCheck:
         view: The view's name.
         recomputed: Rows of the view as DuckDB recomputes it.
         maintained: Rows of the engine's result.
-        delta_rows: Rows of all Parquet deltas together, deletions counted as rows.
+        delta_rows: Rows of all Parquet deltas together, deletions included.
         differing: Rows that are not in all three equally often.
-        example: One of them, for a message; empty where there is none.
-        taken: The tables whose rows DuckDB was given by the engine, since changes were left out, each with what was
-            found.
+        example: A differing row, for a message; empty if there is none.
+        taken: The tables whose rows were taken from the engine, because changes were left out, each with a note.
     """
 
     view: str
@@ -66,7 +65,7 @@ class ViewCheck:
 
 
 def check(pipeline: Pipeline) -> list[ViewCheck]:
-    """Compare each view with its recomputation. Cost: that of the join, and linear in the results and deltas.
+    """Compare each view with its recomputation. Cost: computing the joins once, and linear in the results and deltas.
 
     Raises:
         PipelineError: DuckDB cannot read the files, or cannot compute a view.
@@ -135,10 +134,10 @@ def _compare(pipeline: Pipeline, connection: duckdb.DuckDBPyConnection) -> list[
 
 
 def _check_read(source: FileSource, database: Database, connection: duckdb.DuckDBPyConnection) -> None:
-    """Refuse to compare where the files of a static table have rows that no batch has brought yet.
+    """Refuse to compare if the files of a static table have rows that no batch has brought yet.
 
     Raises:
-        NotYetError: They do.
+        NotYetError: There are such rows.
     """
     name = source.table.name
     if found := _differing(name, all_rows(database, name), connection):
@@ -150,9 +149,9 @@ def _check_read(source: FileSource, database: Database, connection: duckdb.DuckD
 
 
 def _or_taken(source: FileSource, database: Database, connection: duckdb.DuckDBPyConnection) -> str:
-    """Make a table of which changes may have been left out; what was found where its rows are those of the engine.
+    """Load a table into DuckDB of which changes may have been left out. Gives a note if its rows are the engine's.
 
-    Empty where the files add up to the rows that the engine has.
+    The note is empty if the files add up to the engine's rows.
     """
     name = source.table.name
     kept = all_rows(database, name)
@@ -173,7 +172,7 @@ def _or_taken(source: FileSource, database: Database, connection: duckdb.DuckDBP
 
 
 def _differing(name: str, kept: pa.Table, connection: duckdb.DuckDBPyConnection) -> int:
-    """How many rows of a table DuckDB has that the engine does not have, and the other way; of the kept columns."""
+    """How many rows differ between DuckDB's table and the engine's, in the kept columns."""
     if not kept.num_columns:
         return abs(int(kept.num_rows) - _count(connection, _quoted(name)))
     columns = ", ".join(_quoted(column) for column in kept.column_names)
@@ -212,7 +211,7 @@ def table_now(source: FileSource) -> str:
 
 
 def _last_of_keys(source: FileSource, row: str, rows: str) -> str:
-    """The rows that the last change of each key brings."""
+    """The query for the rows of the last change of each key."""
     table = source.table
     carried = SEQUENCE if (SEQUENCE, "BIGINT") in source.columns else "row_number() OVER ()"
     if source.feed == "delta":
@@ -236,7 +235,7 @@ def _last_of_keys(source: FileSource, row: str, rows: str) -> str:
 
 
 def _reader(source: FileSource) -> str:
-    """The table function that reads a source's files as they are."""
+    """DuckDB's table function for the files of a source."""
     files = _listed([str(file) for file in source.files()])
     # DuckDB's TIMESTAMP has no zone, and all that it reads here is in UTC.
     columns = [(name, kind.replace("TIMESTAMP_NTZ", "TIMESTAMP")) for name, kind in source.columns]
@@ -259,7 +258,7 @@ def _reader(source: FileSource) -> str:
 
 
 def _expanded(row: str, signed: str) -> str:
-    """The multiset of rows from rows with signs."""
+    """The query for a multiset of rows from rows with signs."""
     net = f"SELECT {row}, sum(_n) AS _n FROM ({signed}) GROUP BY {row} HAVING sum(_n) > 0"
     return f"SELECT {row} FROM (SELECT {row}, unnest(range(_n::BIGINT)) FROM ({net}))"
 
@@ -286,7 +285,7 @@ def _text(value: str) -> str:
 
 
 def _listed(files: list[str]) -> str:
-    """Files as DuckDB takes them, which reads each name as a pattern."""
+    """The list of files as DuckDB takes it; DuckDB reads each name as a pattern."""
     return "[" + ", ".join(_text(glob.escape(file)) for file in files) + "]"
 
 

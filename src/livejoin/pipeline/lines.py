@@ -1,8 +1,8 @@
-"""In which line of a TOML text a key stands.
+"""The line of a TOML text in which a key stands.
 
-``tomllib`` reads values and forgets where they were; an error message about a key should say it. The text is known to
-be valid TOML here, so that it suffices to look at the beginnings of lines outside of multi-line strings. A key inside
-of an inline table or an array stands in the line of the key that holds it.
+``tomllib`` does not keep the lines of values, but an error message about a key should name its line. The text is known
+to be valid TOML, so the beginnings of lines outside of multi-line strings are enough. A key inside of an inline table
+or an array has the line of the key that holds it.
 """
 
 from __future__ import annotations

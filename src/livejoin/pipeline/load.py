@@ -1,4 +1,4 @@
-"""From a pipeline file to a pipeline in which everything has been looked up, and all that is wrong with it at once."""
+"""From a pipeline file to a pipeline that can run; all errors of the file are reported at once."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ class Pipeline:
 
     Args:
         file: The pipeline file.
-        sources: The files of the changes of each table that comes from files.
+        sources: The tables that come from files, with these files.
         views: The SQL text of each view.
         output: The folder of the deltas; None if they go elsewhere.
         checkpoint: The folder of the state.
         trigger: Arguments of Spark's ``trigger``.
         check: Whether the result is compared with DuckDB at the end.
         spark: Settings of the Spark session.
-        options: How it runs beside that.
+        options: Further options of the run.
         servers: Databases whose tables are streamed.
-        tables: All tables in the order of the file; empty for those of ``sources``.
-        sink: Where the deltas go, if not into ``output`` as Parquet.
+        tables: All tables in the order of the file; empty if all are in ``sources``.
+        sink: The sink of the deltas, if they are not written to ``output`` as Parquet.
     """
 
     file: Path
@@ -76,7 +76,7 @@ class Pipeline:
 
     @property
     def declared(self) -> Mapping[str, Table]:
-        """All tables."""
+        """All tables by name."""
         return self.tables or {name: source.table for name, source in self.sources.items()}
 
 
@@ -87,7 +87,7 @@ class _Problem:
 
 
 class _Refused(Exception):
-    """A value of a table that cannot stand; carries the key below ``tables.<name>``."""
+    """A setting of a table is wrong; carries the key below ``tables.<name>``."""
 
     def __init__(self, key: str, message: str) -> None:
         self.key = key
@@ -98,7 +98,7 @@ def load(file: str | Path) -> Pipeline:
     """Read a pipeline file.
 
     Raises:
-        PipelineError: With every error of the file, each with its key and its line.
+        PipelineError: The file has errors; the message lists all of them, each with its key and its line.
     """
     path = Path(file)
     text = _text(path)
@@ -203,7 +203,7 @@ def _run_options(run: RunSettings, folder: Path) -> RunOptions:
 def _servers(
     parsed: PipelineFile, folder: Path, problems: list[_Problem]
 ) -> tuple[tuple[Server, ...], dict[str, Table]]:
-    """Where tables come from that are not files of changes, and these tables; adds what is wrong with them."""
+    """The servers that tables come from, and these tables; errors are added to ``problems``."""
     wanted: dict[str, dict[str, ServerTable]] = {}
     makers: list[tuple[tuple[str, ...], Callable[[], Server]]] = []
     for name, table in parsed.tables.items():
@@ -282,7 +282,7 @@ def _source(name: str, table: TableSource, parsed: PipelineFile, folder: Path) -
 
 
 def _definitions(columns: str) -> list[str]:
-    """The parts of a list of columns, by the commas that stand in no brackets.
+    """Split a list of columns at the commas outside of brackets.
 
     >>> _definitions("a DECIMAL(5, 2), b MAP<STRING, ARRAY<INT>> NOT NULL, PRIMARY KEY (a, c)")
     ['a DECIMAL(5, 2)', 'b MAP<STRING, ARRAY<INT>> NOT NULL', 'PRIMARY KEY (a, c)']
@@ -298,7 +298,7 @@ def _definitions(columns: str) -> list[str]:
 
 
 def _options(table: TableSource) -> dict[str, str]:
-    """Spark's reader options: those given, over strict ones, so that no value turns into NULL or changes its column."""
+    """Spark's reader options: the given ones, and strict defaults, so that no bad value becomes NULL."""
     strict = {"csv": {"mode": "FAILFAST", "enforceSchema": "false"}, "json": {"mode": "FAILFAST"}}
     given = {key: _option(value) for key, value in table.options.items()}
     named = {key.lower() for key in given}
@@ -357,7 +357,7 @@ def _sql(view: ViewText, folder: Path) -> str:
 
 
 def _unbound(parsed: PipelineFile, views: Mapping[str, str], tables: Mapping[str, Table]) -> list[_Problem]:
-    """What is wrong with the references between tables, and with the views; not of those that read a wrong one."""
+    """Errors of references between tables and of views; a view that reads a wrong view is not reported again."""
     catalog = Catalog()
     problems = []
     for name, table in tables.items():
@@ -383,7 +383,7 @@ def _unbound(parsed: PipelineFile, views: Mapping[str, str], tables: Mapping[str
 
 
 def _problem(found: Mapping[str, Any]) -> _Problem:
-    """One error of pydantic in our words."""
+    """One error of pydantic in plain words."""
     key, kind = place_of(found["loc"])
     allowed = ", ".join(allowed_keys(key[:-1], kind))
     match found["type"]:

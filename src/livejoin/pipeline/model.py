@@ -1,4 +1,4 @@
-"""What a pipeline file may say."""
+"""The keys of a pipeline file."""
 
 from __future__ import annotations
 
@@ -61,15 +61,15 @@ class _Strict(BaseModel):
 
 
 class _Windowed(_Strict):
-    """What may be said of any table, as of `livejoin.schema.TableSettings`.
+    """Settings of any table, as in `livejoin.schema.TableSettings`.
 
     Args:
         window_rows: The table keeps this many rows.
-        window_range: A column of times and a range, as ``"at 1 HOUR"``: rows stay while they are less than that older
-            than the newest one.
-        retain: ``used`` lets only the columns be kept that a view or a key uses: rows that differ in others alone are
-            equal, also where one is deleted.
-        append_only: Rows come to the table and none leaves: deletions and updates are bad rows (``run.on_bad_rows``).
+        window_range: A column of times and a range, as ``"at 1 HOUR"``: the table keeps rows that are less than the
+            range older than the newest row.
+        retain: ``used`` keeps only the columns that a view or a key uses. Rows that differ in other columns alone are
+            equal, also to a deletion.
+        append_only: Rows are inserted only: deletions and updates are bad rows (``run.on_bad_rows``).
     """
 
     window_rows: PositiveInt | None = None
@@ -79,18 +79,18 @@ class _Windowed(_Strict):
 
     @property
     def table_settings(self) -> TableSettings:
-        """All that is said of the table."""
+        """The settings of the table."""
         given = {one.name: getattr(self, one.name) for one in options() if one.name in type(self).model_fields}
         ranges = {name: parse_range(text) for name, text in given.items() if text and form_of(name) is Form.RANGE}
         return TableSettings(**{**given, **ranges})
 
 
 class _Ordered(_Windowed):
-    """What may be said of a table too where changes tell of keys.
+    """Settings of a table whose changes go by key.
 
     Args:
-        sequence_by: The column that orders the changes of each key: older ones than what is there are skipped.
-        tombstones: With ``sequence_by`` how many deleted keys are remembered.
+        sequence_by: The column that orders the changes of each key: a change that is older than the row is skipped.
+        tombstones: With ``sequence_by``: how many deleted keys are remembered.
     """
 
     sequence_by: str | None = None
@@ -101,18 +101,17 @@ class TableSource(_Ordered):
     """One table: files of changes that Spark reads as a stream.
 
     Args:
-        columns: Key ``schema``: the columns of the files in their order, ``_seq`` and ``_change_type`` among them; with
-            a PRIMARY KEY changes go by it, so that what comes takes the place of the row with its key; UNIQUE is
-            checked behind each batch.
+        columns: Key ``schema``: the columns of the files in their order, ``_seq`` and ``_change_type`` among them. With
+            a PRIMARY KEY changes go by it: a new row replaces the row with its key. UNIQUE is checked after each batch.
         format: The files' format.
         path: A file, a folder or a pattern, relative to the pipeline file.
         options: Spark's options for reading this format, for example ``maxFilesPerTrigger``.
-        feed: ``append``: every row is an insertion. ``change-feed``: ``_change_type`` says what it is. ``debezium``:
+        feed: ``append``: every row is an insertion. ``change-feed``: ``_change_type`` says what a row is. ``debezium``:
             JSON envelopes with ``op``, ``before`` and ``after``; ``schema`` is that of the rows inside. ``delta``: rows
-            of a Delta table's change data feed, as ``table_changes`` and ``readChangeFeed`` give them, those of one
-            version in one file; ``schema`` is that of the table, ``_change_type`` and ``_commit_version`` stand beside.
-            ``upsert``: every row takes the place of the one with its key, or deletes it, see ``apply_as_deletes``.
-        apply_as_deletes: With feed ``upsert`` a condition in Spark's SQL: the rows that delete their key.
+            of a Delta table's change data feed, as ``table_changes`` and ``readChangeFeed`` give them, each version in
+            one file; ``schema`` is that of the table, without ``_change_type`` and ``_commit_version``. ``upsert``:
+            every row replaces the row with its key, or deletes it, see ``apply_as_deletes``.
+        apply_as_deletes: With feed ``upsert``: a condition in Spark SQL; rows that meet it delete their key.
         static: The table is read whole at each start, and does not change while the pipeline runs; see
             ``run.on_static_change``.
         arrival: ``by-time``: files arrive in the order of their modification times, as always in Spark. ``by-name``: in
@@ -149,12 +148,12 @@ class TableSource(_Ordered):
 
 
 class ServerTable(_Windowed):
-    """One table of a database whose changes are streamed; its columns and keys are those that it has there.
+    """One table of a database whose changes are streamed; it has the columns and keys that it has there.
 
     Args:
         server: The name of one of the ``servers``.
-        name: What it is called there, if not as here; also with its schema, as ``shop.orders``.
-        columns: What columns are called here, and there, where that is not the same.
+        name: The table's name on the server, if it differs; also with its schema, as ``shop.orders``.
+        columns: New names of columns, each with the name on the server.
     """
 
     server: str
@@ -167,8 +166,8 @@ class DeltaTableSource(_Windowed):
 
     Args:
         format: ``delta``.
-        path: Where it is, relative to the pipeline file.
-        keys: The columns of its primary key; its changes go by it.
+        path: The folder of the Delta table, relative to the pipeline file.
+        keys: The columns of the primary key; changes go by it.
     """
 
     format: Literal["delta"]
@@ -184,10 +183,10 @@ class KafkaTableSource(_Ordered):
         servers: Kafka's ``bootstrap.servers``.
         topic: The topic.
         columns: Key ``schema``: the columns of the rows, with a PRIMARY KEY if changes go by one.
-        messages: ``append``: values are JSON objects, rows that come. ``upsert``: they take the place of the row with
-            their key, and a message without a value deletes it. ``debezium``: values are envelopes.
-        settings: More of librdkafka's settings.
-        max_messages: The most messages of a batch; all that are there without it.
+        messages: ``append``: values are JSON objects, each a new row. ``upsert``: a row replaces the row with its key,
+            and a message without a value deletes it. ``debezium``: values are envelopes.
+        settings: Further settings of librdkafka.
+        max_messages: The most messages of a batch; without it a batch takes all that are there.
     """
 
     format: Literal["kafka"]
@@ -200,15 +199,15 @@ class KafkaTableSource(_Ordered):
 
 
 class PostgresServer(_Strict):
-    """A PostgreSQL database of which tables are streamed by logical replication, as one stream.
+    """A PostgreSQL database whose tables are streamed by logical replication, as one stream.
 
     Args:
         url: As for libpq: ``postgresql://user@host/database``; a password is better in ``~/.pgpass``.
         publication: The publication that the tables are in.
-        slot: What the slot on the server is called; no other pipeline has it.
-        max_changes: The most changes of a batch, in whole transactions; all that are there without it. Also the most
-            rows of a piece of what the tables hold first.
-        retry_seconds: How long the server may be away, as when it restarts, until the pipeline ends.
+        slot: The name of the slot on the server; each pipeline has one of its own.
+        max_changes: The most changes of a batch, in whole transactions; without it a batch takes all that are there.
+            Also the most rows of a piece of the tables' first copy.
+        retry_seconds: How long the server may be unreachable, as during a restart, before the pipeline ends.
     """
 
     kind: Literal["postgres"]
@@ -239,7 +238,7 @@ class ViewText(_Strict):
 
 
 class ParquetOutput(_Strict):
-    """Where the deltas go: ``<path>/<view>/part-<batch>.parquet``.
+    """Deltas go to Parquet files: ``<path>/<view>/part-<batch>.parquet``.
 
     Args:
         path: The parent folder, relative to the pipeline file.
@@ -250,13 +249,13 @@ class ParquetOutput(_Strict):
 
 
 class PostgresOutput(_Strict):
-    """Where the deltas go: a table a view, changed by its key in one transaction a batch.
+    """Deltas go to PostgreSQL: one table for each view, changed by its key in one transaction for each batch.
 
     Args:
         url: The database, as for libpq.
-        schema_name: Key ``schema``: where the tables are.
-        tables: The table of a view that is not called as it is.
-        history: Views whose deltas are appended as they are.
+        schema_name: Key ``schema``: the schema of the tables.
+        tables: For a view the name of its table, if it differs.
+        history: Views whose deltas are appended as rows, and not applied.
     """
 
     kind: Literal["postgres"]
@@ -267,11 +266,11 @@ class PostgresOutput(_Strict):
 
 
 class DeltaOutput(_Strict):
-    """Where the deltas go: a Delta table a view, merged by its key.
+    """Deltas go to Delta tables: one for each view, merged by its key.
 
     Args:
         path: The parent folder, relative to the pipeline file.
-        history: Views whose deltas are appended as they are.
+        history: Views whose deltas are appended as rows, and not applied.
     """
 
     kind: Literal["delta"]
@@ -280,12 +279,12 @@ class DeltaOutput(_Strict):
 
 
 class KafkaOutput(_Strict):
-    """Where the deltas go: a topic a view, messages by its key.
+    """Deltas go to Kafka: one topic for each view, messages by its key.
 
     Args:
         servers: Kafka's ``bootstrap.servers``.
-        topics: The topic of a view that is not called as it is.
-        settings: More of librdkafka's settings.
+        topics: For a view the name of its topic, if it differs.
+        settings: Further settings of librdkafka.
     """
 
     kind: Literal["kafka"]
@@ -295,10 +294,10 @@ class KafkaOutput(_Strict):
 
 
 class ConsoleOutput(_Strict):
-    """The first rows of each delta on the terminal.
+    """Show the first rows of each delta on the terminal.
 
     Args:
-        rows: How many rows of a delta are shown at most.
+        rows: The most rows of a delta that are shown.
     """
 
     kind: Literal["console"]
@@ -312,27 +311,27 @@ class RunSettings(_Strict):
         checkpoint: The folder of the state, relative to the file.
         trigger: ``available-now`` takes all files that are there and ends; an interval goes on until it is stopped.
         memory_limit: The most memory for the engine.
-        spill: A folder for deltas that take too much memory, relative to the file.
-        spill_over: How much memory a delta may take before it goes there.
-        allow_product: Whether conditions of views may be over tables that no equality connects.
-        keep: Which columns are kept where the rows can be told apart without the others: those that views use, or all.
-        initial: What the first batch tells of new and changed views: what differs from what was told of them, all of
-            their rows, or nothing.
+        spill: A folder for deltas that are too large for memory, relative to the file.
+        spill_over: The size of a delta from which on it goes to ``spill``.
+        allow_product: Whether conditions of views may compare tables that no equality connects.
+        keep: Which columns are kept where rows can be told apart without the others: those that views use, or all.
+        initial: The first delta of new and changed views: the difference to their earlier deltas, all of their rows, or
+            nothing.
         recovery_seconds: How long applying the log again at a start may take.
-        on_conflict: What becomes of deletions of rows that are not there, and of second rows with a key: ``fail`` ends
-            the run, ``skip`` leaves them out, ``dead_letter`` also writes them to ``dead_letters``.
-        on_bad_rows: The same for values that their columns do not take, and for lines that are no rows.
+        on_conflict: Deletions of rows that are not there, and second rows with a key: ``fail`` ends the run, ``skip``
+            leaves them out, ``dead_letter`` also writes them to ``dead_letters``.
+        on_bad_rows: The same for values that do not fit their columns, and for lines that are no rows.
         max_bad_rows: How many changes of a batch may be left out; more of them end the run.
-        dead_letters: The folder for those that are ``dead_letter``, relative to the file.
-        mode: Where views are kept: ``embedded``, in this process, or ``distributed``, in cells in those of Spark's
-            executors.
+        dead_letters: The folder for changes that are ``dead_letter``, relative to the file.
+        mode: Where views are kept: ``embedded``, in this process, or ``distributed``, in cells in the processes of
+            Spark's executors.
         cells: How many cells, with ``mode = "distributed"``.
-        reshard: Whether it is chosen anew at this start which rows go to which cells.
-        keep_deltas: Of how many batches before the newest one the deltas stay in the checkpoint for readers.
-        on_static_change: What becomes of a static table that has other rows at a restart: the first batch brings what
-            differs, or the start is refused.
-        check: Whether DuckDB recomputes the views from the files at the end, and the results are compared. Of a table
-            of which changes were left out it takes the rows that livejoin has, and says so. It takes
+        reshard: Whether this start chooses anew which rows go to which cells.
+        keep_deltas: For how many batches before the newest one the checkpoint keeps deltas for readers.
+        on_static_change: If a static table has other rows at a restart, the first batch brings the difference, or the
+            start is refused.
+        check: Whether DuckDB recomputes the views from the files at the end and compares the results. If changes of a
+            table were left out, DuckDB takes livejoin's rows of the table, and the check says so. Needs
             ``available-now`` in one process, the sink ``parquet``, a session in UTC, and no table with feed ``upsert``
             or ``window_range``.
         spark: Settings of the Spark session.
@@ -371,7 +370,7 @@ class RunSettings(_Strict):
 
 
 def _where_from(table: Any) -> str:
-    """Which kind of table it is: one of those of ``_TABLES``."""
+    """The kind of a table: one of ``_TABLES``."""
     if not isinstance(table, dict):
         return next(kind for kind, model in _TABLES.items() if isinstance(table, model))
     if "server" in table:
@@ -417,7 +416,7 @@ class PipelineFile(_Strict):
 
 
 def place_of(location: tuple[Any, ...]) -> tuple[tuple[str, ...], str]:
-    """The key that an error of pydantic is about, and the kind of table or sink that stands in its location.
+    """The key that an error of pydantic is about, and the kind of table or sink in its location.
 
     >>> place_of(("tables", "G", "files", "path")), place_of(("run", "check"))
     ((('tables', 'G', 'path'), 'files'), (('run', 'check'), ''))
@@ -430,11 +429,11 @@ def place_of(location: tuple[Any, ...]) -> tuple[tuple[str, ...], str]:
 
 
 def allowed_keys(location: tuple[Any, ...], kind: str = "") -> tuple[str, ...]:
-    """The keys that may stand in a table of the file.
+    """The keys that are allowed in a table of the file.
 
     Args:
-        location: Where it stands.
-        kind: What kind of table or sink it is, as `place_of` says.
+        location: The path of the table in the file.
+        kind: The kind of table or sink, as `place_of` says.
 
     >>> allowed_keys(("sink",), "parquet")
     ('kind', 'path')
@@ -450,7 +449,7 @@ def allowed_keys(location: tuple[Any, ...], kind: str = "") -> tuple[str, ...]:
 
 
 def own_first(model: type[BaseModel]) -> dict[str, FieldInfo]:
-    """The fields of a model, its own before those of the models that it is made from."""
+    """The fields of a model, its own before those of its base models."""
     fields = model.model_fields
     own = {name: field for name, field in fields.items() if name in model.__annotations__}
     return own | fields

@@ -1,4 +1,4 @@
-"""Servers that a pipeline reads from or writes to; each needs a client that is imported when one is named."""
+"""Servers that a pipeline reads from or writes to; the client of a server is imported when the file names one."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ class Server(Protocol):
     """A database whose tables are streamed."""
 
     def look_up(self) -> dict[str, Table]:
-        """The tables as they are there.
+        """The declarations of the tables on the server.
 
         Raises:
-            SchemaError: One is not there.
-            StorageError: The server is not there.
+            SchemaError: A table does not exist.
+            StorageError: The server cannot be reached.
         """
 
     def read(self, spark: Any) -> dict[str, Any]:
         """The changes of the tables, as `livejoin.spark.maintain` takes them."""
 
     def clear(self, checkpoint: Path) -> None:
-        """Let the server forget a checkpoint that is to be deleted."""
+        """Remove what the server keeps for a checkpoint that is to be deleted."""
 
 
 class _Postgres:
@@ -102,7 +102,7 @@ class _Delta:
         return {self._name: from_versions(frame, names, by_key)}
 
     def clear(self, checkpoint: Path) -> None:
-        """A Delta table knows nothing of who reads it."""
+        """Nothing: a Delta table keeps nothing for its readers."""
 
 
 class _Kafka:
@@ -140,20 +140,20 @@ class _Kafka:
         return {self._name: frame}
 
     def clear(self, checkpoint: Path) -> None:
-        """The broker knows nothing of who reads a topic."""
+        """Nothing: the broker keeps nothing for readers of a topic."""
 
 
 def server_of(settings: PostgresServer, asked: Mapping[str, ServerTable]) -> Server:
-    """A server and what is asked of it.
+    """A server and the tables that are asked of it.
 
     Raises:
-        PipelineError: Its client is not installed.
+        PipelineError: The client of the server is not installed.
     """
     return _Postgres(settings, asked)
 
 
 def located(folder: Path, path: str) -> str | Path:
-    """A path of a pipeline file, relative to that; a URI of an object store as it is."""
+    """A path of a pipeline file, relative to the file; a URI of an object store stays as it is."""
     return path if is_remote(path) else folder / local_path(path, "path")
 
 
@@ -161,7 +161,7 @@ def delta_of(name: str, path: str | Path, settings: DeltaTableSource) -> Server:
     """A Delta table.
 
     Raises:
-        PipelineError: Its client is not installed.
+        PipelineError: The client of Delta is not installed.
     """
     return _Delta(name, path, settings)
 
@@ -170,7 +170,7 @@ def kafka_of(name: str, settings: KafkaTableSource) -> Server:
     """A topic of Kafka.
 
     Raises:
-        PipelineError: Its client is not installed.
+        PipelineError: The client of Kafka is not installed.
     """
     return _Kafka(name, settings)
 
@@ -179,11 +179,11 @@ def sink_of(settings: PostgresOutput | DeltaOutput | KafkaOutput | ConsoleOutput
     """A sink that is not a folder of Parquet.
 
     Args:
-        settings: What the file says.
-        folder: Where the file is.
+        settings: The settings of the file.
+        folder: The folder of the file.
 
     Raises:
-        PipelineError: Its client is not installed.
+        PipelineError: The client of the sink is not installed.
     """
     if isinstance(settings, ConsoleOutput):
         return ConsoleSink(settings.rows)

@@ -1,6 +1,6 @@
-"""All keys of a pipeline file in tables, from the models that read it; ``docs/pipeline-file.md`` ends with them.
+"""All keys of a pipeline file in tables, from the models that read it, for ``docs/pipeline-file.md``.
 
-What a key means is said in the docstring of its model, once; types and defaults are those of its fields.
+The meaning of a key is in the docstring of its model, once; types and defaults are those of the model's fields.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ def _section(heading: str, text: str, model: type[BaseModel]) -> Iterator[str]:
 
 
 def _meanings(model: type[BaseModel]) -> dict[str, str]:
-    """What the docstrings of a model and of those that it is made from say of its fields.
+    """The meanings of a model's fields from its docstring and those of its base models.
 
     >>> _meanings(m.ConsoleOutput)
-    {'rows': 'How many rows of a delta are shown at most.'}
+    {'rows': 'The most rows of a delta that are shown.'}
     """
     found: dict[str, str] = {}
     name = ""
@@ -77,10 +77,10 @@ def _meanings(model: type[BaseModel]) -> dict[str, str]:
 
 
 def _meaning(name: str, hint: Any, meanings: dict[str, str]) -> str:
-    """What a key means, in a cell of a table.
+    """The meaning of a key, in a cell of a table.
 
     Raises:
-        KeyError: The docstring of its model does not say it.
+        KeyError: The docstring of the model lacks the key.
     """
     values = get_args(hint) if get_origin(hint) is Literal else ()
     if len(values) == 1 and name not in meanings:
@@ -105,7 +105,7 @@ def _default(field: FieldInfo) -> str:
 
 
 def _value(hint: Any) -> str:
-    """What may stand behind a key.
+    """The values that a key takes, as text.
 
     >>> _value(Literal["a", "b"] | None), _value(dict[str, str])
     ('`a` or `b`', 'a table of texts')
@@ -131,7 +131,7 @@ def _several(hint: Any) -> str:
 
 
 def _annotated(kind: Any, *conditions: object) -> str:
-    """A type with what is checked of its values."""
+    """A type with the checks of its values."""
     for condition in conditions:
         match condition:
             case AfterValidator():

@@ -24,10 +24,10 @@ _OURS = ("livejoin", "spark", "static", "arrivals")
 
 
 def clear(pipeline: Pipeline) -> None:
-    """Delete what earlier runs of a pipeline wrote, and nothing else that lies in these folders.
+    """Delete what earlier runs of a pipeline wrote, and nothing else in these folders.
 
     Raises:
-        StorageError: A server that the pipeline writes to or reads from is not there.
+        StorageError: A server of the pipeline cannot be reached.
     """
     name = pipeline.checkpoint / NAME_FILE
     if pipeline.output is not None:
@@ -50,7 +50,7 @@ def clear(pipeline: Pipeline) -> None:
 
 
 def expected_batches(pipeline: Pipeline) -> int | None:
-    """How many micro-batches the files that are there now make, from an empty checkpoint on; None if none can say."""
+    """How many micro-batches the present files make from an empty checkpoint; None if that is not known."""
     if pipeline.servers:
         return None
     return max((source.batches() for source in pipeline.sources.values() if not source.table.static), default=None)
@@ -62,19 +62,19 @@ def run(
     on_start: Callable[[], object],
     on_recovery: Callable[[Recovery], object] = lambda _: None,
 ) -> None:
-    """Run a pipeline until its input is used up, or until an interrupt from the keyboard stops it.
+    """Run a pipeline until its input is used up or Ctrl-C stops it.
 
-    The Spark session of this process goes on after it.
+    The Spark session stays open afterwards.
 
     Args:
         pipeline: The pipeline.
         on_batch: Called after each micro-batch, from another thread.
         on_start: Called when Spark is up and the query runs.
-        on_recovery: Called before that where the checkpoint had a state.
+        on_recovery: Called before ``on_start`` if the checkpoint had a state.
 
     Raises:
-        LivejoinError: A batch failed, or the checkpoint is not sound.
-        KeyboardInterrupt: It was interrupted; the query is stopped, and the next run continues from there.
+        LivejoinError: A batch failed, or the checkpoint is damaged.
+        KeyboardInterrupt: Ctrl-C was pressed. The query is stopped, and the next run continues there.
     """
     spark = local_session(
         f"livejoin {pipeline.file.stem}", log_file=pipeline.checkpoint / SPARK_LOG, settings=pipeline.spark
@@ -107,7 +107,7 @@ def run(
 
 
 def declared_of(table: Table) -> Declared:
-    """What is declared of a table beside the names and Spark's types of its columns."""
+    """The declaration of a table, beside the names and types that Spark tells."""
     names = table.names
     key, *unique = (tuple(names[column] for column in key) for key in (table.primary_key, *table.unique))
     foreign = tuple(

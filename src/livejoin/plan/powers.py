@@ -62,7 +62,7 @@ def power_of(relation: Aggregate, join: Join) -> Power | None:
 
     Args:
         relation: The aggregation.
-        join: What it reads.
+        join: The relation below the aggregation.
     """
     query = join.query
     first = query.atoms[0]

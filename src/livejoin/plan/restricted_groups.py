@@ -37,7 +37,7 @@ class Restricted:
     """Groups over the rows of the join that they are joined with.
 
     Args:
-        join: That join without the groups; what these read follows its columns.
+        join: The join without the groups; the columns that the groups read follow its own.
         groups: The groups, over the rows of ``join``.
         by: The atoms of ``join`` that say which groups are kept.
     """

@@ -56,7 +56,7 @@ def evaluate(expressions: Sequence[str], rows: pa.Table, written: Written | None
     Args:
         expressions: DuckDB expressions over the columns of ``rows``.
         rows: The rows; a table without columns has rows too, ``pa.Table.num_rows`` of them.
-        written: What errors show; the expressions and the columns' names if None.
+        written: The texts that errors show; the expressions and the columns' names if None.
 
     Returns:
         One array an expression, of a type that does not depend on the rows.

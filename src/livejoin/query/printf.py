@@ -103,7 +103,7 @@ def parsed(text: str) -> Iterator[str | Spec]:
     ['a ', '%5.2f', '%', ' ', '%S']
 
     Raises:
-        ValueError: It has something that is not shown here.
+        ValueError: The format has a part that is not supported.
     """
     place, following = 0, 0
     while place < len(text):

@@ -95,9 +95,9 @@ class Field:
     """A column of the rows that an expression is evaluated for.
 
     Args:
-        position: Its position.
-        type: Its type.
-        nullable: Whether it may be NULL.
+        position: The position of the column.
+        type: The type of the column.
+        nullable: Whether the column may be NULL.
     """
 
     position: int
@@ -123,7 +123,7 @@ class Call:
 
     Args:
         function: The function.
-        arguments: What it is called with.
+        arguments: The arguments.
         type: The type of its value.
         text: The SQL that errors show.
     """
@@ -143,7 +143,7 @@ class Expression:
     """A scalar expression of a plan: its text, and the tree that says what it means. Equal if they say the same.
 
     Args:
-        text: What people see, in Spark's SQL.
+        text: The text in Spark's SQL, for people.
         scalar: The tree. None: DuckDB evaluates the text, which is in DuckDB's SQL then, unless there are steps.
         steps: The conditions whose conjunction it is, each of which is evaluated for those rows alone for which all
             before it are true; none has steps itself.

@@ -23,7 +23,7 @@ class SemiJoin:
         atom: Position of the atom R.
         by: Position of the atom S.
         columns: The columns of R's table that are compared.
-        others: Those of S's table, in the same order.
+        others: The columns of S's table, in the same order.
     """
 
     atom: int

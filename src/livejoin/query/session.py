@@ -68,7 +68,7 @@ def session(limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]:
     """A session for one query; a new one takes about 10 ms.
 
     Args:
-        limits: What the query may take.
+        limits: The most memory and time that the query may take.
 
     Raises:
         KeyboardInterrupt: The handler of a signal raised an exception while DuckDB was at work, which calls it

@@ -1,4 +1,4 @@
-"""What tables are declared to be: types, columns, keys, windows, and the columns that tell of changes."""
+"""The declarations of tables: types, columns, keys, windows, and the reserved columns of change streams."""
 
 from livejoin.schema.columns import Column
 from livejoin.schema.models import declared_columns

@@ -1,4 +1,4 @@
-"""What may be said of a table: each option by itself, and which of them cannot stand together."""
+"""Checks of the options of a table: each option by itself, then contradictions between options."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _MOST_KEYS = 1 << 31
 def checked_settings(
     table: str, columns: Sequence[Column], primary_key: Sequence[int], given: TableSettings
 ) -> TableSettings:
-    """The settings of a table, with the columns' names as the table spells them, so that equal ones are equal.
+    """The settings of a table with column names as the table spells them, so that equal settings are equal values.
 
     Args:
-        table: Its name, for messages.
-        columns: Its columns.
-        primary_key: The positions of its primary key.
-        given: What is said of it.
+        table: The table's name, for messages.
+        columns: The table's columns.
+        primary_key: The positions of the primary key.
+        given: The settings as the user wrote them.
 
     Raises:
-        SchemaError: An option has a value that it cannot have, names no column of the table, or two contradict.
+        SchemaError: An option has an invalid value, names no column of the table, or contradicts another option.
     """
     if given == NOTHING_SAID:
         return given
@@ -54,7 +54,7 @@ def checked_settings(
 
 
 def _check_value(table: str, option: str, form: Form, value: object) -> None:
-    """Refuse a value of another kind; what names columns is looked at where they are known."""
+    """Refuse a value of the wrong kind. Names of columns are checked by the caller."""
     match form:
         case Form.SWITCH:
             sound, allowed = isinstance(value, bool), "allowed are True and False"
@@ -75,7 +75,7 @@ def _check_value(table: str, option: str, form: Form, value: object) -> None:
 
 
 def _is_whole(value: object, least: int, end: float = math.inf) -> bool:
-    """Whether it is a whole number from the least one on, below the end."""
+    """Whether a value is an integer from ``least`` up to ``end``, without ``end``."""
     return isinstance(value, int) and not isinstance(value, bool) and least <= value < end
 
 

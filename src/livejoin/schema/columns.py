@@ -1,4 +1,4 @@
-"""A column: its name, its type, and what it refuses."""
+"""A column: its name, its type, and the values that it refuses."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ class Column:
     """A named, typed column.
 
     Args:
-        name: Its name.
-        type: Its type.
+        name: The name of the column.
+        type: The type of the column.
         nullable: False for NOT NULL and primary key columns.
-        length: Characters that a string has at most, as VARCHAR(length) says; 0 if any number.
-        is_uuid: Whether it is a string that is the text of a UUID, in lower case with hyphens.
-        is_char: Whether it is a string that is filled with blanks up to ``length`` characters, as CHAR(length) says.
-        is_made: Whether no user named it: it is one of a relation that a sub-query or a window function becomes.
+        length: The most characters of a string, as VARCHAR(length) says; 0 for any number.
+        is_uuid: Whether the column holds texts of UUIDs, in lower case with hyphens.
+        is_char: Whether strings are filled with blanks up to ``length`` characters, as CHAR(length) says.
+        is_made: Whether livejoin made the column: it belongs to the relation of a sub-query or a window function.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Column:
 
     @property
     def declared(self) -> str:
-        """Its type as it is declared."""
+        """The column's type as SQL declares it, for example ``VARCHAR(10)``."""
         if self.is_uuid:
             return "UUID"
         if self.length:

@@ -1,8 +1,9 @@
-"""What is said of a table beside its columns and keys, declared once: each option is a field of `TableSettings`.
+"""The options of a table beside its columns and keys: each option is declared once, as a field of `TableSettings`.
 
-An option has one name everywhere: as an argument of `Database.create_table` and `livejoin.spark.stream`, as a key of a
-pipeline file, and in SQL as a property, ``TBLPROPERTIES ('livejoin.window_rows' = '10')``. How it is written as text
-is its *form*; those who read texts go by that, so that a new option is one field here, and the code that acts on it.
+An option has one name everywhere. ``window_rows`` is an argument of `Database.create_table` and
+`livejoin.spark.stream`, a key of a pipeline file, and a property in SQL: ``TBLPROPERTIES ('livejoin.window_rows' =
+'10')``. The *form* of an option says how a text writes its value. Code that reads texts uses the form, so a new option
+is one field here and the code that acts on it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ TOMBSTONES = 100_000
 
 
 class Form(Enum):
-    """What an option's value is, and how it is written in a property."""
+    """The kind of value of an option, and how a property writes it."""
 
     SWITCH = auto()
     """True or false: ``'true'``."""
@@ -38,18 +39,18 @@ class Form(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class TableSettings:
-    """The options of a table, as they are written: columns by their names.
+    """The options of a table as users write them: columns are named.
 
     Args:
-        static: The table is filled before a view uses it, and does not change from then on but by a refresh.
-        append_only: Rows come to the table and never leave it, nor does one take the place of another.
-        window_rows: The table keeps this many rows, the oldest leave as new ones come; None keeps all.
+        static: The table is filled before a view uses it. After that, only a refresh changes it.
+        append_only: Rows are inserted only: none is deleted or replaced.
+        window_rows: The table keeps this many rows; the oldest leave when newer ones come. None keeps all.
         window_range: A column of times or numbers and a range: the table keeps the rows whose time is
             ``> newest - range``, where *newest* is the newest time that was ever inserted; None keeps all.
         sequence_by: The column that orders the changes of each key; None for the order in which they come.
-        tombstones: With ``sequence_by`` how many deleted keys are remembered at most; None for `TOMBSTONES`.
-        retain: Which columns of its rows are kept: ``all``, or those that are ``used`` by a view when the first row
-            comes, and those that the table itself needs.
+        tombstones: With ``sequence_by``: the most deleted keys that are remembered; None for `TOMBSTONES`.
+        retain: The columns that are kept: ``all``; or, with ``used``, those that a view reads when the first row comes,
+            and those that the table itself needs.
     """
 
     static: bool = field(default=False, metadata={"form": Form.SWITCH})
@@ -62,12 +63,12 @@ class TableSettings:
 
     @property
     def has_window(self) -> bool:
-        """Whether rows leave the table by themselves."""
+        """Whether a window makes rows leave."""
         return self.window_rows is not None or self.window_range is not None
 
 
 def options() -> tuple[Field[Any], ...]:
-    """The options in their order."""
+    """The options in the order of their fields."""
     return fields(TableSettings)
 
 

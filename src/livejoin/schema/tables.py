@@ -1,13 +1,13 @@
-"""Columns, and tables with their keys.
+"""Tables: columns, keys and settings.
 
-A table is a multiset of rows unless it declares a primary key. Names are compared without regard to case, as in
-Spark SQL, and keep the spelling of their declaration.
+A table is a multiset of rows unless it declares a primary key. Names are compared without regard to case, as in Spark
+SQL, and keep the spelling of their declaration.
 
-A primary key is enforced: a second row with a key is an error. So is UNIQUE, but for rows with NULL in one of its
-columns, which never conflict. A foreign key is a promise of whoever declares it, like
-Spark's constraints that are NOT ENFORCED and RELY: the planner may build on it and `explain` names it, but no row is
-looked up to check it. What a plan returns never depends on it, because a filter on the referenced table may take the
-referenced rows out of a query anyway (AJU, section 2.3).
+A primary key is enforced: a second row with a key is an error. UNIQUE is enforced too, but rows with NULL in one of its
+columns never conflict. A foreign key is a promise of the user, like Spark's constraints that are NOT ENFORCED and RELY:
+the planner may build on it and `explain` names it, but no row is looked up to check it. The rows that a plan returns
+never depend on a foreign key, because a filter on the referenced table may remove the referenced rows anyway (AJU,
+section 2.3).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ForeignKey:
 
     Args:
         columns: Positions of the columns in their own table, at least one, distinct.
-        table: The referenced table; may be the own one.
+        table: The referenced table; may be the table itself.
         references: The referenced column of each of ``columns``; empty for the primary key's columns in their order.
 
     >>> customer = Table("customer", (Column("id", SqlType.integer(64)),), primary_key=(0,))
@@ -66,7 +66,7 @@ class ForeignKey:
     references: tuple[str, ...] = ()
 
     def refers_to(self, table: str) -> bool:
-        """Whether a table of this name is the referenced one."""
+        """Whether the table of this name is the referenced one."""
         return self.table.lower() == table.lower()
 
     def targets(self, referenced: Table) -> tuple[int, ...]:
@@ -86,18 +86,17 @@ class Table:
 
     Args:
         name: The table's name.
-        columns: Its columns, at least one, names distinct without regard to case.
+        columns: The table's columns, at least one, with names distinct without regard to case.
         primary_key: Positions of the key's columns; empty for a multiset.
-        foreign_keys: Its foreign keys.
+        foreign_keys: The table's foreign keys.
         unique: Positions of the columns of each UNIQUE constraint.
-        settings: What else is said of it.
+        settings: The table's options.
 
     Raises:
-        SchemaError: A name is empty, doubled or reserved, a UNIQUE constraint has no columns or those of another key, a
-            window is not positive, is one of two, is that of a static table or has no column of times, a foreign key
-            does not fit the columns, an append-only table would lose rows or is static, or ``sequence_by`` stands
-            beside a window or without a primary key, or names a column of it or one that has no order of times or
-            numbers.
+        SchemaError: A name is empty, doubled or reserved; a UNIQUE constraint has no columns, or those of another key;
+            a foreign key does not fit the columns. A window is not positive, is one of two, belongs to a static table,
+            or has no column of times. An append-only table is static or would lose rows. ``sequence_by`` stands beside
+            a window or without a primary key, or names a key column or one that has no order.
 
     >>> Table("G", (Column("src", SqlType.integer(64)), Column("dst", SqlType.integer(64)))).position("DST")
     1
@@ -136,22 +135,22 @@ class Table:
 
     @cached_property
     def static(self) -> bool:
-        """As of `TableSettings`."""
+        """Whether the table is static, as in `TableSettings`."""
         return self.settings.static
 
     @cached_property
     def append_only(self) -> bool:
-        """As of `TableSettings`."""
+        """Whether rows are inserted only, as in `TableSettings`."""
         return self.settings.append_only
 
     @cached_property
     def window_rows(self) -> int | None:
-        """As of `TableSettings`."""
+        """How many rows the window keeps, as in `TableSettings`."""
         return self.settings.window_rows
 
     @cached_property
     def window_range(self) -> WindowRange | None:
-        """The window over a column of times, as it is kept."""
+        """The window by range, with its column as a position."""
         written = self.settings.window_range
         return None if written is None else window_range(self.name, self.columns, written)
 
@@ -163,12 +162,12 @@ class Table:
 
     @cached_property
     def tombstones(self) -> int:
-        """With ``sequence_by`` how many deleted keys are remembered at most."""
+        """With ``sequence_by``: the most deleted keys that are remembered."""
         return TOMBSTONES if self.settings.tombstones is None else self.settings.tombstones
 
     @cached_property
     def retain(self) -> Retain:
-        """As of `TableSettings`."""
+        """Which columns are kept, as in `TableSettings`."""
         return self.settings.retain
 
     def having(self, **settings: Any) -> Table:
@@ -230,12 +229,12 @@ class Table:
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether all columns are BIGINT, and rows keep all of them."""
+        """Whether all columns are BIGINT and all of them are kept."""
         return self.retain == "all" and all(column.type == SqlType.integer(64) for column in self.columns)
 
     @cached_property
     def remembered(self) -> dict[object, object]:
-        """What `livejoin.changes.match` has found out about sets of names; a memo, and no part of the declaration."""
+        """The memo of `livejoin.changes.match` for sets of names; no part of the declaration."""
         return {}
 
     @property
@@ -245,16 +244,16 @@ class Table:
 
     @cached_property
     def has_window(self) -> bool:
-        """Whether rows leave the table by themselves."""
+        """Whether a window makes rows leave."""
         return self.settings.has_window
 
     @cached_property
     def takes_place(self) -> bool:
-        """Whether a row of a stream takes the place of the one with its key: not where rows stay as they are."""
+        """Whether a row of a stream replaces the row with its key; not in an append-only table."""
         return bool(self.primary_key) and not (self.static or self.append_only)
 
     def requires(self, column: int) -> bool:
-        """Whether a column refuses NULL: it is NOT NULL, says which row it is or when, or is the time of the window."""
+        """Whether a column refuses NULL: it is NOT NULL, identifies or orders changes, or is the window's time."""
         in_window = self.window_range is not None and self.window_range.column == column
         return not self.columns[column].nullable or self.identifies(column) or in_window
 
@@ -270,12 +269,12 @@ class Table:
         return (*primary, *(columns for columns in self.unique if all(map(self.requires, columns))))
 
     def described_keys(self) -> list[str]:
-        """The keys as they would be declared: the primary key, then all UNIQUE constraints."""
+        """The keys as SQL declares them: the primary key, then all UNIQUE constraints."""
         primary = ", ".join(self.columns[column].name for column in self.primary_key)
         return [*([f"PRIMARY KEY ({primary})"] if primary else []), *map(self.describe_unique, self.unique)]
 
     def describe_unique(self, columns: tuple[int, ...]) -> str:
-        """One of the table's UNIQUE constraints as it would be declared."""
+        """One of the table's UNIQUE constraints as SQL declares it."""
         return f"UNIQUE ({', '.join(self.columns[column].name for column in columns)})"
 
     def identifies(self, column: int) -> bool:
@@ -284,7 +283,7 @@ class Table:
 
     @cached_property
     def of_tombstones(self) -> Table:
-        """With ``sequence_by`` the declaration of the table's tombstones: the key, and the sequence of its deletion."""
+        """With ``sequence_by``: the declaration of the tombstones' table, with the key and the deletion's sequence."""
         assert self.sequence_by is not None
         columns = tuple(self.columns[c] for c in (*self.primary_key, self.sequence_by))
         return Table(self.name, columns, tuple(range(len(self.primary_key))))
@@ -305,7 +304,7 @@ class Table:
             raise SchemaError(msg)
 
     def describe(self, key: ForeignKey) -> str:
-        """One of the table's foreign keys as it would be declared.
+        """One of the table's foreign keys as SQL declares it.
 
         >>> line = Table("line", (Column("item", SqlType.integer(64)),), foreign_keys=(ForeignKey((0,), "item"),))
         >>> line.describe(line.foreign_keys[0])

@@ -1,4 +1,4 @@
-"""The types of columns: what SQL calls them, what they are in Arrow, and the kind of their words."""
+"""The types of columns: their names in SQL, their Arrow types, and the kind of their words."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def is_variant(type: pa.DataType) -> bool:
 
 
 def is_made_list(type: pa.DataType) -> bool:
-    """Whether an Arrow type is that of lists that aggregates make, and not that of an ARRAY."""
+    """Whether an Arrow type is that of lists made by aggregates, and not that of an ARRAY."""
     return bool(pa.types.is_list(type)) and type.value_field.name != ELEMENT
 
 
@@ -48,11 +48,11 @@ def _quoted(name: str) -> str:
 class SqlType:
     """A column type of the Spark dialect.
 
-    ``bits`` is the width of an integer (8, 16, 32 or 64), 32 of a FLOAT, which is a double whose values binary32 has,
-    and 0 otherwise; ``precision`` and ``scale`` are those of a decimal and 0 otherwise. ``inner`` has the names and
-    types that an ARRAY, a STRUCT or a MAP is made of; these and VARIANT are the types of *payload*, which is only
-    passed through. ``is_local`` is true of TIMESTAMP_NTZ, a time of day of a date in no time zone, and false of
-    TIMESTAMP, an instant. In UTC, in which livejoin computes, both have the same words.
+    ``bits`` is the width of an integer (8, 16, 32 or 64), 32 for a FLOAT, a double with the precision of binary32, and
+    0 for other types. ``precision`` and ``scale`` belong to decimals. ``inner`` has the names and types of the parts of
+    an ARRAY, a STRUCT or a MAP. These types and VARIANT are *payload*: their values are passed through and not computed
+    with. ``is_local`` tells TIMESTAMP_NTZ, a date and time of day without a time zone, from TIMESTAMP, an instant.
+    livejoin computes in UTC, where both have the same words.
 
     >>> SqlType.decimal(10, 2)
     SqlType(kind='decimal', bits=0, precision=10, scale=2)
@@ -77,7 +77,7 @@ class SqlType:
         """STRUCT of named fields, at least one.
 
         Raises:
-            SchemaError: There is none, or two have one name, without regard to case.
+            SchemaError: There is no field, or two have one name, without regard to case.
         """
         names = [name.lower() for name, _ in fields]
         if not fields or len(set(names)) < len(names):
@@ -89,10 +89,10 @@ class SqlType:
 
     @staticmethod
     def map(key: SqlType, value: SqlType) -> SqlType:
-        """MAP from a type to another one.
+        """MAP from keys to values.
 
         Raises:
-            SchemaError: The keys are maps or variants, as which Spark allows none.
+            SchemaError: The keys are maps or variants, which Spark does not allow.
         """
         if any(part.kind in ("map", "variant") for part in key.parts()):
             msg = f"MAP with keys of {key}; allowed are keys without a MAP or VARIANT in them"
@@ -107,7 +107,7 @@ class SqlType:
 
     @property
     def is_payload(self) -> bool:
-        """Whether its values are only passed through: neither compared nor computed with."""
+        """Whether values of the type are only passed through, neither compared nor computed with."""
         return self.kind in _PAYLOAD
 
     @staticmethod
@@ -172,14 +172,14 @@ class SqlType:
 
     @property
     def word_kind(self) -> Kind:
-        """The kind whose words the words of its values are: those of bytes are codes of the dictionary of strings."""
+        """The kind of the words of the type's values; that of bytes is string, as they share a dictionary."""
         if self.kind in ("interval", "months"):
             return "integer"
         return "string" if self.kind == "binary" or self.is_payload else self.kind
 
     @property
     def join_class(self) -> tuple[str, int]:
-        """Types of one join class have equal codes for equal values, so that their columns may be joined."""
+        """Columns of one join class may be joined, because equal values have equal words."""
         match self.kind:
             case "decimal":
                 return (self.kind, self.scale)

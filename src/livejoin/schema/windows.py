@@ -1,8 +1,8 @@
-"""Windows over a column of times: as they are written, and as they are kept.
+"""Windows by range over a column of times: how users write them, and how they are stored.
 
 =========  ===========================  ============
 Column     As it is written             As it is kept
-=========  ===========================  ============
+Column     As users write it            As it is stored
 TIMESTAMP  ``timedelta``                microseconds
 DATE       ``timedelta`` in whole days  days
 integers   ``int``                      the same
@@ -37,15 +37,15 @@ class WindowRange:
 
 
 def window_range(table: str, columns: Sequence[Column], written: object) -> WindowRange:
-    """The window that a column and a span stand for.
+    """The window of a column and a span.
 
     Args:
         table: The table's name, for messages.
-        columns: Its columns.
+        columns: The table's columns.
         written: The column's name and the span.
 
     Raises:
-        SchemaError: It is no such pair, there is no such column, or the span is none of its type.
+        SchemaError: The value is no such pair, there is no such column, or the span does not fit the column's type.
 
     >>> from livejoin.schema.types import SqlType
     >>> window_range("T", [Column("ts", SqlType("timestamp"))], ("ts", dt.timedelta(seconds=1)))
@@ -84,7 +84,7 @@ def window_range(table: str, columns: Sequence[Column], written: object) -> Wind
 
 
 def span_of(column: Column, width: int) -> Span:
-    """The range of a window as it is written, of one as it is kept.
+    """The span of a window as users write it, from the stored width.
 
     >>> from livejoin.schema.types import SqlType
     >>> span_of(Column("ts", SqlType("date")), 7)

@@ -23,7 +23,7 @@ def choose_with_branches(query: ConjunctiveQuery, problem: Problem) -> Choice | 
 
     Args:
         query: The query, of which each part is acyclic.
-        problem: Its planning problem.
+        problem: The planning problem of the query.
     """
     hanging: dict[int, list[Hanging]] = {}
     for branch in query.branches:

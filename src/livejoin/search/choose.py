@@ -42,13 +42,13 @@ _KEPT = 4  # of those, how many are kept to be shown
 
 @dataclass(frozen=True)
 class Measured:
-    """A join tree with what it is compared by.
+    """A join tree with the figures by which trees are compared.
 
     Args:
         tree: The tree.
         bound: The bound on the cost of a change.
         cost: Sum of depths times expected changes.
-        height: Its height.
+        height: The height of the tree.
         propagation: Predicted rows that a change visits.
         is_paid_before: Whether the bound rests on append-only tables: one change may cost more, which others have paid.
     """
@@ -98,7 +98,7 @@ def choose_tree(query: ConjunctiveQuery, statistics: Statistics | None = None) -
 
     Args:
         query: The query.
-        statistics: What is known of its tables; nothing if None.
+        statistics: Statistics of the tables; none if None.
 
     Raises:
         UnsupportedQueryError: The query is cyclic.

@@ -81,21 +81,21 @@ CONSTANT_DELAY = "constant delay a row, full and delta"
 
 
 def projected_guarantee(below: Guarantee, more: str) -> Guarantee:
-    """What a plan promises that keeps more output variables than are asked for.
+    """The guarantee of a plan that keeps more output variables than are asked for.
 
     Args:
-        below: What it promises over its own output.
-        more: The variables that are asked for by nobody, as text.
+        below: The guarantee over the plan's own output.
+        more: The variables that nobody asks for, as text.
     """
     delay = f"constant delay a row over the output and {more}, which is projected away when it is read"
     return replace(below, delay=delay)
 
 
 def checked_guarantee(below: Guarantee, condition: str) -> Guarantee:
-    """What a plan promises for a join whose rows are checked for a condition across tables as they are read.
+    """The guarantee for a join whose rows are checked for a condition across tables when they are read.
 
     Args:
-        below: What it promises for the join.
+        below: The guarantee for the join.
         condition: The condition, as it is written.
     """
     delay = (
@@ -115,13 +115,13 @@ def product_guarantee(below: Guarantee) -> Guarantee:
 
 
 def stored_guarantee(below: Guarantee, changed: str, kept: str, delta: UpdateBound | None = None) -> Guarantee:
-    """What a plan promises for a join whose rows go into a store above it (DYN, section 5.1).
+    """The guarantee for a join whose rows go into a store above it (DYN, section 5.1).
 
     Args:
-        below: What the plan of the join promises.
+        below: The guarantee of the join's plan.
         changed: The power of the base rows that bounds how many rows of the join a change adds or removes, as text.
-        kept: What the store keeps.
-        delta: What bounds these rows, amortised (`livejoin.search.delta_size`); None if nothing does.
+        kept: The content of the store, in words.
+        delta: The amortised bound of these rows (`livejoin.search.delta_size`); None if there is none.
     """
     source = f"{below.source}; DYN, section 5.1"
     if changed == "0":

@@ -72,7 +72,7 @@ def problem_of(query: ConjunctiveQuery, statistics: Statistics, free: frozenset[
 
     Args:
         query: The query.
-        statistics: What is known of its tables.
+        statistics: Statistics of the tables.
         free: The output variables; all of them if None.
     """
     keys: list[tuple[frozenset[str], ...]] = []

@@ -48,14 +48,14 @@ UNKNOWN = Figure()
 
 @dataclass(frozen=True)
 class TableStatistics:
-    """What is known of one table.
+    """Statistics of one table.
 
     Args:
-        table: Its name.
+        table: The table's name.
         changes: Changes in some span of time, the same for all tables.
         rows: Rows, with their multiplicities.
         distinct: For sets of columns, positions ascending, how many distinct keys the rows have.
-        passing: For predicates as in `livejoin.query.Atom`, the share of the changes that they let through.
+        passing: For predicates as in `livejoin.query.Atom`, the share of the changes that pass.
     """
 
     table: str
@@ -75,10 +75,10 @@ class TableStatistics:
 
 @dataclass(frozen=True)
 class Statistics:
-    """What is known of the tables; nothing of those that are not named.
+    """Statistics of the tables; tables that are not named have none.
 
     Args:
-        tables: What is known of each.
+        tables: The statistics of each table.
         preprocessing_limit: The most rows that static tables may be joined to before changes come, in one static bag;
             None leaves it to the planner. A plan depends on it as on the figures.
 
@@ -95,7 +95,7 @@ class Statistics:
         return next((t for t in self.tables if t.table.lower() == wanted), TableStatistics(table))
 
     def over(self, other: Statistics) -> Statistics:
-        """These figures, and those of ``other`` where these are unknown; so with the limit."""
+        """These figures, and those of ``other`` where these are unknown; the limit likewise."""
         names = {t.table.lower(): t.table for t in (*other.tables, *self.tables)}
         limit = other.preprocessing_limit if self.preprocessing_limit is None else self.preprocessing_limit
         return Statistics(tuple(_over(self.of(name), other.of(name)) for name in names.values()), limit)

@@ -58,12 +58,12 @@ class Churn:
 
 
 def churn(query: ConjunctiveQuery, problem: Problem, known: Statistics) -> Churn:
-    """What is expected to change in a query. Cost: atoms cubed.
+    """The expected changes in a query. Cost: atoms cubed.
 
     Args:
         query: The query.
-        problem: Its planning problem.
-        known: What is known of its tables.
+        problem: The planning problem of the query.
+        known: Statistics of the tables.
     """
     shares = passing_shares(query, known)
     if any(known.of(atom.table.name).changes.value is not None for atom in query.atoms):

@@ -1,4 +1,4 @@
-"""Arrow's columns as those of a table in SQL."""
+"""Arrow columns as columns of a CREATE TABLE."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _NAMES = {
 
 
 def marked(field: pa.Field, text: str) -> pa.Field:
-    """A column of strings that is of one of Spark's types, ``char(n)`` or ``varchar(n)``; of no other if empty."""
+    """Mark a column of strings as one of Spark's ``char(n)`` or ``varchar(n)``; an empty text marks nothing."""
     return field.with_metadata({TEXT_TYPE: text}) if text else field
 
 
 def text_type(field: pa.Field) -> str:
-    """Which of these types a column has; empty for none.
+    """The mark of a column, ``char(n)`` or ``varchar(n)``; empty if it has none.
 
     >>> text_type(marked(pa.field("c", pa.string()), "char(5)")), text_type(pa.field("c", pa.string()))
     ('char(5)', '')
@@ -41,7 +41,7 @@ def text_type(field: pa.Field) -> str:
 
 
 def mark_texts(types: Any, columns: pa.Schema) -> None:
-    """Note in Spark's columns which of them are ``char(n)`` or ``varchar(n)``, in place, as Spark itself does.
+    """Note in Spark's column metadata which columns are ``char(n)`` or ``varchar(n)``, in place, as Spark does.
 
     Args:
         types: A ``StructType`` with these columns.
@@ -57,11 +57,11 @@ def sql_columns(table: str, columns: pa.Schema, key: tuple[str, ...] = ()) -> st
 
     Args:
         table: The table's name, for messages.
-        columns: Its columns.
-        key: Those of its primary key.
+        columns: The columns of the table.
+        key: The columns of the primary key.
 
     Raises:
-        SchemaError: A column has a type that livejoin does not keep.
+        SchemaError: A column has a type that livejoin does not support.
 
     >>> sql_columns("T", pa.schema([("id", pa.int64()), ("price", pa.decimal128(10, 2))]), ("id",))
     '`id` BIGINT, `price` DECIMAL(10, 2), PRIMARY KEY (`id`)'

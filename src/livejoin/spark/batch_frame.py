@@ -1,8 +1,8 @@
-"""A frame that is no stream as one: its rows are written once, and read as a stream from there.
+"""A batch frame as a stream: its rows are written to files once, and the files are read as a stream.
 
-Law: the files that the stream reads hold each row of the frame once. Executors write them and the driver lets them
-appear, which takes a folder that all of them see; that it is one is known by counting. Where it is not, the driver
-collects the rows, writes them, and hands them to the stream itself.
+Law: the files hold each row of the frame once. Executors write the files, and the driver makes them visible. That needs
+a folder that all of them share; whether it is shared is found out by counting rows. If it is not, the driver collects
+the rows, writes them, and hands them to the stream itself.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def as_stream(spark: SparkSession, frame: DataFrame, folder: Path) -> DataFrame:
     Args:
         spark: The session.
         frame: The frame.
-        folder: Where its rows are, or will be: complete or not at all.
+        folder: The folder of the rows: it is complete or does not exist.
 
     Raises:
         PipelineError: Spark reads no stream from a folder of that name.
-        StorageError: It cannot be written; or executors do not share it with the driver, and Spark does not hand out
-            the rows.
+        StorageError: The folder cannot be written. Or executors do not share it with the driver, and Spark does not
+            collect the rows.
 
-    Cost: the rows are computed and written at the first start, twice where the folder is not shared.
+    Cost: the rows are computed and written at the first start, twice if the folder is not shared.
     """
     place = streamed(folder, "the rows of a batch frame")
     if not folder.exists():
@@ -69,10 +69,10 @@ def are_carried(folder: Path) -> bool:
 
 
 def _written_by_executors(frame: DataFrame, folder: Path) -> int:
-    """Have the rows of a frame written; how many they were.
+    """Let executors write the rows of a frame; gives their number.
 
     Raises:
-        LivejoinError: Spark cannot read them, or not write them.
+        LivejoinError: Spark cannot read the rows, or not write them.
     """
     counted = Observation()
     rows = frame.observe(counted, F.count(F.lit(1)).alias("rows"))
@@ -93,10 +93,10 @@ def _rows_there(folder: Path) -> int:
 
 
 def _collect(frame: DataFrame, folder: Path, written: int, there: int) -> None:
-    """Write the rows of a frame by the driver.
+    """Collect the rows of a frame and write them on the driver.
 
     Raises:
-        StorageError: Spark does not hand them out.
+        StorageError: Spark does not collect the rows.
     """
     logger.info(
         "of %s rows of a batch frame that executors have written, %s are there for the driver: it writes them itself",

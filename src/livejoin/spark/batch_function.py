@@ -1,4 +1,4 @@
-"""What Spark calls with each micro-batch, whatever it does with it: an error that ends a query says where it stands."""
+"""The function that Spark calls with each micro-batch. An error that ends the query says where the query stands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class BatchFunction(ABC):
     """A function of ``foreachBatch``.
 
     Attributes:
-        failure: The error that ended the query; None if none did.
+        failure: The error that ended the query; None if there was none.
     """
 
     def __init__(self) -> None:
@@ -27,8 +27,9 @@ class BatchFunction(ABC):
         """Commit a micro-batch.
 
         Raises:
-            LivejoinError: A change cannot be applied, the memory limit would be passed, the checkpoint is not sound,
-                the disk refuses, or what is called here wants to end the process; also kept in ``failure``.
+            LivejoinError: A change cannot be applied, the memory limit would be passed, the checkpoint is damaged, the
+                disk refuses, or a function of the user raises SystemExit or the like. The error is also kept in
+                ``failure``.
         """
         try:
             self._take(frame, batch_id)
@@ -51,7 +52,7 @@ class BatchFunction(ABC):
     @property
     @abstractmethod
     def recovery(self) -> Recovery | None:
-        """What the start found in the checkpoint; None for nothing, or if each batch finds what it needs."""
+        """The report of the recovery at the start; None if there was no state, or if each batch recovers by itself."""
 
     @abstractmethod
     def _take(self, frame: DataFrame, batch_id: int) -> None:
@@ -59,4 +60,4 @@ class BatchFunction(ABC):
 
     @abstractmethod
     def _where(self, batch_id: int) -> str:
-        """What became of a batch that an error ended, for people."""
+        """The state of a batch that an error ended, as a sentence for people."""

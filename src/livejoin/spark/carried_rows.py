@@ -1,10 +1,10 @@
-"""The rows of a frame as a stream that brings them along: executors need not see where the rows are.
+"""The rows of a frame as a stream that carries them to executors, which need not see the driver's files.
 
-Spark asks for the rows on the driver's host, and sends them with the tasks that read them. What runs there is sent too,
-so that executors need pyarrow, and no livejoin. (Spark has a simpler way, a `SimpleDataSourceStreamReader`, which fails
-on arrays with NULL in Spark 4.3.)
+Spark asks for the rows on the driver's host, and sends them with the tasks that read them. The code of the tasks is
+sent too, so executors need pyarrow but no livejoin. (Spark has a simpler interface, `SimpleDataSourceStreamReader`,
+which fails on arrays with NULL in Spark 4.3.)
 
-Law: the first batch has all rows, as the file has them; later ones have none. A batch that runs again is read again.
+Law: the first batch has all rows, as the file has them; later batches have none. A batch that runs again is read again.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _PIECE = 100_000  # rows that a task brings
 
 
 def write_rows(frame: DataFrame, folder: Path) -> None:
-    """Collect the rows of a frame, and write them where the driver sees them.
+    """Collect the rows of a frame, and write them where the driver can read them.
 
     Raises:
         OSError: The disk refuses.
-        PySparkException: Spark does not hand out the rows: they are too many, or of a type that Arrow has none for.
+        PySparkException: Spark does not collect the rows: they are too many, or have a type that Arrow lacks.
     """
     columns: pa.Schema = to_arrow_schema(frame.schema, timezone="UTC")
     rows = frame.toArrow().cast(columns).combine_chunks()
@@ -48,7 +48,7 @@ def carried(spark: SparkSession, schema: StructType, folder: Path) -> DataFrame:
     Args:
         spark: The session.
         schema: The columns of the frame.
-        folder: Where the rows are.
+        folder: The folder of the rows.
     """
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
     spark.dataSource.register(RowsSource)
@@ -67,7 +67,7 @@ class RowsSource(DataSource):
 
 
 class RowsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Offsets, which say whether the rows were read, and the rows."""
+    """Offsets, which say whether the rows were read; and the rows."""
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -79,13 +79,13 @@ class RowsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """What is there does not change."""
+        """Do nothing: the rows do not change."""
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         return {"read": True}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """Pieces of the rows; each has them as bytes."""
+        """Pieces of the rows, each with its rows as bytes."""
         if start["read"] or not end["read"]:
             return []
         found = []
@@ -98,6 +98,6 @@ class RowsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a piece, by whichever process."""
+        """The rows of a piece, in any process."""
         with pa.ipc.open_stream(partition.value) as reader:
             yield from reader

@@ -1,8 +1,8 @@
 """One query a checkpoint: a lock that dies with its process.
 
-Two queries that write one checkpoint would destroy it, and Spark stops the first one in silence where both are in one
-process. The file ``<checkpoint>/lock`` is locked by ``flock`` as long as the query runs; it stays there afterwards, and
-its text says who had it last.
+Two queries that write one checkpoint would destroy it, and Spark stops the first one silently if both are in one
+process. So ``<checkpoint>/lock`` is locked by ``flock`` while the query runs. The file stays afterwards, and its text
+names the last holder.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _guard = threading.Lock()
 
 
 class Closing(Protocol):
-    """What has files open."""
+    """An object with open files."""
 
     def close(self) -> None:
         """Close them."""
@@ -51,13 +51,13 @@ class CheckpointLock:
         threading.Thread(target=self._release_at_end, args=(query,), daemon=True).start()
 
     def release(self) -> None:
-        """Give the lock back; once more changes nothing."""
+        """Give the lock back; a second call does nothing."""
         with _guard:
             self._release()
 
     @property
     def ended(self) -> bool:
-        """Whether the query that has it runs no more."""
+        """Whether the query that holds the lock has ended."""
         return self._query is not None and not self._query.isActive
 
     def _release(self) -> None:
@@ -74,10 +74,10 @@ class CheckpointLock:
 
 
 def lock_checkpoint(folder: Path) -> CheckpointLock:
-    """Lock a checkpoint, whose folder is made if it is missing.
+    """Lock a checkpoint; its folder is made if it is missing.
 
     Raises:
-        StateError: A query that runs has it, of this process or of another one.
+        StateError: A running query of this process or another one holds the lock.
         StorageError: The folder cannot be made or written to, or its file system has no locks.
     """
     made(folder, "the checkpoint")

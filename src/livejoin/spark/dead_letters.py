@@ -1,4 +1,4 @@
-"""Where changes go that could not be applied: a folder of Parquet files, or a function of the user."""
+"""Dead letters: changes that could not be applied, in a folder of Parquet files or handed to a function of the user."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ Letter = Callable[[dict[str, Any], str, int, str], object]
 
 
 class DeadLetters:
-    """Takes the changes of batches that could not be applied. A batch that runs again is delivered again, as it was.
+    """Takes the changes that could not be applied. A batch that runs again is delivered again, unchanged.
 
     Args:
         target: A folder, which gets ``<table>/part-<batch>.parquet`` with the changes as they came and the reason in
-            ``_reason``; or a function, called for each change with its row, its table, the batch and the reason.
+            ``_reason``. Or a function, called for each change with its row, its table, the batch and the reason.
     """
 
     def __init__(self, target: Path | Letter) -> None:
         self._target = target
 
     def prepare(self) -> None:
-        """Make the folder, so that one that cannot be is known before the first letter.
+        """Make the folder now, so that an unusable one is known before the first letter.
 
         Raises:
             StorageError: The disk refuses.

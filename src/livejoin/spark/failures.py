@@ -1,4 +1,4 @@
-"""What ended a query, as an error of livejoin whose first line says it: Spark's text is a trace of 50 to 250 lines."""
+"""The error that ended a query, as an error of livejoin. Spark's own text is a trace of 50 to 250 lines."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TOO_MANY = "changes of this batch"  # in a note of an error that ended a query 
 
 
 class QueryFailedError(LivejoinError, StreamingQueryException):
-    """The end of a query by an error. Its text is that of the error, its cause (``__cause__``) the error itself."""
+    """The end of a query by an error. The text is that of the error, and ``__cause__`` is the error itself."""
 
     def __init__(self, failure: LivejoinError) -> None:
         notes = getattr(failure, "__notes__", ())
@@ -46,7 +46,7 @@ class QueryFailedError(LivejoinError, StreamingQueryException):
 
 
 def failure_of(error: Exception) -> LivejoinError:
-    """An error of Spark or of a user's function as one of livejoin: what caused it, in a line."""
+    """The cause of an error of Spark or of a user's function, as an error of livejoin with one line."""
     if isinstance(error, LivejoinError):
         return error
     if not isinstance(error, PySparkException) and not hasattr(error, "java_exception"):
@@ -55,24 +55,24 @@ def failure_of(error: Exception) -> LivejoinError:
 
 
 def said(text: str) -> str:
-    """What a text of Spark's says: our own message, a row that it cannot read, what caused it, or its first line."""
+    """The core of a text of Spark's: livejoin's message, a row that cannot be read, the cause, or the first line."""
     what, advice = _what_failed(text)
     return f"{what}; {advice}" if advice else what
 
 
 def unread(what: str, error: Exception) -> LivejoinError:
-    """An error of Spark as it reads rows that are no changes, as one of livejoin.
+    """The error for rows that Spark cannot read and that are no changes.
 
     Args:
         what: The rows, as ``"the rows of the static table 'S'"``.
-        error: What Spark raised.
+        error: The error that Spark raised.
     """
     why, _ = _what_failed(str(error))
     return LivejoinError(f"{what} cannot be read: {why}; {_NO_CHANGES}")
 
 
 def _what_failed(text: str) -> tuple[str, str]:
-    """What a text of Spark's says, and what to do about it, if that is known."""
+    """The core of a text of Spark's, and the remedy if one is known."""
     if ours := _OURS_SAID.findall(text):  # of a source, which speaks from a process of Spark's
         return str(ours[-1]), ""
     first = next((line for line in text.splitlines() if line.strip()), "without a word")

@@ -1,4 +1,4 @@
-"""What the rows of a feed say, as changes: ``_change_type`` beside the columns of the table."""
+"""Feeds as changes: Debezium envelopes, Delta's change data feed and upserts become rows with ``_change_type``."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ def from_envelopes(
 ) -> DataFrame:
     """Rows with ``_change_type`` from Debezium's envelopes.
 
-    ``c`` and ``r`` insert, ``u`` updates, ``d`` deletes; of a table with a key what comes is an upsert, and an update
-    that has the row before takes that out first, whose key may be another one. A message that says no change, or lacks
-    the row that it needs, is one row with its text in `CORRUPT` and the reason in `REFUSED`.
+    ``c`` and ``r`` insert, ``u`` updates, ``d`` deletes. In a table with a key, new rows are upserts, and an update
+    that has the row before deletes that row first, as its key may differ. A message that is no change, or lacks a row,
+    becomes one row with its text in `CORRUPT` and the reason in `REFUSED`.
 
     Args:
-        frame: It has ``op``, ``before`` and ``after``.
-        columns: The columns of the rows inside that are taken.
+        frame: The envelopes, with ``op``, ``before`` and ``after``.
+        columns: The columns of the inner rows that are taken.
         by_key: Whether the table has a key.
-        beside: Columns that are filled from elsewhere in the envelope, as ``{"lsn": "source.lsn"}``.
-        text: The column that has each message as it came; None if none has it.
+        beside: Columns that are filled from other fields of the envelope, as ``{"lsn": "source.lsn"}``.
+        text: The column with the text of each message; None if there is none.
     """
     op, before, after = F.col("op"), F.col("before"), F.col("after")
     if by_key:
@@ -72,9 +72,9 @@ def from_envelopes(
 def from_versions(frame: DataFrame, columns: Sequence[str], by_key: bool) -> DataFrame:
     """Rows with ``_change_type`` and ``_seq`` from a Delta table's change data feed, as `livejoin.from_delta` has them.
 
-    Their order is that of the versions, in each of which what goes comes first. Of a table with a key what comes is an
-    upsert and what goes the deletion of its key; so a version has to come in one micro-batch. A row of another kind, or
-    without a version, says in `REFUSED` that it is no change.
+    The order is that of the versions, with deletions first in each. In a table with a key, inserted rows are upserts
+    and deleted rows are deletions of their key; so a version has to come in one micro-batch. A row of an unknown change
+    type, or without a version, has the reason in `REFUSED`.
     """
     kind, version = F.col(CHANGE_TYPE), F.col(COMMIT_VERSION)
     comes = F.coalesce(kind.isin("insert", "update_postimage"), F.lit(False))
@@ -97,15 +97,16 @@ def from_versions(frame: DataFrame, columns: Sequence[str], by_key: bool) -> Dat
 
 
 def upserts(frame: DataFrame, table: str, apply_as_deletes: str | None) -> DataFrame:
-    """Rows that take the place of those with their keys, but for those that delete it.
+    """Rows that replace those with their keys, except for rows that delete their key.
 
     Args:
         frame: The rows.
         table: The table's name, for messages.
-        apply_as_deletes: The condition of these in Spark's SQL, as ``"op = 'DELETE'"``; where it is NULL a row stays.
+        apply_as_deletes: The condition of deletions in Spark SQL, as ``"op = 'DELETE'"``; where it is NULL the row is
+            an upsert.
 
     Raises:
-        SchemaError: There is a ``_change_type`` beside, or Spark cannot read the condition.
+        SchemaError: The frame has a ``_change_type`` too, or Spark cannot parse the condition.
     """
     if CHANGE_TYPE in map(str.lower, frame.columns):
         msg = f"table {table!r} has {CHANGE_TYPE}, which says what a row is, and is to be 'upsert'; leave one out"
@@ -123,7 +124,7 @@ def upserts(frame: DataFrame, table: str, apply_as_deletes: str | None) -> DataF
 
 
 def with_origin(frame: DataFrame) -> DataFrame:
-    """A frame whose rows name their file where their text could not be read, and there alone."""
+    """A frame whose unreadable rows name their file."""
     if ORIGIN not in frame.columns or CORRUPT not in frame.columns:
         return frame
     return frame.withColumn(ORIGIN, F.when(F.col(CORRUPT).isNotNull(), F.col(ORIGIN)))

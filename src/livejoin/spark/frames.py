@@ -1,9 +1,9 @@
 """Frames of changes: what a DataFrame says about its table, and how several tables travel through one stream.
 
-Spark commits the offsets of one streaming query at a time, so that all tables have to be in one query for a
-micro-batch to be one commit. Each row of the packed frame carries the number of its table in ``_table``, the row itself
-in the struct column of that table (NULL in those of the other tables), and the time of the micro-batch. Spark takes
-that time from its log of offsets, so that a micro-batch that runs again has the same one.
+Spark commits the offsets of one streaming query at a time, so all tables must be in one query for a micro-batch to be
+one commit. A row of the packed frame has the number of its table in ``_table``, and the row itself in the struct column
+of that table; the struct columns of other tables are NULL. Each row also has the time of the micro-batch. Spark takes
+that time from its log of offsets, so a micro-batch that runs again has the same time.
 
 The law: ``unpack(pack(frames))`` gives for each table the multiset of rows of its frame.
 """
@@ -72,9 +72,9 @@ class ForeignColumns:
     """Columns that refer to a key of another table.
 
     Args:
-        columns: These columns.
-        table: The other table; it stands before.
-        references: Its columns; empty for its primary key.
+        columns: The referring columns.
+        table: The referenced table, which is declared before.
+        references: The referenced columns; empty for the primary key.
     """
 
     columns: tuple[str, ...]
@@ -84,14 +84,14 @@ class ForeignColumns:
 
 @dataclass(frozen=True)
 class Declared:
-    """What is declared of a table beside the columns of its frame.
+    """The declaration of a table, beside the columns of its frame.
 
     Args:
-        key: The columns of its primary key; empty for a multiset.
+        key: The columns of the primary key; empty for a multiset.
         unique: The columns of each UNIQUE constraint.
-        foreign_keys: Promises to the planner, which are not checked.
-        columns: Columns of which more is declared than their frame says: NOT NULL, VARCHAR(n) and CHAR(n).
-        settings: What else is said of it.
+        foreign_keys: Foreign keys: promises to the planner, which are not checked.
+        columns: Columns with more than the frame says: NOT NULL, VARCHAR(n) and CHAR(n).
+        settings: The options of the table.
     """
 
     key: tuple[str, ...] = ()
@@ -102,14 +102,14 @@ class Declared:
 
 
 def table_of(name: str, frame: DataFrame, declared: Declared | None = None) -> Table:
-    """The table of which a frame carries the changes: its columns without those of the change stream.
+    """The table of a frame of changes: the frame's columns without those of the change stream.
 
-    Spark has the type STRING for columns of CHAR(n) and VARCHAR(n), and keeps what they are in the column's metadata.
+    Spark has the type STRING for columns of CHAR(n) and VARCHAR(n); the column's metadata tell them apart.
 
     Raises:
-        SchemaError: A column has a type that livejoin does not keep, or ``_change_type`` or ``_seq`` has a wrong one;
-            there is no column of a name that is declared, ``tombstones`` without ``sequence_by``, or a window or a
-            foreign key that does not fit.
+        SchemaError: A column has a type that livejoin does not support; ``_change_type`` or ``_seq`` has a wrong type;
+            a declared column is missing; ``tombstones`` stands without ``sequence_by``; or a window or a foreign key
+            does not fit.
     """
     declared = declared or Declared()
     known = {column.name.lower(): column for column in declared.columns}
@@ -142,7 +142,7 @@ def rows_of(name: str, frame: DataFrame, columns: Sequence[str]) -> pa.Table:
     """The rows of a static table, as `row_frame` has them.
 
     Raises:
-        LivejoinError: Spark cannot read them.
+        LivejoinError: Spark cannot read the rows.
     """
     rows = row_frame(name, frame, columns)
     try:
@@ -152,10 +152,10 @@ def rows_of(name: str, frame: DataFrame, columns: Sequence[str]) -> pa.Table:
 
 
 def row_frame(name: str, frame: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """The rows of a static table: some columns of a frame that is no stream.
+    """The rows of a static table: some columns of a batch frame.
 
     Raises:
-        SchemaError: It is a stream, or carries changes, or texts that are no rows: on_bad_rows is for changes.
+        SchemaError: The frame is a stream, carries changes, or has unreadable texts: ``on_bad_rows`` is for changes.
     """
     carried = [column for column in frame.columns if column.lower() in (*CHANGE_COLUMNS, *_CARRIED)]
     if frame.isStreaming or carried:
@@ -166,11 +166,11 @@ def row_frame(name: str, frame: DataFrame, columns: Sequence[str]) -> DataFrame:
 
 
 def pack(frames: Mapping[str, DataFrame | StreamPart], columns: Mapping[str, Sequence[str]]) -> DataFrame:
-    """One frame that carries the changes of all tables. Parts of one stream stay one stream.
+    """One frame with the changes of all tables. Several parts of one stream stay one stream.
 
     Args:
         frames: The frame of each table.
-        columns: The columns of each table that are sent; the change columns come by themselves.
+        columns: The columns of each table that are sent; the change columns are added.
 
     Raises:
         SchemaError: Two tables are the same part of a stream.
@@ -195,7 +195,7 @@ def pack(frames: Mapping[str, DataFrame | StreamPart], columns: Mapping[str, Seq
 
 
 def streams(frames: Mapping[str, DataFrame | StreamPart]) -> list[tuple[str, ...]]:
-    """The tables by the stream that they come in, in the order in which `pack` has the streams."""
+    """The tables of each stream, in the order in which `pack` has the streams."""
     found: list[tuple[DataFrame, list[str]]] = []
     for name, frame in frames.items():
         stream = frame.stream if isinstance(frame, StreamPart) else frame
@@ -222,17 +222,17 @@ def _packed_parts(stream: DataFrame, parts: Mapping[int, tuple[StreamPart, Seque
 
 
 def unpack(names: Sequence[str], rows: pa.Table, *, in_sequence: bool = True) -> Arrival:
-    """The changes by table from the rows of a packed frame; tables without a change are left out.
+    """The changes by table from the rows of a packed frame; a table without changes is missing.
 
-    Timestamps with a time zone (Spark's TIMESTAMP) become the same instants in UTC without one. Cost: linear in the
-    rows, a sort where ``_seq`` does not ascend already.
+    Timestamps with a time zone (Spark's TIMESTAMP) become the same instants in UTC without one. A row without ``_seq``
+    says in `REFUSED` that it is no change.
 
     Args:
         names: The tables, in the order in which they were packed.
         rows: The rows.
-        in_sequence: Whether the rows of a table are in the order of ``_seq``, which is gone then; else it is kept.
+        in_sequence: Whether the rows of a table are sorted by ``_seq``, which is then dropped; else it is kept.
 
-    A row without ``_seq`` says in `REFUSED` that it is no change.
+    Cost: linear in the rows, and a sort if ``_seq`` does not ascend already.
     """
     changes = {}
     for tag, name in enumerate(names):
@@ -246,7 +246,7 @@ def unpack(names: Sequence[str], rows: pa.Table, *, in_sequence: bool = True) ->
 
 
 def _known_type(kind: T.DataType) -> SqlType | None:
-    """The type of a column with a Spark type; None if livejoin keeps none such."""
+    """The SQL type of a column with a Spark type; None if livejoin does not support it."""
     match kind:
         case T.DecimalType():
             return SqlType.decimal(kind.precision, kind.scale)
@@ -271,7 +271,7 @@ def _known_type(kind: T.DataType) -> SqlType | None:
 
 
 def _has_variant(kind: T.DataType) -> bool:
-    """Whether a VARIANT is within a type: Spark itself fails to make Arrow of a struct in which one may be NULL."""
+    """Whether a type contains a VARIANT: Spark cannot convert a struct with a nullable VARIANT to Arrow."""
     match kind:
         case T.ArrayType():
             return _has_variant(kind.elementType)
@@ -317,7 +317,7 @@ def _check_change_column(table: str, field: T.StructField) -> None:
 
 
 def _row(frame: DataFrame, columns: Sequence[str]) -> Expression:
-    """The row as a struct whose fields may all be NULL: in the rows of other tables the struct is NULL as a whole."""
+    """The row as a struct whose fields may all be NULL; the whole struct is NULL in rows of other tables."""
     present = {name.lower(): name for name in frame.columns}
     carried = [_named(frame, present[name]).alias(name) for name in _CARRIED if name in present]
     row = F.struct(*(_sent(frame, name).alias(name) for name in columns), *carried)
@@ -326,9 +326,10 @@ def _row(frame: DataFrame, columns: Sequence[str]) -> Expression:
 
 
 def _sent(frame: DataFrame, column: str) -> Expression:
-    """A column as it is sent: what Spark cannot make Arrow of goes as something else.
+    """A column as it is sent: types that Spark cannot convert to Arrow are sent as other types.
 
-    A VARIANT is an array, empty for NULL, and an interval of years and months is the number of months.
+    A VARIANT is an array with at most one element, empty for NULL. An interval of years and months is the number of
+    months.
     """
     found = _named(frame, column)
     if isinstance(frame.schema[column].dataType, T.YearMonthIntervalType):
@@ -339,7 +340,7 @@ def _sent(frame: DataFrame, column: str) -> Expression:
 
 
 def _row_column(frame: DataFrame, column: str) -> Expression:
-    """A column of a frame that is no stream, where a VARIANT may stand by itself."""
+    """A column of a batch frame, where a VARIANT may stand by itself."""
     is_months = isinstance(frame.schema[column].dataType, T.YearMonthIntervalType)
     return _sent(frame, column).alias(column) if is_months else _named(frame, column)
 
@@ -349,7 +350,7 @@ def _named(frame: DataFrame, column: str) -> Expression:
 
 
 def _with_paths(rows: pa.Table) -> pa.Table:
-    """The rows with the paths of files that Spark has as URIs."""
+    """The rows with paths in place of Spark's URIs of files."""
     if ORIGIN not in rows.column_names or rows[ORIGIN].null_count == rows.num_rows:
         return rows
     paths = [None if uri is None else path_of(uri) for uri in rows[ORIGIN].to_pylist()]
@@ -357,7 +358,7 @@ def _with_paths(rows: pa.Table) -> pa.Table:
 
 
 def _refused_without_sequence(rows: pa.Table) -> pa.Table:
-    """The rows, of which those without ``_seq`` say so, but for texts that could not be read."""
+    """Mark rows without ``_seq`` as no changes, except for unreadable texts."""
     if SEQUENCE not in rows.column_names or not rows[SEQUENCE].null_count:
         return rows
     lacks = rows[SEQUENCE].is_null()
@@ -371,7 +372,7 @@ def _refused_without_sequence(rows: pa.Table) -> pa.Table:
 
 
 def _in_sequence(rows: pa.Table) -> pa.Table:
-    """The rows in the order of ``_seq``, which is then dropped; those of the same ``_seq`` stay in their order."""
+    """Sort rows by ``_seq`` and drop it; rows with equal ``_seq`` keep their order."""
     if SEQUENCE not in rows.column_names:
         return rows
     sequence = rows[SEQUENCE]
@@ -381,7 +382,7 @@ def _in_sequence(rows: pa.Table) -> pa.Table:
 
 
 def _with_variants(rows: pa.Table) -> pa.Table:
-    """The rows with VARIANTs that are no longer in arrays, of which each has one or none."""
+    """The rows with VARIANTs taken out of the arrays in which they were sent."""
     for place, field in enumerate(rows.schema):
         if pa.types.is_list(field.type) and is_variant(field.type.value_type):
             lists = rows.column(place).combine_chunks()

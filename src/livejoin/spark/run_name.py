@@ -1,4 +1,4 @@
-"""What a checkpoint is called, so that a sink knows its own batches from those of another one."""
+"""The name of a checkpoint, by which a sink tells its batches from those of another checkpoint."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ NAME_FILE = "name"
 
 
 def run_name(checkpoint: Path) -> str:
-    """The name of a checkpoint, which it keeps; a new one is drawn where it has none.
+    """The stored name of a checkpoint; a new one is drawn if it has none.
 
-    It is called by whoever holds the lock of the checkpoint.
+    The caller holds the lock of the checkpoint.
 
     Raises:
         StorageError: The disk refuses.

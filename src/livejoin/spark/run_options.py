@@ -1,4 +1,4 @@
-"""How a stream runs, beside what it maintains."""
+"""The options of a stream's run, beside the tables and views that it maintains."""
 
 from __future__ import annotations
 
@@ -26,56 +26,55 @@ Mode = Literal["embedded", "distributed"]
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How `livejoin.spark.maintain` runs, as ``options=RunOptions(memory_limit="4GB", on_bad_rows="skip")``.
+    """The options of `livejoin.spark.maintain`, as ``options=RunOptions(memory_limit="4GB", on_bad_rows="skip")``.
 
     Args:
-        memory_limit: The most memory for the engine, or for each cell of a stage, as for ``livejoin.Database``. A
-            batch that would pass it ends the query with `MemoryLimitError`, and none of it is applied; the next query
-            with the same checkpoint begins with it, under a limit of its own.
-        spill: A folder on a local disk, as for ``livejoin.Database``: a delta that takes more memory than
-            ``spill_over`` is written there before its batch is applied, and goes to the Parquet output piece by piece.
-            A function as a sink still gets it whole.
-        spill_over: So many bytes, as for ``livejoin.Database``.
-        allow_product: Whether conditions of the views may be over tables that no equality connects, as for
+        memory_limit: The most memory for the engine, or for each cell of a stage, as for ``livejoin.Database``. A batch
+            beyond it ends the query with `MemoryLimitError`, and nothing of the batch is applied. The next query with
+            the same checkpoint begins with that batch, under its own limit.
+        spill: A folder on a local disk, as for ``livejoin.Database``. A delta larger than ``spill_over`` is written
+            there before its batch is applied, and goes to the Parquet output piece by piece. A function as a sink still
+            gets it whole.
+        spill_over: The size of a delta from which on it goes to ``spill``, as for ``livejoin.Database``.
+        allow_product: Whether conditions of the views may compare tables that no equality connects, as for
             `livejoin.Database.create_view`.
-        keep: Which columns of tables without deletions, or with a key, are kept: those that are ``used`` by a view, or
+        keep: Which columns are kept of tables with a key or without deletions: those that are ``used`` by a view, or
             ``all``, so that a view that is added later may read any of them.
-        initial: What the first batch tells of a view that is new, or another query than before, if the checkpoint has
-            seen batches: the ``difference`` between its result and what its deltas have told so far, its ``whole``
-            result as insertions, or ``nothing``. At the very first start views tell what they hold in any case but
-            ``nothing``; an aggregate without groups has a row before the first change.
-        recovery_seconds: How long applying the log again at a start may take before there is another snapshot of the
-            tables, of each cell by itself. Without, there is one when the log behind the last one has come to be as
-            large as the tables.
-        on_conflict: What becomes of a deletion of an absent row and of a second row with a key: ``fail`` ends the
-            query, ``skip`` leaves the change out, ``dead_letter`` too and tells of it. Tables with a key take what
-            comes in the place of what is there, so that for them this is about UNIQUE alone.
-        on_bad_rows: The same for values that their columns do not take, for rows for which an expression of a view has
-            no value, of which each costs another try of the batch, and for what is no change: another
-            ``_change_type``, none, no ``_seq``, and texts that were not read, which frames have in
-            ``_corrupt_record``, as Spark calls it.
+        initial: The first delta of a view that is new or changed, if the checkpoint has batches: the ``difference``
+            between its result and its earlier deltas, its ``whole`` result as insertions, or ``nothing``. At the very
+            first start, views tell what they hold unless it is ``nothing``: an aggregate without groups has a row
+            before the first change.
+        recovery_seconds: How long applying the log again at a start may take; after that much there is another snapshot
+            of the tables, of each cell by itself. By default there is one when the log has become as large as the
+            tables.
+        on_conflict: What happens to the deletion of an absent row and to a second row with a key. ``fail`` ends the
+            query, ``skip`` leaves the change out, ``dead_letter`` leaves it out and reports it. In tables with a key a
+            new row replaces the old one, so only UNIQUE can conflict.
+        on_bad_rows: The same for bad rows: values that do not fit their columns; rows on which an expression of a view
+            fails, each of which costs another try of the batch; an unknown or missing ``_change_type``, a missing
+            ``_seq``; and unreadable texts, which frames have in ``_corrupt_record``, as Spark calls it.
         max_bad_rows: How many changes of a batch may be left out; more of them end the query.
-        dead_letters: A folder, which gets ``<table>/part-<batch>.parquet`` with the changes as they came and why in
-            ``_reason``; or a function, called with each row as a dict, its table, the batch and the reason.
+        dead_letters: A folder, which gets ``<table>/part-<batch>.parquet`` with the changes as they came and the reason
+            in ``_reason``. Or a function, called with each row as a dict, its table, the batch and the reason.
         mode: Where the engine runs. ``embedded``: in this process. ``distributed``: in the processes of Spark's
-            executors, each cell with the rows that HyperCube sends there. Views and their deltas are the same. The
-            folder of the checkpoint must be one that all hosts see, and livejoin be installed on them.
-        cells: With ``distributed``, how many cells there are; about as many as the cores of the executors. Another
-            number than before moves the rows with the first batch.
-        reshard: With ``distributed``, whether it is chosen anew which rows go to which cells, by the rows that are
-            there, and they move with the first batch of this query. The log of this process warns where the busiest
-            cell of a join has more than twice the rows that were expected.
-        keep_deltas: With ``distributed``, of how many batches before the newest one the deltas stay in the checkpoint
-            for `livejoin.spark.read_deltas`.
-        on_static_change: What becomes of a static table whose frame has other rows at a restart than the checkpoint:
-            ``refresh`` brings what differs with the first batch, in its commit, so that views tell it; ``refuse`` is a
+            executors; each cell has the rows that HyperCube sends there. Views and deltas are the same. All hosts must
+            see the folder of the checkpoint and have livejoin installed.
+        cells: With ``distributed``: the number of cells, about as many as the cores of the executors. If the number
+            changes, the rows move with the first batch.
+        reshard: With ``distributed``: choose anew, by the present rows, which rows go to which cells; they move with
+            the first batch of this query. The log of this process warns when the busiest cell of a join has more than
+            twice the expected rows.
+        keep_deltas: With ``distributed``: for how many batches before the newest one the checkpoint keeps deltas for
+            `livejoin.spark.read_deltas`.
+        on_static_change: What happens if the frame of a static table has other rows at a restart than the checkpoint.
+            ``refresh``: the first batch brings the difference, so that the deltas of views include it. ``refuse``: a
             `StateError`.
         on_batch: Called with a ``BatchReport`` after each batch, when the log says that it is done.
-        on_recovery: Called with a ``Recovery`` where the checkpoint had a state: how many rows came back, how many
-            batches were applied again, and how long that took.
+        on_recovery: Called with a ``Recovery`` if the checkpoint had a state: how many rows came back, how many batches
+            were applied again, and how long that took.
 
     Raises:
-        PipelineError: A function is none, or a number.
+        PipelineError: An argument that must be a function or a number is none.
         SchemaError: ``memory_limit`` is no size.
     """
 
@@ -118,15 +117,15 @@ class RunOptions:
 
     @property
     def policy(self) -> Policy:
-        """What becomes of changes that cannot be applied."""
+        """The policy for changes that cannot be applied."""
         return Policy(self.on_conflict, self.on_bad_rows, self.max_bad_rows)
 
     @property
     def letters(self) -> DeadLetters | None:
-        """Where they go.
+        """The dead letters; None if nothing goes there.
 
         Raises:
-            PipelineError: They go to dead letters, and nothing says where these are, or something that is no folder.
+            PipelineError: Changes go to dead letters, and ``dead_letters`` is missing or no folder.
         """
         if self.dead_letters is None:
             if self.policy.has_letters:

@@ -1,8 +1,8 @@
 """A quiet Spark inside of this process.
 
-Spark's Java process writes to the terminal from its first moment on: the JVM's own warnings, the logging system that
-announces itself, progress bars. Here its standard output and error go to a log file from the start, so that the
-terminal stays with the program, and nothing is lost that one may want to read after a failure.
+Spark's Java process writes to the terminal from its first moment: warnings of the JVM, greetings of the logging system,
+progress bars. Here its standard output and error go to a log file from the start. The terminal stays with the program,
+and the file has everything that one may want to read after a failure.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def local_session(
         name: The application's name.
         cores: Threads that Spark uses; ``"*"`` takes all cores.
         log_file: Where Spark and its JVM write to; a file in the system's temporary folder if None.
-        settings: Spark settings that go over the ones here (no web page, few shuffle partitions, time zone UTC).
+        settings: Spark settings, which override the defaults here (no web page, few shuffle partitions, time zone UTC).
 
     Raises:
         PipelineError: There is no Java, or Spark did not start; the message names the log file.
@@ -82,7 +82,7 @@ def local_session(
 
 @contextmanager
 def _workers_run(conf: SparkConf) -> Iterator[None]:
-    """A context started within has the workers' Python of its settings; PySpark reads it from the environment only."""
+    """A context in which Spark's settings choose the workers' Python; PySpark reads it from the environment only."""
     before = os.environ.get("PYSPARK_PYTHON")
     os.environ["PYSPARK_PYTHON"] = conf.get("spark.pyspark.python") or sys.executable
     try:

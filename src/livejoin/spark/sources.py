@@ -1,7 +1,7 @@
 """Files of changes as streaming frames.
 
-Whatever the kind of feed, the frame that comes out has the table's columns, ``_change_type`` where the feed knows more
-than insertions, and ``_seq`` where the files have it.
+For every kind of feed the frame has the table's columns, ``_change_type`` if the feed has more than insertions, and
+``_seq`` if the files have it.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class FileSource:
     Args:
         table: The table.
         columns: Name and SQL type of the files' columns in their order, ``_seq``, ``_change_type`` and
-            ``_commit_version`` among them; of a Debezium envelope those of the rows inside, and ``_seq`` if it stands
-            beside ``op``.
+            ``_commit_version`` among them. For Debezium envelopes the columns of the inner rows, and ``_seq`` if it
+            stands beside ``op``.
         format: Spark's name of the format.
         path: A file, a folder or a pattern.
         options: Spark's options of the format.
-        feed: What a row of the files says.
-        apply_as_deletes: With the feed ``upsert`` the condition in Spark's SQL of the rows that delete their key.
-        by_name: Whether the files arrive in the order of their names, else in that of their modification times.
+        feed: The kind of rows in the files.
+        apply_as_deletes: With the feed ``upsert``: the condition, in Spark SQL, of rows that delete their key.
+        by_name: Whether the files arrive in the order of their names; else in that of their modification times.
     """
 
     table: Table
@@ -56,18 +56,18 @@ class FileSource:
 
     @property
     def place(self) -> tuple[Path, str]:
-        """What there is of the path, taken as it is, and the pattern of files below it; empty if all of it is there.
+        """The longest part of the path that exists literally, and the pattern below it; empty if all of it exists.
 
-        So a folder ``a[1]`` that is there is no pattern, and one below it may still follow.
+        So an existing folder ``a[1]`` is no pattern, and one may follow below it.
         """
         path = self.path.absolute()
         there = next(place for place in (path, *path.parents) if place.exists())
         return there, "" if there == path else str(path.relative_to(there))
 
     def files(self) -> list[Path]:
-        """The files that are there now, in the order in which they arrive.
+        """The present files, in the order in which they arrive.
 
-        Files of one modification time come in no particular order: Spark does not promise one.
+        Files with one modification time have no particular order, because Spark does not promise one.
         """
         there, pattern = self.place
         found = there.glob(pattern) if pattern else there.iterdir() if there.is_dir() else [there]
@@ -75,16 +75,17 @@ class FileSource:
         return visible if self.by_name else sorted(visible, key=lambda file: file.stat().st_mtime)
 
     def batches(self) -> int:
-        """How many micro-batches the files that are there now make."""
+        """How many micro-batches the present files make."""
         limit = next((value for key, value in self.options.items() if key.lower() == "maxfilespertrigger"), "")
         return -(-len(self.files()) // int(limit)) if limit.isdigit() and int(limit) else 1
 
 
 def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> DataFrame:
-    """A streaming frame over the files of a source; of a static table a frame that is no stream.
+    """A streaming frame over the files of a source; a batch frame for a static table.
 
-    A line of JSON or CSV that is no row of the table, in the mode ``FAILFAST``, is a row with its text in `CORRUPT` and
-    the file in `ORIGIN`, so that it can be left out; of a static table it ends the query, as its rows are no changes.
+    A line of JSON or CSV that is no row of the table, in the mode ``FAILFAST``, becomes a row with its text in
+    `CORRUPT` and the file in `ORIGIN`, so that it can be left out. In a static table such a line ends the query, since
+    its rows are no changes.
 
     Args:
         spark: The session.
@@ -141,10 +142,10 @@ def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> Data
 
 
 def _origin(arranged: FileSource | None) -> Expression:
-    """The file that a row stands in, as a URI; of files that were copied to be in order the one that was copied.
+    """The file of a row, as a URI; for files that were copied into an order, the original file.
 
     Args:
-        arranged: Their source; None if the files are read where they are.
+        arranged: The source of copied files; None if the files are read where they are.
     """
     if arranged is None:
         return F.col("_metadata.file_path")
@@ -154,7 +155,7 @@ def _origin(arranged: FileSource | None) -> Expression:
 
 
 def _is_strict(source: FileSource) -> bool:
-    """Whether a text of the files that is no row of the table is to be seen: what it becomes is said elsewhere."""
+    """Whether unreadable lines are errors, to be treated by ``on_bad_rows``."""
     given = {key.lower(): value for key, value in source.options.items()}
     return source.format in ("csv", "json") and given.get("mode", "").upper() == "FAILFAST"
 
@@ -162,9 +163,8 @@ def _is_strict(source: FileSource) -> bool:
 def arrange(files: list[Path], folder: Path) -> None:
     """Copy files into a folder so that Spark takes them in the given order.
 
-    Spark's file source goes by modification times, and files that came with ``git clone`` or ``cp`` have the times of
-    the copying, many of them the same. The copies get times a second apart. Files that were copied before stay as they
-    are.
+    Spark's file source goes by modification times. Files that came with ``git clone`` or ``cp`` have the times of the
+    copying, often all the same. The copies get times one second apart. Files that were copied before stay as they are.
     """
     folder.mkdir(parents=True, exist_ok=True)
     known = sum(1 for file in folder.iterdir() if not file.name.startswith("."))

@@ -1,7 +1,7 @@
-"""One stream that carries the changes of several tables, so that a micro-batch holds whole transactions of them.
+"""One stream with the changes of several tables, so that a micro-batch holds whole transactions over these tables.
 
-Spark asks each source of a query for its newest offset by itself. Two sources over one database would cut a transaction
-in two, where it falls between the two questions; one source over both tables does not.
+Spark asks each source of a query for its newest offset separately. With two sources over one database, a transaction
+between the two questions would be cut in two. One source over both tables avoids that.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ class StreamPart:
     """The changes of one table within a stream, as `maintain` takes them beside frames.
 
     Args:
-        stream: It has ``_change_type``, ``_seq``, and a struct column a table, which is NULL in the rows of others.
+        stream: The stream, with ``_change_type``, ``_seq``, and a struct column for each table, which is NULL in the
+            rows of others.
         column: The struct column of this table.
-        key: The columns of its primary key; empty for a multiset.
-        earlier: The text of what columns are in rows from before they came; of columns that are missing nobody knows.
-            None for NULL in all of them.
-        numbers: With ``earlier`` the numbers of the columns, which are given in the order in which they come. The
-            stream's offsets say below `NUMBERS` of each table which was the largest when they were made.
+        key: The columns of the table's primary key; empty for a multiset.
+        earlier: For a column its value in rows from before the column came, as a text; unknown for columns that are
+            missing here. None: NULL in all of them.
+        numbers: With ``earlier``: the numbers of the columns, which ascend in the order in which columns come. The
+            stream's offsets have, below `NUMBERS`, the largest number of each table at their time.
     """
 
     stream: DataFrame
@@ -39,11 +40,11 @@ class StreamPart:
 
     @property
     def frame(self) -> DataFrame:
-        """The changes of this table alone; another source where it is used beside the stream itself."""
+        """The changes of this table alone, as a frame; a second source if it is used beside the stream."""
         row = F.col(quoted(self.column))
         return self.stream.where(row.isNotNull()).select(SEQUENCE, CHANGE_TYPE, f"{quoted(self.column)}.*")
 
 
 def quoted(column: str) -> str:
-    """A column's name as Spark's SQL reads it."""
+    """A column's name, quoted for Spark SQL."""
     return "`" + column.replace("`", "``") + "`"

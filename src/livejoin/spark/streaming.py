@@ -1,4 +1,4 @@
-"""``maintain``: views over DataFrames of changes, kept up to date by one streaming query."""
+"""``maintain``: views over DataFrames of changes, maintained by one streaming query."""
 
 from __future__ import annotations
 
@@ -45,50 +45,55 @@ def maintain(
     trigger: Mapping[str, Any] | None = None,
     options: RunOptions | None = None,
 ) -> MaintainedQuery:
-    """Keep views over changing tables up to date, and hand out what changed.
+    """Maintain views over changing tables, and deliver their deltas.
 
-    All tables advance in one streaming query, so that a micro-batch is one atomic commit. The engine runs inside of
-    this process; each batch is in the log in ``<checkpoint>/livejoin`` before it is applied, beside Spark's own
-    checkpoint in ``<checkpoint>/spark``. A query that was stopped or killed continues from there when ``maintain`` is
-    called again, without loss and without repetition in its Parquet output. Views may be other ones then, tables and
-    columns may have come: docs/spark.md says what may change.
+    All tables advance in one streaming query, so a micro-batch is one atomic commit. The engine runs in this process.
+    Each batch is in the log in ``<checkpoint>/livejoin`` before it is applied; Spark's own checkpoint is in
+    ``<checkpoint>/spark``. To continue a query that was stopped or killed, call ``maintain`` again: no row is lost, and
+    none is repeated in the Parquet output. Views may then differ, and tables and columns may be new: docs/spark.md says
+    what may change.
 
     Args:
         spark: A session of classic Spark (not Spark Connect).
-        views: The SQL text of each view, which may read those before it.
-        tables: The changes of each table, as streaming or batch frames. ``_change_type`` (``insert``, ``delete``,
-            ``update_preimage``, ``update_postimage``, ``upsert``) is optional, its absence means insert. ``_seq``, an
-            integer, is optional: it orders the rows of a micro-batch, which matters for windows and for tables with
-            keys; without it they come in the order in which Spark reads them. Views are computed in UTC:
-            in a session of another time zone those are refused whose result depends on it. Batch
-            frames are written once to ``<checkpoint>/static`` and read as a stream from there. Parts of one stream, as
-            `livejoin.spark.postgres.read_postgres` gives them, come with their keys, and with whole transactions. Where
-            more is to be said of a table, as its key or a window, it is ``livejoin.spark.stream(frame, key="id")``.
+        views: The SQL text of each view, which may read earlier ones.
+        tables: The changes of each table, as streaming or batch frames.
+
+            An optional column ``_change_type`` is ``insert``, ``delete``, ``update_preimage``, ``update_postimage`` or
+            ``upsert``; without it every row is an insertion. An optional integer column ``_seq`` orders the rows of a
+            micro-batch, which matters for windows and keys; without it rows come as Spark reads them.
+
+            Batch frames are written once to ``<checkpoint>/static`` and read as a stream from there. Parts of one
+            stream, as from `livejoin.spark.postgres.read_postgres`, bring their keys and whole transactions. To give a
+            table a key, a window or other settings, write ``livejoin.spark.stream(frame, key="id")``.
+
+            Views are computed in UTC. In a session of another time zone, views whose result depends on the zone are
+            refused.
         sink: ``"parquet"`` writes the delta of each batch to ``<path>/<view>/part-<batch>.parquet``: the view's
-            columns, ``_change_type``, ``_commit_version`` and ``_commit_timestamp``. A function gets the view's name,
-            the delta as a DataFrame and the batch's number, as in ``foreachBatch``, where the delta is not empty.
-        path: The folder of the Parquet output; a local or mounted one.
-        checkpoint: The folder of the state; a local or mounted one.
+            columns, ``_change_type``, ``_commit_version`` and ``_commit_timestamp``. A function is called for each
+            delta that is not empty, as in ``foreachBatch``, with the view's name, the delta as a DataFrame and the
+            batch's number.
+        path: The folder of the Parquet output; local or mounted.
+        checkpoint: The folder of the state; local or mounted.
         trigger: Arguments of Spark's ``trigger``, for example ``{"availableNow": True}``. None is Spark's default, or
-            ``availableNow`` where all tables are batch frames.
-        options: How it runs: memory, what becomes of bad rows, cells, and more.
+            ``availableNow`` if all tables are batch frames.
+        options: Options of the run: memory, bad rows, cells and more.
 
     Returns:
-        The running query, a `StreamingQuery`. An error in a batch ends it: ``query.failure`` is that error, as
-        `AbsentRowError`; ``query.awaitTermination()`` raises a `QueryFailedError`, which is a `LivejoinError` and a
-        `StreamingQueryException`, with the error's message first.
+        The running query, a `StreamingQuery`. An error in a batch ends the query: ``query.failure`` is that error, for
+        example an `AbsentRowError`. ``query.awaitTermination()`` raises a `QueryFailedError`, which is both a
+        `LivejoinError` and a `StreamingQueryException`, with the error's message first.
 
     Raises:
-        SqlError: A view's SQL text does not bind.
-        SchemaError: There is no table or no view, a window or a key names an unknown table, a column has an unknown
-            type, a key or ``sequence_by`` cannot stand, ``memory_limit`` or ``spill_over`` is no size, ``spill`` is no
-            path.
-        MemoryLimitError: What the checkpoint holds takes more than the limit.
+        SqlError: The SQL of a view is not valid.
+        SchemaError: There is no table or no view; a window or a key names an unknown column; a column has an unknown
+            type; a key or ``sequence_by`` contradicts other settings; ``memory_limit`` or ``spill_over`` is no size, or
+            ``spill`` no path.
+        MemoryLimitError: The state in the checkpoint takes more than the limit.
         PipelineError: ``path`` or ``checkpoint`` is missing or not local; the session is of Spark Connect.
-        StateError: The checkpoint or the output belongs to another job, parts of the output that the checkpoint knows
-            to be written are gone, or a query of this or another process that runs has the checkpoint.
-        StorageError: The disk refuses to read the checkpoint, or to write there, into ``path``, ``dead_letters`` or
-            ``spill``; or a batch frame can neither be written to where the driver sees it, nor be collected.
+        StateError: The checkpoint or the output belongs to another job; parts of the output that the checkpoint knows
+            are gone; or another running query holds the checkpoint.
+        StorageError: The disk refuses to read or write the checkpoint, ``path``, ``dead_letters`` or ``spill``. Or a
+            batch frame can neither be written where the driver sees it, nor be collected.
     """
     options = RunOptions() if options is None else options
     if not isinstance(options, RunOptions):
@@ -114,7 +119,7 @@ def start(
     trigger: Mapping[str, Any] | None,
     options: RunOptions,
 ) -> tuple[MaintainedQuery, BatchFunction]:
-    """``maintain``, which also hands out the object that commits the batches and keeps the error that ended it."""
+    """``maintain``, and the object that commits the batches and keeps the error that ended the query."""
     if not isinstance(spark, SparkSession):
         msg = f"maintain() needs a session of classic Spark, where the driver is this process; found {type(spark)}"
         raise PipelineError(msg)
@@ -185,7 +190,7 @@ def start(
 def _earlier(
     tables: Mapping[str, DataFrame | StreamPart], unread: Mapping[str, Collection[str]]
 ) -> dict[str, dict[str, str | None]]:
-    """What columns are in rows from before they came, as far as their sources know."""
+    """The values of columns in older rows, as far as their sources know them."""
     return {
         name: {column: text for column, text in part.earlier.items() if column not in unread.get(name, ())}
         for name, part in tables.items()
@@ -198,7 +203,7 @@ def _is_append_only(frame: DataFrame) -> bool:
 
 
 def end_of(query: StreamingQuery) -> threading.Event:
-    """An event for the end of a query: an interrupt can end the wait for it without a word from Spark's bridge."""
+    """An event for the end of a query. An interrupt can end the wait for it, without an error of Spark's bridge."""
     ended = threading.Event()
 
     def wait() -> None:

@@ -1,8 +1,8 @@
-"""What is said of a table whose changes come in a frame, and what these become by it.
+"""The frame of a table's changes together with the table's settings.
 
-The meaning is that of Spark's AUTO CDC: a table with a key holds of each key what its newest change says, and nothing
-where that is a deletion. Newest is what has the largest ``sequence_by``, in whatever order and however often the
-changes come; without it, what comes last.
+The meaning is that of Spark's AUTO CDC: a table with a key holds, for each key, the row of its newest change, and no
+row if that is a deletion. The newest change is the one with the largest ``sequence_by``, in whatever order and however
+often changes come; without ``sequence_by``, it is the last one to come.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _ALLOWED = ("append", "cdf", "debezium", "upsert")
 
 @dataclass(frozen=True)
 class TableStream:
-    """The frame of a table's changes, and what is said of the table; `stream` makes one.
+    """The frame of a table's changes, and the table's settings; made by `stream`.
 
     Args:
         frame: The changes, or the rows of a static table.
-        key: As of `stream`, and so are the next four; columns in tuples.
-        changes: What the rows of the frame are.
-        apply_as_deletes: Which of them delete their key.
-        unique: UNIQUE constraints.
-        foreign_keys: Foreign keys.
-        settings: What else is said of the table.
+        key: As for `stream`, with columns in tuples.
+        changes: As for `stream`.
+        apply_as_deletes: As for `stream`.
+        unique: The UNIQUE constraints.
+        foreign_keys: The foreign keys.
+        settings: The other settings of the table.
     """
 
     frame: DataFrame | StreamPart
@@ -49,10 +49,10 @@ class TableStream:
     settings: TableSettings = NOTHING_SAID
 
     def declared(self, table: str) -> Declared:
-        """What is declared of the table.
+        """The declaration of the table.
 
         Raises:
-            SchemaError: A table that only grows has changes that let rows go.
+            SchemaError: The table is append-only, and its kind of changes deletes rows.
         """
         if self.settings.append_only:
             self._check_grows(table)
@@ -64,11 +64,11 @@ class TableStream:
         return Declared(key, self.unique, foreign, settings=said)
 
     def with_change_type(self, table: str) -> DataFrame | StreamPart:
-        """The changes with ``_change_type``, as ``changes`` and ``apply_as_deletes`` have it.
+        """The changes with ``_change_type``, from the kind of ``changes`` and ``apply_as_deletes``.
 
         Raises:
-            SchemaError: The frame does not have the columns of its kind of changes, or there is a condition of
-                deletions without a key, or beside another kind of changes.
+            SchemaError: The frame lacks columns of its kind of changes, or there is a condition of deletions without a
+                key or with another kind of changes.
         """
         deletes, frame = self.apply_as_deletes, self.frame
         kind = self.changes or (None if deletes is None else "upsert")
@@ -103,7 +103,7 @@ class TableStream:
                 assert_never(kind)
 
     def _check_grows(self, table: str) -> None:
-        """Refuse changes of an append-only table of which each may take the place of a row."""
+        """Refuse a kind of changes that may replace rows, for an append-only table."""
         reasons = (
             (self.changes == "upsert", "changes = 'upsert'", "an upsert takes the place of a row"),
             (self.apply_as_deletes is not None, "apply_as_deletes", "it says which rows go"),
@@ -152,44 +152,44 @@ def stream(  # noqa: PLR0913  # the options of a table
     append_only: bool = False,
     static: bool = False,
 ) -> TableStream:
-    """The changes of a table, and what is said of it, for ``tables`` of `maintain`.
+    """The changes of a table with the table's settings, for ``tables`` of `maintain`.
 
     ``maintain(spark, views, tables={"orders": stream(orders, key="id", sequence_by="lsn"), "rates": rates}, ...)``: a
-    frame of which there is nothing to say stands there by itself.
+    frame without settings stands by itself.
 
     Args:
-        frame: The changes, as `maintain` describes them; the rows of a static table.
-        key: The columns of the primary key. Changes go by key then: what comes, also as ``insert``, takes the place of
-            the row with its key, a ``delete`` looks at the key alone, and that of an absent key is none.
-        changes: What the rows of the frame are, as in Spark's AUTO CDC: ``append``, insertions; ``upsert``, they take
-            the place of the row with their key; ``cdf``, a Delta table's change data feed, with ``_change_type`` and
-            ``_commit_version``; ``debezium``, envelopes, with ``op`` and the structs ``before`` and ``after``. Without
-            it, ``_change_type`` says it.
-        apply_as_deletes: With a key, a condition in Spark's SQL over the columns of the frame: the rows for which it is
-            true delete their key, all others are upserts.
-        unique: UNIQUE constraints, each a column or a list of them, as ``["email", ["org", "no"]]``. A batch behind
-            which two rows have the same values ends the query with `DuplicateKeyError`.
-        foreign_keys: Which columns refer to which table, as ``{"customer": "customers"}``, or
-            ``{("a", "b"): ("other", ["x", "y"])}``. A promise, which makes better plans possible and is not checked;
-            the other table stands before in ``tables``.
-        sequence_by: With a key, the column that orders the changes of each key, as for
-            `livejoin.Database.create_table`: those that are older than what is there, or was, are skipped. Of
-            Debezium's envelopes it may be a path in the envelope, as ``source.lsn``, which becomes a column ``lsn``.
-        tombstones: With ``sequence_by``, how many deleted keys are remembered.
-        window_rows: How many rows the table keeps: the oldest leave as new ones come.
-        window_range: A column of times and a range, as ``("ts", timedelta(hours=1))``: rows stay while they are less
-            than that older than the newest one.
-        retain: ``"used"`` lets only the columns be sent that a view or a key uses, also if rows are deleted as a whole
-            or leave a window: rows that differ in others alone are equal. Tables whose rows stay for ever, or are found
-            by a key, are sent so in any case.
-        append_only: Rows come to the table and none leaves; plans rest on that. A deletion or an update in the stream
-            is a bad row (``on_bad_rows``), a second row with a key a conflict (``on_conflict``). Upserts,
-            ``sequence_by`` and windows cannot stand beside it.
-        static: The table does not change while the query runs: its frame is no stream, and is read whole at each start.
-            The views' plans may rest on that; see ``on_static_change``.
+        frame: The changes, as `maintain` describes them; or the rows of a static table.
+        key: The columns of the primary key. Changes then go by key: a new row, also an ``insert``, replaces the row
+            with its key; a ``delete`` looks at the key alone, and does nothing if the key is absent.
+        changes: The kind of rows in the frame, as in Spark's AUTO CDC. ``append``: insertions. ``upsert``: each row
+            replaces the row with its key. ``cdf``: a Delta table's change data feed, with ``_change_type`` and
+            ``_commit_version``. ``debezium``: envelopes, with ``op`` and the structs ``before`` and ``after``. By
+            default the column ``_change_type`` says it.
+        apply_as_deletes: With a key: a condition in Spark SQL over the columns of the frame. Rows that meet it delete
+            their key; all others are upserts.
+        unique: UNIQUE constraints, each a column or a list of columns, as ``["email", ["org", "no"]]``. If two rows
+            have the same values after a batch, the query ends with `DuplicateKeyError`.
+        foreign_keys: For columns the table that they refer to, as ``{"customer": "customers"}``, or ``{("a", "b"):
+            ("other", ["x", "y"])}``. This is a promise for better plans and is not checked. The other table stands
+            before in ``tables``.
+        sequence_by: With a key: the column that orders the changes of each key, as for
+            `livejoin.Database.create_table`. A change that is older than the row, or than its deletion, is skipped. For
+            Debezium it may be a path in the envelope, as ``source.lsn``, which becomes a column ``lsn``.
+        tombstones: With ``sequence_by``: how many deleted keys are remembered.
+        window_rows: How many rows the table keeps: the oldest leave when newer ones come.
+        window_range: A column of times and a range, as ``("ts", timedelta(hours=1))``: the table keeps rows that are
+            less than the range older than the newest row.
+        retain: With ``"used"``, only the columns that a view or a key uses are sent, even if rows are deleted as a
+            whole or leave a window: rows that differ in other columns alone are equal. Tables with a key, and tables
+            whose rows stay for ever, are sent so anyway.
+        append_only: Rows are inserted only, and plans rest on that. A deletion or an update in the stream is a bad row
+            (``on_bad_rows``), a second row with a key is a conflict (``on_conflict``). Not with upserts,
+            ``sequence_by`` or windows.
+        static: The table does not change while the query runs: its frame is a batch frame, and is read whole at each
+            start. Plans may rest on that; see ``on_static_change``.
 
     Raises:
-        SchemaError: The frame is none, or what is to be names of columns.
+        SchemaError: ``frame`` is no frame, or an argument that takes names of columns has other values.
     """
     if not isinstance(frame, (DataFrame, StreamPart)):
         msg = (
@@ -228,10 +228,10 @@ def _foreign(columns: str | tuple[str, ...], target: str | tuple[str, Sequence[s
 
 
 def _columns(written: object) -> tuple[str, ...]:
-    """The names of columns: one, or several.
+    """The names of columns from one name or several.
 
     Raises:
-        SchemaError: They are no names.
+        SchemaError: The argument is neither.
     """
     names = (written,) if isinstance(written, str) else written
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):

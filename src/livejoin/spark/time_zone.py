@@ -1,4 +1,4 @@
-"""The session's time zone: views are computed in UTC, and one that means another thing elsewhere is refused there."""
+"""The session's time zone: views are computed in UTC; a view whose result depends on another zone is refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UTC = {"utc", "z", "gmt", "ut", "uct", "zulu", "universal", "greenwich", "gmt0"
 
 
 def is_utc(zone: str) -> bool:
-    """Whether a time zone of Spark's is always that of UTC.
+    """Whether a time zone of Spark's is always equal to UTC.
 
     >>> is_utc("Etc/UTC"), is_utc("UTC+00:00"), is_utc("Europe/London")
     (True, True, False)
@@ -28,7 +28,7 @@ def check_zone(spark: SparkSession, job: Job) -> None:
     """Refuse views that depend on the session's time zone, if that is not UTC.
 
     Raises:
-        UnsupportedQueryError: There is one; the message says which part of it.
+        UnsupportedQueryError: A view depends on the zone; the message says which part of it.
     """
     zone = str(spark.conf.get(SETTING))
     if is_utc(zone):

@@ -1,8 +1,8 @@
 """The deltas of a view that a pipeline writes as Parquet, as a stream for further steps of Spark.
 
-Offsets are numbers of the pipeline's batches, so that a micro-batch holds whole batches, in their order. A part of the
-output is complete as soon as it is there, and a batch that the pipeline runs again replaces it by the same rows. Of the
-newest batch some parts may not be there yet: it counts when they are.
+Offsets are numbers of the pipeline's batches, so a micro-batch holds whole batches, in their order. A part of the
+output appears complete, and a batch that the pipeline runs again replaces it by the same rows. The newest batch counts
+when all of its parts exist.
 """
 
 from __future__ import annotations
@@ -33,16 +33,17 @@ def read_deltas(spark: SparkSession, folder: str | Path, view: str | None = None
 
     Args:
         spark: The session; PySpark 4.2 or newer.
-        folder: The view's folder in the Parquet output of a pipeline, ``<path>/<view>``, or, with ``view``, the
-            checkpoint of a pipeline with ``mode="distributed"``. There is a batch by now, which tells the columns.
-        view: A view whose deltas are read from the files of the cells, by Spark's tasks, as soon as a batch is
-            committed. The pipeline keeps them for so many batches as its ``keep_deltas`` says.
-        since: With ``view``, the first batch that is read.
+        folder: The view's folder in the Parquet output of a pipeline, ``<path>/<view>``; or, with ``view``, the
+            checkpoint of a pipeline with ``mode="distributed"``. At least one batch must exist, as it tells the
+            columns.
+        view: A view whose deltas Spark's tasks read from the files of the cells, as soon as a batch is committed. The
+            pipeline keeps them for ``keep_deltas`` batches.
+        since: With ``view``: the first batch to read.
 
     Raises:
         SchemaError: There is no such view.
         StateError: There is no batch yet, or a file is damaged.
-        StorageError: There is no part, or it cannot be read.
+        StorageError: There is no part, or one cannot be read.
         PipelineError: The folder is not one of a file system.
     """
     spark.dataSource.register(WrittenDeltas)
@@ -56,7 +57,7 @@ def read_deltas(spark: SparkSession, folder: str | Path, view: str | None = None
 
 
 class WrittenDeltas(DataSource):
-    """Spark's side of the source; its path is the view's folder, or with the option ``view`` the checkpoint."""
+    """Spark's entry to the source; its path is the view's folder, or with the option ``view`` the checkpoint."""
 
     @classmethod
     def name(cls) -> str:
@@ -90,7 +91,7 @@ class WrittenDeltasReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The newest batch with a part.
 
         Raises:
-            StateError: It is older than what was read: the output is that of another run.
+            StateError: The batch is older than one that was read before: the output is that of another run.
         """
         newest = _newest(self._folder) if self._last is None else self._last
         if newest < start["batch"]:
@@ -102,7 +103,7 @@ class WrittenDeltasReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"batch": newest}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-        """One for each part."""
+        """One Spark partition for each part."""
         wanted = {
             batch: files for batch, files in parts_in(self._folder).items() if start["batch"] < batch <= end["batch"]
         }
@@ -122,7 +123,7 @@ class WrittenDeltasReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _schema(folder: Path) -> pa.Schema:
-    """The columns of the newest part, without what Arrow notes beside them."""
+    """The columns of the newest part, without Arrow's metadata."""
     newest = _newest(folder)
     try:
         found = pq.read_schema(folder / parts_in(folder, newest)[newest][0])
@@ -134,13 +135,13 @@ def _schema(folder: Path) -> pa.Schema:
 
 
 def _types(folder: Path) -> StructType:
-    """The same as Spark has it."""
+    """The columns of the newest part as Spark's types."""
     types: StructType = from_arrow_schema(_schema(folder), prefer_timestamp_ntz=True)
     return types
 
 
 def _newest(folder: Path) -> int:
-    """The newest batch all of whose parts are there."""
+    """The newest batch all of whose parts exist."""
     there = parts_in(folder)
     newest = max((batch for batch, files in there.items() if not missing_parts(batch, files)), default=None)
     if newest is None:

@@ -1,6 +1,6 @@
-"""SQL text to bound queries: parse, refuse what is outside, bind names, lower to a conjunctive query.
+"""SQL text to bound queries: parse, refuse what is not supported, resolve names, lower to a conjunctive query.
 
-The dialect is Spark SQL with ANSI casts, as in Spark 4. This is the only layer that knows sqlglot.
+The dialect is Spark SQL with ANSI casts, as in Spark 4. No other layer imports sqlglot.
 """
 
 from livejoin.sql.bind.query import bind_query

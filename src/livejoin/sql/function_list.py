@@ -1,4 +1,4 @@
-"""``docs/functions.md``: the functions that are maintained, from the tables that bind them."""
+"""``docs/functions.md``: the list of supported functions, generated from the tables that bind them."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def markdown() -> str:
 
 
 def listed() -> frozenset[str]:
-    """The names of all functions of one row on the page."""
+    """The names of all scalar functions on the page."""
     return frozenset(name for names in _TOPICS.values() for name in names)
 
 

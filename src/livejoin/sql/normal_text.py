@@ -1,4 +1,4 @@
-"""Whether two texts are one query written in two ways."""
+"""The normal form of a query's text, to find out whether two texts are the same query."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _NAMED = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.NUMBE
 
 
 def normal_text(sql: str) -> tuple[tuple[str, str], ...]:
-    """The words of a query, equal for texts that differ in white space, comments and the case of keywords alone.
+    """The tokens of a query, equal for texts that differ only in white space, comments and the case of keywords.
 
-    A text that has no words in SQL stands for itself.
+    A text that cannot be split into tokens stands for itself.
 
     >>> normal_text("select a -- all\\nFROM R") == normal_text("SELECT  a from R")
     True

@@ -1,8 +1,9 @@
-"""Which views mean another thing in another time zone of the session.
+"""Views whose result depends on the session's time zone.
 
-An instant (TIMESTAMP) has a date and a time of day in a zone alone, which Spark takes from its session: where one is
-made of a date, of text or of a time without zone, or such are made of it, and where days and months are added to it.
-What compares, orders, counts and joins instants does not depend on it, nor what is done with TIMESTAMP_NTZ and DATE.
+An instant (TIMESTAMP) has a date and a time of day only in a zone, which Spark takes from its session. So the zone
+matters when an instant is made from a date, a text or a time without zone, or the reverse; and when days or months are
+added to an instant. Comparing, ordering, counting and joining instants does not depend on the zone, nor does work with
+TIMESTAMP_NTZ and DATE.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def zone_dependence(query: Query, sql: str) -> str | None:
 
     Args:
         query: The view.
-        sql: Its text, in which constants stand as they were written.
+        sql: The text of the view, in which constants stand as written.
     """
     tree, _ = parse(sql)
     for node in tree.find_all(exp.Cast):
@@ -50,7 +51,7 @@ def zone_dependence(query: Query, sql: str) -> str | None:
 
 
 def _depends(call: Call) -> bool:
-    """Whether a call itself looks at the zone."""
+    """Whether the result of a call itself depends on the zone."""
     types = [argument.type for argument in call.arguments]
     of_instants = _INSTANT in types
     match call.function:
@@ -75,7 +76,7 @@ def _is_local(kind: SqlType) -> bool:
 
 
 def _calls(scalar: Scalar) -> Iterator[Call]:
-    """The calls within a scalar, the outer one first."""
+    """The calls within a scalar, outer ones first."""
     waiting = [scalar]
     while waiting:
         part = waiting.pop()
@@ -85,7 +86,7 @@ def _calls(scalar: Scalar) -> Iterator[Call]:
 
 
 def _scalars(part: object, seen: set[int]) -> Iterator[Scalar]:
-    """The scalars that stand anywhere in a query."""
+    """All scalars in a query."""
     if isinstance(part, Expression):
         part = part.scalar
     if isinstance(part, (Field, Constant, Call)):

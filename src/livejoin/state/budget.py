@@ -86,7 +86,7 @@ class Budget:
 
         Args:
             size: Bytes; where a buffer is copied into a larger one those of the whole larger one, as both are there.
-            what: What asks, for the message.
+            what: The holder, for the message.
 
         Raises:
             MemoryLimitError: The limit would be passed.
@@ -99,7 +99,7 @@ class Budget:
 
         Args:
             size: Bytes.
-            what: What they are for.
+            what: The purpose of the memory, for the message.
 
         Raises:
             MemoryLimitError: The limit is passed.
@@ -121,7 +121,7 @@ class Budget:
 
         Args:
             size: Bytes.
-            what: What they are for.
+            what: The purpose of the memory, for the message.
 
         Raises:
             MemoryLimitError: The limit would be passed.
@@ -144,20 +144,20 @@ class Budget:
 
         Args:
             size: Bytes.
-            what: What they were for.
+            what: The purpose of the memory, as for `hold`.
         """
         if self.refuses:
             with self._lock:
                 self._passing[what] = self._passing.get(what, 0) - size
 
     def check(self, what: str) -> None:
-        """Look whether what has been taken passes the limit.
+        """Check whether the memory that is taken exceeds the limit.
 
         Args:
-            what: What it was taken for.
+            what: The purpose of the memory, for the message.
 
         Raises:
-            MemoryLimitError: It does.
+            MemoryLimitError: The memory exceeds the limit.
         """
         if self.refuses and not self.has_room(0):
             self._refuse(0, self.total, what)

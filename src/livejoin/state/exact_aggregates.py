@@ -44,7 +44,7 @@ def bigints(low: Words, high: Words, what: str) -> Words:
     """Two-word integers that fit one word.
 
     Raises:
-        CapacityError: One of them does not; ``what`` names the column.
+        CapacityError: A number does not fit; ``what`` names the column.
     """
     wrong = np.flatnonzero(high != low >> 63)
     if wrong.size:

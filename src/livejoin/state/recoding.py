@@ -31,8 +31,8 @@ class Recoding:
         """The new words of values; other types keep theirs.
 
         Args:
-            type: The values' type.
-            words: Their words, each of an entry that is there, or of no entry.
+            type: The type of the values.
+            words: The words of the values, each of an existing entry, or of none.
         """
         match type.word_kind:
             case "string":

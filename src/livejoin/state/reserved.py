@@ -73,8 +73,8 @@ class _Range:
     """A range of addresses, the first of which are memory; mutable. It is released with the last array over it.
 
     Args:
-        reserved: What has the addresses.
-        dtype: What it is an array of.
+        reserved: The holder of the addresses.
+        dtype: The type of the array's elements.
 
     Attributes:
         opened: Bytes that are memory.
@@ -109,11 +109,11 @@ def zeros(places: int, dtype: npt.DTypeLike = np.int64) -> npt.NDArray[Any]:
     """An array of zeros that may grow in place.
 
     Args:
-        places: Its length.
-        dtype: What it is of.
+        places: The length of the array.
+        dtype: The type of the array's elements.
 
     Raises:
-        MemoryError: The system does not grant them.
+        MemoryError: The system does not grant the memory.
     """
     kind = np.dtype(dtype)
     needed = places * kind.itemsize

@@ -33,7 +33,7 @@ def stage_in_sequence(base: BaseTable, values: Words, kinds: Words, apply: Calla
     Args:
         base: The table, which has ``sequence_by``.
         values: Words of shape (columns, n), in the order in which the changes apply.
-        kinds: What each change is, as `livejoin.kernels.relation.staging` names it.
+        kinds: The kind of each change, as `livejoin.kernels.relation.staging` names it.
         apply: Stages changes of the table, given their words and kinds.
 
     Returns:

@@ -1,1 +1,1 @@
-"""What comes in a stream, as changes: what is none of a table, what lacks values, and what other rows say of it."""
+"""From rows of a stream to changes: rows that are no changes, rows that lack values, rows that refer to other rows."""

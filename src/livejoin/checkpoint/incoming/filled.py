@@ -1,4 +1,4 @@
-"""Values that changes leave as they were, from the rows before them: of other changes, or those that are there."""
+"""Values that an update did not send, taken from the row before: of an earlier change, or of the table."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ Places = npt.NDArray[np.int64]
 
 
 class Rows(Protocol):
-    """The rows that are there, for some changes.
+    """The rows of a table, looked up for some changes.
 
     Attributes:
-        keys: The keys of the changes, of shape (columns of the key, changes); equal for equal keys.
+        keys: The keys of the changes, of shape (columns of the key, changes); equal keys have equal words.
     """
 
     keys: Words
 
     def find(self, keys: Words) -> tuple[pa.Table, Places]:
-        """The rows with some of these keys, and which of them each key has; -1 where there is none."""
+        """The rows with the given keys, and for each key the position of its row; -1 where there is none."""
 
 
 class RowsOfDatabase:
-    """Those of a table of a database."""
+    """The rows of a table of a database."""
 
     def __init__(self, database: Database, table: Table, changes: pa.Table) -> None:
         self._database, self._name = database, table.name
@@ -45,9 +45,9 @@ class RowsOfDatabase:
 
 
 class RowsByKey:
-    """Those of an Arrow table, which has each key once at most.
+    """The rows of an Arrow table, which has each key at most once.
 
-    Cost: that of telling keys apart by Arrow, O(rows + changes), and a sort of those that are asked for.
+    Cost: O(rows + changes) to compare keys in Arrow, and a sort of the keys that are asked for.
     """
 
     def __init__(self, table: Table, rows: pa.Table, changes: pa.Table) -> None:
@@ -78,12 +78,12 @@ def _codes(some: pa.ChunkedArray, others: pa.ChunkedArray, kind: pa.DataType) ->
 
 @dataclass(frozen=True, eq=False)
 class Filled:
-    """Changes with values that they left as they were.
+    """Changes whose missing values are filled in.
 
     Args:
         changes: The changes.
-        lost: For a column those whose value is not there.
-        under_another: For a column those whose value a row had, if it is there, under another key, in this batch too.
+        lost: For a column the changes whose value was not found.
+        under_another: For a column the changes whose value belongs to a row with another key, if anywhere.
     """
 
     changes: pa.Table
@@ -98,17 +98,17 @@ def filled(
     numbers: Places,
     is_empty: bool,
 ) -> Filled:
-    """The changes of a table with a key, with the values that they leave as they were.
+    """Fill in the values that changes of a table with a key leave unchanged.
 
-    The row before is that of the last change of the same key, or the one that is there. Where an update changes the key
-    itself, it is that of the key that goes, which stands right before.
+    The value comes from the row before: that of the last change with the same key, or that of the table. If an update
+    changes the key itself, the row before has the old key; its deletion stands right before the update.
 
     Args:
-        there: The rows that are there before them.
+        there: The rows of the table before the changes.
         changes: The changes.
-        unchanged: For a column the rows that keep the value that was there.
-        numbers: The place that each change had among those that came.
-        is_empty: Whether no row is there any more.
+        unchanged: For a column the changes that keep the old value.
+        numbers: The position of each change among all that came.
+        is_empty: Whether the table has no rows, because of a truncation.
     """
     keys = there.keys
     count = changes.num_rows
@@ -135,7 +135,7 @@ def filled(
 
 
 def _last_of_same_key(keys: Words) -> Places:
-    """For each change the one before it with its key; -1 for the first."""
+    """For each change the position of the one before it with the same key; -1 for the first."""
     count = keys.shape[1]
     order = np.lexsort((np.arange(count), *keys))
     sorted_keys = keys[:, order]
@@ -146,7 +146,7 @@ def _last_of_same_key(keys: Words) -> Places:
 
 
 def _followed(source: Places, flags: Flags) -> tuple[Places, Flags]:
-    """Where the way from each place ends, and whether a place on it has a flag; every step goes back, or stays."""
+    """Follow the chain of predecessors from each position: where it ends, and whether a flag is set on the way."""
     while True:
         further, more = source[source], flags | flags[source]
         if np.array_equal(further, source) and np.array_equal(more, flags):

@@ -1,6 +1,6 @@
-"""What changes of a stream lack: values that stay as they were, and texts that are no values of their columns.
+"""Missing values of changes: values that stay unchanged, and texts that are no values of their columns.
 
-`WITHOUT` says it, as JSON by column; see `livejoin.checkpoint.incoming.settled`.
+The column `WITHOUT` names them, as JSON by column; see `livejoin.checkpoint.incoming.settled`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Lacking:
-    """What is not there of the columns that count.
+    """The values that are missing in the columns that count.
 
     Args:
-        unchanged: For a column the rows that keep the value that was there; in the order of the columns.
-        lost: For a column the rows that keep a value which nobody knows.
+        unchanged: For a column the rows that keep the old value; in the order of the columns.
+        lost: For a column the rows that keep an old value which nobody knows.
         texts: For a row the first text that is no value, and its column.
     """
 
@@ -38,10 +38,10 @@ class Lacking:
 
 
 def lacking(table: Table, changes: pa.Table) -> Lacking:
-    """What rows lack; of one that goes by its key, only the key counts.
+    """Find the missing values of rows. For a deletion by key only the key counts.
 
     Raises:
-        StateError: A column that is kept was not there when a row was changed, or is not there any more.
+        StateError: A column that is kept did not exist when a row was changed, or does not exist any more.
     """
     found = Lacking()
     said = changes.column(WITHOUT)
@@ -71,7 +71,7 @@ def lacking(table: Table, changes: pa.Table) -> Lacking:
 
 
 def first_of(columns: Mapping[str, Flags]) -> dict[int, str]:
-    """Of each row that some columns have a flag for the first of them."""
+    """For each row with a flag the first column that has one."""
     found: dict[int, str] = {}
     for name, flags in columns.items():
         found = dict.fromkeys(np.flatnonzero(flags).tolist(), name) | found
@@ -79,7 +79,7 @@ def first_of(columns: Mapping[str, Flags]) -> dict[int, str]:
 
 
 def no_value(table: Table, name: str, text: str) -> str:
-    """What is said of a text that is no value of its column."""
+    """The message for a text that is no value of its column."""
     kind = table.columns[table.position(name)].declared
     return (
         f"column {name!r} has the value {text:.60}, which {kind} cannot hold. If its type has become a wider one, "
@@ -89,7 +89,7 @@ def no_value(table: Table, name: str, text: str) -> str:
 
 
 def not_there(name: str) -> str:
-    """What is said of a row that keeps a value of a row that is not there."""
+    """The message for an update whose old row is missing."""
     return (
         f"column {name!r} of an updated row is large and was not changed, so that it was not sent, and there is no row "
         f"with its key: a change was left out before. {send_again(name)}"
@@ -97,7 +97,7 @@ def not_there(name: str) -> str:
 
 
 def send_again(name: str) -> str:
-    """What a user does about it."""
+    """The remedy for a message: what the user can do."""
     return (
         'Let no view read the column. Or let such changes be left out, on_bad_rows = "skip" or "dead_letter", and send '
         f"the row again, as by UPDATE t SET {name} = {name} || ''"

@@ -1,6 +1,6 @@
-"""Changes of append-only tables by which rows would leave, or take the place of others: no changes of these tables.
+"""Changes that an append-only table refuses: those that delete or replace a row.
 
-An update counts as a whole: without the row that goes, the one that comes would stand beside it.
+An update is refused as a whole: without the deletion of the old row, the new one would stand beside it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ _LEAVE = pa.array(["delete", "update_preimage", "update_postimage", "upsert", "t
 
 
 def leaving(table: Table, changes: pa.Table) -> dict[int, str]:
-    """The changes of a stream that an append-only table does not take, by their places, each with the reason.
+    """The changes that an append-only table refuses, by their positions, each with the reason.
 
     Args:
         table: The table.
-        changes: Its changes, as they came.
+        changes: The table's changes, as they came.
 
     Cost: O(changes), in Arrow.
 

@@ -1,8 +1,8 @@
-"""What comes in a stream beside changes: texts that are no rows of their table, and rows whose kind there is not.
+"""Rows of a stream that are no changes: unreadable texts, and rows of an unknown change type.
 
-Who reads a stream lets them come: in `CORRUPT` the text that could not be read, in `ORIGIN` its file, in `REFUSED` why
-something is no change. Each is refused like a value that its column does not take, and the rest of the batch is
-applied.
+The reader of a stream passes them on: `CORRUPT` has the text that could not be read, `ORIGIN` its file, and `REFUSED`
+the reason why a row is no change. Each is refused like a value that does not fit its column, and the rest of the batch
+is applied.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _SHOWN = 200  # characters of a text, and of a list of columns
 
 
 def malformed(table: Table, changes: pa.Table) -> dict[int, str]:
-    """What is no change of a table, by its place among those that came, with the reason.
+    """The rows that are no changes of a table, by their positions, each with the reason.
 
     Args:
         table: The table, with the columns that are kept.
-        changes: What came.
+        changes: The rows that came.
 
-    Cost: some 13 ns a row where all are changes, a message for each other one.
+    Cost: some 13 ns a row if all are changes, and a message for each other row.
 
     >>> from livejoin.sql import parse_columns
     >>> rows = pa.table({"id": [1, 2], "_change_type": ["insert", None]})
@@ -59,17 +59,17 @@ def malformed(table: Table, changes: pa.Table) -> dict[int, str]:
 
 
 def _within(files: Mapping[int, str], row: int) -> str:
-    """The file that a row came in, for a message; empty where it is not known."""
+    """The file of a row, for a message; empty if it is not known."""
     return f", in the file {files[row]!r}" if row in files else ""
 
 
 def line_of(change: pa.Table) -> int:
-    """The line of its file that the text of a change is, from 1; 0 where it is not seen: the file is read for that.
+    """The line of its file where an unreadable text stands, from 1; 0 if it is not found.
 
     Args:
         change: One row as it came, with `CORRUPT` and `ORIGIN`.
 
-    Cost: that of reading the file up to there. Of several equal lines it is the first one.
+    Cost: the file is read up to there. Of several equal lines the first one is given.
     """
     if not {CORRUPT, ORIGIN} <= {*change.column_names}:
         return 0
@@ -83,13 +83,13 @@ def line_of(change: pa.Table) -> int:
 
 
 def of_changes_alone(changes: pa.Table) -> pa.Table:
-    """Changes without the columns that say what is none."""
+    """Changes without the columns `CORRUPT`, `ORIGIN` and `REFUSED`."""
     own = [name for name in (CORRUPT, ORIGIN, REFUSED) if name in changes.column_names]
     return changes.drop_columns(own) if own else changes
 
 
 def _texts(changes: pa.Table, name: str) -> Iterator[tuple[int, str]]:
-    """The rows that have a text in a column, with it."""
+    """The rows that have a text in a column, with the text."""
     if name in changes.column_names and changes.column(name).null_count < changes.num_rows:
         rows = np.flatnonzero(changes.column(name).is_valid().to_numpy())
         yield from zip(rows.tolist(), changes.column(name).take(rows).to_pylist(), strict=True)

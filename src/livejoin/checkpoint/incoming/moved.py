@@ -1,10 +1,9 @@
-"""Rows that get another key and keep a value that was not sent, where the tables are elsewhere.
+"""Updates of a key that keep values which were not sent, where the tables are in cells.
 
-The row of before may be in another place than the one that comes: so the keys of such rows are asked for, and with what
-is found the changes say themselves what they bring.
+The old row may be in another cell than the new one. So the keys of such rows are asked for first. With the answer the
+changes are completed and need no other row.
 
-Law: what comes out, settled where the tables are, comes to what `livejoin.checkpoint.incoming.settled` makes of
-what came.
+Law: the result, settled in the cells, is what `livejoin.checkpoint.incoming.settled` makes of the original changes.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ _DONE, _LOST = 1, 2
 
 @dataclass(frozen=True, eq=False)
 class Moved:
-    """Changes, and what has to be known for them.
+    """Changes, and the keys of old rows that they need.
 
     Args:
-        changes: As many as came, in their order; those whose values were found have them.
-        asks: The keys of rows that have to be known, as a table of the columns of the key; None if none has to be.
+        changes: All changes in their order; those whose values were found have them.
+        asks: The keys of rows that are needed, as a table of the key's columns; None if none is needed.
     """
 
     changes: pa.Table
@@ -38,13 +37,12 @@ class Moved:
 
 
 def moved(table: Table, changes: pa.Table, rows: pa.Table | None) -> Moved:
-    """Changes with the values that rows keep under another key.
+    """Complete the changes with the values that rows keep under another key.
 
     Args:
         table: The table, with the columns that are kept.
-        changes: The changes, all of those of a batch that may have one of these keys, in their order.
-        rows: The rows of before the batch with the keys that were asked for, as far as there are such; None if nothing
-            was asked yet.
+        changes: All changes of a batch that may have one of these keys, in their order.
+        rows: The rows before the batch with the keys that were asked for, if they exist; None before asking.
 
     Raises:
         StateError: As `livejoin.checkpoint.incoming.settled.settled`.
@@ -74,7 +72,7 @@ def moved(table: Table, changes: pa.Table, rows: pa.Table | None) -> Moved:
 
 
 def _goes_before(changes: pa.Table, numbers: Places, wanted: Flags) -> Places:
-    """The changes that take out what some others bring under another key; each stands right before."""
+    """The deletions of the old keys of some updates; each stands right before its update."""
     places: Places = np.flatnonzero(wanted) - 1
     goes: Flags = np.asarray(changes.column(CHANGE_TYPE)) == BEFORE
     are_pairs: Flags = (places >= 0) & goes[places] & (numbers[places] + 1 == numbers[places + 1])
@@ -82,7 +80,7 @@ def _goes_before(changes: pa.Table, numbers: Places, wanted: Flags) -> Places:
 
 
 def _said_anew(changes: pa.Table, done: Mapping[str, Flags], lost: Mapping[str, Flags]) -> pa.Table:
-    """Changes that say which values they lack still, and which of these nobody has."""
+    """Changes that name the values that they still lack, and which of these nobody has."""
     said = changes.column(WITHOUT).combine_chunks().dictionary_encode(null_encoding="encode")
     whats = [done[name] + 2 * lost[name] for name in done]
     cases, which = np.unique(np.stack([np.asarray(said.indices), *whats]), axis=1, return_inverse=True)
@@ -103,7 +101,7 @@ def _said_anew(changes: pa.Table, done: Mapping[str, Flags], lost: Mapping[str, 
 def _in_their_places(
     changes: pa.Table, some: pa.Table, numbers: Places, done: Mapping[str, Flags], lost: Mapping[str, Flags]
 ) -> pa.Table:
-    """Changes with values that others have, each of which has its number among them."""
+    """Changes with values from other changes; ``numbers`` are the positions of these."""
     are_new = {**done, WITHOUT: np.logical_or.reduce([*done.values(), *lost.values()])}
     columns = {}
     for name in changes.column_names:

@@ -1,12 +1,17 @@
-"""Changes that speak of rows that are there, as changes that say themselves what they bring; others are refused.
+"""Changes that refer to other rows, turned into changes that have all their values; the rest is refused.
 
-A stream may bring ``truncate``, a deletion of all rows, and rows that lack values. The column `WITHOUT` says why, as
-JSON by column: ``unchanged``, it is the value of the row that the change replaces; ``absent``, the column was not there
-then, and nobody knows what the row has in it; ``gone``, the column is not there any more; or ``=`` and a text that is
-no value of the column's type. `livejoin.checkpoint.incoming.moved` adds ``lost``: unchanged, and nobody has it. Columns
-that are not kept do not matter.
+A stream may bring ``truncate``, a deletion of all rows, and rows that lack values. The column `WITHOUT` says why a
+value is missing, as JSON by column:
 
-Law: applied one after the other, the changes that come out do what those that go in say.
+- ``unchanged``: the value is that of the row that the change replaces;
+- ``absent``: the column did not exist then, and nobody knows the value;
+- ``gone``: the column does not exist any more;
+- ``=`` and a text: the text is no value of the column's type;
+- ``lost``, added by `livejoin.checkpoint.incoming.moved`: the value is unchanged, and nobody has it.
+
+Columns that are not kept do not matter.
+
+Law: the resulting changes, applied one after the other, do what the original ones say.
 """
 
 from __future__ import annotations
@@ -34,11 +39,11 @@ Why: TypeAlias = tuple[str, type[ChangeError]]
 
 @dataclass(frozen=True, eq=False)
 class Settled:
-    """Changes, and those that are refused.
+    """Complete changes, and refusals of the others.
 
     Args:
-        changes: The others, without `WITHOUT` and what else is not of changes.
-        refused: Why, with positions among those that came.
+        changes: The complete changes, without `WITHOUT` and other helper columns.
+        refused: The refused changes with their reasons; positions are those among the original changes.
     """
 
     changes: pa.Table
@@ -46,17 +51,17 @@ class Settled:
 
 
 def settled(database: Database, table: Table, changes: pa.Table) -> Settled:
-    """What the changes of a table come to.
+    """Complete the changes of a table.
 
     Args:
-        database: As it is before them.
+        database: The database before the changes.
         table: The table, with the columns that are kept.
-        changes: They have these columns.
+        changes: The changes, with these columns.
 
     Raises:
-        StateError: A column that is kept was not there when a row was changed.
+        StateError: A column that is kept did not exist when a row was changed.
 
-    Cost: as `malformed` where no row lacks a value and none is a truncation; else linear in the changes, and a look at
+    Cost: as `malformed` if no row lacks a value and none is a truncation. Else linear in the changes, and one look at
     an index for each row that keeps a value; for a truncation O(rows of the table).
     """
     if WITHOUT not in changes.column_names:
@@ -80,10 +85,10 @@ def settled(database: Database, table: Table, changes: pa.Table) -> Settled:
 
 
 def to_settle(table: Table, changes: pa.Table) -> Settled:
-    """Changes whose tables are elsewhere, each part of them where `settled` is called with it, but for those refused.
+    """Changes for cells, each of which calls `settled` with its part; refused changes are left out.
 
-    They keep `WITHOUT` only where it says something. A row under another key that lacks a value is refused: the row
-    before may be in another place, and `livejoin.checkpoint.incoming.moved` has not found it.
+    `WITHOUT` is kept where it says something. An update of a key that lacks a value is refused here: its old row may be
+    in another cell, and `livejoin.checkpoint.incoming.moved` has not found the value.
 
     Raises:
         StateError: As `settled`.
@@ -106,7 +111,7 @@ def to_settle(table: Table, changes: pa.Table) -> Settled:
 
 
 def reasons_of(table: Table, changes: pa.Table, lacks: Lacking) -> dict[int, Why]:
-    """The changes that say nothing, by their places, each with the reason."""
+    """The invalid changes, by their positions, each with the reason."""
     found: dict[int, Why] = {row: _valueless(name) for row, name in first_of(lacks.lost).items()}
     found |= {row: (no_value(table, *what), ChangeValueError) for row, what in lacks.texts.items()}
     return found | {row: (why, ChangeFormatError) for row, why in malformed(table, changes).items()}
@@ -117,12 +122,12 @@ def _valueless(name: str) -> Why:
 
 
 def _refusals(table: Table, reasons: Mapping[int, Why], first: int) -> tuple[Refusal, ...]:
-    """Refusals of changes that stand behind so many others, in their order."""
+    """Refusals of changes in their order; ``first`` is added to their positions."""
     return tuple(Refusal(table.name, first + row, *reasons[row]) for row in sorted(reasons))
 
 
 def comes_under_another_key(changes: pa.Table) -> Flags:
-    """Which changes bring a row in the place of one with another key, which stands right before them."""
+    """Which changes insert a row in the place of one with another key, whose deletion stands right before."""
     return np.asarray(pc.fill_null(pc.equal(changes.column(CHANGE_TYPE), AFTER), False))
 
 
@@ -134,13 +139,13 @@ def truncations(changes: pa.Table) -> Flags:
 
 
 def behind_truncation(changes: pa.Table) -> int:
-    """How many changes do not count any more, since all rows are deleted behind them."""
+    """How many changes are overtaken by a later truncation of the table."""
     found = np.flatnonzero(truncations(changes))
     return int(found[-1]) + 1 if found.size else 0
 
 
 def without(changes: pa.Table, rows: Collection[int]) -> tuple[pa.Table, Places]:
-    """The changes but for some, and which they are."""
+    """The changes without some rows, and the positions of the rest."""
     here = np.arange(changes.num_rows)
     if not rows:
         return changes, here

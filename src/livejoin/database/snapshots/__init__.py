@@ -1,1 +1,1 @@
-"""What a database is in files, and how it comes back from them."""
+"""Snapshots: a database in files, and back."""

@@ -1,4 +1,4 @@
-"""Which livejoin this is, by its source: states that one has written mean something to the same one only."""
+"""A fingerprint of livejoin's source: a saved state is read only by the source that wrote it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @cache
 def build() -> str:
-    """A fingerprint of all sources of the package. Cost: that of reading them, once a process."""
+    """A fingerprint of all sources of the package. Cost: the sources are read once a process."""
     root = Path(__file__).parent.parent
     digest = hashlib.sha256()
     for source in sorted(root.rglob("*.py")):

@@ -1,7 +1,7 @@
-"""The rows of a table as changes, to bring them to another database: in the order of the window, with what is deleted.
+"""The rows of a table as changes for another database, in the order of the window, with remembered deletions.
 
-Law: a table that `bring` and `mark` make of what `carried` gave, of one table or of several with different keys, holds
-the same rows in the same window, and takes every later change as those did.
+Law: `bring` and `mark` apply what `carried` gave, of one table or of several with different keys. The new table then
+holds the same rows in the same window, and treats every later change as the old tables did.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ _PIECE = 1 << 18  # rows whose texts are decoded at a time: an array of them hol
 
 @dataclass(frozen=True)
 class Marks:
-    """What a table knows beside its rows.
+    """What a table remembers beside its rows.
 
     Args:
-        begin: With a window by range: the least time that is in it.
-        watermark: With ``sequence_by``: the largest sequence of a deletion that is forgotten; None if none is.
+        begin: With a window by range: the least time that the window holds.
+        watermark: With ``sequence_by``: the largest sequence of a forgotten deletion; None if no deletion is forgotten.
     """
 
     begin: int = LEAST_TIME
     watermark: int | None = None
 
     def __or__(self, other: Marks) -> Marks:
-        """Those of two parts of a table: what is late for one of them is late."""
+        """The marks of two parts of a table together: a change that is late for one part is late."""
         known = [one.watermark for one in (self, other) if one.watermark is not None]
         return Marks(max(self.begin, other.begin), max(known, default=None))
 
 
 @alone
 def carried(database: Database, name: str) -> tuple[pa.Table, Marks]:
-    """The rows of a table, each as often as it is there, and what it knows beside them.
+    """The rows of a table, each as often as it is there, and the marks beside them.
 
     With a window the oldest rows come first. With ``sequence_by`` the deletions that are remembered come last.
 
     Args:
-        database: It has the table.
+        database: The database of the table.
         name: The table.
 
     Returns:
@@ -70,12 +70,12 @@ def carried(database: Database, name: str) -> tuple[pa.Table, Marks]:
 
 
 def bring(database: Database, name: str, changes: pa.Table) -> None:
-    """Let a table that is empty have the rows, and the deletions, that other ones had.
+    """Give the rows, and the remembered deletions, of other tables to an empty table.
 
     Args:
-        database: It has the table, and no view of it.
+        database: The database of the table, without a view of it.
         name: The table.
-        changes: What `carried` gave, maybe with columns in it that the other one did not have.
+        changes: The changes that `carried` gave, maybe with columns that the old table did not have.
 
     Raises:
         LivejoinError: As `Database.apply`.
@@ -90,7 +90,7 @@ def bring(database: Database, name: str, changes: pa.Table) -> None:
 
 @alone
 def mark(database: Database, name: str, marks: Marks) -> None:
-    """Let a table know what others knew beside the rows that it has of them."""
+    """Set the marks of a table from those of the tables that its rows came from."""
     base = database._contents.tables[name.lower()]
     if base.table.window_range is not None:
         base._queue[range_window.W_BEGIN] = max(marks.begin, base.begin)
@@ -101,7 +101,7 @@ def mark(database: Database, name: str, marks: Marks) -> None:
 
 @alone
 def rows_with_dead(database: Database, name: str) -> int:
-    """How many distinct rows a table has, and deletions that it remembers. Cost: O(1)."""
+    """How many distinct rows and remembered deletions a table has. Cost: O(1)."""
     base = database._contents.tables[name.lower()]
     return base.rows + (0 if base.tombstones is None else base.tombstones.rows)
 
@@ -122,7 +122,7 @@ def _decoded(codec: Codec, table: Table, values: Words) -> pa.Table:
 
 
 def _deleted(codec: Codec, table: Table, rows: TableRows) -> pa.Table:
-    """The keys that were deleted, with the sequences of their deletions, and NULL in other columns."""
+    """The remembered deletions: keys, the sequences of the deletions, and NULL in other columns."""
     own = table.of_tombstones.columns
     known = {
         column.name: codec.decode(np.ascontiguousarray(line), column.type)

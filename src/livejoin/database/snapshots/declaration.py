@@ -1,7 +1,7 @@
-"""Declarations of tables, views and statistics as JSON values, and back: what is read is checked.
+"""Declarations of tables, views and statistics as JSON values, and back.
 
-Every function that reads raises ValueError, KeyError or TypeError where a value is not what was written, or the
-LivejoinError of what it declares.
+Every function that reads raises ValueError, KeyError or TypeError where a value is not one that was written, or the
+LivejoinError of the declaration.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def plain_table(table: Table) -> dict[str, Any]:
 
 
 def _plain_column(column: Column) -> dict[str, Any]:
-    """A column as JSON values; a length where it has one, and that it is a UUID or a CHAR where it is."""
+    """A column as JSON values, with its length, and with a mark if it is a UUID or a CHAR."""
     found: dict[str, Any] = {"name": column.name, "type": _plain_type(column.type), "nullable": column.nullable}
     found |= {"length": column.length} if column.length else {}
     found |= {"char": True} if column.is_char else {}
@@ -93,7 +93,7 @@ def _plain_column(column: Column) -> dict[str, Any]:
 
 
 def _plain_type(type: SqlType) -> dict[str, Any]:
-    """A type as JSON values, with the names and types within it where it has some."""
+    """A type as JSON values, with the names and types of its parts."""
     found = {"kind": type.kind, "bits": type.bits, "precision": type.precision, "scale": type.scale}
     found |= {"local": True} if type.is_local else {}
     return found | ({"inner": [[name, _plain_type(kind)] for name, kind in type.inner]} if type.inner else {})
@@ -132,7 +132,7 @@ def read_table(entry: object) -> Table:
 
 
 def _settings(entry: object, columns: Sequence[Column]) -> TableSettings:
-    """What else is said of a table; columns stand there by their positions."""
+    """The settings of a table; JSON names columns by their positions."""
     rows, range = value(entry, "window_rows", object), value(entry, "window_range", object)
     window = None
     if range is not None:
@@ -154,16 +154,16 @@ def _settings(entry: object, columns: Sequence[Column]) -> TableSettings:
 
 
 def _since_format_6(entry: object, key: str, default: Value) -> Value:
-    """A value that older formats have no key for."""
+    """A value for which older formats have no key."""
     return value(entry, key, type(default)) if isinstance(entry, dict) and key in entry else default
 
 
 def read_statistics(entries: object, tables: Mapping[str, Table]) -> Statistics:
-    """Statistics from the JSON values that `Statistics.plain` made.
+    """Statistics from the JSON values of `Statistics.plain`.
 
     Args:
         entries: The values.
-        tables: The tables by name in lower case; the figures of others are figures of derived relations.
+        tables: The tables by name in lower case; figures of other names are figures of derived relations.
     """
     if not isinstance(entries, list):
         msg = f"the manifest has {entries!r:.80} in the place of statistics"
@@ -251,7 +251,7 @@ def _named_type(entry: object) -> tuple[str, SqlType]:
 
 
 def _payload(kind: Kind, inner: Sequence[tuple[str, SqlType]]) -> SqlType | None:
-    """The type that is made of others; None if it takes another number of them."""
+    """A type made of inner types, as an array is; None if their number does not fit."""
     types = [type for _, type in inner]
     match kind, len(types):
         case "array", 1:
@@ -265,7 +265,7 @@ def _payload(kind: Kind, inner: Sequence[tuple[str, SqlType]]) -> SqlType | None
 
 
 def read_positions(entries: object, columns: Sequence[Column]) -> tuple[int, ...]:
-    """Distinct positions of columns, from the JSON value that names them."""
+    """Distinct positions of columns, from a list of JSON."""
     found = entries if isinstance(entries, list) else [None]
     sound = all(isinstance(one, int) and not isinstance(one, bool) and 0 <= one < len(columns) for one in found)
     if not sound or len(set(found)) != len(found):
@@ -283,7 +283,7 @@ def _texts(entries: Sequence[object]) -> list[str]:
 
 
 def _figure(entry: object) -> None:
-    """Check a figure: a number that is not negative and finite, or none, and where it is from."""
+    """Check a figure: None, or a finite number from 0 on, and a known source."""
     if not isinstance(entry, dict) or entry.keys() != {"value", "known"} or entry["known"] not in _SOURCES:
         msg = f"the manifest has {entry!r:.80} in the place of a figure"
         raise ValueError(msg)

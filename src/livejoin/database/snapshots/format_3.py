@@ -1,9 +1,10 @@
-"""Tables in snapshots of format 3, which kept the arrays of the kernels of their time.
+"""Tables in snapshots of format 3, which kept the arrays of kernels of that time.
 
-What they mean is written down here and nowhere else, and does not change with the kernels. A row lies in ``stride``
-words: ``mult << 1``, with a window one more (by rows: how many of its entries in the queue are dead), then one a
-column. ``header`` says at 0 how many rows there may be, at 4 and 5 where a window's queue begins and ends; the queue is
-a ring of rows, and that of a window by range begins with the least time in it. The indexes are not looked at.
+The meaning of the arrays is written down here alone, and does not change with the kernels. A row lies in ``stride``
+words. The first is ``mult << 1``. A table with a window has a second one (by rows: how many entries of the row in the
+queue are dead). Then comes one word a column. ``header[0]`` is how many rows there may be; ``header[4]`` and
+``header[5]`` are the begin and end of the window's queue. The queue is a ring of rows; that of a window by range begins
+with the least time in the window. The indexes are not read.
 """
 
 from __future__ import annotations

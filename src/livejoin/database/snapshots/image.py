@@ -1,4 +1,4 @@
-"""From a database's contents to what a snapshot keeps, and back."""
+"""From a database's contents to the image that a snapshot stores, and back."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ logger = logging.getLogger("livejoin")
 
 
 def image_of(contents: Contents, extra: Mapping[str, Any]) -> snapshot.Image:
-    """What a snapshot keeps.
+    """The image of a database, which a snapshot stores.
 
     Args:
         contents: The database's contents.
@@ -45,19 +45,19 @@ def restored(
 ) -> Contents:
     """The contents of a snapshot.
 
-    Blocks without a state in it are loaded from the relations below, and so are those that are planned or split into
-    cells in another way than when they were saved. Tables are built anew from their rows, which are checked. Where no
-    state comes with them, they get new ids: those of the snapshot may be as large as somebody made them up.
+    A block is loaded from the relations below it if its state is missing, or if it is planned or split into cells in
+    another way than when it was saved. Tables are rebuilt from their rows, which are checked. Without states the rows
+    get new ids: a forged snapshot may have ids of any size.
 
     Args:
         image: The snapshot.
         workers: The threads of the new database.
-        memory_limit: The most bytes that it may take; None for no limit.
-        scratch: Where its deltas are written that take too much memory; None if all are to be in memory.
+        memory_limit: The most bytes that the database may take; None for no limit.
+        scratch: The folder for large deltas; None if all deltas stay in memory.
 
     Raises:
-        StateError: What it holds cannot be together in a database.
-        MemoryLimitError: It takes more than it may.
+        StateError: The tables, views and states contradict each other.
+        MemoryLimitError: The database takes more than ``memory_limit``.
     """
     contents = Contents(workers, memory_limit, scratch=scratch)
     contents.version = image.version
@@ -108,7 +108,7 @@ def add_views(contents: Contents, views: Iterable[ViewImage], load: bool = True)
 
 
 def _restore_blocks(contents: Contents, blocks: Mapping[str, snapshot.BlockImage]) -> None:
-    """Give each block its plan and its state of before; load it where it has none."""
+    """Give each block its saved plan and state; load a block that has none."""
     same: set[Node] = set()
     for node in contents.graph.nodes:
         block = blocks.get(node.digest)

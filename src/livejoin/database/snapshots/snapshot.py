@@ -1,12 +1,12 @@
 """Snapshots on disk: a folder with one subfolder a snapshot and a file that names the current one.
 
-The file ``CURRENT`` is replaced in one step after the new subfolder is complete, so that a failure or a crash at any
-time leaves either the old snapshot or the new one. It holds the checksum of the manifest, which holds that of every
-array: a file that is not what was written is noticed before anything of it is used.
+The file ``CURRENT`` is replaced in one step after the new subfolder is complete: a failure or a crash at any time
+leaves either the old snapshot or the new one. The file holds the checksum of the manifest, and the manifest holds that
+of every array. Damage is noticed before anything is used.
 
-Checksums find damage and not intent: whoever writes a snapshot writes its checksums too. So `read` checks every value
-that it gives but the states of blocks, and those it leaves out unless the caller trusts the folder; it reads nothing
-outside of it.
+Checksums find damage and not intent: whoever forges a snapshot writes its checksums too. So `read` checks every value
+that it gives, except the states of blocks, which it leaves out unless the caller trusts the folder. Nothing outside of
+the folder is read.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class BlockImage:
-    """What is kept of a block.
+    """The saved part of a block.
 
     Args:
-        digest: What it maintains.
-        layout: How its state is laid out.
+        digest: Names the operator that the block maintains.
+        layout: How the state is laid out.
         statistics: The statistics that its join's plan was chosen by.
-        arrays: Its state; None if it is to be loaded from the relations below.
+        arrays: The state; None if the block is to be loaded from the relations below it.
     """
 
     digest: str
@@ -89,10 +89,10 @@ class Image:
     """Everything that a database keeps.
 
     Args:
-        version: Its version.
+        version: The version of the database.
         extra: The user's JSON values.
         codec: Arrays of the codec.
-        tables: Declaration and rows of each table; to be written they are asked for one after the other.
+        tables: Declaration and rows of each table; a writer asks for one table after the other.
         views: The views, each after those that it reads.
         blocks: The blocks that maintain them.
         beside: JSON values that a folder keeps with its log (`livejoin.database.durable`); none elsewhere.
@@ -108,12 +108,12 @@ class Image:
 
 
 def write(path: Path, image: Image) -> None:
-    """Write a snapshot and make it the current one; others are removed, also those that a failure left unfinished.
+    """Write a snapshot and make it the current one. Other snapshots, also unfinished ones, are removed.
 
     Raises:
         StateError: The user's values are not JSON; nothing was written.
-        StorageError: The system refused; what was written so far is removed, and the snapshot of before is the current
-            one still, unless the message says that the new one is.
+        StorageError: The system refused. What was written is removed, and the old snapshot stays the current one,
+            unless the message says that the new one is.
     """
     try:
         json.dumps(image.extra)
@@ -182,7 +182,7 @@ def _write(folder: Folder, name: str, image: Image) -> None:
 
 
 def _remove_others(folder: Folder) -> None:
-    """Remove the snapshots that ``CURRENT`` does not name; none if it is damaged, or names none that is there."""
+    """Remove the snapshots that ``CURRENT`` does not name; none if ``CURRENT`` is damaged or names none that exists."""
     names = folder.names()
     kept = None
     if _CURRENT in names:
@@ -209,7 +209,7 @@ def _pointer(folder: Folder) -> tuple[str, int]:
     """The name of the current snapshot and the checksum of its manifest.
 
     Raises:
-        OSError, ValueError: It cannot be read.
+        OSError, ValueError: ``CURRENT`` cannot be read.
     """
     text = folder.read(_CURRENT, at_most=100)
     found = _POINTER.fullmatch(text)
@@ -238,12 +238,12 @@ def read(path: Path, trusted: bool) -> Image:
     """Read the current snapshot.
 
     Args:
-        path: Its folder.
+        path: The folder of the snapshot.
         trusted: Whether to read the states of blocks, which are checked against damage and not against intent.
 
     Raises:
-        StateError: There is none, it is damaged, or another version of livejoin wrote it.
-        StorageError: The system refused to read it.
+        StateError: There is no snapshot, it is damaged, or another version of livejoin wrote it.
+        StorageError: The system refused to read a file.
     """
     if not is_there(path):
         msg = f"there is no snapshot in {str(path)!r}; Database.save writes one"
@@ -358,7 +358,7 @@ def _state(source: Folder, place: int, entry: object) -> dict[str, Words]:
 
 
 def _write_arrays(target: Folder, part: str, arrays: Arrays) -> dict[str, dict[str, Any]]:
-    """Write each array to a file of its own, but an empty one to none; what the manifest says of them."""
+    """Write each array that is not empty to a file of its own; gives the entries of the manifest."""
     entries = {}
     for key, array in arrays.items():
         entries[key] = {"type": array.dtype.str, "shape": array.shape, "crc32": zlib.crc32(array.data)}
@@ -371,7 +371,7 @@ def _read_array(source: Folder, name: str, entry: object, kind: type[np.generic]
     """An array that the manifest names.
 
     Raises:
-        OSError, ValueError, KeyError: It is not there or is not what was written.
+        OSError, ValueError, KeyError: The file is missing or is not the one that was written.
     """
     shape = value(entry, "shape", list)
     size = math.prod(number({"shape": length}, "shape") for length in shape)

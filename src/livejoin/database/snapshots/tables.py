@@ -1,7 +1,7 @@
-"""A database's tables without its views: what a checkpoint keeps, since views can be loaded from tables.
+"""A database's tables without its views: the part that a checkpoint keeps, since views can be loaded from tables.
 
-A snapshot of tables is one whose image has neither views nor blocks. Its image is a copy, so that it can be written
-while the database goes on.
+The image of such a snapshot has neither views nor blocks. The image is a copy, so that it can be written while the
+database goes on.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _BESIDE = 2  # words beside the values of a row: its id and how often it is ther
 
 
 def empty(tables: Iterable[Table]) -> snapshot.Image:
-    """The image of tables without rows, each behind those that its foreign keys refer to."""
+    """The image of empty tables, each after the tables that its foreign keys refer to."""
     return snapshot.Image(0, {}, Codec().arrays(), [(table, empty_rows(table)) for table in tables], (), ())
 
 
 def empty_rows(table: Table) -> TableRows:
-    """No rows of a table."""
+    """The rows of an empty table."""
     nothing = np.empty(0, np.int64)
     dead = 0 if table.sequence_by is None else len(table.primary_key) + 1
     values, tombstones = (np.empty((lines, 0), np.int64) for lines in (len(table.columns), dead))
@@ -67,7 +67,7 @@ def size_of_tables(database: Database) -> int:
 
 @dataclass(frozen=True)
 class Limits:
-    """Options of `Database` that are no part of what is saved."""
+    """Options of `Database` that are not saved."""
 
     memory_limit: int | None = None
     spill: str | Path | None = None
@@ -78,12 +78,12 @@ NO_LIMITS = Limits()
 
 
 def load_tables(path: Path, limits: Limits) -> Database:
-    """The database of a snapshot's tables, without the views that it may have.
+    """The database of a snapshot's tables, without the snapshot's views.
 
     Raises:
         StateError: There is no snapshot, or it is damaged or of another version.
         StorageError: The disk or the system refuses to read it.
-        MemoryLimitError: The tables take more than they may.
+        MemoryLimitError: The tables take more than ``memory_limit``.
     """
     return of_image(replace(snapshot.read(path, trusted=False), views=(), blocks=()), limits)
 
@@ -92,9 +92,9 @@ def of_image(image: snapshot.Image, limits: Limits = NO_LIMITS) -> Database:
     """The database of an image.
 
     Raises:
-        StateError: What the image holds cannot be together in a database.
-        MemoryLimitError: It takes more than it may.
-        SchemaError: The limits are none.
+        StateError: The parts of the image contradict each other.
+        MemoryLimitError: The database takes more than ``memory_limit``.
+        SchemaError: A limit is no valid option of `Database`.
         StorageError: No file can be made in the folder for deltas.
     """
     database = Database(memory_limit=limits.memory_limit, spill=limits.spill, spill_over=limits.spill_over)
@@ -106,10 +106,10 @@ def of_image(image: snapshot.Image, limits: Limits = NO_LIMITS) -> Database:
 
 @alone
 def check_limit(database: Database) -> None:
-    """Refuse what takes more memory than it may.
+    """Refuse a database that is larger than its limit.
 
     Raises:
-        MemoryLimitError: It does.
+        MemoryLimitError: The database takes more than ``memory_limit``.
     """
     budget = database._contents.budget
     budget.begin()
@@ -120,13 +120,13 @@ def check_limit(database: Database) -> None:
 
 
 def with_columns(table: Table, rows: TableRows, new: Table, words: Sequence[int]) -> TableRows:
-    """The rows of a table with other columns: fewer of those that they have, and further ones of one word in all rows.
+    """The rows of a table with fewer columns, or with further columns of one value each.
 
     Args:
         table: The declaration.
-        rows: Its rows; without a window where columns go.
-        new: The declaration with columns of the old one first, in their order, then others.
-        words: That of each of these.
+        rows: The rows of the table; without a window if columns are removed.
+        new: The new declaration: first columns of the old one in their order, then further columns.
+        words: The word of each further column, the same in all rows.
 
     Cost: O(rows), and a sort of them where rows become equal.
     """

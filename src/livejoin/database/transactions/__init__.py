@@ -1,1 +1,1 @@
-"""How a commit is made, undone, ended and told of, one call at a time, and what is given back between two."""
+"""How a commit is made, undone, finished and told to subscribers, and what memory is given back between two commits."""

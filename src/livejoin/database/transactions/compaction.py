@@ -1,17 +1,18 @@
-"""Between two commits: what rows that left have left behind is given back.
+"""Between two commits: memory of rows that left is given back.
 
-Tables give back free words at their end; where the ids in use lie far apart, the rows get new ones. Entries of the
-dictionaries that no row uses are forgotten; where the codes in use lie far apart, they get new ones. Ids never change
-while a row is there, nor codes while a row holds them: joins know ids, and a new code is a new word of all tables. So
-what takes the place is built aside, and one assignment, of `Contents.replacement`, makes it that of the database. What
-is left to do behind it, `install` does, which may be cut off and called again: blocks that know ids or codes are let
-go, and loaded from the new tables when they are needed next.
+Tables give back free words at their end. Rows whose ids lie far apart get new ids. Dictionary entries that no row uses
+are forgotten, and codes that lie far apart are renumbered.
 
-Laws: when it has been looked at, which is before a commit once the values since the last look are some hundred and a
-sixteenth of the rows, no table has more than twice the memory that it would have if its rows were loaded alone, unless
-that is little beside the blocks that know their ids; and of the entries of the dictionaries less than half are used by
-no row, but for some thousand, and for what would cost more to look for than the rows that came and left since the last
-look have paid.
+An id never changes while its row is there, nor a code while a row holds it: joins know ids, and a code is a word in all
+tables. So new tables and dictionaries are built aside, and one assignment, of `Contents.replacement`, makes them those
+of the database. `install` then drops the blocks that know old ids or codes; they are loaded again when they are needed.
+`install` may be cut off and called again.
+
+Laws, which hold after each look. A look happens before a commit when the values that passed since the last look are
+some hundred and a sixteenth of the rows. (1) No table has more than twice the memory of its rows loaded alone, unless
+that is little beside the blocks that know their ids. (2) Fewer than half of the dictionary entries are unused, except
+for some thousand, and except for entries that cost more to find than the rows since the last look have paid for.
+
 Cost: O(1) amortised for each value that comes or leaves.
 """
 
@@ -50,12 +51,12 @@ _COMMIT = 16  # values that a commit counts as at least
 
 @dataclass(eq=False)
 class Passed:
-    """Values that a commit moves, each row of a table counted as one value beside those that may be codes.
+    """How many values a commit moves. Each row counts as one value, and each of its codes as another.
 
     Args:
-        left: Those of rows that leave which may be the last ones of their kind.
-        moved: Those of rows that come or leave.
-        held: Those of rows that come which are new, as far as such rows are counted in ``left`` when they leave.
+        left: Values of leaving rows that may have been the last of their kind.
+        moved: Values of rows that come or leave.
+        held: New values of rows that come, in columns whose leaving rows count in ``left``.
     """
 
     left: int
@@ -68,19 +69,19 @@ NOTHING = Passed(0, 0)
 
 @dataclass
 class Seen:
-    """The dictionaries as they were last looked through, and what has happened since; mutable.
+    """The state of the dictionaries at the last search for garbage, and what has happened since; mutable.
 
     Args:
         entries: Entries that were kept.
-        bytes: Their bytes.
-        left: Values that left at most.
-        moved: Values that came or left.
-        price: Values that are looked through next time, as far as is known.
-        is_due: Whether they are looked through next time, whatever that costs.
-        held: New entries that a row had, in a column of which each row that leaves is counted.
-        few: Values of columns that had few of them: no more can be left behind, however many rows leave.
-        many: For each table the columns that had many, each row of which may leave a value behind.
-        computed: Values that are computed from a row and that it may leave behind too.
+        bytes: The bytes of these entries.
+        left: Values that may have left since.
+        moved: Values that came or left since.
+        price: Values that the next search has to look at, estimated.
+        is_due: Whether the next search is made whatever it costs.
+        held: New entries of rows, in columns that count each leaving row.
+        few: Values of columns with few distinct values: no more can become garbage, however many rows leave.
+        many: For each table the columns with many distinct values, where each leaving row may leave garbage.
+        computed: Values computed from a row, which may become garbage too.
     """
 
     entries: int = 0
@@ -102,13 +103,13 @@ class Seen:
 
 @dataclass(frozen=True, eq=False)
 class Replacement:
-    """What takes the place of tables, dictionaries, declarations and plans, with the same content.
+    """New tables, dictionaries, declarations and plans with the same content as the old ones.
 
     Args:
-        tables: The tables by name in lower case.
-        codec: The dictionaries, if they are others.
-        catalog: The declarations, if they are others.
-        views: Attributes of views that are others, by the views' names in lower case.
+        tables: The new tables by name in lower case.
+        codec: The new dictionaries; None if they stay.
+        catalog: The new declarations; None if they stay.
+        views: New attributes of views, by the views' names in lower case.
     """
 
     tables: Mapping[str, BaseTable]
@@ -118,12 +119,12 @@ class Replacement:
 
 
 def passed(contents: Contents, staged: Mapping[str, TableChange], given: Iterable[tuple[str, TableInput]]) -> Passed:
-    """What staged changes move. A value that is computed may be a string though none of the row's is: so it counts.
+    """How many values staged changes move. Each computed value counts, as it may be a string that no column has.
 
     Args:
         contents: The database's contents.
         staged: The changes of each table.
-        given: What they came of.
+        given: The changes as they were given.
     """
     left = moved = held = 0
     many = contents.seen.many
@@ -145,7 +146,7 @@ def passed(contents: Contents, staged: Mapping[str, TableChange], given: Iterabl
 
 
 def _all_come(given: TableInput, change: TableChange) -> bool:
-    """Whether each row that was given to be inserted is there now, or was, and no value came with a deletion alone."""
+    """Whether each given insertion has its row in the table now or had it, and no value came with a deletion alone."""
     staged = change.staged
     if given.batch.by_key or staged.ignored or staged.late:
         return False
@@ -159,17 +160,17 @@ def note(contents: Contents, passed: Passed) -> None:
 
 
 def compact_in_turn(contents: Contents) -> None:
-    """As `compact`, before a commit: not before each small one, since every table and block is looked at."""
+    """`compact`, at most once in a number of small commits, because it looks at every table and block."""
     if contents.pause <= 0 or contents.seen.is_due:
         compact(contents)
         contents.pause = max(_PAUSE, sum([base.rows for base in contents.tables.values()]) // _SHARE)
 
 
 def compact(contents: Contents) -> None:
-    """Give back what is not needed. The content stays what it is, and so does every delta.
+    """Give back memory that is not needed. The content and every delta stay the same.
 
     Raises:
-        CapacityError, MemoryError: As for building what takes the place; nothing has changed.
+        CapacityError, MemoryError: The new tables or dictionaries do not fit; nothing was changed.
     """
     contents.is_compacting = True  # a call that comes out of this one, as from a signal handler, must change nothing
     try:
@@ -217,13 +218,13 @@ def install(contents: Contents) -> None:
 
 
 def _replace(contents: Contents, tables: Mapping[str, BaseTable], codec: Codec | None) -> None:
-    """Let tables and dictionaries take the place of those that are there: now, or by the next call."""
+    """Replace tables and dictionaries now, or in the next call if this one is cut off."""
     contents.replacement = Replacement(tables, codec)
     install(contents)
 
 
 def _pays(contents: Contents, name: str) -> bool:
-    """Whether a table is so large that other ids for it pay for loading the blocks anew that know them."""
+    """Whether a table is so large that new ids pay for reloading the blocks that know the old ids."""
     rows = sum(node.registered for node in contents.graph.reading({name}))
     return contents.tables[name].nbytes >= ROW_BYTES * rows
 
@@ -235,7 +236,7 @@ def _dense(base: BaseTable) -> BaseTable:
 
 
 def _recoded(base: BaseTable, recoding: Recoding) -> BaseTable:
-    """A table with the same rows under the same ids, in other words."""
+    """The same rows under the same ids, with the words of new dictionaries."""
     rows = rows_of(base)
     types = [column.type for column in base.table.columns]
     lines = [recoding.words(type_, line) for type_, line in zip(types, rows.values, strict=True)]
@@ -249,16 +250,16 @@ def _recoded(base: BaseTable, recoding: Recoding) -> BaseTable:
 
 
 def _most_garbage(contents: Contents) -> int:
-    """How many entries are in no use at most: those that are new, and those that rows may have left behind.
+    """An upper bound of the unused entries: new entries, and those that leaving rows may have left behind.
 
-    A new entry of a row is in no use only when that row has left, which is counted as such.
+    A new entry of a row becomes unused only when the row leaves, which is counted then.
     """
     seen = contents.seen
     return contents.codec.entries - seen.entries - seen.held + seen.left + min(seen.few, seen.moved)
 
 
 def _may_have_garbage(contents: Contents) -> bool:
-    """Whether half of the entries may be in no use, and it is paid for to look."""
+    """Whether half of the entries may be unused, and the search for them is paid for."""
     entries, seen = contents.codec.entries, contents.seen
     garbage = _most_garbage(contents)
     if seen.is_due:
@@ -274,13 +275,13 @@ def _may_have_garbage(contents: Contents) -> bool:
 
 
 def _values(contents: Contents) -> int:
-    """Values that are looked through, about."""
+    """About how many values a search looks at."""
     rows = sum(base.rows * base.coded for base in contents.tables.values())
     return rows + sum(node.block.sizes()[0] for node in contents.graph.nodes) // _BLOCK_BYTES
 
 
 def _collect(contents: Contents) -> None:
-    """Forget strings and wide decimals that no row uses, and learn what the rows that leave next may leave behind."""
+    """Forget strings and wide decimals that no row uses, and find the columns where rows may leave garbage."""
     codec, decimals = contents.codec, [np.empty(0, np.int64)]
     marks = np.zeros(codec.issued, np.bool_)
     few, many, per_row = 0, dict[str, frozenset[int]](), 0

@@ -1,11 +1,11 @@
-"""One call of a database at a time, each on a state that is whole.
+"""One call of a database at a time, and each call starts on a complete state.
 
-A call may be cut off anywhere: by Ctrl-C, by an exception that another thread sets, for lack of memory. What it was in
-the middle of is written down before it begins (`livejoin.database.transactions.journal`), and whatever call comes next,
-in whatever thread, a read too, first brings that to its end. So nothing rests on signals that come late.
+A call may be cut off anywhere: by Ctrl-C, by an exception that another thread sets, or by lack of memory. Before a call
+begins to change something, it writes down what (`livejoin.database.transactions.journal`). The next call in any thread,
+also a read, first finishes that. So correctness does not depend on when signals arrive.
 
-A lock of C is what makes this safe: Python gives a `with` over it no point at which a signal could come between taking
-the lock and knowing that it has to be given back.
+A lock written in C makes this safe: between taking such a lock in a ``with`` and knowing that it is taken, Python has
+no point at which a signal can arrive.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class Guard:
-    """The lock of a database, and what has to be done before a call may look at it.
+    """The lock of a database, and what has to be done before a call may look at the data.
 
     Args:
-        settle: Brings to its end what an earlier call was cut off in.
-        is_busy: Whether there is something that is not at its end.
+        settle: Finishes what a cut-off call left.
+        is_busy: Whether a cut-off call left something.
 
     Attributes:
         lock: Held while a call runs; a thread may take it again.
@@ -46,13 +46,14 @@ class Guard:
         _guards.add(self)
 
     def enter(self, again: bool) -> None:
-        """What a call does first, with the lock held.
+        """The first step of a call, made with the lock held.
 
         Args:
-            again: Whether the thread held the lock already: the call comes out of another one.
+            again: Whether the thread held the lock already, so that this call was made within another.
 
         Raises:
-            StateError: The other call is in the middle of a commit; it is a signal handler's or a finalizer's.
+            StateError: The outer call is in the middle of a commit; this one comes from a signal handler or a
+                finalizer.
         """
         if not again:
             self._settle()
@@ -84,14 +85,14 @@ class Guard:
 
 
 class Guarded(Protocol):
-    """What has calls that are to be alone."""
+    """A class with methods that run one at a time."""
 
     @property
     def _guard(self) -> Guard: ...
 
 
 def alone(method: Method) -> Method:
-    """Let a method of what is guarded run alone; other threads wait until it has returned. Cost: 1 microsecond."""
+    """Make a method run alone: calls in other threads wait until it has returned. Cost: 1 microsecond."""
 
     @wraps(method)
     def call(self: Guarded, /, *args: Any, **kwargs: Any) -> Any:
@@ -116,7 +117,7 @@ _taken: list[Guard] = []
 
 
 def _take_all() -> None:
-    """Before a fork: wait for the calls of other threads, which the child would never see end."""
+    """Before a fork: wait for calls of other threads. The child has no such threads and would wait forever."""
     for guard in list(_guards):
         guard.lock.acquire()
         _taken.append(guard)

@@ -1,8 +1,8 @@
-"""What a commit may touch, written down before it touches anything, and how it comes to its end.
+"""The journal of a commit: what the commit may touch, written down before anything is touched.
 
-The point of no return is one assignment, that of the database's version. A commit that was cut off before it is undone,
-one that was cut off behind it is finished; both may be cut off again, and called again. Undoing costs what the commit
-did, but for the blocks that it was cut off in (`livejoin.dataflow.graph`).
+The point of no return is one assignment, that of the database's version. A commit that is cut off before it is undone;
+one that is cut off after it is finished. Both steps may be cut off and repeated. Undoing costs as much as the commit
+did, except for the blocks that the commit was cut off in (`livejoin.dataflow.graph`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Journal:
 
 
 def settle(contents: Contents) -> None:
-    """Bring a commit that is under way to its end, if there is one; nothing runs of it any more."""
+    """Finish or undo a commit that was cut off, if there is one."""
     journal = contents.journal
     if journal is None:
         return
@@ -96,7 +96,7 @@ def _finish(contents: Contents, journal: Journal) -> None:
 
 
 def _letters(contents: Contents, journal: Journal) -> Iterator[Letter]:
-    """What the subscribers are to be called with."""
+    """The deltas to call subscribers with."""
     written = 0 if contents.log is None else contents.log.written
     for view in contents.views.values():
         for one in view._subscribers.now():
@@ -108,8 +108,8 @@ def deliver(contents: Contents) -> None:
 
     Where there is a log these are the deltas of commits that are durable.
 
-    All are called whatever they raise, but for those whose subscription another one has ended; the first exception of
-    one of them is raised at the end.
+    All subscribers are called, whatever they raise; one whose subscription another one has ended is not. The first
+    exception is raised at the end.
     """
     failure: BaseException | None = None
     contents.is_telling = True
@@ -128,7 +128,7 @@ def deliver(contents: Contents) -> None:
 
 
 def refuse_in_subscriber(contents: Contents) -> None:
-    """Refuse a commit that a subscriber makes: others would hear of it before they hear of the one that stands.
+    """Refuse a commit that a subscriber makes: later subscribers would hear of it before the commit that stands.
 
     Raises:
         ChangeError: Subscribers are being called.

@@ -1,10 +1,10 @@
-"""A table promises something else from now on: its views go over to the plans that rest on that.
+"""Changing what a table promises: its views move to plans that rest on the new promises.
 
-Between two commits: the rows of tables and views stay what they are. Each view that uses the table is bound and planned
-anew, the blocks that these plans need are loaded beside those that are there, and one assignment, of
-`Contents.replacement`, decides that they take their place. What plans have in common stays.
+This happens between two commits, and rows of tables and views stay as they are. Each view that uses the table is bound
+and planned anew, and the new blocks are loaded beside the old ones. One assignment, of `Contents.replacement`, then
+replaces the old plans. Blocks that are in both plans stay.
 
-Cost: O(base rows) for the blocks that are new; as long as they are loaded, the old ones are there too.
+Cost: O(base rows) for the new blocks; until these are loaded, the old blocks stay in memory too.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from livejoin.sql import bind_query
 
 
 def redeclare(contents: Contents, name: str, static: bool | None, append_only: bool | None) -> None:
-    """Let a table be static or not, and append-only or not; None for what stays.
+    """Make a table static or not, and append-only or not; None leaves a setting as it is.
 
     Raises:
         SchemaError: There is no such table, or it cannot promise that.
-        UnsupportedQueryError: The algorithm that was asked for a view does not maintain it then.
-        CapacityError: The new plans take more than they may; nothing has changed.
+        UnsupportedQueryError: The algorithm that was asked for a view cannot maintain it with the new promises.
+        CapacityError: The new plans take more memory than is allowed; nothing was changed.
     """
     table = contents.declared(name)
     other = table.having(
@@ -59,7 +59,7 @@ def _redeclare(contents: Contents, table: Table) -> None:
 
 
 def _replanned(contents: Contents, catalog: Catalog, table: Table) -> Mapping[str, Mapping[str, Any]]:
-    """What becomes of the views that use a table, and of those that read these: their attributes by name."""
+    """New attributes, by name, of the views that use a table, directly or through other views."""
     queries, changed = contents.queries, dict[str, dict[str, Any]]()
     for name, view in contents.views.items():  # a view comes after those that it reads
         read = {one.lower() for one in view._query.reads}
@@ -70,7 +70,7 @@ def _replanned(contents: Contents, catalog: Catalog, table: Table) -> Mapping[st
 
 
 def _planned(contents: Contents, view: View, query: Query) -> dict[str, Any]:
-    """The attributes of a view with a plan that rests on other promises, whose blocks are loaded."""
+    """The attributes of a view with its new plan, whose blocks are loaded."""
     graph, options = contents.graph, view._options
     given = options.statistics.given_alone()
     options = replace(options, statistics=contents.known(query.joins, given, given.preprocessing_limit))

@@ -1,6 +1,6 @@
-"""A static table gets other rows: one commit that takes what is not there any more and brings what is new.
+"""A static table gets other rows: one commit with deletions of missing rows and insertions of new ones.
 
-Law: as of any commit. What stays costs a look at it, and neither the table nor a block hears of it.
+Law: the commit is as any other. Rows that stay are compared, and reach neither the table nor a block.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from livejoin.words import Words
 
 
 def refresh(contents: Contents, name: str, data: object, intake: Intake = STRICT) -> Commit:
-    """Let a static table have these rows and no others.
+    """Replace the rows of a static table.
 
     Args:
         contents: The database's contents.
@@ -30,7 +30,7 @@ def refresh(contents: Contents, name: str, data: object, intake: Intake = STRICT
 
     Raises:
         ChangeError: The table is not static.
-        ChangeFormatError: The data says that rows go.
+        ChangeFormatError: The data has deletions.
     """
     table = contents.declared(name)
     if not table.static:
@@ -57,11 +57,11 @@ def refresh(contents: Contents, name: str, data: object, intake: Intake = STRICT
 
 @dataclass(frozen=True, eq=False)
 class _Difference:
-    """What makes the rows of a table those that are given.
+    """The changes that turn the rows of a table into the given rows.
 
     Args:
-        batch: The changes: rows that come, then those that go.
-        come: For each row that comes its position among those given.
+        batch: The changes: insertions, then deletions.
+        come: For each insertion the position of its row among the given rows.
     """
 
     batch: ChangeBatch
@@ -69,7 +69,7 @@ class _Difference:
 
 
 def _difference(contents: Contents, given: ChangeBatch) -> _Difference:
-    """What comes and what goes: a row that is given as often as it is there does neither. Cost: O(rows), vectorised."""
+    """The rows that come and go; a row with the same multiplicity in both does neither. Cost: O(rows), vectorised."""
     table = given.table
     base = contents.tables[table.name.lower()]
     words = transaction.words_of(contents, given)
@@ -87,7 +87,7 @@ def _difference(contents: Contents, given: ChangeBatch) -> _Difference:
 
 
 def _number(values: Words) -> Words:
-    """How many equal values stand before each one.
+    """For each value, how many equal values stand before it.
 
     >>> _number(np.array([7, 7, 3, 7])).tolist()
     [0, 1, 0, 2]

@@ -1,8 +1,8 @@
 """Logs of changes, replayed as one commit or in pieces.
 
-The changes of a log have one order across its tables, that of ``_seq``. A piece is the next so many changes in it, and
-an atomic commit. Law: what stands of a log is always a prefix of it, of whole pieces; the deltas of all pieces of a
-replay change by change are those of the whole replay, version by version.
+The column ``_seq`` orders the changes of a log across its tables. A piece is the next n changes in this order, and an
+atomic commit. Law: the applied part of a log is always a prefix of whole pieces. The deltas of all pieces of a replay
+by change are those of the whole replay, version by version.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Manner:
     """How a log is applied.
 
     Args:
-        granularity: Whether each change has a version of its own, or all that are applied at once have one.
-        on_conflict: What happens to changes that cannot be applied.
+        granularity: Whether each change has a version of its own, or all changes of a piece share one.
+        on_conflict: What happens to changes that conflict, as for `livejoin.Database.apply`.
     """
 
     granularity: Granularity
@@ -51,7 +51,7 @@ def _run(
     manner: Manner,
     then: Callable[[], object] | None = None,
 ) -> Commit:
-    """Apply changes that have ranks from 0 up to ``count``; what is called then, when they stand, is the journal's."""
+    """Apply the changes with ranks from 0 up to ``count``; the journal calls ``then`` when they stand."""
     changes = [(batch, _versions(contents, rank, manner)) for batch, rank in ranked]
     versions = 1 if manner.granularity == "commit" else count
     return transaction.run(contents, changes, versions, manner.granularity, manner.on_conflict, then)
@@ -65,10 +65,10 @@ def _versions(contents: Contents, ranks: Words, manner: Manner) -> Words:
 class Replay:
     """A replay in pieces, made by `livejoin.Database.replay` with ``max_rows``: an iterator of commits.
 
-    Each step applies the next piece and gives its commit. A step is a call of its own, as `livejoin.Database.apply` is:
-    between two of them any other call may be made, other commits too, whose versions then lie between those of the
-    pieces; each piece meets the tables and the views as they are then. Who stops iterating keeps what was applied. A
-    step that fails applies nothing of its piece; the next step tries that piece again.
+    Each step applies the next piece and gives its commit. A step is a call as `livejoin.Database.apply` is. Between two
+    steps other calls may be made, commits too, whose versions then lie between those of the pieces. If you stop
+    iterating, the applied pieces stay. A step that fails applies nothing of its piece; the next step tries that piece
+    again.
 
     Args:
         contents: The database's contents.
@@ -96,13 +96,13 @@ class Replay:
     @property
     @alone
     def changes(self) -> int:
-        """Changes of the log that stand, those skipped as conflicts included; they are its first ones."""
+        """How many changes of the log were applied, including those skipped as conflicts."""
         return self._applied
 
     @property
     @alone
     def sequence(self) -> int | None:
-        """The last ``_seq`` that stands, also where a step was cut off, as by Ctrl-C; None before the first."""
+        """The last ``_seq`` that was applied, also after a step that Ctrl-C cut off; None before the first."""
         return self._last()
 
     def __iter__(self) -> Replay:
@@ -113,9 +113,9 @@ class Replay:
         """Apply the next piece.
 
         Raises:
-            ChangeError, ExpressionError, CapacityError, StorageError: As for `livejoin.Database.apply`, with the row's
-                place in the log and what of the log stands; nothing of the piece was applied.
-            SchemaError: A table of the log has been dropped or declared otherwise.
+            ChangeError, ExpressionError, CapacityError, StorageError: As for `livejoin.Database.apply`; nothing of the
+                piece was applied. The message gives the row's place in the log, and how much of the log was applied.
+            SchemaError: A table of the log was dropped or declared anew.
 
         Cost: that of `livejoin.Database.apply` for the piece, and O(log changes) for each table.
         """
@@ -134,7 +134,7 @@ class Replay:
             raise self._stopped(error, begin) from (error.__cause__ if isinstance(error, StorageError) else error)
 
     def _refuse_another(self, batch: ChangeBatch) -> None:
-        """Refuse a piece whose table is not there as it was when the log was read."""
+        """Refuse a piece whose table is not the one that the log was read for."""
         name = batch.table.name
         if self._contents.catalog[name] != batch.table:
             msg = f"table {name!r} is not declared as it was when its log was read; begin a new replay"
@@ -146,7 +146,7 @@ class Replay:
         return max(lasts, default=None)
 
     def _stopped(self, error: LivejoinError, begin: int) -> LivejoinError:
-        """The error of a piece, which says what of the log stands."""
+        """The error of a piece, with how much of the log was applied."""
         last = self._last()
         stands = "nothing of it stands" if last is None else f"its changes up to _seq {last} stand, {begin:,}"
         where = f"; the replay of {self._size:,} changes stopped: {stands}, at version {self._contents.version}"
@@ -165,8 +165,8 @@ class _Log:
 
     Args:
         batch: The changes as they were given.
-        order: Their positions in the order of ``_seq``; None where they were given in it.
-        ranks: The rank of each in the order of all tables, ascending.
+        order: The positions of the changes in the order of ``_seq``; None where they were given in this order.
+        ranks: The rank of each change in the order across all tables, ascending.
     """
 
     batch: ChangeBatch
@@ -191,7 +191,7 @@ class _Log:
         return ChangeBatch(batch.table, columns, batch.weights[at], batch.sequence[at], replaces, given=given)
 
     def position(self, begin: int, row: int) -> int:
-        """Where the change stands in what was given that is number ``row`` of the piece from ``begin`` on."""
+        """The position, among the given changes, of change ``row`` of the piece that begins at rank ``begin``."""
         at = int(np.searchsorted(self.ranks, begin)) + row
         return at if self.order is None else int(self.order[at])
 
@@ -205,7 +205,7 @@ class _Log:
 
 
 def _in_order(ranks: Words) -> tuple[Words | None, Words]:
-    """The order of ranks, None where they are in it, and the ranks in order."""
+    """The positions that sort the ranks, None where the ranks ascend already; and the sorted ranks."""
     if (ranks[1:] > ranks[:-1]).all():
         return None, ranks
     order = np.argsort(ranks, kind="stable")

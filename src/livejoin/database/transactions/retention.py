@@ -1,9 +1,9 @@
 """Tables with ``retain = "used"``: which columns of their rows are kept.
 
-A column is kept if a view reads it, or if the table itself needs it: for its keys, the order of its changes or its
-window. In the place of any other one a row has NULL, so that its values take no room in the dictionaries and no time.
-Law: the rows of a table are the multiset of what is kept of each, and all of them have values of the same columns. So
-these are decided when the first row comes, and again when one comes after the table was empty.
+A column is kept if a view reads it, or if the table needs it: for its keys, the order of its changes or its window.
+Every other column is NULL in all rows, so that its values take no time and no room in the dictionaries. Law: the rows
+of a table are the multiset of their kept columns, and all rows keep the same columns. So the columns are chosen when
+the first row comes into an empty table.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def kept_columns(contents: Contents, table: Table) -> Collection[int] | None:
-    """The columns that are kept of rows that come now; None for all. Cost: O(views) for an empty table, else O(1)."""
+    """The columns to keep of rows that come now; None for all. Cost: O(views) for an empty table, else O(1)."""
     if table.retain == "all":
         return None
     base = contents.tables[table.name.lower()]
@@ -33,10 +33,10 @@ def kept_columns(contents: Contents, table: Table) -> Collection[int] | None:
 
 
 def refuse_dropped(contents: Contents, query: Query) -> None:
-    """Refuse a query of columns that rows have lost.
+    """Refuse a query of columns that were not kept.
 
     Raises:
-        SchemaError: There are rows of a table that it reads, and a column of it is not kept.
+        SchemaError: The query reads a column that the rows of a table have lost.
     """
     for name, used in query.used_columns().items():
         base = contents.tables[name.lower()]

@@ -1,4 +1,4 @@
-"""From the changes that a user gives to staged tables."""
+"""From given changes to staged tables."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class TableInput:
     Args:
         base: The table.
         batch: The changes as they were given.
-        words: Their words.
-        versions: The version of each.
-        selections: What each join that reads the table has to know of them; of changes by key it is found out once it
-            is known which of them bring a row.
-        fresh: New dictionary entries by column, as far as they were counted; None if they were not.
+        words: The words of the changes.
+        versions: The version of each change.
+        selections: The predicates and factors of the changes, for each join that reads the table. For changes by key
+            they are computed later, when it is known which changes bring a row.
+        fresh: New dictionary entries by column; None if they were not counted.
     """
 
     base: BaseTable
@@ -57,10 +57,10 @@ class TableInput:
 
 
 def refuse_static(batch: ChangeBatch, views: Sequence[str]) -> None:
-    """Refuse changes of a static table that views use: their plans rest on it as it is.
+    """Refuse changes of a static table that views use: the views' plans rest on the rows as they are.
 
     Args:
-        batch: The changes of a static table; none are no change.
+        batch: The changes of a static table; an empty batch is allowed.
         views: Names of the views that use it.
 
     Raises:
@@ -76,7 +76,7 @@ def refuse_static(batch: ChangeBatch, views: Sequence[str]) -> None:
 
 
 def refuse_leaving(batch: ChangeBatch) -> None:
-    """Refuse changes of an append-only table that let a row leave, or may do so: plans rest on it that none does.
+    """Refuse changes by which a row may leave an append-only table: plans rest on it that none does.
 
     Raises:
         ChangeError: There is a deletion, or the changes go by key.
@@ -93,7 +93,7 @@ def refuse_leaving(batch: ChangeBatch) -> None:
 
 
 def refuse_replacing(table: Table, row: int) -> NoReturn:
-    """Refuse a change by which a row would take the place of another one in an append-only table.
+    """Refuse a change that would replace a row of an append-only table.
 
     Raises:
         ChangeError: Always.
@@ -133,12 +133,12 @@ def stage(given: TableInput, granularity: Granularity, on_conflict: OnConflict) 
 
 
 def _stage_in_sequence(base: BaseTable, apply: Apply, words: Words, kinds: Words, ignore: bool) -> Staged:
-    """As `apply`, of the changes that are not late."""
+    """`apply`, without the changes that are late."""
     return stage_in_sequence(base, words, kinds, lambda values, of_values: apply(values, of_values, ignore))
 
 
 def _kinds(batch: ChangeBatch, on_conflict: OnConflict) -> Words:
-    """What each change is, as the kernels name it."""
+    """The kind of each change, as a number of the kernels."""
     if batch.replaces is None:
         return batch.weights
     delete = DROP_BY_KEY if on_conflict == "update" else DELETE_BY_KEY
@@ -148,9 +148,9 @@ def _kinds(batch: ChangeBatch, on_conflict: OnConflict) -> Words:
 
 
 def select_brought(graph: Graph, given: TableInput, staged: Staged) -> Mapping[Selector, Selection]:
-    """What each join has to know of changes by key: of those that bring a row, and of no others.
+    """The predicates and factors of changes by key, for each join, computed for the changes that bring a row.
 
-    A deletion by key has no whole row, and a change that a later one replaces none that is ever there.
+    A deletion by key has no whole row, and a change that a later one replaces brings none.
 
     Raises:
         ExpressionError: A predicate or a factor has no value for some row.
@@ -165,7 +165,7 @@ def select_brought(graph: Graph, given: TableInput, staged: Staged) -> Mapping[S
 
 
 def _spread(selection: Selection, brought: npt.NDArray[np.bool_]) -> Selection:
-    """What is known of some changes, at the places that these have among all."""
+    """Put the predicates and factors of some changes at the places of these changes among all."""
     masks = np.zeros(brought.shape, np.int64)
     masks[brought] = selection.masks
     if not selection.factors.shape[0]:
@@ -176,10 +176,10 @@ def _spread(selection: Selection, brought: npt.NDArray[np.bool_]) -> Selection:
 
 
 def order_of(given: TableInput, granularity: Granularity) -> Words | None:
-    """The order in which changes apply; None where they are in it as they were given.
+    """The order in which changes apply; None if they apply as given.
 
-    That is the order of ``_seq``. In a commit of a table with ``sequence_by`` it is that of this column, and only of
-    equal values that of ``_seq``, so that no change of it makes another one late.
+    This is the order of ``_seq``. In a commit of a table with ``sequence_by`` it is the order of that column, and
+    ``_seq`` decides among equal values, so that no change of the commit makes another one late.
     """
     sequence, column = given.batch.sequence, given.base.table.sequence_by
     if sequence is None and column is None:
@@ -194,14 +194,14 @@ def order_of(given: TableInput, granularity: Granularity) -> Words | None:
 
 
 def _ascending(line: Words | None) -> Words | None:
-    """The places of a line in its order, equal values as they stand; None where it ascends."""
+    """The positions that sort a column, stable; None if it ascends already."""
     if line is None or (line[1:] >= line[:-1]).all():
         return None
     return np.argsort(line, kind="stable")
 
 
 def _refusal(batch: ChangeBatch, conflict: Conflict, row: int) -> ChangeError:
-    """The error for a change that breaks a rule of its table."""
+    """The error of a change that breaks a rule of its table."""
     table = batch.table
     values = batch.rows.slice(row, 1)
     key = shown_row(values.select(list(table.primary_key)), len(table.primary_key))
@@ -248,7 +248,7 @@ def _refusal(batch: ChangeBatch, conflict: Conflict, row: int) -> ChangeError:
 
 
 def _inserted_with_the_key_of(batch: ChangeBatch, row: int) -> npt.NDArray[np.int64]:
-    """The other rows that a batch inserts with the primary key of one."""
+    """The other rows of a batch that are inserted with the primary key of a given row."""
     same = batch.weights > 0
     same[row] = False
     for column in (batch.rows.column(place) for place in batch.table.primary_key):
@@ -257,7 +257,7 @@ def _inserted_with_the_key_of(batch: ChangeBatch, row: int) -> npt.NDArray[np.in
 
 
 def ranks_by_sequence(batches: Sequence[ChangeBatch]) -> list[Words]:
-    """For each batch the position of its changes in the order of ``_seq`` across all batches, from 0."""
+    """For each batch the positions of its changes, from 0, in the order of ``_seq`` across all batches."""
     sequences = [np.empty(0, np.int64) if batch.sequence is None else batch.sequence for batch in batches]
     unsorted = _ranks_unsorted(sequences)
     if unsorted is not None:
@@ -276,7 +276,7 @@ def ranks_by_sequence(batches: Sequence[ChangeBatch]) -> list[Words]:
 
 
 def _ranks_unsorted(sequences: Sequence[Words]) -> list[Words] | None:
-    """Ranks that are found without sorting: of one sequence that ascends, or of numbers that leave none out; else None.
+    """Ranks without sorting, if one sequence ascends or the numbers leave none out; else None.
 
     Cost: O(changes), where a sort takes 50 ns a change of a million.
     """

@@ -1,7 +1,7 @@
 """The functions that a view calls with its deltas.
 
-Law: each hears of every version that it was subscribed at, in order, while the database is at that version. So a
-subscriber cannot commit: others would hear of its commit before they hear of the one that they are called for.
+Law: each subscriber hears of every version since it subscribed, in order, while the database is at that version. So a
+subscriber cannot commit: later subscribers would hear of that commit first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Callback = Callable[[pa.Table], object]
 
 @dataclass(eq=False)
 class Subscription:
-    """A callback, until it ends; the same one may be subscribed more than once. Mutable."""
+    """One subscription of a callback, which may be subscribed more than once. Mutable."""
 
     callback: Callback
     has_ended: bool = False
@@ -31,7 +31,7 @@ class Subscribers:
 
     Args:
         view: The view's name.
-        listened: The names in lower case of the views that have subscribers; that of this one comes and goes.
+        listened: The names in lower case of all views that have subscribers; updated here.
     """
 
     def __init__(self, view: str, listened: set[str]) -> None:
@@ -40,10 +40,10 @@ class Subscribers:
         self._subscriptions: list[Subscription] = []
 
     def add(self, callback: Callback) -> Callable[[], None]:
-        """Subscribe a function; what ends the subscription, and changes nothing once more.
+        """Subscribe a function; gives a function that ends the subscription and may be called again.
 
         Raises:
-            ReadError: It is no function, or an ``async`` one, which nothing would await.
+            ReadError: The callback is no function, or an ``async`` function, which nothing would await.
         """
         if not callable(callback):
             msg = f"view {self._view!r} cannot call {callback!r}; subscribe a function of one argument, the delta"
@@ -68,11 +68,11 @@ class Subscribers:
         return end
 
     def now(self) -> tuple[Subscription, ...]:
-        """Those that have not ended."""
+        """The subscriptions that have not ended."""
         return tuple(self._subscriptions)
 
     def clear(self) -> None:
-        """End all."""
+        """End all subscriptions."""
         for one in self._subscriptions:
             one.has_ended = True
         self._subscriptions.clear()
@@ -80,7 +80,7 @@ class Subscribers:
 
 
 def _is_async(callback: Callable[..., object]) -> bool:
-    """Whether calling it gives something to be awaited: an ``async def``, in a partial or as ``__call__`` too."""
+    """Whether a call gives a coroutine: an ``async def``, also in a partial or as ``__call__``."""
     while isinstance(callback, partial):
         callback = callback.func
     called = (callback, getattr(type(callback), "__call__", None))  # noqa: B004

@@ -1,4 +1,4 @@
-"""A commit: changes of some tables go to the tables and through the graph of blocks, or nothing changes at all."""
+"""A commit: changes of tables go to the tables and through the graph of blocks, or nothing changes at all."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def read(
     on_conflict: OnConflict,
     intake: Intake = STRICT,
 ) -> list[ChangeBatch]:
-    """Validated changes, one batch a table, in the order of ``_seq`` where that counts.
+    """Validate changes: one batch a table, in the order of ``_seq`` where that matters.
 
     Raises:
-        ChangeError: They break what a table promises.
+        ChangeError: Changes break what a table promises.
     """
     batches = read_any(contents, named, needs_sequence, on_conflict, intake)
     for batch in batches:
@@ -61,9 +61,9 @@ def read_any(
     on_conflict: OnConflict,
     intake: Intake = STRICT,
 ) -> list[ChangeBatch]:
-    """As `read`, also where tables change that promise not to, which whoever calls has seen to.
+    """As `read`, but changes that break a table's promise pass; the caller has checked them.
 
-    With ``on_conflict="update"`` the changes of an append-only table do not go by key, though others in the commit do.
+    With ``on_conflict="update"`` the changes of an append-only table do not go by key, though others of the commit do.
     """
     refuse_unknown(on_conflict)
     batches: list[ChangeBatch] = []
@@ -93,7 +93,7 @@ def refuse_unpromised(contents: Contents, batch: ChangeBatch) -> None:
     """Refuse changes of a static table that views use, and those by which a row leaves an append-only one.
 
     Raises:
-        ChangeError: They are such changes.
+        ChangeError: The changes are such.
     """
     table = batch.table
     if table.static:
@@ -103,10 +103,10 @@ def refuse_unpromised(contents: Contents, batch: ChangeBatch) -> None:
 
 
 def refuse_unknown(on_conflict: OnConflict) -> None:
-    """Refuse what is no way to treat conflicts.
+    """Refuse an unknown ``on_conflict``.
 
     Raises:
-        ChangeFormatError: It is none.
+        ChangeFormatError: The value is none of ``error``, ``ignore`` and ``update``.
     """
     if not isinstance(on_conflict, str) or on_conflict not in ("error", "ignore", "update"):
         msg = f"on_conflict is {on_conflict!r}; allowed are 'error', 'ignore' and 'update'"
@@ -129,7 +129,7 @@ def commit(
 
 
 class Tried(Exception):  # it says that nothing is wrong
-    """A commit that was only to be tried could stand."""
+    """Ends a commit that was only tried and would have stood."""
 
 
 def trial(
@@ -143,7 +143,7 @@ def trial(
     Args:
         contents: The database's contents.
         batches: The changes of each table.
-        on_conflict: What happens to changes that cannot be applied.
+        on_conflict: What happens to changes that conflict, as for `livejoin.Database.apply`.
         look: Called with the commit before it is undone.
     """
     changes = [(batch, np.full(batch.weights.shape, contents.version + 1)) for batch in batches]
@@ -165,8 +165,8 @@ def run(
 ) -> Commit:
     """Stage all tables, then bring the changes into all blocks; undo everything if anything fails.
 
-    An exception may come out of any line, as one that a signal raises: the commit stands if the database's version is
-    that behind it, else nothing of it does. What is left to do then is done here, or by the next call.
+    An exception, as one of a signal, may come out of any line. If the database has the new version then, the commit
+    stands; if not, nothing of it does. What is left to do is done here, or by the next call.
 
     Args:
         contents: The database's contents.
@@ -181,7 +181,7 @@ def run(
     Raises:
         ChangeError, ExpressionError, CapacityError, StorageError: As for `livejoin.Database.apply`; nothing was
             applied.
-        Tried: Nothing is in its way, and it was not to stand.
+        Tried: The commit would have stood, and was only tried.
     """
     if contents.is_telling:
         refuse_in_subscriber(contents)
@@ -264,7 +264,7 @@ def words_of(contents: Contents, batch: ChangeBatch, fresh: Words | None = None)
         fresh: Gets the number of new dictionary entries of each column; None if nobody asks.
 
     Raises:
-        CapacityError: They take more memory than there may be.
+        CapacityError: The words take more memory than is allowed.
     """
     if batch.words is not None:
         return batch.words

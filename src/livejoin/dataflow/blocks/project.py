@@ -20,7 +20,7 @@ class ProjectBlock(Stateless):
     """A projection; as `livejoin.dataflow.blocks.block.Block`.
 
     Args:
-        plan: Its plan.
+        plan: The operator: expressions and condition.
         below: The relation.
         codec: The database's codec.
     """

@@ -28,7 +28,7 @@ class RowSelection:
     """A predicate and outputs.
 
     Args:
-        plan: What they are.
+        plan: The predicate and the outputs.
         codec: The database's codec.
     """
 
@@ -77,7 +77,7 @@ class RowSelection:
 
         Args:
             columns: The batch.
-            kept: Their places; None for all.
+            kept: The positions of the rows; None for all.
 
         Raises:
             ExpressionError: An output has no value for some row.

@@ -22,7 +22,7 @@ class TableChange:
     Args:
         staged: The events.
         versions: The version of each change as it was given; events name the changes they come from.
-        selections: What each join has to know of the changes as they were given.
+        selections: The predicates and factors of the changes, for each join that reads the table.
     """
 
     staged: Staged
@@ -42,8 +42,8 @@ class TableChange:
         """The events as a join sees them; rows that only a window took out need no mask.
 
         Args:
-            selector: That of the join for this table.
-            position: Of the table in the join's program.
+            selector: The join's selector for this table.
+            position: The position of the table in the join's program.
         """
         staged, name = self.staged, selector.table
         if self.versions.shape[0] == 0:

@@ -50,7 +50,7 @@ class ChunkRows:
 
     Args:
         chunk: The chunk.
-        results: What makes rows of its words; what is computed is computed here.
+        results: Makes rows of the chunk's words; computed outputs are computed here.
         rows: The rows, if they are there.
         strings: The strings of a small delta, if they are there.
 
@@ -121,8 +121,8 @@ class MarkedRows:
 
     Args:
         rows: The rows.
-        kinds: Their kinds.
-        versions: Their versions.
+        kinds: The change type of each row.
+        versions: The version of each row.
     """
 
     rows: Rows
@@ -165,7 +165,7 @@ def net_pieces(results: Results, pieces: Sequence[ChunkRows]) -> Sequence[ChunkR
     """The pieces of a delta without rows that one version both deletes and inserts.
 
     Args:
-        results: What made the rows of the pieces.
+        results: Made the rows of the pieces.
         pieces: The pieces in order.
     """
     if not may_cancel([piece.chunk for piece in pieces]):
@@ -323,10 +323,10 @@ def _replacements(delta: Delta, pairs: Words) -> tuple[Rows, Kinds, Words]:
 
 
 def _stay(delta: Delta, kinds: Kinds, stays: npt.NDArray[np.bool_], number: int) -> tuple[Rows, Kinds, Words]:
-    """Those of the rows of a delta that stay, so many, with their kinds and versions.
+    """The rows of a delta that stay, ``number`` of them, with their change types and versions.
 
-    In each version rows that go come first, then those that take a place, then those that come; groups that cells of a
-    join bring, or flushed annotations, are in the order of the groups.
+    In each version deleted rows come first, then rows that replace others, then new rows. Groups from the cells of a
+    join, or flushed annotations, are in the order of the groups.
     """
     rows, versions = delta.rows, delta.versions
     if number != stays.shape[0]:

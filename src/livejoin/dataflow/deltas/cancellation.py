@@ -57,7 +57,7 @@ def net_values(rows: pa.Table, keys: Sequence[str], copies: str) -> pa.Table:
         The columns of the keys, and as ``net`` what the copies add up to; in any order.
 
     Raises:
-        CapacityError: That is more than 64 bits count, or the memory does not hold the groups of equal rows.
+        CapacityError: The number of copies is beyond 64 bits, or the groups of equal rows do not fit into memory.
 
     Cost: O(rows) expected.
     """

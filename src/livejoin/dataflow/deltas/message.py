@@ -89,11 +89,11 @@ class MessageLayout:
 
         Args:
             words: int64 of shape (lines, rows), C order.
-            starts: The first row of each segment, whose rows have one version and one change type.
-            versions: The version of each.
-            kinds: The number of the change type of each; that of deletions may also be -1.
-            schema: That of the delta.
-            strings: Those of the columns of strings, less than 2 GiB.
+            starts: The first row of each segment; the rows of a segment have one version and one change type.
+            versions: The version of each segment.
+            kinds: The number of each segment's change type; deletions may also have -1.
+            schema: The schema of the delta.
+            strings: The strings of the columns of strings, less than 2 GiB.
 
         Cost: some five microseconds, and O(rows) of nanoseconds.
         """

@@ -76,8 +76,8 @@ class Adaptive:
 
     Args:
         name: The view's name.
-        around: What it knows of the view.
-        given: What the user said of the tables; running figures take the place of its numbers.
+        around: The figures and the tables around the view.
+        given: The user's figures of the tables; running figures replace the numbers.
     """
 
     def __init__(self, name: str, around: Surroundings, given: Statistics) -> None:

@@ -42,14 +42,14 @@ _NETTED = 30.0
 
 @dataclass(frozen=True)
 class Work:
-    """What a join did in a commit.
+    """The work of a join in a commit.
 
     Args:
         seconds: Processor time of the caller's thread.
         events: Changes of base rows.
         rows: Rows of the delta.
-        netted: Whether what cancels in the delta is looked for, by the cells if there are some, else afterwards.
-        spent: What the cells took, if there are some.
+        netted: Whether rows that cancel in the delta are looked for, by the cells if there are some, else afterwards.
+        spent: The time of the cells, if there are some.
     """
 
     seconds: float
@@ -63,12 +63,12 @@ class Spreading:
     """The rent of one join; mutable.
 
     Args:
-        partition: Its cells, when it is split.
-        query: Its query.
+        partition: The cells of the join, if it is split.
+        query: The query of the join.
 
     Attributes:
-        partition: As given; another one where the join has moved to another plan.
-        moves: How often it went over to the other form.
+        partition: The cells of the join; updated when the join moves to another plan.
+        moves: How often the join went over to the other form.
     """
 
     def __init__(self, partition: Partition, query: ConjunctiveQuery) -> None:

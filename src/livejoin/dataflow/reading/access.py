@@ -26,7 +26,7 @@ class Access(Protocol):
         """Rows with multiplicities.
 
         Raises:
-            CapacityError: They are beyond 64 bits.
+            CapacityError: The number is beyond 64 bits.
         """
 
     def at(self, ranks: Words) -> Rows:

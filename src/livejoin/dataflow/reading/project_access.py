@@ -30,7 +30,7 @@ class ProjectAccess:
 
     Args:
         plan: The expressions and the condition.
-        computation: What evaluates them.
+        computation: Evaluates the expressions and the condition.
         codec: The database's codec.
         below: The rows that they are computed from.
         scan: Enumerates these rows with their multiplicities, in batches of at most so many rows.

@@ -65,7 +65,7 @@ class Accumulator:
 
     Args:
         argument: The argument's column; of PAIRS that of the first words.
-        kind: What it is.
+        kind: The kind of accumulator.
         distinct: Whether each value counts once.
         other: The column of the other factor of PRODUCTS, of the second words of PAIRS.
         by_other: Whether it is the other argument whose NULLs do not count.

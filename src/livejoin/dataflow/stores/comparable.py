@@ -13,7 +13,7 @@ def refuse_lists(rows: Rows, clause: str) -> None:
 
     Args:
         rows: The rows that an operator takes in.
-        clause: What it does, in SQL's words.
+        clause: The operator in SQL's words, for the message.
 
     Raises:
         UnsupportedQueryError: There is such a column.

@@ -33,9 +33,9 @@ class BagJoin(ArenaState["BagJoinPlan"]):
     """State and operations of the join inside a bag; mutable. As `livejoin.families.derived.RowJoin`.
 
     Args:
-        plan: Its plan.
-        name: What messages call it.
-        budget: The memory of its database; None where it stands alone.
+        plan: The plan of the bag.
+        name: The name of the bag in messages.
+        budget: The memory of the database; None outside of one.
     """
 
     def __init__(self, plan: BagJoinPlan, name: str, budget: Budget | None = None) -> None:

@@ -58,7 +58,7 @@ class BagQuery:
 
     Args:
         table: The table.
-        title: What people call it.
+        title: The title of the bag in explanations.
         query: The join inside.
         filters: Positions of the atoms that only filter.
         factors: For each atom the expressions whose values are columns.
@@ -103,11 +103,11 @@ class BagQuery:
 
 @dataclass(frozen=True)
 class WrittenBag:
-    """A bag in the one way of writing it.
+    """A bag in canonical form.
 
     Args:
-        atoms: Its atoms in order.
-        kept: The variables that its rows have, in the order of their first occurrence.
+        atoms: The atoms in order.
+        kept: The variables of the bag's rows, in the order of their first occurrence.
     """
 
     atoms: tuple[BagAtom, ...]
@@ -125,13 +125,13 @@ class WrittenBag:
         return {factor: f"f{i}" for i, factor in enumerate(named)}
 
     def query(self, name: str, title: str, sql: str, key: frozenset[str] = frozenset()) -> BagQuery:
-        """It as a table.
+        """The bag as a table.
 
         Args:
             name: The name of the table.
-            title: What people call it.
+            title: The title of the bag in explanations.
             sql: The text of the query around it.
-            key: Those of its variables on which no two rows agree, and which are never NULL; empty if there are none.
+            key: Variables of the bag on which no two rows agree, and which are never NULL; empty if none are known.
         """
         head = tuple(self._reference(variable) for variable in self.kept)
         types = [self.atoms[ref.atom].atom.table.columns[ref.column].type for ref in head]
@@ -158,13 +158,13 @@ class WrittenBag:
 
 
 def written(atoms: Sequence[BagAtom], kept: frozenset[str]) -> WrittenBag:
-    """A bag in the one way of writing it.
+    """A bag in canonical form.
 
     Cost: bounded; the product of the factorials of how many atoms are alike.
 
     Args:
-        atoms: Its atoms in any order.
-        kept: The variables that its rows have.
+        atoms: The atoms in any order.
+        kept: The variables of the bag's rows.
     """
     best = min(_orders(atoms), key=lambda order: _numbered(order, kept))
     numbers = _numbers(best)

@@ -23,10 +23,10 @@ class BagRelation:
 
     Args:
         atom: Position of the atom in the query.
-        variables: Those of its variables that the bag has.
+        variables: The atom's variables that the bag has.
         factors: Expressions over the table's columns whose values are attributes too.
-        support: Whether its distinct rows only filter the bag.
-        split: Position of the table's column by which its rows are split into cells; None if they are in all cells.
+        support: Whether the atom's distinct rows only filter the bag.
+        split: The position of the table's column by which rows are split into cells; None if they are in all cells.
     """
 
     atom: int
@@ -84,8 +84,8 @@ class Store:
         bit: Position of an atom in an event's mask that says which rows take part.
         relations: The relations.
         reference: Offset of the entry's reference in the records.
-        nodes: Its nodes by columns; the first has all.
-        edges: Its edges.
+        nodes: The nodes by their columns; the first has all columns.
+        edges: The edges between the nodes.
     """
 
     table: int

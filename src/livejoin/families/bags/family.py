@@ -32,7 +32,7 @@ class BagCandidate:
         cut: The bags.
         problem: The planning problem of the query.
         outer: The plan across the bags.
-        across: What it is, in words for the title; empty for CROWN's tree.
+        across: The kind of the outer plan, for the title; empty for CROWN's tree.
     """
 
     cut: Cut

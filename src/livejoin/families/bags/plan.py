@@ -28,7 +28,7 @@ class Cut:
     Args:
         query: The query.
         decomposition: The bags, of which ``outer`` has an atom each, in their order.
-        derived: Those that are more than one atom, each once.
+        derived: The bags of more than one atom, each once.
         outer: The query across the bags.
     """
 

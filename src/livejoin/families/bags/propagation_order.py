@@ -17,9 +17,9 @@ class Participant:
     """A relation that a step reaches.
 
     Args:
-        relation: Its position.
-        bound: Its attributes that are bound before the step.
-        reached: Those that are bound after it.
+        relation: The position of the relation.
+        bound: The attributes of the relation that are bound before the step.
+        reached: The attributes that are bound after the step.
     """
 
     relation: int

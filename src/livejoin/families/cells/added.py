@@ -55,10 +55,10 @@ class AddedJoin(CellJoin):
         return AddedAccess(self)
 
     def _total(self) -> Total:
-        """What the cells' annotations add up to. Cost: O(cells).
+        """The sum of the cells' annotations. Cost: O(cells).
 
         Raises:
-            CapacityError: It does not fit.
+            CapacityError: The sum does not fit.
         """
         query = self.plan.query
         limbs, there = np.zeros((len(query.sums), LIMBS, 1), np.int64), 0
@@ -74,10 +74,10 @@ class AddedJoin(CellJoin):
 
 @dataclass(frozen=True, eq=False)
 class Total:
-    """An annotation that was added up.
+    """The sum of an annotation over the cells.
 
     Args:
-        limbs: It, of shape (components, LIMBS, 1).
+        limbs: The sum, of shape (components, LIMBS, 1).
         there: The cells that have a result.
     """
 
@@ -130,10 +130,10 @@ def _steps(query: ConjunctiveQuery, chunks: Sequence[DeltaChunk]) -> tuple[Words
 
 
 def _chunk(query: ConjunctiveQuery, total: Total, steps: Sequence[tuple[Words, Words, Words]]) -> DeltaChunk:
-    """What the result was and what it became in each version, from what it is and how the cells changed.
+    """The result before and after each version, from the present result and the changes of the cells.
 
     Raises:
-        CapacityError: It did not fit in between.
+        CapacityError: A result in between did not fit.
     """
     versions, limbs, there = (np.concatenate([step[i] for step in steps], axis=-1) for i in range(3))
     order = np.argsort(versions, kind="stable")

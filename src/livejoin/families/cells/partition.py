@@ -52,9 +52,9 @@ class Partition:
     """A join in cells.
 
     Args:
-        cells: Their number; 1 for rows that are only left out where they take part in no atom.
-        variable: The variable whose values split it; empty for one cell.
-        replicated: Positions of the atoms that do not have it.
+        cells: The number of cells; 1 if rows are only left out where they take part in no atom.
+        variable: The variable whose values split the join; empty for one cell.
+        replicated: Positions of the atoms without that variable.
         tables: How each table of the plan is split, in the plan's order.
         added: Whether the cells' annotations are added up; else their results are put together.
         busiest: The share of the expected changes that comes to the busiest cell.
@@ -75,9 +75,9 @@ def partition(
 
     Args:
         query: The query.
-        tables: The tables of its plan.
+        tables: The tables of the query's plan.
         cells: How many cells, at least 2.
-        statistics: What is known of the tables.
+        statistics: Figures of the tables.
 
     Returns:
         The partition; None if there is no variable by which the cells' results may be put together.

@@ -25,7 +25,7 @@ class ChainCandidate:
 
     Args:
         query: The query.
-        problem: Its planning problem.
+        problem: The planning problem of the query.
     """
 
     query: ConjunctiveQuery

@@ -18,8 +18,8 @@ class Store:
     """A relation of the chain.
 
     Args:
-        variables: Its columns, sorted.
-        key: Those that the next join compares, sorted; None if it is the result.
+        variables: The columns of the relation, sorted.
+        key: The columns that the next join compares, sorted; None if it is the result.
     """
 
     variables: tuple[str, ...]
@@ -49,7 +49,7 @@ def chain_stores(query: ConjunctiveQuery, order: Sequence[int]) -> tuple[Store, 
 
     Args:
         query: The query.
-        order: Its atoms in the order of the chain.
+        order: The query's atoms in the order of the chain.
     """
     edges = [query.edges[a] for a in order]
     head = frozenset(query.variable(ref) for ref in query.head)

@@ -89,7 +89,7 @@ def annotated_guarantee(
     has the same cost, O(|D|) outside of q-hierarchical queries (DYN, section 4).
 
     Args:
-        below: What the tree promises without annotations.
+        below: The guarantee of the tree without annotations.
         query: The query.
         nodes: The nodes that the plan keeps.
         problem: The planning problem.

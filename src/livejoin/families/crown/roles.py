@@ -11,14 +11,14 @@ from livejoin.query import ConjunctiveQuery
 
 @dataclass(frozen=True)
 class Role:
-    """What one node is to the annotations.
+    """The part of a node in the annotations.
 
     Args:
-        annotated: Whether its rows are annotated.
-        weighs: Whether its slots are factors of its parents' annotations. Over an exists or not exists edge they are if
-            these are annotated: a connex parent is in V_s only where the edge is satisfied.
-        empty: What an empty slot is worth in each component.
-        has_own: Whether its slots have the sum of their rows' annotations beside the factor.
+        annotated: Whether the node's rows are annotated.
+        weighs: Whether the node's slots are factors of its parents' annotations. Over an exists or not exists edge they
+            are if the parents are annotated: a connex parent is in V_s only where the edge is satisfied.
+        empty: The value of an empty slot in each component.
+        has_own: Whether the slots have the sum of their rows' annotations beside the factor.
     """
 
     annotated: bool

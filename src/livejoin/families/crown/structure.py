@@ -23,7 +23,7 @@ class PlanNode:
     """A node of a plan.
 
     Args:
-        variables: Its variables, sorted.
+        variables: The variables of the node, sorted.
         atom: Position of the atom, None for a derived node.
         parent: Position of the parent, None for the root.
         children: Positions of the children, inline ones first.
@@ -32,7 +32,7 @@ class PlanNode:
         connex: Whether the node belongs to the connex subtree.
         edge: The kind of the edge to the parent.
         parent_key: The variables of the parent that the key equals.
-        quiet: Whether nothing at it or below it changes, so that nobody asks for the rows above.
+        quiet: Whether nothing at the node or below it changes, so that the rows above are never asked for.
     """
 
     variables: tuple[str, ...]

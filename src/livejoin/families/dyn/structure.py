@@ -20,7 +20,7 @@ class DynNode:
     """A node of DYN's tree.
 
     Args:
-        variables: Its variables, sorted.
+        variables: The variables of the node, sorted.
         atom: Position of the atom, None for a hyperedge.
         parent: Position of the parent, None for the root.
         children: Positions of the children, guards first.

@@ -30,8 +30,8 @@ class ForeignKeyCandidate:
 
     Args:
         problem: The planning problem of the query.
-        graph: Its graph.
-        changes: What is expected to change.
+        graph: The link graph of the query.
+        changes: The changes to expect.
     """
 
     problem: Problem

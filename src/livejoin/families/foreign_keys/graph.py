@@ -38,9 +38,10 @@ class Link:
     Args:
         parent: A relation, as the position of its atom in the query.
         child: Another one.
-        kind: What the parent's row wants of the child: a partner (``inner``, ``exists``), none, or either.
+        kind: Whether the parent's row needs a partner in the child (``inner``, ``exists``), must have none, or may have
+            one.
         over: The parent's variables that are the child's key.
-        key: The child's own, in the same order.
+        key: The child's variables of that key, in the same order.
     """
 
     parent: int
@@ -55,9 +56,9 @@ class Step:
     """A row that results are read from.
 
     Args:
-        relation: Its relation.
-        source: The step from whose row a link leads to it; of the root, which is the first step, 0.
-        optional: Whether it stands at or below an optional edge, so that NULLs may stand in its place.
+        relation: The relation of the row.
+        source: The step from whose row a link leads to this one; 0 for the root, which is the first step.
+        optional: Whether the step stands at or below an optional edge, so that it may be NULL.
     """
 
     relation: int
@@ -71,7 +72,7 @@ class LinkGraph:
 
     Args:
         query: The query.
-        links: Its edges.
+        links: The edges.
         order: The relations, parents before children; the root is the first.
         asserted: For each relation those whose primary keys are its assertion keys (AJU, definition 3).
     """

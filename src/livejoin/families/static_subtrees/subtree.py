@@ -16,17 +16,17 @@ from livejoin.search.statistics import Statistics
 
 @dataclass(frozen=True)
 class Subtree:
-    """Static atoms of which the rows of the first determine those of the others.
+    """Static atoms: a row of the first one determines the rows of the others.
 
-    Law: each row of the first joins one row of each of the others at most, so that the join has no more rows, and no
-    two of them have one value of ``key``.
+    Law: each row of the first atom joins at most one row of each other atom. So the join has no more rows than the
+    first atom, and no two of its rows have the same ``key``.
 
     Args:
         atoms: Positions of the atoms, the first one first.
-        kept: Those of their variables that anything else needs.
-        key: The variables of a key of the first, all of which are kept.
-        rows: The rows that the join has at most.
-        referred: The rows that are referred to, of each of the others, at most.
+        kept: The variables of the atoms that are needed elsewhere.
+        key: The variables of a key of the first atom, all of which are kept.
+        rows: The most rows of the join.
+        referred: For each other atom the most rows that are referred to.
     """
 
     atoms: tuple[int, ...]
@@ -37,7 +37,7 @@ class Subtree:
 
     @property
     def variables(self) -> frozenset[str]:
-        """Those that are compared inside."""
+        """The variables that are compared inside."""
         return self.key | self.kept
 
 
@@ -49,7 +49,7 @@ def subtrees(query: ConjunctiveQuery, known: Statistics) -> Iterator[Subtree]:
 
     Args:
         query: The query.
-        known: What is known of its tables.
+        known: Statistics of the tables.
     """
     reached = _reached_by_conditions(query)
     static = [atom for atom in query.core if atom not in reached and _may_be_merged(query, atom)]

@@ -22,7 +22,7 @@ class StaticHub:
 
     Args:
         query: The query.
-        system: What its states are made of.
+        system: The transition system.
         derived: The bag that is the hub; none if it is a table.
         outer: The query across the hub, its first atom.
     """

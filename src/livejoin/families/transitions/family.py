@@ -33,7 +33,7 @@ class TransitionCandidate:
 
     Args:
         hub: The query across its static tables.
-        sizes: What is expected of them; None if that is not known.
+        sizes: The expected sizes; None if they are not known.
     """
 
     hub: StaticHub

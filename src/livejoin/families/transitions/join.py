@@ -311,10 +311,10 @@ class TransitionJoin(ArenaState["TransitionPlan"]):
         return static_join(values, times[there], plan.decided, plan.shown, plan.is_set)
 
     def refuse_overflow(self) -> None:
-        """After a kernel: refuse what it has computed if multiplicities do not fit their words.
+        """After a kernel: refuse multiplicities that do not fit their words.
 
         Raises:
-            CapacityError: They do not.
+            CapacityError: One does not fit.
         """
         if self.cells.words[q.H_OVERFLOW]:
             raise too_many(self.plan.query)

@@ -12,8 +12,8 @@ def transition_outline(hub: StaticHub, sizes: RowsThatMatter | None) -> PlanOutl
     """The plan of a query across its static tables.
 
     Args:
-        hub: The query across them.
-        sizes: What is expected of them, if that is known.
+        hub: The query across the static tables.
+        sizes: The expected sizes, if they are known.
     """
     system, query = hub.system, hub.outer
     first, *atoms = atom_outlines(query)

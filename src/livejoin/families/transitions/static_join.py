@@ -19,10 +19,10 @@ _MOST_ROWS = 1 << 31
 
 @dataclass(frozen=True, eq=False)
 class StaticJoin:
-    """What the static tables are joined to.
+    """The join of the static tables.
 
     Args:
-        joined: It as the kernels read it.
+        joined: The join as the kernels read it.
         keys: For each dynamic atom its keys, int64 of shape (variables, keys).
         decided: For each dynamic atom the lines of its keys.
         shown: The lines that results show.

@@ -25,9 +25,9 @@ class StaticCut:
 
     Args:
         query: The query.
-        ordered: It without what is needed nowhere, of whose atoms the order is.
-        found: Its class, with the order that the bags follow.
-        derived: The bags, each once, those that another one reads before it.
+        ordered: The query without variables that are needed nowhere; the order is one of its atoms.
+        found: The class of the query, with the order that the bags follow.
+        derived: The bags, each once and after the bags that it reads.
         outer: The query across them.
     """
 
@@ -76,7 +76,7 @@ class Cutting:
 
     Args:
         query: The query.
-        small: It with the variables of each atom that are of use.
+        small: The query with the needed variables of each atom.
     """
 
     def __init__(self, query: ConjunctiveQuery, small: ConjunctiveQuery) -> None:
@@ -95,7 +95,7 @@ class Cutting:
 
         Args:
             bag: The bag.
-            key: Those of its variables on which no two of its rows agree; empty if that is not known.
+            key: Variables of the bag on which no two rows agree; empty if none are known.
         """
         joined = [*(self._atoms[atom] for atom in bag.atoms), *(self._bags[below] for below in bag.bags)]
         filters = [*(self._atoms[atom] for atom in bag.filters), *(self._bags[below] for below in bag.bag_filters)]

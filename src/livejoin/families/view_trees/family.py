@@ -43,8 +43,8 @@ class ViewTreeCandidate(Across):
     Args:
         cut: The bags.
         outer: The plan across them.
-        sizes: What is expected of the bags; None if that is not known.
-        limit: The most rows that each of them may have; None if that was not asked for.
+        sizes: The expected sizes of the bags; None if they are not known.
+        limit: The most rows of each bag; None if no limit was given.
     """
 
     cut: StaticCut

@@ -45,13 +45,13 @@ class _Size:
 
 
 def expected_sizes(bags: Sequence[BagQuery], known: Statistics) -> BagSizes | None:
-    """What is expected of bags; None if the rows of a table are unknown.
+    """The expected sizes of bags; None if the rows of a table are unknown.
 
     Cost: two linear programs for each bag.
 
     Args:
-        bags: The bags, those that another one reads before it.
-        known: What is known of the tables.
+        bags: The bags, each after the bags that it reads.
+        known: Statistics of the tables.
     """
     made: dict[str, _Size] = {}
     for bag in bags:

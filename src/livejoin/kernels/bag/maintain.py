@@ -155,7 +155,7 @@ def maintain(arena: ArenaArray, plan: Plan, events: Matrix, output: Output) -> i
 
     Args:
         arena: The bag's arena; changed. The cursor of an interrupted call is in its header.
-        plan: Its plan; see `livejoin.kernels.bag.layout`.
+        plan: The bag's plan; see `livejoin.kernels.bag.layout`.
         events: int64 of shape (EVENT_FIELDS, n), as for `livejoin.kernels.crown.maintain`; the records are loaded.
         output: int64 of shape (columns + OUTPUT_FIELDS, capacity): the attributes that the bag keeps, then the change
             of their multiplicity and its version. Equal rows may stand several times.

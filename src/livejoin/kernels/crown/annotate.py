@@ -272,8 +272,8 @@ def annotate(
         cursor: The cursor of an enumeration.
         emit: Whether results are enumerated.
         out: The output buffer.
-        capacity: Its rows.
-        runs: Its segments.
+        capacity: The rows of the output buffer.
+        runs: The segments of the output buffer.
     """
     while True:
         step = m[H_STEP]

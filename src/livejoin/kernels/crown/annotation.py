@@ -29,7 +29,7 @@ def annotation(m: Arena, p: Plan, node: int, row: int, times: int, without: int,
         p: The plan.
         node: The row's node.
         row: The row.
-        times: Its multiplicity, 1 for a derived row.
+        times: The row's multiplicity, 1 for a derived row.
         without: Position of a child to be left out, -1 for none.
         out: An arena or a cursor.
         at: Index of the first word there.

@@ -96,7 +96,7 @@ def enlist(arena: ArenaArray, plan: Plan, events: Matrix) -> None:
 
     Args:
         arena: The arena of an empty join, or of one in which rows have been enlisted; changed.
-        plan: Its plan.
+        plan: The join's plan.
         events: As for `livejoin.kernels.crown.maintain.maintain`.
     """
     m = words(arena)
@@ -148,11 +148,11 @@ def keys_of(arena: ArenaArray, plan: Plan, node: int, child: int, begin: int, en
 
     Args:
         arena: The arena.
-        plan: Its plan.
+        plan: The join's plan.
         node: The node.
         child: The child at whose edge the key is; the node itself for its own edge, at the root for no key.
-        begin: Where the range begins.
-        end: Where it ends.
+        begin: The begin of the range.
+        end: The end of the range.
         keys: int64 with room for the range: the hash in the high, the row in the low 32 bits.
 
     Returns:
@@ -242,9 +242,9 @@ def place_parents(arena: ArenaArray, plan: Plan, child: int, keys: Line, begin: 
 
     Args:
         arena: The arena; changed.
-        plan: Its plan.
+        plan: The join's plan.
         child: The child.
-        keys: What `keys_of` gives for its edge, sorted.
+        keys: The keys of the child's edge from `keys_of`, sorted.
         begin: The first of the rows.
         end: Behind the last one.
     """
@@ -310,9 +310,9 @@ def place_rows(arena: ArenaArray, plan: Plan, node: int, keys: Line, begin: int,
 
     Args:
         arena: The arena; changed.
-        plan: Its plan.
+        plan: The join's plan.
         node: The node.
-        keys: What `keys_of` gives for its own edge, sorted.
+        keys: The keys of the node's own edge from `keys_of`, sorted.
         begin: The first of the rows.
         end: Behind the last one.
     """

@@ -185,7 +185,7 @@ def maintain(
 
     Args:
         arena: The view's arena; changed. The cursor of an interrupted call is in its header.
-        plan: Its plan.
+        plan: The view's plan.
         events: int64 of shape (EVENT_FIELDS, n): table, row id, weight, mask of atoms, version. A weight is the
             change of the row's multiplicity, which stays non-negative.
         cursor_words: int64, the cursor of an enumeration and AHEAD_WORDS words behind it; see

@@ -138,7 +138,7 @@ def descend(arena: ArenaArray, plan: Plan, prefix_sums: Sums, ranks: Line, rows:
     Args:
         arena: The arena; not changed.
         plan: The plan.
-        prefix_sums: What `weigh` wrote.
+        prefix_sums: The sums that `weigh` wrote.
         ranks: int64 from 0 up to the size of the result, in any order.
         rows: int64 of shape (steps of the full enumeration, n), written: the row that each step stands on.
     """

@@ -30,7 +30,7 @@ def find(memos: Words, memo: int, m: Words, w: int, keys: Words, at: int, row: i
 
     Args:
         memos: The memos.
-        memo: Which one.
+        memo: The number of the memo.
         m, w: The registers, and the words that each has.
         keys, at: The keys' registers, from ``keys[at]`` on.
         row: The row in the block.
@@ -85,7 +85,7 @@ def attempt(kind: int, word: int, high: int, digits: int) -> tuple[bool, int]:
     number below 2**53 by a power of ten below 10**22 is the double nearest to the true one.
 
     Args:
-        kind: What to try.
+        kind: The operation to try.
         word, high: The value.
         digits: Digits behind the point.
     """
@@ -119,9 +119,9 @@ def move_lines(memos: Line, memo: int, larger: Line, begin: int, lines: int) -> 
 
     Args:
         memos: The memos as they were.
-        memo: Which one.
+        memo: The number of the memo.
         larger: The memos with the space; changed.
-        begin: Where the space is.
+        begin: The begin of the space.
         lines: How many lines it has, a power of two.
     """
     header = memo * k.MEMO_HEADER

@@ -150,7 +150,7 @@ def _truncated(days: int, unit: int) -> int:
 
 @helper
 def _microseconds(count: int, of: int) -> tuple[int, int]:
-    """So many times a number of microseconds."""
+    """A count of units in microseconds; ``of`` is the microseconds of one."""
     if -(_LARGEST // of) <= count <= _LARGEST // of:
         return count * of, k.VALUE
     return 0, k.TIME_OVERFLOW

@@ -105,7 +105,7 @@ def maintain(
 
     Args:
         arena: The join's arena; changed. The cursor of an interrupted call is in its header.
-        plan: Its plan.
+        plan: The join's plan.
         events: int64 of shape (EVENT_FIELDS, n): table, row id, weight, mask of atoms, version. A weight is the
             change of the row's multiplicity, which stays non-negative. No two rows of a child have one key at a time.
         cursor_words: int64 of as many words as the plan has steps, overwritten.
@@ -165,7 +165,7 @@ def scan(arena: ArenaArray, plan: Plan, cursor_words: Cursor, output: Output) ->
 
     Args:
         arena: The join's arena.
-        plan: Its plan.
+        plan: The join's plan.
         cursor_words: int64, S_ROWS words and one a step; zeros to begin.
         output: int64 of shape (head columns, capacity). With one line more, each row of the root is written once, and
             there how often it stands in the result.

@@ -69,7 +69,7 @@ def descend(arena: ArenaArray, plan: Plan, prefix_sums: Sums, ranks: Line, rows:
     Args:
         arena: The arena; not changed.
         plan: The plan.
-        prefix_sums: What `weigh` wrote.
+        prefix_sums: The sums that `weigh` wrote.
         ranks: int64 from 0 up to the number of results, in any order.
         rows: int64 of shape (steps, n), written: the rows that each result is read from.
         cursor_words: As for `livejoin.kernels.foreign_keys.maintain.scan`, overwritten.

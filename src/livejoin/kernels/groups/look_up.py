@@ -17,7 +17,7 @@ def write_groups(arena: ArenaArray, plan: Plan, groups: Line, begin: int, output
 
     Args:
         arena: The store's arena; only its scratch is changed.
-        plan: Its plan.
+        plan: The store's plan.
         groups: int64, references of groups.
         begin: The first one to be written.
         output: int64 of shape (words of a group and its results, capacity).

@@ -117,8 +117,8 @@ def maintain(
 
     Args:
         arena: The store's arena; changed. The cursor of an interrupted call is in its header.
-        plan: Its plan.
-        values: int64 of shape (lines, rows): the groups' words, then those of the arguments.
+        plan: The store's plan.
+        values: int64 of shape (lines, rows): the groups' words, then the words of the arguments.
         weights: int64, the change of each row's multiplicity.
         versions: int64, ascending.
         texts: The dictionaries, see `livejoin.kernels.values.dictionary_view`.
@@ -201,8 +201,8 @@ def scan(arena: ArenaArray, plan: Plan, slot: int, output: Output, lists: Words)
 
     Args:
         arena: The store's arena; only its scratch is changed.
-        plan: Its plan.
-        slot: Where to start, first 0.
+        plan: The store's plan.
+        slot: The slot to start at, first 0.
         output: int64 of shape (words of a group and its results, capacity); ``G_OUT`` says how many rows were written.
         lists: As for `maintain`; ``G_NEED`` says what the next group needs.
 
@@ -235,11 +235,11 @@ def index_words(arena: ArenaArray, plan: Plan, slot: int, offset: int, seconds: 
 
     Args:
         arena: The store's arena; only its scratch is changed.
-        plan: Its plan.
-        slot: Where to start, first 0.
-        offset: Where the index is in a group.
+        plan: The store's plan.
+        slot: The slot to start at, first 0.
+        offset: The offset of the index in a group.
         seconds: Whether to write the second words of pairs.
-        out: Where to; ``G_OUT`` says how many were written, ``G_NEED`` what the next group needs.
+        out: The words; ``G_OUT`` says how many were written, ``G_NEED`` how many the next group needs.
 
     Returns:
         Where to go on, -1 if all were written.

@@ -65,11 +65,11 @@ def record(m: Arena, d: Delta, size: int, p: Plan, holder: int, of: int, head: i
     Args:
         m: The arena.
         d: The delta.
-        size: Its words. Behind the last record there is always space for one more, as scratch.
+        size: The words of the delta. Behind the last record there is always space for one more, as scratch.
         p: The plan.
         holder: Reference of the word PENDING.
-        of: What changes.
-        head: Where the delta has the first record of the list.
+        of: The row or key that changes.
+        head: The offset in the delta of the first record of the list.
 
     Returns:
         The record, or FULL.

@@ -31,13 +31,13 @@ def write_outer(
         m: The arena.
         p: The plan.
         columns: The list of triples.
-        number: How many they are.
-        cursor: Where an enumeration stands.
-        first: Where it has the row of depth 0; that of the next depth is ``level`` words further.
+        number: How many triples there are.
+        cursor: The position of an enumeration.
+        first: The offset in the cursor of the row of depth 0; that of the next depth is ``level`` words further.
         level: Words of a level.
         count: Results.
-        out: Where to.
-        capacity: Its places.
+        out: The output.
+        capacity: The places of the output.
         at: The first place.
     """
     for i in range(number):

@@ -36,7 +36,7 @@ def load(arena: ArenaArray, plan: Plan, table: int, rows: Line, sources: Line, v
 
     Args:
         arena: The view's arena.
-        plan: Its plan.
+        plan: The view's plan.
         table: Position of the table in the plan.
         rows: int64 row ids, by which events name the records.
         sources: int64, where each row stands in the base table: the same ids, but in a cell that numbers its own.

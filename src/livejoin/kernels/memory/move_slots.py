@@ -22,7 +22,7 @@ def move_slots(arena: ArenaArray, done: int) -> int:
 
     Args:
         arena: An arena whose H_MOVING names a directory; changed.
-        done: What the call before returned, 0 to begin.
+        done: The result of the call before, 0 to begin.
 
     Returns:
         How many slots were cleared and moved so far; 0 once the directory has its new slots and H_MOVING is 0.

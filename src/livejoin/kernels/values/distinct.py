@@ -13,13 +13,13 @@ from livejoin.kernels.parameters import Line, Matrix, Slots
 
 @kernel
 def mark_keys(words: Matrix, columns: Line, null: int, log: int, places: Slots) -> None:
-    """Mark the place of each row's key; rows with a NULL in it have none.
+    """Mark the place of each row's key; a row with NULL in its key has none.
 
     Args:
         words: int64 of shape (columns of the table, n).
-        columns: Those of the key.
-        null: The word of a NULL.
-        log: How many places there are is 2 to this power, at most 32.
+        columns: The columns of the key.
+        null: The word of NULL.
+        log: The logarithm to base 2 of the number of places, at most 32.
         places: uint8, zeros at the beginning; written.
     """
     for row in range(words.shape[1]):

@@ -75,7 +75,7 @@ def place_hashes(hashes: Line, salt: np.uint64, out: Line) -> None:
 
     Args:
         hashes: uint64 of one dimension.
-        salt: What sets the dimension apart from the others.
+        salt: A number that makes the dimension independent of the others.
         out: uint64, as many; written.
     """
     for i in range(hashes.shape[0]):

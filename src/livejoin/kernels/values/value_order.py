@@ -94,7 +94,7 @@ def precedes(a: int, b: int, order: int, texts: Texts) -> bool:
     """Whether one value comes before another one.
 
     Args:
-        a, b: Their words; not NULL.
+        a, b: The words of the values; not NULL.
         order: NUMBER, DOUBLE, TEXT or DECIMAL.
         texts: The dictionaries, see `livejoin.kernels.values.dictionary_view`.
     """

@@ -21,9 +21,9 @@ class RoutedAtom:
     """An atom as rows are sent to it.
 
     Args:
-        alias: Its name in the query.
+        alias: The atom's alias in the query.
         table: The name of its table.
-        columns: Variables of the core, and the position of the table's column that carries each, or what equals it.
+        columns: Variables of the core, each with the position of the table's column that has its values.
         required: Positions of the columns that must not be NULL.
     """
 

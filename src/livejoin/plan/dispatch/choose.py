@@ -42,13 +42,13 @@ def choose(
 
     Args:
         query: The query.
-        samples: What is known of its tables, by their names; of the others it is taken that their values are even, and
-            that they have as many rows as those have on average.
+        samples: Samples of the tables, by name. A table without a sample is taken to have even values, and the average
+            number of rows.
         cells: How many cells there are at most.
-        among: The variables that may have a share; None for all of the core. A query whose results are distinct, or
-            groups, is the disjoint union of its cells' only if they are output variables. If none may, all rows go to
-            one cell.
-        weights: The rows, or changes, that are expected of each atom, in proportion; None for those of the samples.
+        among: The variables that may have a share; None for all of the core. A query with distinct results or groups is
+            the disjoint union of its cells' results only if these are output variables. If none may have a share, all
+            rows go to one cell.
+        weights: The expected rows, or changes, of each atom, in proportion; None for those of the samples.
         residual: Whether heavy values may have grids of their own.
 
     Raises:

@@ -26,16 +26,16 @@ _SHOWN = 3  # heavy values of a grid that are shown
 
 @dataclass(frozen=True)
 class Estimate:
-    """What is expected of a dispatch, by the statistics that it was chosen from.
+    """The expected load of a dispatch, by the statistics that it was chosen from.
 
     Args:
         rows: Rows, or changes, of all atoms.
-        busiest: Those that come to the busiest cell.
-        sent: Those that are sent, each as often as it is.
-        even: What would come to the busiest cell of the best grid if all values were equally frequent.
-        bound: What comes to the busiest cell at least, however rows are sent in one round: an even part of all rows, or
-            what the product of the rows with one hot value needs.
-        hot: That value, as `variable = value`; empty if the even part is the larger bound.
+        busiest: The rows of the busiest cell.
+        sent: The rows that are sent, copies included.
+        even: The rows of the busiest cell of the best grid if all values were equally frequent.
+        bound: A lower bound of the busiest cell's rows for one round: an even part of all rows, or the rows that the
+            product of one hot value needs.
+        hot: The hot value, as `variable = value`; empty if the even part is the larger bound.
     """
 
     rows: float
@@ -60,12 +60,12 @@ class Dispatch:
         dimensions: The variables that may have a share, in an order that sets them apart.
         atoms: The query's atoms.
         grids: The grids.
-        salt: What sets its places along all dimensions apart from those of another dispatch.
-        estimate: What is expected; no part of where rows go.
-        named: Heavy values by their hashes, for people; likewise.
-        divided: An atom of the core whose table had better be divided by its key, with all others whole in every cell,
-            than that cells own the rows of each table with a key and send them on by the grids (fragment and
-            replicate). It is an offer to who has changes by key; None if it is none.
+        salt: A number that makes the places independent of those of another dispatch.
+        estimate: The expected load; no part of where rows go.
+        named: Heavy values by their hashes, for people; no part of where rows go either.
+        divided: An atom of the core whose table had better be divided by its key, with all others whole in every cell
+            (fragment and replicate). The alternative is that cells own the rows of each table with a key and send them
+            on by the grids. This is an offer for tables with changes by key; None if there is none.
     """
 
     cells: int
@@ -123,7 +123,7 @@ class Dispatch:
         """A dispatch from the JSON values that `plain` made.
 
         Raises:
-            StateError: They are damaged, or of a version that hashes values otherwise.
+            StateError: The values are damaged, or of a version with other hashes.
         """
         if values.get("hash") != HASH:
             msg = (

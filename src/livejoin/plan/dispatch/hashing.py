@@ -25,12 +25,12 @@ Valid = npt.NDArray[np.bool_]
 
 
 def value_hashes(column: pa.Array | pa.ChunkedArray, type: SqlType) -> tuple[Hashes, Valid | None]:
-    """The hashes of values, all NULLs having one hash, and which are not NULL; None if all are not.
+    """The hashes of values, and a mask of the values that are not NULL, None if all are; all NULLs have one hash.
 
     Args:
         column: The values, of the type's Arrow type or one that casts to it without loss, or a dictionary of such;
             months also as integers.
-        type: Their type; not one of payload.
+        type: The type of the values, no payload.
 
     Cost: O(values + bytes of strings): 1 to 2 ns a number. Of an Arrow dictionary each entry is hashed once.
     """
@@ -52,7 +52,7 @@ def cells_of(columns: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[SqlT
 
     Args:
         columns: The columns; without one all rows go to cell 0.
-        types: Their types.
+        types: The types of the columns.
         length: The number of rows.
         cells: How many cells there are.
 

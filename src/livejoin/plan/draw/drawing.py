@@ -30,12 +30,12 @@ class Box:
     """A node of a drawing.
 
     Args:
-        lines: What it says, at least one line.
+        lines: The text of the box, at least one line.
         parent: Position of the box above, None for a root.
-        label: What the edge to the box above says; may be empty.
-        kind: What the box stands for, which decides its border.
+        label: The text of the edge to the box above; may be empty.
+        kind: The kind of thing that the box stands for, which decides its border.
         marked: Whether it stands out (a node of the connex subtree).
-        name: What other boxes call it; its first line if empty.
+        name: The name that other boxes use; the first line if empty.
         note: The text in full, where the lines are cut short; a tooltip.
     """
 

@@ -66,8 +66,8 @@ def read(drawing: Drawing, answer: str) -> Layout:
     """The places in Graphviz's answer in JSON.
 
     Raises:
-        ValueError: It is not JSON, or a coordinate is no number.
-        LookupError: Something is missing in it.
+        ValueError: The answer is not JSON, or a coordinate is no number.
+        LookupError: A part of the answer is missing.
     """
     graph = json.loads(answer)
     _, _, width, height = map(float, graph["bb"].split(","))

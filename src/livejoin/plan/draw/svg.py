@@ -56,7 +56,7 @@ def svg(layout: Layout, above: Sequence[str] = (), below: Sequence[str] = (), ti
         layout: The boxes and their places.
         above: Lines of text over the drawing, the first one in bold.
         below: Lines of text under it.
-        title: What the picture is, for readers who cannot see it.
+        title: A description of the picture, for readers who cannot see it.
 
     Returns:
         An SVG element; a file of it needs nothing around it.

@@ -57,9 +57,9 @@ class Layout:
     """Places for a drawing, from 0 to ``width`` and from 0 to ``height``.
 
     Args:
-        drawing: What is placed.
-        boxes: A place for each of its boxes.
-        routes: Its edges.
+        drawing: The drawing.
+        boxes: A place for each box.
+        routes: The lines of the edges.
         width: The width of everything.
         height: The height of everything.
     """

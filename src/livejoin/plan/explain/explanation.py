@@ -74,14 +74,14 @@ class Alternative:
     """A plan that was compared with the others, the chosen one included.
 
     Args:
-        title: What it is.
-        tree: It on one line, for example ``[b]{A, B{C}}``.
-        guarantee: What it promises.
+        title: The kind of the plan, in words.
+        tree: The tree on one line, for example ``[b]{A, B{C}}``.
+        guarantee: The guarantee of the plan.
         cost: Sum over the nodes of depth times expected changes.
-        height: Its height.
+        height: The height of the tree.
         propagation: Predicted rows touched a change.
         executable: Whether this version runs it.
-        obstacle: Why not; empty if it does.
+        obstacle: The reason why not; empty if it does.
         chosen: Whether it is the plan.
     """
 
@@ -101,8 +101,8 @@ class Suggestion:
     """Something that would make the guarantee better, found by trying it.
 
     Args:
-        kind: Which sort of change it is.
-        text: What to do, in one plain sentence.
+        kind: The sort of change.
+        text: The advice, in one plain sentence.
         sql: A clause to add or to change, where there is one; else empty.
         guarantee: The guarantee that the best plan would have.
         executable: Whether this version would run that plan.
@@ -126,9 +126,9 @@ class TableOutline:
         row_bytes: Bytes of a row's record.
         index_bytes: Predicted bytes of its share of the indexes.
         changes: Expected changes of the table relative to the others.
-        changes_known: Where this is from.
-        rows: Its rows, None if unknown.
-        rows_known: Where this is from.
+        changes_known: The source of that figure.
+        rows: The rows of the table, None if unknown.
+        rows_known: The source of that figure.
         kept: The rows of a static table that can be part of a result, of which alone the state has records; None of
             other tables, and where nothing is left out.
     """
@@ -198,27 +198,27 @@ class Explanation:
 
     Args:
         sql: The query's text.
-        atoms: Its atoms.
-        output: Its free variables.
-        query_class: Its class with witnesses.
+        atoms: The atoms of the query.
+        output: The free variables of the query.
+        query_class: The class of the query, with witnesses.
         plan: The plan that runs.
-        guarantee: What the plan promises.
+        guarantee: The guarantee of the plan.
         executable: Whether this version runs it.
-        obstacle: Why not; empty if it does.
+        obstacle: The reason why not; empty if it does.
         reason: Why this plan, in one or two sentences.
         alternatives: The best plan of each kind and the next best trees, best first.
         search: How far the search went.
-        suggestions: What would give a better bound, best first; empty if nothing was found.
-        tables: What is known and kept of each table.
+        suggestions: Changes that would give a better bound, best first; empty if nothing was found.
+        tables: Figures of each table, and what is kept of it.
         deltas: Whether the view would say what changed.
         digest: The physical plan's fingerprint; empty if the plan is not executable.
-        log: What a change log says, None without one.
-        operators: What stands above the join, from the join upwards.
+        log: Figures of a change log, None without one.
+        operators: The operators above the join, from the join upwards.
         others: Explanations of the query's other joins.
         cells: How the join is split, None with one thread.
-        names: That columns got numbers behind their names, because several have one; empty if none did.
-        whole: What a change costs that goes through several blocks; empty for a single one.
-        beside: What it costs beside the bound, since it is its delta, in plain words; empty for most queries.
+        names: The note that columns got numbers behind equal names; empty if none did.
+        whole: The cost of a change that goes through several blocks; empty for a single one.
+        beside: The cost of the delta beside the bound, in plain words; empty for most queries.
         spread: How the query runs in cells of processes, None if that was not asked.
     """
 

@@ -21,7 +21,7 @@ class Entry:
     Args:
         word: The word, as explanations write it.
         anchor: The name of its place in ``docs/glossary.md``.
-        meaning: What it means, in plain sentences.
+        meaning: The explanation of the word, in plain sentences.
     """
 
     word: str

@@ -55,7 +55,7 @@ def describe_log(batches: Sequence[ChangeBatch], query: ConjunctiveQuery, tree: 
     Args:
         batches: One batch a table.
         query: The query.
-        tree: Its join tree, None for a plan without one.
+        tree: The query's join tree, None for a plan without one.
     """
     used = {atom.table.name for atom in query.atoms}
     mine = [batch for batch in batches if batch.table.name in used]

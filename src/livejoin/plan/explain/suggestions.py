@@ -50,10 +50,10 @@ def suggest(
     Cost: at most 100 searches for a tree of each kind of change, each some ms.
 
     Args:
-        query: The query; its free variables are what is asked for.
-        statistics: What is known of its tables.
-        bound: The bound of the plan that it has.
-        algorithm: Which families are asked.
+        query: The query; its free variables are its output.
+        statistics: Figures of the tables.
+        bound: The bound of the present plan.
+        algorithm: The algorithm, which selects the families that are asked.
     """
     output = query.variables if query.free is None else query.free
     found: list[Suggestion] = []

@@ -42,7 +42,7 @@ def text(explanation: Explanation, width: int = WIDTH) -> str:
     """All that an explanation says, in lines of at most ``width`` characters where words allow it.
 
     Args:
-        explanation: What to show.
+        explanation: The explanation.
         width: Columns; the query's text is shown as it was written.
     """
     parts = [

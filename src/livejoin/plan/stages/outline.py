@@ -31,10 +31,10 @@ class StageOutline:
     """A stage.
 
     Args:
-        brought: What comes to its cells.
-        dispatches: Where the rows of its joins go, with what is expected.
-        shown: What its cells show: views, and relations of later stages.
-        static: What comes to its cells before the views, and then no more.
+        brought: The rows that come to the cells.
+        dispatches: Where the rows of its joins go, with the expected load.
+        shown: The relations that the cells show: views, and relations of later stages.
+        static: The rows that come to the cells once, before the views.
     """
 
     brought: tuple[BroughtOutline, ...]

@@ -57,7 +57,7 @@ class Translated:
     """A Java regular expression in the words of RE2.
 
     Args:
-        parts: Its parts.
+        parts: The parts of the expression.
         groups: The places of the parts that begin groups with a number.
         ends: Whether it has a ``$``, for which a line's end at the end of the text is taken too.
         loose: Whether it repeats a group that may match nothing: Java and RE2 end that at different places.
@@ -69,7 +69,7 @@ class Translated:
     loose: bool
 
     def text(self, named: int | None = None) -> str:
-        """It as one text; with one group alone, of this number and the name ``g``, 0 for all that it matches."""
+        """The expression as one text; with one group alone, that of this number, as ``g``; 0 is the whole match."""
         if named is None:
             return "".join(self.parts)
         parts = list(self.parts)
@@ -86,7 +86,7 @@ def checked(pattern: str) -> Translated:
     """A regular expression that RE2 takes too.
 
     Raises:
-        ExpressionError: It has what RE2 and Java do not read alike.
+        ExpressionError: The expression has a part that RE2 and Java read differently.
     """
     found = _translated(pattern)
     try:

@@ -41,10 +41,10 @@ class _Item:
     """What a part of a pattern reads.
 
     Args:
-        field: The field that it gives; empty for a text.
-        expression: What it matches.
-        digits: How many digits it has, of a fixed number; 0 of others.
-        grows: Whether it takes as many digits as there are.
+        field: The field that the part gives; empty for a text.
+        expression: The regular expression of the part.
+        digits: The number of digits if it is fixed; else 0.
+        grows: Whether the part takes as many digits as there are.
     """
 
     field: str

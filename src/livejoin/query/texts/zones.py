@@ -74,10 +74,10 @@ def _offset(text: str) -> int | None:
 
 
 def local_time(instant: int, zone: Zone) -> int:
-    """What a clock in a zone shows at an instant; both in microseconds since 1970-01-01.
+    """The local time in a zone at an instant; both in microseconds since 1970-01-01.
 
     Raises:
-        FailedCall: It is beyond what a TIMESTAMP holds.
+        FailedCall: The local time is outside of TIMESTAMP.
     """
     if isinstance(zone, int):
         return _fitting(instant + zone)
@@ -88,7 +88,7 @@ def instant_of(local: int, zone: Zone) -> int:
     """The instant at which a clock in a zone shows a time; both in microseconds since 1970-01-01.
 
     Raises:
-        FailedCall: It is beyond what a TIMESTAMP holds.
+        FailedCall: The instant is outside of TIMESTAMP.
     """
     if isinstance(zone, int):
         return _fitting(local - zone)

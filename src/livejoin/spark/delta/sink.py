@@ -1,11 +1,11 @@
-"""Views as Delta tables: one table a view, one commit a batch.
+"""Views as Delta tables: one table for each view, one commit for each batch.
 
 Law: the commit of a batch carries the batch's number as that of an application's transaction (``txn`` in Delta's
-protocol), and a batch whose number the table has is not written again. So each table holds its view as it was after one
-batch; several views are several commits.
+protocol). A batch whose number the table has is not written again. So each table holds its view as it was after one
+batch. Several views are several commits.
 
-A view with a key becomes a table that is merged by it. Of a view without a key, and of those named in ``history``, the
-deltas themselves are appended.
+A view with a key becomes a table that is merged by the key. For a view without a key, and for those in ``history``, the
+rows of the deltas are appended.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ _FEED = {"delta.enableChangeDataFeed": "true"}
 
 
 class DeltaSink:
-    """A Delta table a view, changed in one commit a batch; mutable.
+    """A Delta table for each view, changed in one commit for each batch; mutable.
 
-    The tables are made with a change data feed where they are not there; one that is there must be empty before the
-    first batch, and have the view's columns. A delta is in memory as a whole while it is written.
+    Missing tables are made, with a change data feed. A table that exists must be empty before the first batch, and have
+    the view's columns. A delta is in memory as a whole while it is written.
 
     Args:
-        folder: Their parent; ``<folder>/<view>`` is the table of a view.
-        history: Views whose deltas are appended as they are, with ``_change_type``, ``_commit_version`` and
+        folder: The parent folder; ``<folder>/<view>`` is the table of a view.
+        history: Views whose deltas are appended as rows, with ``_change_type``, ``_commit_version`` and
             ``_commit_timestamp``.
 
     Raises:
-        PipelineError: The folder is not one of a file system, or one whose path deltalake misreads.
+        PipelineError: The folder is not on a file system, or deltalake misreads its path.
     """
 
     def __init__(self, folder: str | Path, history: Collection[str] = ()) -> None:
@@ -57,11 +57,11 @@ class DeltaSink:
         self._columns: dict[str, pa.Schema] = {}
 
     def of(self, view: str) -> Path:
-        """The table of a view."""
+        """The folder of a view's table."""
         return self._folder / view
 
     def open(self, views: Mapping[str, SinkView], last_batch: int | None, written: WrittenParts, run: str) -> None:
-        """Make the tables that are not there, and compare those that are with the checkpoint.
+        """Make missing tables, and compare the others with the checkpoint.
 
         Raises:
             SchemaError: A view has no key, or a table has other columns.
@@ -86,12 +86,12 @@ class DeltaSink:
                 self._open(view, last_batch)
 
     def deliver(self, deltas: Mapping[str, BatchDelta], batch_id: int) -> list[str]:
-        """Bring the tables to the views after a batch; nothing where a table has the batch.
+        """Write a batch to the tables; nothing if a table has the batch already.
 
         Cost: linear in the deltas, and in the files that hold rows of their keys.
 
         Raises:
-            StorageError: A table cannot be written; each one is as before the batch or as behind it.
+            StorageError: A table cannot be written; each table is as before the batch or as after it.
         """
         for view, delta in deltas.items():
             if not delta.num_rows:
@@ -105,7 +105,7 @@ class DeltaSink:
         return []
 
     def forget(self, run: str) -> None:
-        """Empty the tables that a run has written, so that it can begin anew."""
+        """Empty the tables that a run has written, so that it can start anew."""
         for place in sorted(self._folder.iterdir()) if self._folder.is_dir() else []:
             if not DeltaTable.is_deltatable(str(place)):
                 continue
@@ -168,7 +168,7 @@ class DeltaSink:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    """A type that Delta tables have."""
+    """The type of a column as Delta tables support it."""
     if pa.types.is_dictionary(kind):
         return _plain(kind.value_type)
     return pa.string() if pa.types.is_large_string(kind) else kind

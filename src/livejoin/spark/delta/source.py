@@ -1,7 +1,7 @@
 """A Delta table as a stream of changes: its rows at a version first, then its change data feed, version by version.
 
-Offsets are versions. A micro-batch holds whole versions, and one that runs again is read again from the same ones, as
-long as they are not vacuumed.
+Offsets are versions. A micro-batch holds whole versions. A batch that runs again reads the same versions again, as long
+as they are not vacuumed.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _OWN = (pa.field(CHANGE_TYPE, pa.string()), pa.field(COMMIT_VERSION, pa.int64())
 
 
 def read_delta(spark: SparkSession, path: str | Path) -> DataFrame:
-    """The changes of a Delta table, which `maintain` takes with ``changes={name: "cdf"}``.
+    """The changes of a Delta table, which `maintain` takes as ``stream(frame, changes="cdf")``.
 
     Args:
         spark: The session; PySpark 4.2 or newer.
-        path: Where the table is. It has a change data feed (``delta.enableChangeDataFeed``).
+        path: The folder or URI of the table, which needs a change data feed (``delta.enableChangeDataFeed``).
 
     Raises:
-        SchemaError: It has no change data feed.
-        StorageError: It cannot be read.
+        SchemaError: The table has no change data feed.
+        StorageError: The table cannot be read.
     """
     place = location(path)
     columns = table_columns(place)
@@ -48,7 +48,7 @@ def read_delta(spark: SparkSession, path: str | Path) -> DataFrame:
 
 
 def table_columns(path: str | Path) -> pa.Schema:
-    """The columns of a table that `read_delta` would read; raises as it does."""
+    """The columns of the table that `read_delta` would read; raises the same errors."""
     place = location(path)
     with explained(place, "nothing was read"):
         table = DeltaTable(place)
@@ -62,7 +62,7 @@ def table_columns(path: str | Path) -> pa.Schema:
 
 
 class DeltaSource(DataSource):
-    """Spark's side of the source; its path is that of the table."""
+    """Spark's entry to the source; the option ``path`` is the table's path."""
 
     @classmethod
     def name(cls) -> str:
@@ -94,7 +94,7 @@ class DeltaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The newest version.
 
         Raises:
-            StateError: The table is older than what was read of it: it is another one.
+            StateError: The newest version is older than what was read: the table is another one.
         """
         newest = self._newest() if self._last is None else self._last
         if newest < start["version"]:
@@ -109,7 +109,7 @@ class DeltaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [InputPartition((start["version"], end["version"]))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows at a version, or the changes behind one up to another."""
+        """The rows at a version, or the changes from one version to another."""
         start, end = partition.value
         if start == end:
             return
@@ -134,7 +134,7 @@ class DeltaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _types(columns: pa.Schema) -> StructType:
-    """The columns of the stream, as Spark has them."""
+    """The columns of the stream as Spark's types."""
     types: StructType = from_arrow_schema(pa.schema([*columns, *_OWN]), prefer_timestamp_ntz=True)
     mark_texts(types, columns)
     return types

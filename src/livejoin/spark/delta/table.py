@@ -1,4 +1,4 @@
-"""Delta tables, and what livejoin says when one cannot be read or written."""
+"""Paths of Delta tables, and errors when a table cannot be read or written."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _UNREADABLE = re.compile(r"[%\[\]\\]")  # deltalake takes them for something els
 
 
 def location(path: str | Path) -> str:
-    """Where a Delta table is, as deltalake has it: a URI of an object store, or the path of a local folder.
+    """The location of a Delta table as deltalake takes it: a URI of an object store, or the path of a local folder.
 
     Raises:
-        PipelineError: deltalake has no way to say that path, or it is of no home folder.
+        PipelineError: deltalake cannot express the path, or its ``~user`` has no home folder.
     """
     if is_remote(path):
         return str(path)
@@ -34,11 +34,11 @@ def location(path: str | Path) -> str:
 
 @contextmanager
 def explained(place: str, what: str) -> Iterator[None]:
-    """Errors of deltalake and of the system inside become `StorageError`.
+    """Turn errors of deltalake and of the system inside into `StorageError`.
 
     Args:
-        place: Where the table is.
-        what: What holds now, as the end of a sentence.
+        place: The location of the table.
+        what: The consequence, as the end of a sentence.
     """
     try:
         yield

@@ -1,1 +1,1 @@
-"""Views over tables that are spread over cells, kept up to date by the executors of a Spark cluster."""
+"""Views over tables that are spread over cells, maintained by the executors of a Spark cluster."""

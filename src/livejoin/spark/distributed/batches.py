@@ -1,12 +1,12 @@
 """One micro-batch of Spark as one commit of all cells, exactly once.
 
-In this order: the first step packs the changes with their cells, each stage's cells apply what they are brought and
-write it down, in a Spark job; the driver commits the manifest, which alone says that all that has happened; the deltas
-go to the sink, and the batch is done. Wherever a process dies, Spark runs the batch again, and
+In this order: a first step packs the changes for the cells. In each stage the cells apply the changes that they are
+sent and write files, in a Spark job. The driver commits the manifest, which alone makes the batch count. The deltas go
+to the sink, and the batch is done. If a process dies, Spark runs the batch again, and
 
-- before the manifest is there, nothing of it has happened: files that no manifest lists do not count;
-- when it is there and not done, the same deltas are delivered again;
-- when it is done, it is skipped.
+- before the manifest exists, nothing of the batch counts: files that no manifest lists are ignored;
+- when the manifest exists but the batch is not done, the same deltas are delivered again;
+- when the batch is done, it is skipped.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ logger = logging.getLogger("livejoin")
 
 
 class DistributedBatches(BatchFunction):
-    """What Spark calls with each micro-batch; changes the files of the checkpoint and the sink.
+    """The function that Spark calls with each micro-batch; changes the files of the checkpoint and the sink.
 
     Args:
-        declared: What the checkpoint says of the job and of where rows go.
-        manifests: What was committed.
-        sink: Where the deltas go.
+        declared: The job in the checkpoint, and where its rows go.
+        manifests: The committed batches.
+        sink: The sink of the deltas.
         tables: The tables in the order in which the frames were packed.
         static: The frames of static tables, by name.
-        options: How it runs.
+        options: The options of the run.
     """
 
     def __init__(
@@ -69,11 +69,11 @@ class DistributedBatches(BatchFunction):
 
     @property
     def recovery(self) -> Recovery | None:
-        """What came back from the checkpoint: cells say so batch by batch, in the log of their processes."""
+        """None: cells recover batch by batch, and say so in the log of their processes."""
         return None
 
     def close(self) -> None:
-        """Let the files go, and the processes on this host."""
+        """Close the files, and end the processes on this host."""
         self._manifests.close()
         if self._declared.is_chosen:
             end_processes(self._declared.plan, self._manifests.path)
@@ -139,7 +139,7 @@ class DistributedBatches(BatchFunction):
             self._on_batch(report)
 
     def _deliver(self, manifest: Manifest) -> dict[str, int]:
-        """The deltas of a committed batch to the sink; then it is done. How many rows each view's delta has."""
+        """Deliver the deltas of a committed batch, note that the batch is done, and give the rows of each delta."""
         views = self._declared.bound.views
         deltas = {name: delta_for_sink(self._declared, self._manifests, manifest, name) for name in views}
         if self._letters is not None:

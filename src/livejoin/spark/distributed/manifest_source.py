@@ -1,7 +1,7 @@
-"""The deltas of a view over spread tables as a stream, read by Spark's tasks from the files that manifests list.
+"""The deltas of a view over spread tables as a stream: Spark's tasks read the files that manifests list.
 
-Offsets are numbers of batches, so that a micro-batch holds whole batches, in their order. A batch can be read as soon
-as its manifest is there, wherever its deltas go besides, and as long as the pipeline keeps them (``keep_deltas``).
+Offsets are batch numbers, so a micro-batch holds whole batches, in their order. A batch can be read when its manifest
+exists, whatever the sink does, and as long as the pipeline keeps it (``keep_deltas``).
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class _Part:
     """Files with rows of a delta that one task reads.
 
     Args:
-        view: How they are read.
-        files: Their names.
-        manifest: That of the batch, without what the cells hold.
+        view: The layout of the view's files.
+        files: The names of the files.
+        manifest: The manifest of the batch, without the states of cells.
     """
 
     view: ViewFiles
@@ -45,8 +45,8 @@ class ManifestReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     Args:
         checkpoint: The folder of the pipeline's checkpoint.
         view: The view.
-        since: The first batch that is wanted.
-        types: The columns of the stream, as `types_of_view` has them.
+        since: The first batch to read.
+        types: The columns of the stream, as from `types_of_view`.
     """
 
     def __init__(self, checkpoint: Path, view: str, since: int, types: StructType) -> None:
@@ -63,10 +63,10 @@ class ManifestReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last = self._newest()
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        """The newest batch that is committed.
+        """The newest committed batch.
 
         Raises:
-            StateError: It is older than what was read, or batches that are wanted are not kept any more.
+            StateError: The batch is older than one that was read before, or needed batches are not kept any more.
         """
         newest = self._newest() if self._last is None else self._last
         if newest < start["batch"]:
@@ -78,12 +78,12 @@ class ManifestReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"batch": newest}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-        """One for each file, or for each batch where rows of one cell may cancel those of another one.
+        """One partition for each file. A batch is one partition if rows of one cell may cancel those of another.
 
-        The batches may be of several jobs: one before the view was there has nothing of it.
+        The batches may be of several jobs: one before the view existed has no rows of it.
 
         Raises:
-            SchemaError: The view is not there any more.
+            SchemaError: The view does not exist any more.
             StateError: A batch is not kept any more, the view has other columns in it, or a file is damaged.
         """
         wanted = range(start["batch"] + 1, end["batch"] + 1)
@@ -123,7 +123,7 @@ class ManifestReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             yield _Part(view, files, manifest)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a part."""
+        """The rows of a partition."""
         part: _Part = partition.value
         delta = part.view.delta(self._folder, part.files, part.manifest.batch_id)
         yield from timed(delta, time_of(part.manifest)).to_batches(_ROWS)
@@ -136,7 +136,7 @@ def newest_of(folder: Path) -> int:
     """The newest batch of a pipeline.
 
     Raises:
-        StateError: There is none.
+        StateError: There is no batch.
         StorageError: There is no such folder.
     """
     batches = batches_in(folder)
@@ -150,7 +150,7 @@ def newest_of(folder: Path) -> int:
 
 
 def types_of_view(checkpoint: Path, view: str) -> StructType:
-    """The columns of a view's deltas, as Spark has them.
+    """The columns of a view's deltas as Spark's types.
 
     Raises:
         SchemaError: There is no such view.
@@ -163,7 +163,7 @@ def types_of_view(checkpoint: Path, view: str) -> StructType:
 
 
 def _types(view: ViewFiles) -> StructType:
-    """The columns of a view's deltas, as Spark has them."""
+    """The columns of a view's deltas as Spark's types."""
     columns = with_time(view.schema)
     types: StructType = from_arrow_schema(columns.remove_metadata(), prefer_timestamp_ntz=True)
     return types

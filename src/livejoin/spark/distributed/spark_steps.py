@@ -1,4 +1,4 @@
-"""What the driver has Spark run for a batch: its changes through the stages, and what is there when a plan begins."""
+"""The Spark jobs of a batch: packing its changes, and filling a plan when it begins."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from livejoin.spark.frames import unpack
 
 
 class SparkSteps:
-    """What runs in Spark's processes for a batch; see `livejoin.distributed.driver.BatchSteps`.
+    """The Spark jobs of a batch; see `livejoin.distributed.driver.BatchSteps`.
 
     Args:
         frame: The packed frame of the batch.
         declared: The job.
         tables: The tables in the order in which the frame was packed.
         static: The frames of static tables, by name.
-        runs: What runs the stages of a plan, by its digest; changed.
+        runs: The runners of stages, by the digest of their plan; changed.
     """
 
     def __init__(
@@ -123,12 +123,12 @@ class SparkSteps:
         return self._of(plan).run(self._session, task, parts)
 
     def _sent(self, plan: Plan, task: Task, some: Sequence[Some]) -> list[CellPart]:
-        """Some of the changes of the batch that were written down, and all rows of tables that are refreshed."""
+        """Send changes of the batch that were written down, and all rows of tables that are refreshed."""
         parts = sent(self._session.sparkContext, plan, task, some)
         return [*parts, *self._packed(self._refreshed, plan, task)]
 
     def _packed(self, frames: Sequence[StaticFrame], plan: Plan, task: Task) -> list[CellPart]:
-        """All rows of static tables."""
+        """Pack all rows of static tables."""
         found = list[CellPart]()
         for place, one in enumerate(frames):
             parts, text = one.packed(plan, place, task)
@@ -137,7 +137,7 @@ class SparkSteps:
         return found
 
     def _of(self, plan: Plan) -> StageRuns:
-        """What runs the stages of a plan; it is kept from batch to batch."""
+        """The runner of a plan's stages, kept from batch to batch."""
         if plan.digest not in self._runs:
             self._runs.clear()
             self._runs[plan.digest] = StageRuns(plan)
@@ -145,7 +145,7 @@ class SparkSteps:
 
 
 def _surveyor(source: Source, task: Task, views: Sequence[str]) -> Step:
-    """A step over numbers of cells."""
+    """A Spark step over numbers of cells, which counts their values."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -161,7 +161,7 @@ def _surveyor(source: Source, task: Task, views: Sequence[str]) -> Step:
 
 
 def _mover(source: Source, plan: Plan, task: Task) -> Step:
-    """A step over numbers of cells: what these hold, to the cells of the plan that begins."""
+    """A Spark step over numbers of cells, which sends their rows to the cells of a new plan."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -1,8 +1,8 @@
-"""The stages of a batch, each where it takes least: by the processes of the driver's host, or by those of executors.
+"""Running the stages of a batch where they cost least: in processes on the driver's host, or in executors.
 
-The driver has what each step says of the parts that it leaves, and asks the cells of the next stage when all of one are
-done. A Spark job that does nothing takes some hundredths of a second and as much of processor time, which is much for a
-few groups: so what is small stays on the driver's host, and so does all where the executors are in its process.
+Each step tells the driver about the parts that it leaves. The driver asks the cells of the next stage when all cells of
+a stage are done. An empty Spark job takes some hundredths of a second, and as much processor time, which is much for a
+few groups. So small stages run on the driver's host, and all stages do if the executors are in the driver's process.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class StageRuns:
         plan: The plan.
 
     Attributes:
-        outcomes: What each cell of each stage did when it was last asked.
+        outcomes: The last outcome of each cell of each stage.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -40,27 +40,27 @@ class StageRuns:
         self.outcomes: dict[tuple[int, int], Outcome] = {}
 
     def run(self, session: SparkSession, task: Task, parts: list[CellPart]) -> list[Outcome]:
-        """A batch in the cells.
+        """Run a batch in the cells.
 
-        A cell takes part in a stage if something is brought to it, or it was not asked since this driver began.
+        A cell takes part in a stage if it gets changes, or if this driver has not asked it before.
 
         Args:
             session: Spark's session.
             task: The batch.
-            parts: What is brought to the cells of all stages from outside of them.
+            parts: The changes that come to the cells of all stages from outside.
 
         Returns:
-            What the cells did that took part.
+            The outcomes of the cells that took part.
 
         Raises:
-            LivejoinError: A cell cannot do its part.
+            LivejoinError: A cell fails.
         """
         done = self._through(session, task, list(parts))
         self.outcomes |= {(one.stage, one.cell): one for one in done}  # if it fails, what was done counts for nothing
         return done
 
     def try_out(self, session: SparkSession, task: Task, parts: list[CellPart]) -> None:
-        """A batch that is only tried, as `run`; none of its files is needed any more."""
+        """Try a batch, as `run`; its files are not needed afterwards."""
         all_parts = list(parts)
         try:
             self._through(session, task, all_parts)
@@ -68,7 +68,7 @@ class StageRuns:
             remove_files(task.folder, all_parts)
 
     def ask(self, session: SparkSession, task: Task) -> Known:
-        """The rows that a task asks for; the cells stay as they are.
+        """Find the rows that a task asks for; the cells stay as they are.
 
         Raises:
             LivejoinError: A cell cannot be made from its files.
@@ -80,7 +80,7 @@ class StageRuns:
         return known_of(answers)
 
     def _through(self, session: SparkSession, task: Task, parts: list[CellPart]) -> list[Outcome]:
-        """Parts through the stages; they get those that the cells send."""
+        """Run all stages; parts that cells send to later stages are added to ``parts``."""
         done = list[Outcome]()
         for stage in range(len(self._plan.staged.stages)):
             every = takes_part(self._plan.staged.stages[stage], task.refreshed)
@@ -103,7 +103,7 @@ class StageRuns:
         return stage_by_executors(context, self._plan, task, stage, came)
 
     def _is_small(self, stage: int, came: dict[int, list[CellPart]]) -> bool:
-        """Whether little is brought to a stage, and all of its cells are known to hold little."""
+        """Whether a stage gets few changes, and all of its cells are known to hold few rows."""
         states = [one.state_bytes for one in self.outcomes.values() if one.stage == stage]
         brought = sum(part.size for parts in came.values() for part in parts)
         return len(states) == self._plan.cells and sum(states) <= SMALL_STATE and brought <= SMALL

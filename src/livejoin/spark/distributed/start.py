@@ -1,4 +1,4 @@
-"""What a query needs before its first batch, where the tables are spread over cells."""
+"""The start of a query whose tables are spread over cells."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _EMBEDDED_ONLY = {"spill": _WHOLE, "spill_over": _WHOLE}
 
 
 def cells_of(job: Job, options: RunOptions) -> int | None:
-    """How many cells a job is to have; None if the engine runs in this process.
+    """The number of cells of a job; None if the engine runs in this process.
 
     Raises:
-        PipelineError: There is no such mode, no number of cells, or an option that cells do not have.
+        PipelineError: The mode is unknown, there is no number of cells, or an option does not work with cells.
     """
     if options.mode not in get_args(Mode):
         msg = f"mode={options.mode!r} is unknown; allowed are 'embedded' and 'distributed'"
@@ -66,19 +66,19 @@ def open_cells(
     frames: Mapping[str, DataFrame | StreamPart],
     static: Mapping[str, DataFrame],
 ) -> tuple[DistributedBatches, Job, dict[str, DataFrame | StreamPart]]:
-    """What Spark calls with each batch.
+    """The function that Spark calls with each batch, and the job and frames that belong to it.
 
     Args:
-        job: The job.
-        cells: How many cells.
-        options: How it runs.
+        job: The job that is asked for.
+        cells: The number of cells.
+        options: The options of the run.
         state: The folder of the checkpoint.
-        sink: Where deltas go; it is opened.
+        sink: The sink of the deltas; it is opened.
         frames: The frames of changes, by table.
         static: The frames of static tables.
 
     Returns:
-        That, the job that goes on, and the frames in the order in which they are to be packed.
+        The function, the job that goes on, and the frames in the order in which they are to be packed.
 
     Raises:
         StateError: The checkpoint cannot go on as this job, or is damaged, or belongs to another driver.

@@ -1,6 +1,6 @@
-"""Static tables as Spark reads them for cells: their rows packed for these, their digests, and whether keys hold.
+"""Static tables that Spark reads for cells: packing their rows, their digests, and the check of their keys.
 
-A static table has no owner that sees all rows with a key, so that Spark looks for a second one.
+No cell sees all rows with a given key of a static table, so Spark looks for duplicate keys.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class StaticFrame:
     """A static table.
 
     Args:
-        table: Its declaration.
-        given: A frame with its rows.
+        table: The declaration of the table.
+        given: A frame with the rows of the table.
     """
 
     table: Table
@@ -52,7 +52,7 @@ class StaticFrame:
 
     @cached_property
     def rows(self) -> DataFrame:
-        """Its columns.
+        """The rows of the table, with its columns.
 
         Raises:
             SchemaError: The frame is a stream, or carries changes.
@@ -60,22 +60,22 @@ class StaticFrame:
         return row_frame(self.table.name, self.given, self.table.names)
 
     def sample(self) -> TableSample:
-        """What is known of its values; they are counted if there are many."""
+        """Statistics of the table's values; frequent values are counted."""
         rows = without_zones(self.rows.limit(SAMPLE).toArrow())
         total = self.rows.count() if rows.num_rows == SAMPLE else None
         return sampled(self.table, whole_changes(self.table, rows), total=total)
 
     def packed(self, plan: Plan, place: int, task: Task) -> tuple[list[CellPart], str]:
-        """Its rows for the cells, and its digest, by a Spark job without a shuffle.
+        """Pack the rows for the cells and compute their digest, by a Spark job without a shuffle.
 
         Args:
-            plan: Where they go.
-            place: Its place among the static tables of the batch.
+            plan: The plan that says where rows go.
+            place: The position of the table among the static tables of the batch.
             task: The batch.
 
         Raises:
-            DuplicateKeyError: Two rows have a key.
-            LivejoinError: A row is none of the table.
+            DuplicateKeyError: Two rows have the same key.
+            LivejoinError: A row does not fit the table.
         """
         self.check_keys()
         found = collected_parts(self.rows.mapInArrow(_packer(plan, self.table, place, task), SCHEMA))
@@ -83,10 +83,10 @@ class StaticFrame:
         return parts, _sum(found).of(self.table)
 
     def check_keys(self) -> None:
-        """Check that no two rows have the same values in a key; NULL in UNIQUE is no value.
+        """Check that no two rows have the same values in a key; rows with NULL in UNIQUE columns never conflict.
 
         Raises:
-            DuplicateKeyError: Two have.
+            DuplicateKeyError: Two rows have the same values.
 
         Cost: a Spark job with a shuffle for each key.
         """
@@ -110,14 +110,14 @@ def digest_of(table: Table, frame: DataFrame) -> str:
 
     Raises:
         SchemaError: The frame is a stream, or carries changes.
-        LivejoinError: A row is none of the table.
+        LivejoinError: A row does not fit the table.
     """
     rows = StaticFrame(table, frame).rows
     return _sum(collected_parts(rows.mapInArrow(_digester(table), SCHEMA))).of(table)
 
 
 def _sum(parts: list[CellPart]) -> Digest:
-    """What tasks said of their rows."""
+    """The sum of the digests that tasks computed."""
     return sum((pickle.loads(part.data) for part in parts if part.cell == SAID), Digest())
 
 
@@ -127,7 +127,7 @@ def _in_one_form(table: Table, position: int) -> Expression:
 
 
 def _digester(table: Table) -> Step:
-    """A step over the rows of a static table."""
+    """A Spark step that digests the rows of a static table."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         found = Digest()
@@ -143,7 +143,7 @@ def _digester(table: Table) -> Step:
 
 
 def _packer(plan: Plan, table: Table, place: int, task: Task) -> Step:
-    """The same, for the cells."""
+    """A Spark step that packs the rows of a static table for cells."""
     folder, batch_id = task.folder, task.batch_id
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

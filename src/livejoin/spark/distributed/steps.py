@@ -1,4 +1,4 @@
-"""The steps of a batch as Spark's executors run them: one packs what Spark read, the others are the cells' stages."""
+"""The steps of a batch in Spark's executors: one packs the rows that Spark read, the others are the stages of cells."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ Step = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 @dataclass(frozen=True)
 class Packing:
-    """How the changes of base tables travel.
+    """How the changes of base tables are sent to cells.
 
     Args:
-        plan: Where they go.
+        plan: The plan that says where rows go.
         tables: The base tables, in the order in which they are packed.
-        known: The rows that were asked for; None if nothing was asked yet.
+        known: The rows that were asked for; None before asking.
     """
 
     plan: Plan
@@ -68,15 +68,15 @@ class Packing:
 
 
 def packed(frame: DataFrame, packing: Packing, task: Task) -> tuple[list[CellPart], Arrived] | Asked:
-    """Pack what Spark read for the cells, by a Spark job without a shuffle.
+    """Pack the rows that Spark read for the cells, by a Spark job without a shuffle.
 
     Args:
         frame: The packed frame of the batch.
-        packing: How.
+        packing: How rows are sent.
         task: The batch.
 
     Returns:
-        The parts, and what has come; or what has to be known first, and then nothing is left.
+        The parts, and a summary of the rows; or the keys of rows that are needed first, and then no part is written.
     """
     parts, answers = list[CellPart](), list[Arrived | Asked]()
     for part in collected_parts(frame.mapInArrow(packer(packing, task), SCHEMA)):
@@ -93,11 +93,11 @@ def packed(frame: DataFrame, packing: Packing, task: Task) -> tuple[list[CellPar
 
 
 def collected_parts(frame: DataFrame) -> list[CellPart]:
-    """The parts that executors leave.
+    """Run a step in executors and collect its parts.
 
     Raises:
-        LivejoinError: One of them could not.
-        PipelineError: livejoin is not installed there.
+        LivejoinError: The step failed in an executor.
+        PipelineError: livejoin is not installed on an executor.
     """
     found = list[CellPart]()
     for batch in collected(frame).to_batches():
@@ -110,10 +110,10 @@ def collected_parts(frame: DataFrame) -> list[CellPart]:
 
 
 def collected(frame: DataFrame) -> pa.Table:
-    """The rows of a frame that executors make.
+    """Run a step in executors and collect its rows.
 
     Raises:
-        PipelineError: They cannot, as livejoin is not installed there.
+        PipelineError: livejoin is not installed on an executor.
     """
     try:
         return frame.toArrow()
@@ -133,17 +133,17 @@ def rows_of_parts(parts: Iterable[CellPart]) -> pa.RecordBatch:
 
 
 def said(what: object) -> CellPart:
-    """A row that is no part, and says something to the driver."""
+    """A message to the driver, as a row that is no part."""
     return CellPart(SAID, 0, 0, "", 0, pickle.dumps(what), "", 0, 0)
 
 
 def failed(error: LivejoinError) -> CellPart:
-    """A part that says why there are no others."""
+    """An error as a row; there are no parts then."""
     return CellPart(_FAILED, 0, 0, "", 0, pickle.dumps(error), "", 0, 0)
 
 
 def packer(packing: Packing, task: Task) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The first step: what a task of Spark reads, to the cells."""
+    """The first step: send the rows that a task of Spark reads to the cells."""
     folder, batch_id = task.folder, task.batch_id
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -170,9 +170,9 @@ def packer(packing: Packing, task: Task) -> Callable[[Iterator[pa.RecordBatch]],
 def _sent_on(
     packing: Packing, task: Task, outbox: Outbox, batches: Iterator[pa.RecordBatch]
 ) -> tuple[Arrived, Asked | None]:
-    """Send what a task reads, piece by piece; or find out what has to be known first.
+    """Send the rows that a task reads, piece by piece; or find out which other rows are needed first.
 
-    Rows that lack values are sent together, when all have come: one may need the value of another one.
+    Rows that lack values are sent together at the end: one may need the value of another.
     """
     count, time, whole = 0, None, dict[str, list[pa.Table]]()
     for rows in _together(batches):
@@ -198,10 +198,10 @@ def _sent_on(
 
 
 def check_shared(folder: Path) -> None:
-    """Check, on the host of an executor, that the driver's checkpoint is there.
+    """Check, on the host of an executor, that it sees the driver's checkpoint.
 
     Raises:
-        PipelineError: It is not.
+        PipelineError: The folder is not there.
     """
     if not folder.is_dir():
         msg = (
@@ -212,15 +212,15 @@ def check_shared(folder: Path) -> None:
 
 
 def kept(frame: DataFrame, packing: Packing, task: Task) -> list[Kept] | Asked:
-    """Have what Spark reads of a batch written down, by a Spark job without a shuffle.
+    """Write down the rows that Spark reads of a batch, by a Spark job without a shuffle.
 
     Args:
         frame: The packed frame of the batch.
-        packing: Its tables, and what is known of the rows that were asked for.
+        packing: How rows are sent, and the rows that were asked for.
         task: The batch.
 
     Returns:
-        That; or what has to be known first.
+        The files; or the keys of rows that are needed first.
 
     Raises:
         LivejoinError: As `livejoin.distributed.bad_rows.keep`.
@@ -260,7 +260,7 @@ def kept(frame: DataFrame, packing: Packing, task: Task) -> list[Kept] | Asked:
 
 
 def sent(context: SparkContext, plan: Plan, task: Task, some: Sequence[Some]) -> list[CellPart]:
-    """Some of the changes that were written down, to the cells, by a Spark job with a task for each file of them.
+    """Send changes that were written down to the cells, by a Spark job with a task for each file of them.
 
     Raises:
         LivejoinError: As `livejoin.distributed.bad_rows.send`.
@@ -284,17 +284,17 @@ def sent(context: SparkContext, plan: Plan, task: Task, some: Sequence[Some]) ->
 def stage_by_executors(
     context: SparkContext, plan: Plan, task: Task, stage: int, came: dict[int, list[CellPart]]
 ) -> list[tuple[Outcome, list[CellPart]]]:
-    """The part of some cells in a stage, by a Spark job with a task a cell.
+    """Run a stage in some cells, by a Spark job with a task for each cell.
 
     Args:
-        context: Spark's.
+        context: Spark's context.
         plan: The plan.
         task: The batch.
         stage: The stage.
-        came: The cells, with what is brought to each.
+        came: The cells, with the parts that each is sent.
 
     Raises:
-        LivejoinError: A cell cannot do its part.
+        LivejoinError: A cell fails.
     """
     wanted = [(cell, came[cell], task.of(stage, cell)) for cell in sorted(came)]
 
@@ -315,7 +315,7 @@ def stage_by_executors(
 
 
 def _together(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Batches as tables of about so many rows as are packed together."""
+    """Batches joined to tables of about the size that is packed at once."""
     some, rows = list[pa.RecordBatch](), 0
     for batch in batches:
         some.append(batch)
@@ -328,7 +328,7 @@ def _together(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def whole_changes(table: Table, changes: pa.Table) -> pa.Table:
-    """Changes with the columns of their table first, in its order and of one form, and what they are behind them."""
+    """Changes with the columns of their table first, in its order and types, then the columns of the change stream."""
     columns = {column.name: in_one_form(changes.column(column.name), column) for column in table.columns}
     found = pa.table(columns)
     kinds = pa.repeat(pa.scalar("insert"), changes.num_rows)

@@ -1,4 +1,4 @@
-"""Messages of a topic as the changes of a table: JSON, with tombstones or without, and Debezium's envelopes."""
+"""Messages of a Kafka topic as changes of a table: JSON rows, with or without tombstones, and Debezium's envelopes."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ def read_kafka(
     settings: Mapping[str, str] | None = None,
     max_messages: int | None = None,
 ) -> DataFrame:
-    """The changes that a topic tells of, in the order of its offsets, for `maintain`.
+    """The changes in a topic, in the order of its offsets, for `maintain`.
 
     Args:
         spark: The session; PySpark 4.2 or newer.
         servers: Kafka's ``bootstrap.servers``.
         topic: The topic; it is read from its oldest message on.
         columns: Names and types of the rows' columns, as for Spark: ``"id BIGINT, name STRING"``.
-        messages: ``append``: each value is a JSON object, a row that comes. ``upsert``: it takes the place of the row
-            with its key, and a message without a value deletes the key, which is a JSON object of the key's columns.
-            ``debezium``: values are envelopes, with ``payload`` around them or without; those without are skipped.
-        key: The columns of the table's primary key, which `livejoin.spark.stream` is told too (``key=``).
-        settings: More of librdkafka's settings, for example ``{"security.protocol": "SASL_SSL", ...}``.
+        messages: ``append``: each value is a JSON object, a new row. ``upsert``: the row replaces the row with its key,
+            and a message without a value deletes the key, which is a JSON object of the key's columns. ``debezium``:
+            values are envelopes, with or without ``payload`` around them; messages without a value are skipped.
+        key: The columns of the table's primary key; give them to `livejoin.spark.stream` too (``key=``).
+        settings: Further settings of librdkafka, for example ``{"security.protocol": "SASL_SSL", ...}``.
         max_messages: The most messages of a batch, from all partitions; None for all that are there.
 
     Raises:
-        SchemaError: ``upsert`` without a key, a key that is no column, or ``max_messages`` is less than 1.
+        SchemaError: ``upsert`` without a key, a key that is no column, or ``max_messages`` less than 1.
         StorageError: There is no such topic, or the broker does not answer.
 
-    A value that is no such JSON is a row with its text in ``_corrupt_record``, which ``on_bad_rows`` of `maintain` is
-    for.
+        A value that is no such JSON becomes a row with its text in ``_corrupt_record``, for ``on_bad_rows`` of
+        `maintain`.
     """
     checked(max_messages, "max_messages")
     keys = (key,) if isinstance(key, str) else tuple(key)
@@ -92,7 +92,7 @@ def read_kafka(
 
 
 def _unread(text: str, parsed: str) -> Expression:
-    """The text in a column that was not read into another one; what is empty is read as nothing."""
+    """The text of a column that could not be parsed into another column; NULL if it could, or if it is empty."""
     nothing = F.when(F.col(parsed).isNull(), F.coalesce(text, F.lit("")))
     return F.coalesce(F.col(f"{parsed}.{CORRUPT}"), nothing)
 

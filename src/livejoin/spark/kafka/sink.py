@@ -1,9 +1,9 @@
-"""Views as topics of Kafka: messages with keys, so that a batch that comes twice says the same twice.
+"""Views as Kafka topics: messages with keys, so that a batch that comes twice changes nothing.
 
-Of a view with a key each message has the key as its key, and as its value the row, or nothing where the row is gone: a
-compacted topic holds the view. Of a view without one each row of a delta is a message whose key is the number of its
-batch and its place in it. Law: batches come in order and a batch that comes again is the last one, so that whoever
-keeps of each key the last message has the view after some batch, or each row of the deltas once.
+For a view with a key, each message has the view's key as its key and the row as its value, or no value if the row is
+gone: a compacted topic holds the view. For a view without a key, each row of a delta is a message, whose key is the
+batch number and the position of the row in the batch. Law: batches come in order, and only the last one may come again.
+So a reader that keeps the last message of each key has the view after some batch, or each row of the deltas once.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _PATIENCE = 60.0  # seconds until all messages of a batch have to be there
 
 
 class KafkaSink:
-    """A topic a view; mutable. A delta is in memory as a whole while it is sent.
+    """One topic for each view; mutable. A delta is in memory as a whole while it is sent.
 
     Args:
         servers: Kafka's ``bootstrap.servers``.
-        topics: The topic of a view that is not called as it is.
-        settings: More of librdkafka's settings.
+        topics: For a view the name of its topic, if it differs.
+        settings: Further settings of librdkafka.
     """
 
     def __init__(
@@ -49,10 +49,10 @@ class KafkaSink:
         self._producer: Producer | None = None
 
     def open(self, views: Mapping[str, SinkView], last_batch: int | None, written: WrittenParts, run: str) -> None:
-        """Look whether the broker is there.
+        """Check that the broker answers.
 
         Raises:
-            SchemaError: ``topics`` names a view that is not there.
+            SchemaError: ``topics`` names an unknown view.
             StorageError: The broker does not answer.
         """
         for view in self._topics:
@@ -71,7 +71,7 @@ class KafkaSink:
         """Send the messages of a batch, and wait until the broker has them.
 
         Raises:
-            StorageError: The broker does not take them; some of them may be there.
+            StorageError: The broker refuses; some messages may be there.
         """
         assert self._producer is not None  # open() came before
         failed: list[str] = []

@@ -1,7 +1,7 @@
 """A topic of Kafka as a stream of messages, by exact ranges of offsets.
 
-Offsets are those of each partition of the topic. A micro-batch holds the messages of a range, and one that runs again
-is read again from the same range, as long as the topic keeps it. No group of consumers commits anything on the broker.
+Offsets are those of each partition of the topic. A micro-batch holds the messages of a range. A batch that runs again
+reads the same range again, as long as the topic keeps it. Nothing is committed on the broker for a group of consumers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PIECE = 10_000  # messages in an Arrow batch
 
 
 class KafkaSource(DataSource):
-    """Spark's side of the source: ``topic``, and librdkafka's settings with ``kafka.`` before them."""
+    """Spark's entry to the source; options are ``topic``, and librdkafka's settings with ``kafka.`` before them."""
 
     @classmethod
     def name(cls) -> str:
@@ -52,7 +52,7 @@ class KafkaSource(DataSource):
 
 
 class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Offsets and batches of the stream; an offset has the next message of each partition by the partition's number."""
+    """Offsets and batches of the stream; an offset has the number of the next message of each partition."""
 
     def __init__(self, topic: str, settings: Mapping[str, str], most: int | None = None) -> None:
         self._topic = topic
@@ -61,7 +61,7 @@ class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last: dict[str, int] | None = None  # where a query ends that reads what is there now
 
     def initialOffset(self) -> dict[str, int]:
-        """The oldest messages that the topic has."""
+        """The offsets of the oldest messages."""
         return {partition: low for partition, (low, _) in self._ranges().items()}
 
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -71,10 +71,10 @@ class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last = self._newest()
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        """Behind the newest messages of all partitions, or before them, where they are more than the limit.
+        """The offsets after the newest messages of all partitions, or earlier ones if there are more than the limit.
 
         Raises:
-            StateError: The topic has fewer messages than were read: it is another one.
+            StateError: The topic has fewer messages than were read: it is another topic.
         """
         newest = self._newest() if self._last is None else self._last
         for partition, first in start.items():
@@ -89,7 +89,7 @@ class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return newest if most is None else _limited(start, newest, most)
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-        """One for each partition that has messages; one that is new begins with its first message."""
+        """One Spark partition for each topic partition with messages; a new one begins with its first message."""
         ranges = [(int(partition), start.get(partition, 0), last) for partition, last in end.items()]
         return [InputPartition(each) for each in ranges if each[1] < each[2]]
 
@@ -97,7 +97,7 @@ class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The messages of a range.
 
         Raises:
-            StateError: The topic does not have them any more.
+            StateError: The topic does not have the messages any more.
             StorageError: The broker is silent, or refuses.
         """
         number, start, end = partition.value
@@ -148,7 +148,7 @@ class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {partition: high for partition, (_, high) in self._ranges().items()}
 
     def _ranges(self) -> dict[str, tuple[int, int]]:
-        """The oldest offset of each partition, and the one behind the newest."""
+        """The oldest offset of each partition, and the one after its newest message."""
         with self._consumer() as consumer:
             found = consumer.list_topics(self._topic, timeout=_PATIENCE).topics[self._topic]
             if found.error is not None:
@@ -177,7 +177,7 @@ class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _limited(start: Mapping[str, int], newest: Mapping[str, int], most: int) -> dict[str, int]:
-    """At most so many messages, of each partition its share of what is there.
+    """At most ``most`` messages: each partition gets its share.
 
     >>> _limited({"0": 10}, {"0": 20, "1": 30, "2": 0}, 10)
     {'0': 13, '1': 7, '2': 0}

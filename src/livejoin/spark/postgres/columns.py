@@ -1,7 +1,7 @@
-"""Columns between Arrow and PostgreSQL, by way of PostgreSQL's text.
+"""Columns between Arrow and PostgreSQL, as PostgreSQL's text.
 
-Law: a value of a view's column that PostgreSQL takes comes back equal, NULL and the empty string apart. Per-row work is
-Arrow's; bytes and lists alone are written value by value.
+Law: a value of a view's column that PostgreSQL accepts comes back equal; NULL and the empty string stay different.
+Arrow does the work for each row, except for bytes and lists, which are written value by value.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def column_type(field: pa.Field) -> str:
     """PostgreSQL's type for an Arrow column.
 
     Raises:
-        SchemaError: There is none.
+        SchemaError: PostgreSQL has no such type.
     """
     kind = field.type
     if pa.types.is_dictionary(kind):
@@ -64,7 +64,7 @@ def csv(rows: pa.RecordBatch) -> pa.Buffer:
 
 
 def _plain(column: pa.Array) -> pa.Array:
-    """A column that Arrow writes as CSV in a way that PostgreSQL reads."""
+    """A column in a type that Arrow writes as CSV in a form that PostgreSQL reads."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         return column.cast(kind.value_type)

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL, and what livejoin says when one fails."""
+"""Connections to PostgreSQL, and errors when one fails."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _SESSION = "SET DateStyle = 'ISO, YMD'; SET bytea_output = 'hex'; SET TimeZone =
 
 
 def connect(conninfo: str, **options: Any) -> Connection:
-    """A connection whose session speaks UTF-8, ISO dates and UTC; within `explained`, which words its errors.
+    """A connection whose session uses UTF-8, ISO dates and UTC. Call it within `explained`, which words its errors.
 
     Args:
-        conninfo: As for libpq, ``postgresql://user@host/database``. A password is better in ``~/.pgpass`` or in
+        conninfo: As for libpq, ``postgresql://user@host/database``. A password is safer in ``~/.pgpass`` or in
             ``PGPASSWORD`` than here.
-        options: More of libpq's parameters.
+        options: Further parameters of libpq.
     """
     given = psycopg.conninfo.conninfo_to_dict(conninfo)
     settings = {
@@ -46,10 +46,10 @@ def connect(conninfo: str, **options: Any) -> Connection:
 
 
 class Patience:
-    """How long a server may be away until that is an error; mutable.
+    """How long a server may be unreachable before that is an error; mutable.
 
     Args:
-        seconds: So long; from the last time that something came of it.
+        seconds: How long, from the last success on.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -63,7 +63,7 @@ class Patience:
         self._pause = _SHORTEST_PAUSE
 
     def wait(self, error: psycopg.OperationalError) -> None:
-        """Wait a while, longer each time; raises the error where that would be too long."""
+        """Wait a while, longer each time; raises the error when the time is over."""
         now = time.monotonic()
         self._since = now if self._since is None else self._since
         if now + self._pause > self._since + self._seconds:
@@ -74,7 +74,7 @@ class Patience:
 
 
 def patiently(attempt: Callable[[], Result], seconds: float) -> Result:
-    """Do something that may be done again, until the server is there; for so many seconds."""
+    """Call a function again and again until the server answers, for at most ``seconds``."""
     patience = Patience(seconds)
     while True:
         try:
@@ -85,11 +85,11 @@ def patiently(attempt: Callable[[], Result], seconds: float) -> Result:
 
 @contextmanager
 def explained(conninfo: str, what: str) -> Iterator[None]:
-    """Errors of psycopg inside become `StorageError`.
+    """Turn errors of psycopg inside into `StorageError`.
 
     Args:
-        conninfo: Of which server.
-        what: What could not be done, and what holds now, as the end of a sentence.
+        conninfo: The server.
+        what: What could not be done, and the consequence, as the end of a sentence.
     """
     try:
         yield
@@ -110,5 +110,5 @@ def where(conninfo: str) -> str:
 
 
 def reason(error: psycopg.Error) -> str:
-    """What the server says, in one line."""
+    """The server's message, in one line."""
     return " ".join(str(error).split()) or type(error).__name__

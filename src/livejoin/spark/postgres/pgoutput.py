@@ -1,13 +1,13 @@
-"""The messages of PostgreSQL's logical replication (protocol version 1 of pgoutput), and the changes that they say.
+"""PostgreSQL's logical replication: the messages of pgoutput (protocol version 1) as changes.
 
-PostgreSQL's documentation, "Logical Replication Message Formats". Values stay text here, as bytes; what becomes of them
-is `livejoin.spark.postgres.values`.
+See PostgreSQL's documentation, "Logical Replication Message Formats". Values stay text here, as bytes;
+`livejoin.spark.postgres.values` converts them.
 
-Law: applied in order, the changes of the transactions up to a position bring a table from its rows at one position to
-those at a later one. A table with a key goes by it: ``upsert`` and ``delete``, and ``update_preimage`` and
-``update_postimage`` where the key changes; one without has rows that come and go whole, for which PostgreSQL wants
-``REPLICA IDENTITY FULL``. ``truncate`` is a deletion of all rows. The columns of a row are those that its table had
-then: of those that have come since, and of large values that an update did not touch, a change says that it has none.
+Law: applied in order, the changes of the transactions between two positions bring a table from its rows at the first to
+those at the second. A table with a key has changes by key: ``upsert`` and ``delete``, and ``update_preimage`` with
+``update_postimage`` when the key changes. A table without one has whole rows, for which PostgreSQL needs ``REPLICA
+IDENTITY FULL``. ``truncate`` deletes all rows. A row has the columns that its table had at that time. A change names
+the columns that it has no value of: newer columns, and large values that an update did not touch.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Change:
 
     Args:
         table: The table.
-        kind: Its ``_change_type``.
-        row: The values of the table's columns; of a deletion by key those of the key, and None.
-        without: The columns that it has no value of, and why: `UNCHANGED`, `ABSENT` or `GONE`.
+        kind: The ``_change_type``.
+        row: The values of the table's columns; for a deletion by key the key's values, and None.
+        without: The columns without a value, and why: `UNCHANGED`, `ABSENT` or `GONE`.
     """
 
     table: str
@@ -48,7 +48,7 @@ class Change:
 
 
 class _Unchanged:
-    """In place of a large value that an update did not touch, and that PostgreSQL does not send."""
+    """Stands for a large value that an update did not touch and that PostgreSQL does not send."""
 
 
 _UNCHANGED = _Unchanged()
@@ -66,10 +66,10 @@ def changes(
 
     Args:
         messages: The messages of a slot in their order.
-        tables: What is read, by schema and name; changes of other tables are left out.
-        gone: For each table the columns that are not there any more.
+        tables: The tables to read, by schema and name; changes of other tables are left out.
+        gone: For each table the columns that do not exist any more.
         start: A position in the log.
-        end: A later one.
+        end: A later position.
 
     Raises:
         ChangeFormatError: An update of a row without a key came without the row before.
@@ -101,12 +101,12 @@ def changes(
 
 
 class _Relation:
-    """A table as the messages that follow have it.
+    """A table as the following messages describe it.
 
     Args:
         table: The table.
-        places: Where each of its columns stands in the rows that are sent; None for those that were not there then.
-        gone: Those that are not there now: where one is missing, it may be one that was dropped or renamed.
+        places: The position of each of its columns in the sent rows; None for columns that did not exist then.
+        gone: Columns that do not exist now. One that is missing in the message may have been dropped or renamed.
     """
 
     def __init__(self, table: PublishedTable, places: tuple[int | None, ...], gone: frozenset[str]) -> None:
@@ -129,7 +129,7 @@ class _Relation:
             yield self._change("upsert", new, old)
 
     def rows(self, kind: bytes, message: bytes) -> Iterator[tuple[int, Change]]:
-        """The whole rows that one message takes away (-1) and brings (1)."""
+        """The whole rows that a message deletes (-1) and inserts (1)."""
         old, new = self._sent(kind, message)
         if kind != b"I":
             yield -1, self._change("delete", old, None)
@@ -137,7 +137,7 @@ class _Relation:
             yield 1, self._change("upsert", new, old)
 
     def _sent(self, kind: bytes, message: bytes) -> tuple[_Sent | None, _Sent | None]:
-        """The row before, whole or its key, and the row after, as far as they are sent."""
+        """The row before (whole or its key) and the row after, as far as the message has them."""
         old: _Sent | None = None
         mark, at = message[5:6], 6
         is_whole = mark == b"O"
@@ -151,13 +151,13 @@ class _Relation:
         return old, new
 
     def _has_other_key(self, old: _Sent, new: _Sent | None) -> bool:
-        """Whether the key was changed; one that is large, and was not, is sent as that of the row before alone."""
+        """Whether the key was changed. A large key that was not changed is sent in the row before alone."""
         assert new is not None
         places = [place for position in self._key if (place := self._places[position]) is not None]
         return any(old[place] != new[place] for place in places if not isinstance(new[place], _Unchanged))
 
     def _change(self, kind: str, sent: _Sent | None, old: _Sent | None) -> Change:
-        """A change whose row has the values of the table's columns; those that were not sent are the old ones."""
+        """A change with all values of the table's columns; those that were not sent come from the old row."""
         assert sent is not None
         values: list[Value] = []
         without: list[tuple[str, str]] = []
@@ -180,10 +180,10 @@ class _Relation:
 
 
 class _Deferred:
-    """The changes of a transaction of a table in which two rows may have one key in between.
+    """The changes of a transaction of a table in which two rows may temporarily have one key.
 
-    They come by whole rows. Law: what is left when rows that come and go are set against each other takes away at most
-    one row of each key and brings at most one, since keys are unique before and behind the transaction.
+    They are collected as whole rows. Law: after deletions and insertions of equal rows cancel, at most one row of each
+    key is deleted and at most one inserted, since keys are unique before and after the transaction.
     """
 
     def __init__(self, table: PublishedTable) -> None:
@@ -192,12 +192,12 @@ class _Deferred:
         self._table = table.name
 
     def add(self, relation: _Relation, kind: bytes, message: bytes) -> None:
-        """Take a message in."""
+        """Add the rows of a message."""
         for weight, change in relation.rows(kind, message):
             self._counts[change.row, change.without] += weight
 
     def changes(self) -> Iterator[Change]:
-        """What goes, then what comes."""
+        """The deletions, then the insertions."""
         coming = {self._key_of(row) for (row, _), count in self._counts.items() if count > 0}
         for (row, without), count in self._counts.items():
             if count < 0 and self._key_of(row) not in coming:
@@ -213,7 +213,7 @@ class _Deferred:
 def _relation(
     message: bytes, tables: Mapping[tuple[str, str], PublishedTable], gone: Mapping[str, frozenset[str]]
 ) -> tuple[int, _Relation | None]:
-    """The table that a message describes, by its number; None for one that is not read."""
+    """The number and the table of a message that describes one; None for a table that is not read."""
     oid = _HEAD.unpack_from(message, 1)[0]
     schema, at = _text(message, 5)
     name, at = _text(message, at)
@@ -232,7 +232,7 @@ def _relation(
 
 
 def _truncated(message: bytes, relations: Mapping[int, _Relation | None]) -> Iterator[PublishedTable]:
-    """The tables that a message says to be truncated, of those that are read."""
+    """The truncated tables of a message, among those that are read."""
     (number,) = _HEAD.unpack_from(message, 1)
     for place in range(number):
         found = relations.get(_HEAD.unpack_from(message, 6 + 4 * place)[0])
@@ -246,7 +246,7 @@ def _text(message: bytes, at: int) -> tuple[str, int]:
 
 
 def _tuple(message: bytes, at: int) -> tuple[_Sent, int]:
-    """The values of a row, and where it ends."""
+    """The values of a row, and the position after it."""
     (columns,) = _COUNT.unpack_from(message, at)
     at += 2
     values: list[Value | _Unchanged] = []

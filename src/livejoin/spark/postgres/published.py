@@ -1,4 +1,4 @@
-"""The tables of a publication: their columns, types and keys, as the catalog has them."""
+"""The tables of a publication: their columns, types and keys, from the catalog."""
 
 from __future__ import annotations
 
@@ -61,15 +61,15 @@ _HAS_PARTS = 150000  # the first version of the server whose publications choose
 
 @dataclass(frozen=True)
 class PublishedColumn:
-    """A column.
+    """A published column.
 
     Args:
-        name: What it is called in the stream.
-        kind: Its type in PostgreSQL.
-        source: Its name in the database.
-        before: What it is in rows that were there before it, as text, if ``knows_before``.
-        knows_before: Whether the catalog says that; not where a default was computed row by row.
-        number: Its number in the table. Each new column has a greater one.
+        name: The name of the column in the stream.
+        kind: The column's type in PostgreSQL.
+        source: The column's name in the database.
+        before: The value in rows that are older than the column, as text, if ``knows_before``.
+        knows_before: Whether the catalog tells ``before``; not if a default was computed row by row.
+        number: The number of the column in its table. New columns have greater numbers.
     """
 
     name: str
@@ -81,12 +81,12 @@ class PublishedColumn:
 
     @property
     def type(self) -> pa.DataType:
-        """The Arrow type that its values become."""
+        """The Arrow type of the column's values."""
         return _arrow_type(self.kind)
 
     @property
     def text(self) -> str:
-        """What strings are in Spark, ``char(n)`` or ``varchar(n)``; empty for all others."""
+        """The type of strings in Spark, ``char(n)`` or ``varchar(n)``; empty for all others."""
         return _text_type(self.kind)
 
 
@@ -95,12 +95,12 @@ class PublishedTable:
     """A table of a publication.
 
     Args:
-        name: What it is called in the stream.
-        schema: Its schema in the database.
-        table: Its name in the database.
-        columns: What is published of it.
-        key: The columns by which its changes find rows; empty for rows that are found as a whole.
-        row_filter: The condition of the rows that are published; empty for all.
+        name: The name of the table in the stream.
+        schema: The table's schema in the database.
+        table: The table's name in the database.
+        columns: The published columns.
+        key: The columns by which changes find their rows; empty if they find whole rows.
+        row_filter: The condition of published rows; empty for all rows.
         is_deferrable: Whether two rows may have one key until their transaction ends.
     """
 
@@ -114,17 +114,17 @@ class PublishedTable:
 
     @property
     def arrow_schema(self) -> pa.Schema:
-        """Its columns."""
+        """The Arrow schema of the table."""
         return pa.schema([marked(pa.field(column.name, column.type), column.text) for column in self.columns])
 
     @property
     def selected(self) -> tuple[str, ...]:
-        """Its columns by their names in the database."""
+        """The names of the columns in the database."""
         return tuple(column.source for column in self.columns)
 
     @property
     def before(self) -> tuple[str | None, ...]:
-        """PostgreSQL's text of each column in rows from before it."""
+        """For each column its value in older rows, as PostgreSQL's text."""
         return tuple(column.before for column in self.columns)
 
     @property
@@ -138,13 +138,13 @@ class PublishedTable:
 
     @staticmethod
     def from_plain(entry: Mapping[str, Any]) -> PublishedTable:
-        """The table of the JSON values that `plain` made."""
+        """The table from the JSON values of `plain`."""
         columns = tuple(PublishedColumn(**column) for column in entry["columns"])
         return PublishedTable(**{**entry, "columns": columns, "key": tuple(entry["key"])})
 
     @property
     def row_type(self) -> pa.DataType:
-        """A row as a struct."""
+        """The type of a row, as a struct."""
         return pa.struct(list(self.arrow_schema))
 
 
@@ -159,9 +159,8 @@ def published(
     Args:
         connection: The database.
         publication: The publication.
-        chosen: Those that are wanted, as ``table`` or ``schema.table``; also by other names. None for all.
-        columns: For a table, the columns that are called otherwise in the stream: their names there, and in the
-            database.
+        chosen: The tables to read, as ``table`` or ``schema.table``, each with its name in the stream. None for all.
+        columns: For a table its renamed columns: names in the stream, with the names in the database.
 
     Raises:
         SchemaError: There is no such publication, table or column, two of them have one name, or a key is not sent.
@@ -196,27 +195,27 @@ def published(
 
 
 def numbers_of(connection: Connection, table: PublishedTable) -> dict[str, int]:
-    """The columns that a table has by now, and their numbers."""
+    """The present columns of a table, with their numbers."""
     return dict(connection.execute(_NUMBERS, (table.schema, table.table)).fetchall())
 
 
 def newest_columns(connection: Connection, tables: Iterable[PublishedTable]) -> dict[str, int]:
-    """The largest number of a column of each table by now."""
+    """The present largest number of a column of each table."""
     return {table.name: max(numbers_of(connection, table).values(), default=0) for table in tables}
 
 
 def gone_from(table: PublishedTable, there: Mapping[str, int]) -> frozenset[str]:
-    """The columns of the stream that a table has no more, or by another name."""
+    """The columns of the stream that a table does not have any more, or not under this name."""
     return frozenset(column.name for column in table.columns if there.get(column.source) != column.number)
 
 
 def _called(chosen: Sequence[str] | Mapping[str, str]) -> list[str]:
-    """What the chosen tables are called in the stream."""
+    """The names of the chosen tables in the stream."""
     return list(chosen) if isinstance(chosen, Mapping) else [text.rpartition(".")[2] for text in chosen]
 
 
 def _named(there: Sequence[str], chosen: Sequence[str] | Mapping[str, str] | None, publication: str) -> dict[str, str]:
-    """The full name of each table, by what it is called in the stream."""
+    """The full name of each table, by its name in the stream."""
     if chosen is None:
         chosen = there
     wanted: Iterable[tuple[str, str]]
@@ -289,13 +288,13 @@ def _table(
 
 
 def _text_type(kind: str) -> str:
-    """What a text with a length is in Spark."""
+    """The type in Spark of a text with a length."""
     found = _TEXT.fullmatch(kind)
     return "" if found is None else f"{'varchar' if found[1] else 'char'}({found[2]})"
 
 
 def _arrow_type(kind: str) -> pa.DataType:
-    """The type of values; what livejoin has no type for is PostgreSQL's text of it."""
+    """The Arrow type of values; a type that livejoin does not support becomes PostgreSQL's text."""
     decimal = _DECIMAL.fullmatch(kind)
     if decimal is not None:
         precision, scale = int(decimal[1]), int(decimal[2])

@@ -1,12 +1,10 @@
-"""Views as tables of a PostgreSQL database: one transaction a batch.
+"""Views as tables of a PostgreSQL database: one transaction for each batch.
 
-Law: the transaction that a batch changes the tables in also writes the batch's number into ``livejoin_batches``, and a
-batch whose number stands there is not written again. So at any time the tables hold the views as they were after one
-and the same batch, each batch once.
+Law: the transaction of a batch also writes the batch's number into ``livejoin_batches``, and a batch whose number
+stands there is not written again. So at any time all tables hold their views as they were after the same batch.
 
-A view with a key becomes a table with that key: what a delta takes out is deleted by it, what it brings is inserted, or
-updates the row that is there. Of a view without a key, and of those named in ``history``, the deltas themselves are
-appended.
+A view with a key becomes a table with that key: deleted rows are deleted by the key, new rows are inserted or update
+the row with their key. For a view without a key, and for those in ``history``, the rows of the deltas are appended.
 """
 
 from __future__ import annotations
@@ -36,18 +34,18 @@ _HISTORY = (
 
 
 class PostgresSink:
-    """A table a view in a PostgreSQL database, changed in one transaction a batch; mutable.
+    """A table for each view in a PostgreSQL database, changed in one transaction for each batch; mutable.
 
-    Tables that are not there are made. One that is there must have the view's columns, and a unique index on one of the
-    view's keys, and be empty before the first batch.
+    Missing tables are made. A table that exists must have the view's columns and a unique index on one of the view's
+    keys, and be empty before the first batch.
 
     Args:
         conninfo: The database, as for libpq: ``postgresql://user@host/database``.
         schema: The schema of the tables and of ``livejoin_batches``.
-        tables: The table of a view that is not called as it is.
-        history: Views whose deltas are appended as they are, with ``_change_type``, ``_commit_version`` and
+        tables: For a view the name of its table, if it differs.
+        history: Views whose deltas are appended as rows, with ``_change_type``, ``_commit_version`` and
             ``_commit_timestamp``.
-        retry_seconds: How long the server may be away, as when it restarts, until the query ends.
+        retry_seconds: How long the server may be unreachable, as during a restart, before the query ends.
     """
 
     def __init__(
@@ -68,12 +66,12 @@ class PostgresSink:
         self._connection: Connection | None = None
 
     def open(self, views: Mapping[str, SinkView], last_batch: int | None, written: WrittenParts, run: str) -> None:
-        """Make the tables that are not there, and compare what is there with the checkpoint.
+        """Make missing tables, and compare the others with the checkpoint.
 
         Raises:
             SchemaError: A view has no key, or a table does not fit its view.
             StateError: The database and the checkpoint do not belong together.
-            StorageError: The server is not there, or refuses.
+            StorageError: The server cannot be reached, or refuses.
         """
         for argument, named in (("tables", self._names), ("history", self._history)):
             for view in named:
@@ -97,14 +95,14 @@ class PostgresSink:
                 )
 
     def deliver(self, deltas: Mapping[str, BatchDelta], batch_id: int) -> list[str]:
-        """Bring the tables to the views after a batch; nothing where the database has the batch.
+        """Write a batch to the tables; nothing if the database has the batch already.
 
         Cost: linear in the deltas, with a look at an index for each row.
 
         Raises:
             StateError: The database has not seen the batch before, or has seen later ones.
-            StorageError: The server went away or refused; the tables are as they were before the batch, or, if it went
-                away while it committed, as after it, which the next delivery finds out.
+            StorageError: The server cannot be reached or refused. The tables are as before the batch; if the connection
+                broke during the commit, maybe as after it, which the next delivery finds out.
         """
         said = (
             f"the tables hold batch {batch_id} whole or not at all. Repair that and start the query again: it goes on "
@@ -116,10 +114,10 @@ class PostgresSink:
         return []
 
     def forget(self, run: str) -> None:
-        """Empty the tables that a run has written, and forget it, so that it can begin anew.
+        """Empty the tables that a run has written, and forget the run, so that it can start anew.
 
         Raises:
-            StorageError: The server is not there, or refuses.
+            StorageError: The server cannot be reached, or refuses.
         """
         with explained(self._conninfo, "nothing was deleted"), self._connected().transaction():
             connection = self._connected()
@@ -132,7 +130,7 @@ class PostgresSink:
                         connection.execute(sql.SQL("DELETE FROM {}").format(self._named(self._names.get(view, view))))
 
     def _write(self, deltas: Mapping[str, BatchDelta], batch_id: int) -> None:
-        """The transaction of a batch."""
+        """Run the transaction of a batch."""
         connection = self._connected()
         with connection.transaction():
             if not self._is_new(connection, batch_id):
@@ -145,20 +143,20 @@ class PostgresSink:
             )
 
     def _connected(self) -> Connection:
-        """The connection, made anew where the last one broke."""
+        """The connection; a new one if the last one broke."""
         if self._connection is None or self._connection.closed or self._connection.broken:
             self._connection = connect(self._conninfo)
         return self._connection
 
     def _of_batches(self, statement: LiteralString, *values: object) -> sql.Composed:
-        """A statement about ``livejoin_batches``; beside parameters psycopg takes no ``%`` in the name of a schema."""
+        """A statement on ``livejoin_batches``. With parameters, psycopg takes no ``%`` in the name of a schema."""
         return sql.SQL(statement).format(self._named(BATCHES), *map(sql.Literal, values))
 
     def _named(self, table: str) -> sql.Identifier:
         return sql.Identifier(self._schema, table)
 
     def _known(self, connection: Connection, last_batch: int | None) -> frozenset[str]:
-        """The views that the database has of this run; the table of runs is made if it is not there."""
+        """The views of this run in the database; the table of runs is made if it is missing."""
         connection.execute(
             sql.SQL(
                 "CREATE TABLE IF NOT EXISTS {} (run text PRIMARY KEY, batch bigint NOT NULL, views text[] NOT NULL, "
@@ -188,7 +186,7 @@ class PostgresSink:
         return frozenset(views)
 
     def _is_new(self, connection: Connection, batch_id: int) -> bool:
-        """Whether a batch is the next one (True) or the last one once more (False); keeps others out until the end."""
+        """Whether a batch is the next one (True) or the last one again (False). Locks out other writers."""
         found = connection.execute(
             self._of_batches("SELECT batch FROM {} WHERE run = {} FOR UPDATE", self._run)
         ).fetchone()
@@ -205,11 +203,11 @@ class PostgresSink:
         return True
 
     def _target(self, connection: Connection, view: str, shape: SinkView, is_ours: bool) -> Target:
-        """The table of a view; it is made where it is not there.
+        """The table of a view, which is made if it is missing.
 
         Raises:
-            SchemaError: It does not fit.
-            StateError: It holds rows, and is not this run's.
+            SchemaError: The table does not fit the view.
+            StateError: The table has rows that are not of this run.
         """
         name = self._names.get(view, view)
         appends = view in self._history
@@ -254,7 +252,7 @@ class PostgresSink:
             raise SchemaError(msg)
 
     def _key(self, connection: Connection, view: str, name: str, keys: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
-        """The key of the view that the table has a unique index on."""
+        """The key of the view on which the table has a unique index."""
         if () in keys:
             return ()
         found = connection.execute(
@@ -279,7 +277,7 @@ class PostgresSink:
 
 
 def _unique(connection: Connection, key: tuple[str, ...]) -> sql.Composed:
-    """A key for which NULL is a value; on a server that is too old for that, a key without NULL."""
+    """A unique constraint for which NULL is a value; on servers too old for that, a key without NULL."""
     columns = sql.SQL(", ").join(map(sql.Identifier, key))
     is_new = connection.info.server_version >= _NULLS_ARE_EQUAL
     return sql.SQL("UNIQUE NULLS NOT DISTINCT ({})" if is_new else "PRIMARY KEY ({})").format(columns)

@@ -1,8 +1,8 @@
-"""A slot of logical replication: from where on the server keeps its log for one reader.
+"""Slots of logical replication: a slot makes the server keep its log from a position on, for one reader.
 
-Positions are LSNs, as whole numbers. Law: a transaction belongs to ``start <= position of its commit < end``, and
-`read` gives the same transactions for the same positions as often as it is asked, until `advance` lets the server
-forget those before a position. That is the server's own rule for what it may forget, so that nothing falls between.
+Positions are LSNs, as integers. Law: a transaction belongs to ``start <= position of its commit < end``. `read` gives
+the same transactions for the same positions each time, until `advance` lets the server forget those before a position.
+The server uses the same rule for forgetting, so no transaction is lost between.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _OF_A_CHANGE = 4  # messages of a transaction of one change: begin, its table, t
 
 
 def newest_position(connection: Connection) -> int | None:
-    """A position before which every commit is in the log for good; None if the log is not flushed soon.
+    """A position before which all commits are durable in the log; None if the log is not flushed soon.
 
-    The end of the flushed log itself may lie within a record. The end of what is written does not, so it is taken as
-    soon as it is flushed, which the server does by itself within a fraction of a second.
+    The end of the flushed log may lie within a record. The end of the written log does not, so it is taken when it is
+    flushed, which the server does within a fraction of a second.
     """
     end = _asked(connection, "SELECT pg_current_wal_insert_lsn()")
     # At the beginning of a page the next record goes behind the page's header, which is not there before the record is.
@@ -50,7 +50,7 @@ def newest_position(connection: Connection) -> int | None:
 
 
 def confirmed(connection: Connection, slot: str) -> int | None:
-    """The position before which the server has forgotten the changes; None if there is no such slot."""
+    """The position up to which the server has forgotten the changes; None if there is no such slot."""
     found = connection.execute(
         "SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = %s AND database = current_database()",
         (slot,),
@@ -59,7 +59,7 @@ def confirmed(connection: Connection, slot: str) -> int | None:
 
 
 def is_taken(connection: Connection, slot: str) -> bool:
-    """Whether there is a slot of this name, of whatever database of the server."""
+    """Whether a slot of this name exists, for any database of the server."""
     found = connection.execute("SELECT 1 FROM pg_replication_slots WHERE slot_name = %s", (slot,))
     return found.fetchone() is not None
 
@@ -68,7 +68,7 @@ def check_holds(connection: Connection, slot: str, start: int) -> None:
     """Check that a slot still has the changes from a position on.
 
     Raises:
-        StateError: It does not, or is not there.
+        StateError: The changes are gone, or the slot is.
     """
     held = confirmed(connection, slot)
     if held is None or held > start:
@@ -83,7 +83,7 @@ def check_holds(connection: Connection, slot: str, start: int) -> None:
 def read(connection: Connection, slot: str, publication: str, end: int) -> Iterator[tuple[bytes]]:
     """The messages of a slot up to a position, and possibly some more.
 
-    Cost: that of decoding the log from what was confirmed on; the server holds the messages, in a file if they are
+    Cost: the server decodes the log from the confirmed position on, and holds the messages, in a file if there are
     many.
     """
     with connection.transaction(), connection.cursor(name="livejoin_changes", binary=True) as cursor:
@@ -93,17 +93,17 @@ def read(connection: Connection, slot: str, publication: str, end: int) -> Itera
 
 
 def position_behind(connection: Connection, slot: str, publication: str, start: int, end: int, most: int) -> int:
-    """A position up to which there are at most so many changes, in whole transactions.
+    """A position up to which there are at most ``most`` changes, in whole transactions.
 
     Args:
         connection: The database.
         slot: The slot.
         publication: The publication.
-        start: From where on changes count.
-        end: A later position, which is given where no more changes are before it.
-        most: How many. A transaction that has more is taken alone.
+        start: The position from which on changes count.
+        end: A later position; given back if there are not more changes before it.
+        most: The most changes. A transaction with more is taken alone.
 
-    Cost: that of decoding so much of the log once more, without sending it.
+    Cost: the server decodes that part of the log once more, without sending it.
     """
     asked = most * _OF_A_CHANGE
     while True:
@@ -147,18 +147,18 @@ def drop(connection: Connection, slot: str) -> None:
 
 
 def created(walsender: Connection, conninfo: str, slot: str) -> tuple[int, str]:
-    """Make a temporary slot: its position, and the name of a snapshot of the database as it was when it was made.
+    """Make a temporary slot; gives its position and the name of a snapshot of the database at that position.
 
-    Law: what the snapshot sees, and the changes of the slot, make all changes, none of them twice.
+    Law: the rows in the snapshot and the changes of the slot are all changes, none of them twice.
 
     Args:
-        walsender: A connection for replication, with which both go.
+        walsender: A connection for replication; the slot and the snapshot end with it.
         conninfo: The database.
         slot: The slot.
 
     Raises:
-        StorageError: The server refuses: it has ``wal_level`` below ``logical``, no slot is left, or the user has not
-            the attribute REPLICATION.
+        StorageError: The server refuses: ``wal_level`` is below ``logical``, no slot is left, or the user lacks the
+            attribute REPLICATION.
     """
     # The statements of a replication connection go by the simple protocol, which psycopg's cursors do not speak.
     statement = sql.SQL("CREATE_REPLICATION_SLOT {} TEMPORARY LOGICAL pgoutput EXPORT_SNAPSHOT")
@@ -176,12 +176,12 @@ def created(walsender: Connection, conninfo: str, slot: str) -> tuple[int, str]:
 
 
 def copy(connection: Connection, temporary: str, slot: str) -> None:
-    """Make a slot that stays, at the position of a temporary one."""
+    """Make a permanent slot at the position of a temporary one."""
     connection.execute("SELECT pg_copy_logical_replication_slot(%s, %s, false)", (temporary, slot))
 
 
 def number(position: str) -> int:
-    """A position as a whole number.
+    """A position as an integer.
 
     >>> number("1/A0"), text(4294967456)
     (4294967456, '1/A0')

@@ -1,11 +1,11 @@
-"""What the tables hold before the first change of a stream, read in pieces from one state of the database.
+"""The first rows of a stream from PostgreSQL: what the tables hold, in pieces of one snapshot of the database.
 
-A temporary slot of logical replication comes with a snapshot of its moment, which lives as long as the connection that
-made the slot. Whoever plans the batches holds it; pieces are ranges of places in the tables' files. When the last piece
-was read, the temporary slot is copied to the one that stays.
+A temporary slot of logical replication comes with a snapshot, which lives as long as the connection that made the slot.
+The planner of batches holds that connection. A piece is a range of positions in a table's files. When the last piece
+was read, the temporary slot is copied to a permanent one.
 
-Law: the pieces of one snapshot are the rows at the slot's position, each once. Where the snapshot is gone before its
-end, there is another one, which begins with the truncation of all tables; a piece of one that is gone has no rows.
+Law: the pieces of one snapshot are the rows at the slot's position, each once. If the snapshot is lost before its end,
+a new one is taken, which begins with the truncation of all tables; pieces of the lost one have no rows.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ _LONGEST = 50  # of the characters of a slot's name, so that something random fi
 
 @dataclass(frozen=True)
 class Range:
-    """Rows of a table, or of one of its partitions, that lie behind each other.
+    """A range of rows of a table, or of one of its partitions, in the order of the file.
 
     Args:
-        table: The place of the table among those of the stream.
+        table: The position of the table among those of the stream.
         schema: The schema of the table or partition.
-        name: Its name.
-        after: Behind which place.
-        upto: Up to which place; None for the end.
+        name: The name of the table or partition.
+        after: The position in the file after which the range begins.
+        upto: The last position of the range; None for the end.
     """
 
     table: int
@@ -62,7 +62,7 @@ class Range:
     upto: str | None
 
     def condition(self) -> sql.Composed:
-        """Which rows these are."""
+        """The SQL condition for the rows of the range."""
         found = sql.SQL("ctid > {}::tid").format(sql.Literal(self.after))
         return found if self.upto is None else found + sql.SQL(" AND ctid <= {}::tid").format(sql.Literal(self.upto))
 
@@ -72,14 +72,14 @@ class HeldSnapshot:
     """A snapshot that is held, and how far it was handed out; mutable.
 
     Args:
-        walsender: The connection that it lives with.
-        temporary: The slot that came with it.
-        position: That of the slot.
-        name: What it is called.
-        state: What it sees, to know it again.
-        again: Whether another one was begun before it.
-        left: What was not handed out.
-        numbers: The largest number of a column of each table then.
+        walsender: The connection that the snapshot lives with.
+        temporary: The temporary slot of the snapshot.
+        position: The position of the slot.
+        name: The name of the snapshot.
+        state: The transactions that the snapshot sees, to recognise it.
+        again: Whether an earlier snapshot was lost.
+        left: The ranges that were not handed out yet.
+        numbers: For each table the largest number of a column at that time.
     """
 
     walsender: Connection
@@ -94,7 +94,7 @@ class HeldSnapshot:
 
     @staticmethod
     def take(conninfo: str, slot: str, tables: Sequence[PublishedTable], again: bool) -> HeldSnapshot:
-        """Take one.
+        """Take a snapshot.
 
         Raises:
             StorageError: The server refuses.
@@ -118,7 +118,7 @@ class HeldSnapshot:
         return held
 
     def is_alive(self, connection: Connection) -> bool:
-        """Whether it is still there."""
+        """Whether the snapshot still exists."""
         found = connection.execute(
             "SELECT 1 FROM pg_replication_slots WHERE slot_name = %s AND active_pid = %s",
             (self.temporary, self.walsender.info.backend_pid),
@@ -130,15 +130,15 @@ class HeldSnapshot:
         return self._given is not None and self._given[1] == offset
 
     def began_at(self, offset: object) -> bool:
-        """Whether the offset that was handed out last began at this one, and is asked for again."""
+        """Whether an offset is the start of the last piece, which is asked for again."""
         return self._given is None or self._given[0] == offset
 
     def next(
         self, connection: Connection, start: object, tables: Sequence[PublishedTable], most: int
     ) -> dict[str, Any]:
-        """The offset behind the next piece, of so many rows at most; the same where the same start is asked again.
+        """The offset after the next piece of at most ``most`` rows; the same one if a start is asked for again.
 
-        Cost: that of counting the piece.
+        Cost: the rows of the piece are counted.
         """
         if self._given is not None and self._given[0] == start:
             return self._given[1]
@@ -168,17 +168,17 @@ class HeldSnapshot:
         return offset
 
     def keep(self, connection: Connection, slot: str) -> None:
-        """Let the slot stay, and the snapshot go."""
+        """Make the slot permanent, and release the snapshot."""
         slots.copy(connection, self.temporary, slot)
         self.close()
 
     def close(self) -> None:
-        """Let the snapshot go."""
+        """Release the snapshot."""
         self.walsender.close()
 
 
 def is_there(connection: Connection, offset: Mapping[str, Any]) -> bool:
-    """Let a transaction see a piece's snapshot; whether that is there."""
+    """Let a transaction see the snapshot of a piece; gives whether the snapshot still exists."""
     try:
         _begin(connection, offset["name"])
     except _GONE:
@@ -187,7 +187,7 @@ def is_there(connection: Connection, offset: Mapping[str, Any]) -> bool:
 
 
 def ranges_of(offset: Mapping[str, Any]) -> Iterator[Range]:
-    """What a piece has."""
+    """The ranges of a piece."""
     return (Range(*one) for one in offset["ranges"])
 
 
@@ -211,7 +211,7 @@ def filtered(table: PublishedTable, rows: Range, columns: sql.Composable) -> sql
 
 
 def _counted(connection: Connection, rows: Range, table: PublishedTable, most: int) -> tuple[int, str]:
-    """How many of so many rows there are, and where the last one lies."""
+    """The number of rows in the next ``most`` rows of a range, and the position of the last one."""
     query = sql.SQL("SELECT count(*), max(ctid)::text FROM ({} LIMIT {}) piece").format(
         filtered(table, rows, sql.SQL("ctid")), sql.Literal(most)
     )

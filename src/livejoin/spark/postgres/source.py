@@ -1,12 +1,12 @@
 """Tables of a PostgreSQL database as one stream of changes: a snapshot first, then logical replication.
 
 Offsets are positions in the server's log. A micro-batch holds whole transactions, those that committed between two
-positions, over all tables of the stream. The slot on the server is advanced when Spark has committed the batch behind,
-so that a batch that runs again is read again from the server, the same.
+positions, over all tables of the stream. The slot on the server is advanced when Spark has committed the next batch, so
+a batch that runs again is read from the server again, unchanged.
 
-The first batches are what the tables hold, in pieces of one snapshot (`livejoin.spark.postgres.snapshot`); the slot
-that stays is there when the last one was read. A start that finds it missing begins with a newer snapshot, and empties
-first what the pieces before have filled.
+The first batches are the rows of the tables, in pieces of one snapshot (`livejoin.spark.postgres.snapshot`). The
+permanent slot exists when the last piece was read. A start that does not find the slot takes a new snapshot, and first
+empties what earlier pieces have filled.
 """
 
 from __future__ import annotations
@@ -56,29 +56,29 @@ def read_postgres(
     columns: Mapping[str, Mapping[str, str]] | None = None,
     retry_seconds: float = RETRY_SECONDS,
 ) -> dict[str, StreamPart]:
-    """The tables of a publication as `maintain` takes them: what they hold first, then every change, without a gap.
+    """The tables of a publication as `maintain` takes them: first their rows, then every change, without a gap.
 
-    They are one stream, so that a micro-batch holds whole transactions. A table with a primary key goes by it; one
-    without needs ``REPLICA IDENTITY FULL``. Values of types that livejoin does not have come as PostgreSQL's text.
+    All tables are one stream, so a micro-batch holds whole transactions. A table with a primary key has changes by key;
+    a table without one needs ``REPLICA IDENTITY FULL``. Values of types that livejoin does not support come as
+    PostgreSQL's text.
 
     Args:
         spark: The session; PySpark 4.2 or newer.
         conninfo: The database, as for libpq; its user needs the attribute REPLICATION and SELECT on the tables.
         publication: The publication, as CREATE PUBLICATION made it.
-        slot: What the slot of this stream is called on the server; a name that no other checkpoint has. The server
-            keeps its log until this stream has read it, so drop the slot (``pg_drop_replication_slot``) when the
-            stream is not wanted any more.
-        tables: Those of the publication that are read: their names, or what they are called here and their names.
+        slot: The name of this stream's slot on the server, which no other checkpoint may use. The server keeps its log
+            until this stream has read it. So drop the slot (`drop_slot`) when you do not need the stream any more.
+        tables: The tables to read: a list of names, or a mapping from names here to names in the database.
         max_changes: The most changes of a batch, for streams that have fallen behind; None for all that are there.
-            Transactions stay whole, so that one with more changes is a batch alone. What the tables hold first comes in
-            pieces of so many rows, of 250,000 at most.
-        columns: For a table, the columns that have other names here than in the database:
-            ``{"customers": {"name": "full_name"}}``. With it a stream goes on whose column was renamed.
-        retry_seconds: How long the server may be away, as when it restarts, until the query ends.
+            Transactions stay whole: one with more changes is a batch alone. The first rows of the tables come in pieces
+            of this size, at most 250,000 rows.
+        columns: For a table its renamed columns: ``{"customers": {"name": "full_name"}}`` has the column ``full_name``
+            of the database as ``name``. So a stream can go on after a column was renamed.
+        retry_seconds: How long the server may be unreachable, as during a restart, before the query ends.
 
     Raises:
         SchemaError: There is no such publication or table, or ``max_changes`` is less than 1.
-        StorageError: The server is not there, or refuses.
+        StorageError: The server cannot be reached, or refuses.
     """
     checked(max_changes, "max_changes")
     found = published_tables(conninfo, publication, tables, columns)
@@ -98,23 +98,23 @@ def published_tables(
     tables: Sequence[str] | Mapping[str, str] | None = None,
     columns: Mapping[str, Mapping[str, str]] | None = None,
 ) -> tuple[PublishedTable, ...]:
-    """The tables that `read_postgres` would read; raises as it does."""
+    """The tables that `read_postgres` would read; raises the same errors."""
     with explained(conninfo, "nothing was read"), connect(conninfo) as connection:
         return published(connection, publication, tables, columns)
 
 
 def drop_slot(conninfo: str, slot: str) -> None:
-    """Drop the slot of a stream that is not wanted any more, if it is there.
+    """Drop the slot of a stream that is not needed any more, if it exists.
 
     Raises:
-        StorageError: The server is not there, or refuses.
+        StorageError: The server cannot be reached, or refuses.
     """
     with explained(conninfo, "the slot was not dropped"), connect(conninfo) as connection:
         slots.drop(connection, slot)
 
 
 class PostgresSource(DataSource):
-    """Spark's side of the source; its options are the arguments of `read_postgres`, ``tables`` as JSON."""
+    """Spark's entry to the source; its options are the arguments of `read_postgres`, ``tables`` as JSON."""
 
     @classmethod
     def name(cls) -> str:
@@ -128,7 +128,7 @@ class PostgresSource(DataSource):
 
 
 class Place:
-    """What a stream reads; it goes to Spark's workers. Tables and columns are those that the query began with."""
+    """What a stream reads, as Spark's workers get it. Tables and columns are those at the start of the query."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self.conninfo = options["url"]
@@ -157,13 +157,13 @@ class PostgresReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last = self._asked(slots.newest_position)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """The newest position at which all transactions before are whole, or one before it, of no more changes.
+        """The newest position before which all transactions are complete, or an earlier one to limit the changes.
 
-        Before it come the pieces of what the tables hold. With a position stand the numbers of the newest columns: the
-        stream may have read past values of those that it is read without.
+        Before the first position come the pieces of the tables' rows. An offset also has the numbers of the newest
+        columns: the stream may have skipped values of columns that it does not read yet.
 
         Raises:
-            StateError: The slot is not there any more, or is there before the first batch.
+            StateError: The slot does not exist any more, or exists before the first batch.
         """
         return self._asked(lambda connection: self._latest(connection, start, most_of(limit)))
 
@@ -200,7 +200,7 @@ class PostgresReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _piece(
         self, connection: Connection, start: dict[str, Any], slot: int | None, most: int | None
     ) -> dict[str, Any] | None:
-        """The offset behind the next piece of what the tables hold; None behind the last one."""
+        """The offset after the next piece of the tables' rows; None after the last piece."""
         place, held = self._place, self._held
         if start["at"] != _NOTHING and start["ends"] and slot == slots.number(start["of"]):
             return None
@@ -222,9 +222,9 @@ class PostgresReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [InputPartition((start, end))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The changes between two positions, in one partition: they have an order.
+        """The changes between two positions, in one partition because they have an order.
 
-        Where the server goes away in the middle they are read once more, and those that were handed on are left out.
+        If the server goes away in the middle, the changes are read again, and those that were handed on are left out.
         """
         start, end = partition.value
         place = self._place
@@ -269,7 +269,7 @@ class PostgresReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._asked(lambda connection: slots.advance(connection, self._place.slot, slots.number(end["at"])))
 
     def _asked(self, ask: Callable[[Connection], Result]) -> Result:
-        """What the server answers, when it is there."""
+        """Call a function with a connection, again until the server answers."""
         place = self._place
 
         def attempt() -> Result:

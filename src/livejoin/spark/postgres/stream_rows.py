@@ -1,7 +1,7 @@
-"""The rows of a stream: what tables hold and what changes in them, as Arrow.
+"""The rows of a stream as Arrow: rows of tables and changes.
 
-A row has its place in the order, what it is, the values that it lacks, and a struct for each table, of which that of
-its own table alone is not NULL.
+A row has its position in the order, its change type, the values that it lacks, and a struct for each table; only the
+struct of its own table is not NULL.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def schema_of(tables: Sequence[PublishedTable]) -> pa.Schema:
 
 
 def types_of(tables: Sequence[PublishedTable]) -> StructType:
-    """The same as Spark has it."""
+    """The columns of the stream as Spark's types."""
     types: StructType = from_arrow_schema(schema_of(tables), prefer_timestamp_ntz=True)
     for table in tables:
         mark_texts(types[table.name].dataType, table.arrow_schema)
@@ -47,7 +47,7 @@ def types_of(tables: Sequence[PublishedTable]) -> StructType:
 def piece_rows(
     connection: Connection, tables: Sequence[PublishedTable], offset: Mapping[str, Any]
 ) -> Iterator[pa.RecordBatch]:
-    """A piece of what the tables hold."""
+    """The rows of a piece of the first snapshot."""
     schema = schema_of(tables)
     if offset["again"]:
         nothing = [Change(table.name, "truncate", (None,) * len(table.columns)) for table in tables]
@@ -85,7 +85,7 @@ def _texts(lines: Sequence[bytes], columns: int) -> list[pa.Array]:
 
 
 def _batch(schema: pa.Schema, place: int, table: PublishedTable, lines: Sequence[bytes]) -> pa.RecordBatch:
-    """Rows of one table that all come, in CSV; their order does not matter."""
+    """Insertions of one table, from CSV; their order does not matter."""
     rows, missing = rows_of(table, _texts(lines, len(table.columns)))
     count = len(rows)
     without = [json.dumps(missing[row]) if row in missing else None for row in range(count)] if missing else None
@@ -143,7 +143,7 @@ def _numbered(
 
 
 def earlier_of(table: PublishedTable) -> dict[str, str | None]:
-    """What columns are in rows from before they came, as Arrow casts it, as far as the catalog says that."""
+    """The values of columns in older rows, as texts that Arrow casts, as far as the catalog tells them."""
     row, missing = rows_of(table, [pa.array([text], pa.string()) for text in table.before])
     unknown = {column.name for column in table.columns if not column.knows_before} | missing.get(0, {}).keys()
     known: dict[str, str | None] = {}

@@ -1,8 +1,7 @@
-"""One table that a view is written to: what a delta changes in it.
+"""The table that a view is written to, and applying a delta to it.
 
-Law: for a delta that is net by the key, as those of views with keys are, the table holds afterwards what the view
-holds, if it did so before. Rows whose key stays are updated, not deleted and inserted, so that what refers to them
-stays too.
+Law: if the table held the view before, it holds the view after a delta that is net by the key, as the deltas of views
+with keys are. A row whose key stays is updated, not deleted and inserted, so rows that refer to it stay valid.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ class Target:
     """The table that a view is written to.
 
     Args:
-        table: Its name.
+        table: The name of the table.
         stage: The name of a temporary table that deltas are copied into first.
         types: PostgreSQL's type of each of the view's columns.
-        key: Those by which rows are found; None for a table that deltas are appended to.
+        key: The columns that find rows; None for a table that deltas are appended to.
     """
 
     def __init__(
@@ -60,7 +59,7 @@ class Target:
             self._change(connection, delta, version)
 
     def _change(self, connection: Connection, delta: BatchDelta, version: int) -> None:
-        """Write what a delta has of one version."""
+        """Apply the part of a delta that belongs to one version."""
         nulls: set[tuple[bool, ...]] = set()
         columns = (*self._columns, _COMES)
         pieces = (rows.filter(pc.equal(rows[COMMIT_VERSION], version)) for rows in _pieces(delta))
@@ -74,7 +73,7 @@ class Target:
         connection.execute(self._insertion())
 
     def _staged(self, rows: pa.RecordBatch, nulls: set[tuple[bool, ...]]) -> pa.RecordBatch:
-        """The rows of a delta, each with whether it comes; adds where the keys of those that go are NULL."""
+        """The rows of a delta, each with a mark for insertions; notes in ``nulls`` where deleted keys have NULL."""
         comes = pc.is_in(rows[CHANGE_TYPE], _COMING)
         going = rows.filter(pc.invert(comes))
         if going.num_rows and self._key:
@@ -83,9 +82,10 @@ class Target:
         return rows.select(self._columns).append_column(_COMES, comes)
 
     def _deletion(self, pattern: Iterable[bool]) -> sql.Composed:
-        """Deletes the rows that go and do not come again, of those whose key is NULL where the pattern says so.
+        """The DELETE of rows whose key does not come again, for keys that are NULL where the pattern says so.
 
-        One statement a pattern, because PostgreSQL joins by equality fast, and by IS NOT DISTINCT FROM row by row.
+        There is one statement for each pattern: PostgreSQL joins fast by equality, but row by row by IS NOT DISTINCT
+        FROM.
         """
         key = [(sql.Identifier(name), is_null) for name, is_null in zip(self._key or (), pattern, strict=True)]
         gone, same = [], []
@@ -106,7 +106,7 @@ class Target:
         )
 
     def _insertion(self) -> sql.Composed:
-        """Inserts the rows that come, or updates those with their keys."""
+        """The INSERT of new rows, which updates rows with the same keys."""
         columns = sql.SQL(", ").join(map(sql.Identifier, self._columns))
         rest = [sql.Identifier(name) for name in self._columns if name not in (self._key or ())]
         taken: sql.Composable = sql.SQL("")

@@ -1,7 +1,7 @@
 """PostgreSQL's text of values as Arrow columns.
 
-Law: a value that its column's type has not is NULL here, and said to be missing. ``infinity`` is the end of the year
-9999 and ``-infinity`` the beginning of the year 1; in a key, where two rows could become one, they are missing.
+Law: a value outside of its column's type is NULL here, and reported as missing. ``infinity`` is the end of the year
+9999, ``-infinity`` the beginning of the year 1. In a key, where two rows could become one, they are missing.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Missing = dict[int, dict[str, str]]
 
 
 def rows_of(table: PublishedTable, columns: Sequence[pa.Array]) -> tuple[pa.StructArray, Missing]:
-    """Rows from the text of their columns, and the values that their types do not have.
+    """Rows from the texts of their columns, and the values that do not fit their types.
 
-    Cost: linear, in Arrow; columns with such values are read one by one.
+    Cost: linear, in Arrow; columns with misfits are read value by value.
     """
     arrays, missing = [], Missing()
     for column, given in zip(table.columns, columns, strict=True):
@@ -44,7 +44,7 @@ def rows_of(table: PublishedTable, columns: Sequence[pa.Array]) -> tuple[pa.Stru
 
 
 def _finite(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The texts of dates and times, with those of infinity as finite ones."""
+    """The texts of dates and times, with infinity replaced by finite times."""
     if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
         return texts
     zone = "+00" if pa.types.is_timestamp(kind) and kind.tz is not None else ""
@@ -56,7 +56,7 @@ def _finite(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _held(text: pa.StringScalar, kind: pa.DataType) -> str | None:
-    """A text, if it is that of a value of a type."""
+    """A text, if it is a value of the type; else None."""
     try:
         _converted(pa.array([text.as_py()], pa.string()), kind)
     except pa.ArrowInvalid:

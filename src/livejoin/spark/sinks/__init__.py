@@ -1,4 +1,4 @@
-"""Where the deltas of views go."""
+"""Sinks: Parquet files, functions, the console, and the protocol that other sinks follow."""
 
 from livejoin.spark.sinks.console import ConsoleSink
 from livejoin.spark.sinks.function import FunctionSink, SinkFunction

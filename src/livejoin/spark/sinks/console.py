@@ -1,4 +1,4 @@
-"""Deltas for somebody who looks on."""
+"""Deltas on the terminal, for people who watch."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _SIGNS = {"insert": "+", "update_postimage": "+", "delete": "-", "update_preimag
 
 @dataclass(frozen=True)
 class ConsoleSink:
-    """The first rows of each delta as lines on standard output, ``+`` before what comes and ``-`` before what goes.
+    """Prints the first rows of each delta, ``+`` before insertions and ``-`` before deletions.
 
     A batch that runs again after a failure is shown again.
 
     Args:
-        rows: How many rows of a delta are shown.
+        rows: How many rows of a delta are printed.
     """
 
     rows: int = 20
 
     def open(self, views: Mapping[str, SinkView], last_batch: int | None, written: WrittenParts, run: str) -> None:
-        """There is nothing to prepare."""
+        """Do nothing."""
 
     def deliver(self, deltas: Mapping[str, BatchDelta], batch_id: int) -> list[str]:
-        """Show the deltas. Cost: linear in the rows that are shown."""
+        """Print the deltas. Cost: linear in the printed rows."""
         for view, delta in deltas.items():
             if not delta.num_rows:
                 continue

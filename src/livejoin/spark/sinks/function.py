@@ -21,18 +21,18 @@ class FunctionSink:
 
     Args:
         spark: The session that makes the frames.
-        function: Gets the view's name, the delta as a DataFrame, and the batch's number. It is not called where the
-            delta is empty. After a failure it may see a batch again, with the same number.
+        function: Gets the view's name, the delta as a DataFrame, and the batch's number. It is not called for an empty
+            delta. After a failure it may see a batch again, with the same number.
     """
 
     spark: SparkSession
     function: SinkFunction
 
     def open(self, views: Mapping[str, SinkView], last_batch: int | None, written: WrittenParts, run: str) -> None:
-        """There is nothing to prepare."""
+        """Do nothing."""
 
     def deliver(self, deltas: Mapping[str, BatchDelta], batch_id: int) -> list[str]:
-        """Call the function; what it makes of the deltas is its own. It gets a spilled one whole."""
+        """Call the function with each delta; a spilled delta is passed whole."""
         for view, delta in deltas.items():
             if delta.num_rows:
                 table = whole(delta)

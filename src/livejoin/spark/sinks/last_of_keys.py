@@ -1,4 +1,4 @@
-"""What a delta says of each key in the end."""
+"""The net effect of a delta on each key."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ COMES = "_comes"
 
 
 def last_of_keys(delta: pa.Table, columns: pa.Schema, key: tuple[str, ...]) -> pa.Table:
-    """For each key of a delta the row that comes, or the one that goes; ``_comes`` says which.
+    """For each key of a delta the row that is inserted last, or the deleted one; ``_comes`` says which.
 
     Args:
-        delta: The delta, of one version or of several.
-        columns: The columns that are wanted, with their types.
-        key: Those of the key; NULL is a value of it. Empty where there is one row at most.
+        delta: The delta, of one or several versions.
+        columns: The wanted columns, with their types.
+        key: The columns of the key; NULL counts as a value. Empty if the view has at most one row.
     """
     names = ", ".join(map(quoted, columns.names))
     partition = f"PARTITION BY {', '.join(map(quoted, key))} " if key else ""

@@ -1,4 +1,4 @@
-"""Deltas as Parquet: a folder a view, a file a batch, or several where others have written parts of a delta already."""
+"""Deltas as Parquet files: a folder for each view, and a file for each batch, or several that cells have written."""
 
 from __future__ import annotations
 
@@ -24,26 +24,27 @@ _END, _MARK = Struct("<I4s"), b"PAR1"
 
 @dataclass(frozen=True)
 class ParquetSink:
-    """A folder a view, with one Parquet file for each batch that changes it, or several.
+    """A folder for each view, with one Parquet file for each batch that changes the view, or several.
 
-    A file's name is a function of the batch, and the file appears at once under that name when it is complete. A batch
-    that runs again replaces its files. So a reader sees each row of a delta exactly once, at any time, and each delta
-    whole if it is one file. There are several where cells have written large parts of it; they appear one after the
-    other, and their names say how many they are. A batch that does not change a view leaves no file.
+    The name of a file is a function of the batch, and the file appears complete under its name. A batch that runs again
+    replaces its files. So a reader sees each row of a delta exactly once, at any time, and a delta in one file at once.
+    If cells have written large parts of a delta, it has several files; they appear one after the other, and their names
+    say how many they are. A batch that does not change a view leaves no file.
 
     Args:
-        folder: Its parent folder; ``<folder>/<view>/part-00000007.parquet`` is the delta of batch 7, or
+        folder: The parent folder; ``<folder>/<view>/part-00000007.parquet`` is the delta of batch 7, or
             ``part-00000007-0001-of-0004.parquet`` and so on.
     """
 
     folder: Path
 
     def open(self, views: Mapping[str, SinkView], last_batch: int | None, written: WrittenParts, run: str) -> None:
-        """Make the folders, and take away files that a process which died did not complete.
+        """Make the folders, and remove unfinished files of a process that died.
 
         Raises:
-            StateError: They hold files that the checkpoint does not know, or lack some that it knows, or one is cut.
-            StorageError: One cannot be read, or the folders cannot be made.
+            StateError: A folder has files that the checkpoint does not know, or lacks some that it knows, or a file is
+                cut.
+            StorageError: A file cannot be read, or a folder cannot be made.
 
         Cost: a look at the end of each file.
         """
@@ -79,7 +80,7 @@ class ParquetSink:
                 _check_whole(self.of(view) / name)
 
     def deliver(self, deltas: Mapping[str, BatchDelta], batch_id: int) -> list[str]:
-        """Write the file of each view, or take it away where the delta is empty.
+        """Write the file of each view, or remove it if the delta is empty.
 
         Cost: linear in the delta; memory for a piece of it, if it was spilled.
 
@@ -89,7 +90,7 @@ class ParquetSink:
         return [view for view, delta in deltas.items() if self._deliver(view, delta, batch_id)]
 
     def _deliver(self, view: str, delta: BatchDelta, batch_id: int) -> bool:
-        """Write or take away the files of a batch; whether there are some."""
+        """Write or remove the files of a batch; gives whether there are some."""
         pieces = (delta.pieces if isinstance(delta, InPieces) else (delta,)) if delta.num_rows else ()
         names = part_names(batch_id, len(pieces))
         try:
@@ -112,7 +113,7 @@ class ParquetSink:
 
 
 def put(piece: BatchDelta | ParquetPart, target: Path) -> None:
-    """Let a Parquet file appear complete, over one of its name, that survives a loss of power.
+    """Let a Parquet file appear complete, in place of an old one, so that it survives a loss of power.
 
     Raises:
         OSError: The system refuses; no draft is left.
@@ -135,7 +136,7 @@ def put(piece: BatchDelta | ParquetPart, target: Path) -> None:
 
 
 def _check_whole(file: Path) -> None:
-    """Check that a file ends as Parquet does: with its description, the length of that, and a mark."""
+    """Check that a file ends as Parquet files do: with metadata, their length, and a mark."""
     try:
         with file.open("rb") as stream:
             size = stream.seek(0, os.SEEK_END)

@@ -1,4 +1,4 @@
-"""The names of the Parquet files of a view's deltas: one for each batch that changes it, or several that say how many.
+"""The names of the Parquet files of a view's deltas: one for each batch that changes the view, or several, numbered.
 
 part-00000007.parquet
 part-00000008-0001-of-0002.parquet
@@ -17,12 +17,12 @@ _PART = re.compile(r"part-(?P<batch>\d{8,})(-\d{4,}-of-(?P<of>\d{4,}))?\.parquet
 
 
 def part_name(batch_id: int) -> str:
-    """The name of a batch's file, if it is one."""
+    """The name of a batch's file, if the delta is in one file."""
     return f"part-{batch_id:08d}.parquet"
 
 
 def part_names(batch_id: int, parts: int) -> list[str]:
-    """The names of a batch's files, of which there are so many, in order.
+    """The names of the files of a batch, in order; ``parts`` says how many there are.
 
     >>> part_names(7, 1), part_names(7, 2)
     (['part-00000007.parquet'], ['part-00000007-0001-of-0002.parquet', 'part-00000007-0002-of-0002.parquet'])
@@ -33,7 +33,7 @@ def part_names(batch_id: int, parts: int) -> list[str]:
 
 
 def parts_in(folder: Path, batch_id: int | None = None) -> dict[int, list[str]]:
-    """The names of the files of each batch, or of one, that are in a folder, in order."""
+    """The names of the files in a folder by batch, in order, of all batches or of one."""
     found: dict[int, list[str]] = {}
     for file in sorted(folder.glob(PARTS if batch_id is None else f"part-{batch_id:08d}*.parquet")):
         if (named := _PART.fullmatch(file.name)) is not None:
@@ -42,7 +42,7 @@ def parts_in(folder: Path, batch_id: int | None = None) -> dict[int, list[str]]:
 
 
 def missing_parts(batch_id: int, there: Sequence[str]) -> list[str]:
-    """The files of a batch that are not there, of one that has left some.
+    """The missing files of a batch that has left some.
 
     >>> missing_parts(7, ["part-00000007.parquet"]), missing_parts(7, [])
     ([], ['part-00000007.parquet'])

@@ -1,7 +1,7 @@
-"""What the deltas of a batch are handed to.
+"""The protocol of sinks: a sink gets the deltas of each batch.
 
-Law of whoever delivers: batches come in order, and one that runs again after a failure is delivered again with the same
-number and the same content. So a sink whose delivery is idempotent by the number shows each delta exactly once.
+Law for callers: batches come in order, and a batch that runs again after a failure is delivered again with the same
+number and the same content. So a sink that ignores a number it has seen shows each delta exactly once.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from livejoin.errors import SchemaError
 
 @dataclass(frozen=True)
 class SinkView:
-    """What a sink knows of a view before its first delta.
+    """What a sink is told about a view before the first delta.
 
     Args:
-        schema: The columns of its result.
-        keys: Sets of columns of which no two rows of the result have the same values, smallest first.
+        schema: The columns of the view's result.
+        keys: Sets of columns in which no two rows of the result agree, smallest first.
     """
 
     schema: pa.Schema
@@ -36,7 +36,7 @@ class SinkView:
 
 @runtime_checkable
 class Sink(Protocol):
-    """What the deltas of a batch are handed to."""
+    """Gets the deltas of each batch."""
 
     def open(self, views: Mapping[str, SinkView], last_batch: int | None, written: WrittenParts, run: str) -> None:
         """Called once before the first batch.
@@ -45,34 +45,34 @@ class Sink(Protocol):
             views: All views.
             last_batch: The last batch that the engine holds; None at a fresh start.
             written: The parts that deliveries up to this batch have left.
-            run: What no other checkpoint is called.
+            run: The unique name of the checkpoint.
         """
 
     def deliver(self, deltas: Mapping[str, BatchDelta], batch_id: int) -> list[str]:
-        """Take the deltas of a batch, all views at once; it is called for a batch without any too.
+        """Take the deltas of a batch, all views at once; also called for a batch without deltas.
 
         Args:
-            deltas: The delta of each view that the batch may have changed; some of them may be empty.
-            batch_id: The batch.
+            deltas: The delta of each view that the batch may have changed; some may be empty.
+            batch_id: The number of the batch.
 
         Returns:
-            The views of which a part must be there from now on.
+            The views for which a part must exist from now on.
         """
 
 
 @runtime_checkable
 class Forgetting(Protocol):
-    """A sink that can begin anew."""
+    """A sink that can start anew."""
 
     def forget(self, run: str) -> None:
-        """Take away what deliveries of a run have left."""
+        """Remove what deliveries of a run have left."""
 
 
 def _refuse_months(views: Mapping[str, SinkView]) -> None:
-    """Refuse views with intervals of years and months, which neither PySpark nor Parquet has a form of.
+    """Refuse views with intervals of years and months, for which PySpark and Parquet have no type.
 
     Raises:
-        SchemaError: There is one.
+        SchemaError: A view has such a column.
     """
     months = pa.month_day_nano_interval()
     for view, shape in views.items():
@@ -89,7 +89,7 @@ def sink_views(database: Database) -> dict[str, SinkView]:
     """The views of a database as sinks know them.
 
     Raises:
-        SchemaError: One has intervals of years and months.
+        SchemaError: A view has intervals of years and months.
     """
     found = {
         name: SinkView(with_instants(view.schema, types_of(database, name)), view.keys)
@@ -100,5 +100,5 @@ def sink_views(database: Database) -> dict[str, SinkView]:
 
 
 def whole(delta: BatchDelta) -> pa.Table:
-    """A delta in memory."""
+    """A delta as one table in memory."""
     return delta if isinstance(delta, pa.Table) else pa.Table.from_batches(delta.to_batches(ROWS), delta.schema)

@@ -1,4 +1,4 @@
-"""What the names in the FROM clauses of one text stand for."""
+"""The names in the FROM clauses of one text: tables, views, definitions of WITH, and queries in parentheses."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ class KnownNames:
         catalog: The tables.
         views: The views by their names in lower case.
         text: The whole text.
-        allow_product: Whether conditions may be over tables that no equality connects.
+        allow_product: Whether conditions may compare tables that no equality connects.
         definitions: The definitions by their names in lower case; the nearest WITH clause goes first.
-        reads: The views that the text was seen to read; mutable, shared by all names of one text.
-        outer: What the query around shows to the expressions of a sub-query.
+        reads: The views that the text reads; mutable, shared by all names of one text.
+        outer: The scope of the query around, for the expressions of a sub-query.
         plain: The SELECTs of plain views that were looked up; mutable, shared by the names of all texts.
     """
 
@@ -76,7 +76,7 @@ class KnownNames:
         return PassRewriter(self, self.allow_product)
 
     def bound(self, tree: QueryTree | SelectBlock) -> Bound:
-        """A query over what its names stand for; raises as `livejoin.sql.bind_query`."""
+        """Bind a query; raises as `livejoin.sql.bind_query`."""
         match tree:
             case Block():
                 return self.bound(resolve_block(tree, self))
@@ -110,10 +110,10 @@ class KnownNames:
         return BoundSorted(below, order, tree.source, first)
 
     def defined(self, definition: Definition) -> tuple[NestedQuery, KnownNames]:
-        """A definition of WITH, its columns named as behind its name if they are named there, and the names behind it.
+        """Bind a definition of WITH, with its list of names if it has one; gives it and the names after it.
 
         Raises:
-            SqlError: As binding its query does, or its list of names does not fit.
+            SqlError: The query is not valid, or the list of names does not fit.
         """
         bound = self.bound(definition.query)
         columns = bound.columns
@@ -154,7 +154,7 @@ class KnownNames:
         source: Source,
         offset: int,
     ) -> NestedQuery:
-        """The union of two SELECTs that a FULL JOIN is; see `livejoin.sql.names.known.Names`."""
+        """The nested query for a FULL JOIN, a union of two SELECTs; see `livejoin.sql.names.known.Names`."""
         subs = tuple(
             SubSelect(one.form, one.comparison, self.in_expression(one.query, scope, "scalar")[0], source, one.offset)
             for one, scope in sub_queries
@@ -165,25 +165,25 @@ class KnownNames:
         return NestedQuery("", left.columns, relation, bound, None)
 
     def numbers(self, count: int) -> NestedQuery:
-        """The whole numbers from 0 on, as many as are asked for."""
+        """The integers from 0 up to ``count``, without ``count``."""
         bound = BoundNumbers(Numbers(count))
         return NestedQuery("", bound.columns, bound.relation, bound, None)
 
     def selected(self, clause: FromClause, items: tuple[Item, ...], source: Source) -> NestedQuery:
-        """A SELECT of some items from what a FROM clause brings, which is not merged with what reads it."""
+        """A SELECT of some items from a FROM clause, which is not merged with its reader."""
         bound = self.rewriter.merged(select_of(clause, items, source))
         return NestedQuery("", bound.columns, bound.relation, bound, None)
 
     def grouped(
         self, clause: FromClause, items: tuple[Item, ...], groups: tuple[exp.Expr, ...], source: Source
     ) -> NestedQuery:
-        """A SELECT of some items with GROUP BY, of one row without groups, from what a FROM clause brings."""
+        """A SELECT of some items with GROUP BY from a FROM clause; without groups it gives one row."""
         block = replace(select_of(clause, items, source), groups=groups, is_global=not groups)
         bound = self.rewriter.merged(block)
         return NestedQuery("", bound.columns, bound.relation, bound, None)
 
     def united(self, sides: Sequence[tuple[FromClause, tuple[Item, ...]]], source: Source, offset: int) -> NestedQuery:
-        """UNION ALL of SELECTs, as a tree of little height; see `livejoin.sql.names.known.Names`."""
+        """UNION ALL of SELECTs, as a tree of small height; see `livejoin.sql.names.known.Names`."""
         bounds: list[Bound] = [self.rewriter.merged(select_of(*side, source)) for side in sides]
         while len(bounds) > 1:
             pairs = list(zip(bounds[::2], bounds[1::2], strict=False))
@@ -192,7 +192,7 @@ class KnownNames:
         return NestedQuery.of(bound)
 
     def lateral(self, query: exp.Expr, before: FromClause, atom: int, source: Source, offset: int) -> Lateral:
-        """The query of a LATERAL sub-query behind what a FROM clause brings."""
+        """The query of a LATERAL sub-query that stands after a FROM clause."""
         names, tree = replace(self, outer=replace(before.scope, outer=self.outer))._opened(query)
         if isinstance(tree, SelectBlock) and any(free_columns(tree)):
             around = select_of(before, (), source)
@@ -202,9 +202,9 @@ class KnownNames:
         return Lateral(NestedQuery.of(bound), 0, ())
 
     def _opened(self, query: exp.Expr) -> tuple[KnownNames, SelectBlock | QueryTree]:
-        """A query without its WITH, and the names behind that.
+        """A query without its WITH, and the names that its definitions add.
 
-        A SELECT comes with its names resolved, and so does a set operation, as a SELECT, if it is correlated.
+        A SELECT is resolved, and so is a correlated set operation, which becomes a SELECT.
         """
         names, tree = self._behind_with(query)
         if isinstance(tree, Block):
@@ -221,13 +221,13 @@ class KnownNames:
         return names, tree
 
     def _correlated_set(self, tree: Combined) -> SelectBlock | None:
-        """A set operation that reads columns of a query around; None if this one does not."""
+        """A set operation that reads columns of a query around, as a SELECT; None if it reads none."""
         # What is resolved is bound as it is written if it is not correlated: a copy is resolved here.
         found = resolved(deepcopy(tree), lambda block: resolve_block(block, self))
         return correlated_set(found, self.rewriter) if isinstance(found, Tree) and is_correlated(found) else None
 
     def in_expression(self, query: exp.Expr, scope: Scope, form: Form) -> tuple[SelectBlock | NestedQuery, ...]:
-        """The query of a sub-query in an expression over a scope, or the sides of a UNION that are asked one by one."""
+        """The query of a sub-query in an expression, or the sides of a UNION that are asked one by one."""
         names, tree = replace(self, outer=scope)._behind_with(query)
         try:
             return (names._one(tree),)
@@ -241,7 +241,7 @@ class KnownNames:
             return found
 
     def _one(self, tree: QueryTree) -> SelectBlock | NestedQuery:
-        """A query in an expression: a SELECT, a set operation that is correlated as one, or one that is not."""
+        """A query in an expression: a SELECT, a correlated set operation as a SELECT, or another query."""
         if isinstance(tree, Block):
             return resolve_block(tree, self)
         found = self._correlated_set(tree) if isinstance(tree, Combined) else None
@@ -251,7 +251,7 @@ class KnownNames:
         return NestedQuery.of(bound)
 
     def fresh(self, name: str) -> str:
-        """A name, with a number behind it if a table has it."""
+        """A name that no table has; a number is added if needed."""
         found, number = name, 1
         while found in self.catalog:
             number += 1
@@ -266,7 +266,7 @@ class KnownNames:
         return tables + (f"; known views: {views}" if views else "") + (f"; in WITH: {defined}" if defined else "")
 
     def _plain(self, name: str, view: Query) -> SelectBlock | None:
-        """The SELECT of a view that its readers can take the place of."""
+        """The SELECT of a view that can be merged into its reader; None if it cannot."""
         if name not in self.plain:
             self.plain[name] = None
             if isinstance(view.root, (Join, Project)):

@@ -8,8 +8,8 @@ query that a pass makes goes through those of the later stages:
     merging      full_joins_to_outer, merge_views                FROM: constant rows, PIVOT, FULL JOIN  `merged`
     normalizing  push_down_projections, normalize_parts          unions, isolated parts, windows        `relation`
 
-Law: each pass gives a SELECT with the same outputs, whose rows are the same multiset over all tables, also where these
-have NULLs, equal rows, or none at all. What it needs and leaves beside that is written at each.
+Law: each pass gives a SELECT with the same outputs and the same multiset of rows, for all tables, also with NULLs,
+equal rows or no rows. Each pass also says which conditions it needs and which it leaves.
 
     >>> [one.name for one in PASSES if one.stage == "merging"]
     ['full_joins_to_outer', 'merge_views']
@@ -46,14 +46,14 @@ class Pass:
     """A rewrite of a SELECT.
 
     Args:
-        name: What it is called.
-        stage: Where nested queries enter that are made before it.
-        rewrite: It; gives the same object where there is nothing to do.
-        needs: What is true of the SELECT before it, besides what the passes before it leave.
-        leaves: What is true of the SELECT behind it.
-        holds: A check of ``leaves``, cheap, though only tests make it.
-        while_changing: The name of a pass before it: as long as that one finds something more to do behind this one,
-            this one follows it again. Empty if it runs once.
+        name: The name of the pass.
+        stage: The stage of the pass; a nested query that a pass makes enters at one.
+        rewrite: The function, which gives the same object if there is nothing to do.
+        needs: A condition on the SELECT before the pass, beside those that earlier passes leave.
+        leaves: A condition on the SELECT after the pass.
+        holds: A cheap check of ``leaves``, made by tests alone.
+        while_changing: The name of an earlier pass: as long as that pass still changes the SELECT after this one, this
+            one runs again. Empty if the pass runs once.
     """
 
     name: str
@@ -66,9 +66,9 @@ class Pass:
 
 
 def well_formed(block: SelectBlock) -> bool:
-    """Whether the parts of a SELECT fit together; what every pass needs and leaves.
+    """Whether the parts of a SELECT fit together; every pass needs and leaves this.
 
-    Each occurrence has its position as its number, each column that is read is there, each part hangs on one before it
+    Each occurrence has its position as its number, each column that is read exists, each part hangs on an earlier one
     or on the core, and no occurrence is in two parts.
     """
     widths = [len(relation.table.columns) for relation in block.scope.relations]
@@ -157,8 +157,8 @@ class PassRewriter:
     """Takes SELECTs through `PASSES`: the `Rewriter` of binding.
 
     Args:
-        names: What the names in FROM stand for.
-        allow_product: Whether a condition may be over tables that no equality connects.
+        names: The names in FROM.
+        allow_product: Whether a condition may compare tables that no equality connects.
         enclosing: The SELECT around the one that is unnested.
     """
 

@@ -30,7 +30,7 @@ def bind_query(
         sql: The text.
         catalog: The tables.
         views: The views that it may read, by their names in lower case, each bound over the same tables and views.
-        allow_product: Whether a condition may be over tables that no equality connects; then it is checked on each pair
+        allow_product: Whether a condition may compare tables that no equality connects; it is then checked on each pair
             of their rows.
 
     Cost: a few ms; each predicate and each expression is bound by DuckDB, over no rows. A view that is merged is bound
@@ -40,7 +40,7 @@ def bind_query(
         SqlSyntaxError: The text does not parse.
         UnknownNameError: A table, column or alias that does not exist or is ambiguous.
         SqlTypeError: An expression, a join or a set operation whose types do not fit.
-        UnsupportedQueryError: A clause outside of what livejoin reads, or a query that is nested too deeply.
+        UnsupportedQueryError: A clause that livejoin does not support, or a query that is nested too deeply.
 
     >>> from livejoin.sql import parse_columns
     >>> catalog = Catalog()

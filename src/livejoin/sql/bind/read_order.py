@@ -1,11 +1,12 @@
 """ORDER BY without LIMIT: the order in which the rows of a whole query are read.
 
-It changes no row. So it counts for the outermost query alone, where whoever reads the result sorts it; within another
-query it says nothing, as in Spark. Keys that the result does not show are further columns of the relation below it,
+Such an order changes no row. It counts for the outermost query alone, where the reader of the result sorts; within
+another query it has no meaning, as in Spark. Keys that the result does not show become further columns of the relation
+below,
 
     SELECT a FROM R ORDER BY b  =  SELECT a FROM (SELECT a, b FROM R),
 
-which are read with the rows and left out when these are sorted.
+which are read with the rows, and dropped after sorting.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from livejoin.sql.sub_queries.rewriter import Rewriter
 
 @dataclass(frozen=True)
 class ReadOrder:
-    """A relation and how it is sorted as it is read.
+    """A relation and the order in which its rows are read.
 
     Args:
-        relation: What is maintained.
-        keys: The order, over the columns of ``relation``, or of what it projects.
-        below: Whether it is over the columns of what ``relation`` projects.
+        relation: The relation to maintain.
+        keys: The order, over the columns of ``relation``, or of the relation below its projection.
+        below: Whether the order is over the relation below the projection.
     """
 
     relation: Relation
@@ -42,15 +43,15 @@ class ReadOrder:
 
 
 def read_order(bound: Bound, rewriter: Rewriter) -> ReadOrder:
-    """How the rows of a whole query are sorted as they are read; without keys if the query says no order.
+    """The order in which the rows of a whole query are read; without keys if the query has no ORDER BY.
 
     Args:
         bound: The query.
-        rewriter: What binds a SELECT as it is written.
+        rewriter: Binds SELECTs.
 
     Raises:
-        SqlError: As binding a key does.
-        UnsupportedQueryError: A column is a list; or a key of SELECT DISTINCT is not over what it shows.
+        SqlError: A key is not valid.
+        UnsupportedQueryError: A column is a list; or a key of SELECT DISTINCT is not in the SELECT list.
     """
     match bound:
         case BoundWith():
@@ -90,7 +91,7 @@ def _computed(relation: Relation, keys: Sequence[SortBy], values: Sequence[exp.E
 
 
 def _widened(block: SelectBlock, rewriter: Rewriter) -> ReadOrder:
-    """A SELECT sorted by what it does not show."""
+    """A SELECT with further columns for keys that it does not show."""
     items, places = list(block.outputs), []
     known = {key_of(item.value): i for i, item in reversed(list(enumerate(items)))}
     for key in block.read_order:

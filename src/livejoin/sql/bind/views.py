@@ -1,4 +1,4 @@
-"""Bind the views of one text or file in order: each may read those that stand before it."""
+"""Bind the views of one text or file in order: each view may read earlier ones."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def bind_views(texts: Mapping[str, str], catalog: Catalog, allow_product: bool =
     """The queries of views by their names in lower case.
 
     Args:
-        texts: The SQL text of each view, in an order in which each reads tables and views before it.
+        texts: The SQL text of each view, after all tables and views that it reads.
         catalog: The tables.
-        allow_product: As of `bind_query`.
+        allow_product: As for `bind_query`.
 
     Raises:
         SchemaError: A name is taken.
-        SqlError: A view does not bind; a note says which.
+        SqlError: A view is not valid; a note names it.
 
     >>> from livejoin.sql import parse_columns
     >>> catalog = Catalog()
@@ -55,16 +55,16 @@ def bind_view(
     """The query of one of several views.
 
     Args:
-        name: Its name.
-        sql: Its text.
+        name: The view's name.
+        sql: The view's query.
         catalog: The tables.
-        before: The views before it, by their names in lower case.
+        before: The earlier views, by their names in lower case.
         all_names: The names of all views.
-        allow_product: As of `bind_query`.
+        allow_product: As for `bind_query`.
 
     Raises:
-        SchemaError: The name is taken by a table or by a view before it.
-        SqlError: As `bind_query`; of a view that is read and does not stand before it, the message says so.
+        SchemaError: The name is taken by a table or by an earlier view.
+        SqlError: As for `bind_query`. If the query reads a later view, the message says so.
     """
     if name in catalog or name.lower() in before:
         msg = f"the name {name!r} is taken by a {'table' if name in catalog else 'view'}; give the view another one"

@@ -1,1 +1,1 @@
-"""From the syntax of a query to relations."""
+"""From the resolved syntax of a query to relations."""

@@ -1,8 +1,8 @@
-"""How many ranks of each partition are kept: what conditions on a rank leave of it.
+"""How many ranks of each partition are kept, from conditions on the rank.
 
     ... WHERE rn <= 3        WHERE rn = 1        WHERE 5 > rn        QUALIFY ROW_NUMBER() OVER (...) < 4
 
-One whose conditions give no bound is kept for all rows: one change may move the ranks of all behind it.
+A rank without a bound is kept for all rows; one change may then move the ranks of all later rows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SWAPPED = {"greater": "less", "greater_equal": "less_equal", "equal": "equal"}
 
 
 def bounded(relation: Relation, predicates: Iterable[Expression]) -> Relation:
-    """A relation of which only rows are read that predicates over its columns are true for: with fewer ranks, if so."""
+    """A relation with fewer ranks, if only rows are read for which predicates over its columns are true."""
     for predicate in predicates:
         trees = [step.scalar for step in predicate.steps or (predicate,) if step.scalar is not None]
         for part in (one for tree in trees for one in conjuncts_of(tree)):
@@ -30,7 +30,7 @@ def bounded(relation: Relation, predicates: Iterable[Expression]) -> Relation:
 
 
 def _bounds(tree: Scalar) -> Iterator[tuple[int, int]]:
-    """The columns that a conjunct bounds from above, and their greatest values."""
+    """The columns that a conjunct bounds from above, with their greatest values."""
     if not isinstance(tree, Call):
         return
     if tree.function == "in" and all(isinstance(one, Constant) for one in tree.arguments[1:]):
@@ -52,7 +52,7 @@ def _bounds(tree: Scalar) -> Iterator[tuple[int, int]]:
 
 
 def _column(tree: Scalar) -> int | None:
-    """The column that a value is, perhaps of a wider type."""
+    """The column of a value, maybe cast to a wider type; None if the value is no column."""
     if isinstance(tree, Call) and tree.function == "cast" and tree.type.kind in ("integer", "decimal"):
         return _column(tree.arguments[0])
     return tree.position if isinstance(tree, Field) and tree.type.kind == "integer" else None
@@ -66,7 +66,7 @@ def _number(tree: Scalar) -> int | None:
 
 
 def _within(relation: Relation, column: int, most: int) -> Relation:
-    """A relation with at most so many ranks in a column, if it is one of a rank."""
+    """A relation with at most ``most`` ranks in a column, if the column is a rank."""
     match relation:
         case Ranked():
             return _stacked(relation, column, most) or relation
@@ -93,7 +93,7 @@ def _within(relation: Relation, column: int, most: int) -> Relation:
 
 
 def _stacked(relation: Ranked, column: int, most: int) -> Relation | None:
-    """A rank, or those below it which it follows (see `several_ranks`), with a bound of one; else None."""
+    """A rank, or those of the same stack below it (see `several_ranks`), with a bound on one of them; else None."""
     line = [relation]
     while line[-1].follows and isinstance(line[-1].input, Ranked):
         line.append(line[-1].input)
@@ -122,7 +122,7 @@ def _bounded(rank: Ranked, most: int) -> Ranked:
 
 
 def _over(rows: Relation, line: Sequence[Ranked]) -> Relation:
-    """Some ranks, from the lowest one, over some rows."""
+    """Put ranks, from the lowest one, over some rows."""
     found = rows
     for rank in line:
         found = replace(rank, input=found)

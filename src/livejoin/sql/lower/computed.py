@@ -1,9 +1,9 @@
-"""Atoms with computed columns: expressions over the columns of one occurrence that something joins on.
+"""Computed columns of atoms: expressions over the columns of one occurrence, on which the query joins.
 
     R' = pi_(R.*, f(R) AS x)(R)
 
 An occurrence with computed columns is read as a derived relation (`livejoin.sql.lower.inputs`), whose rows are stored:
-O(rows of the table). Its expressions are evaluated for the rows that the atom's predicates are true for.
+O(rows of the table). The expressions are evaluated for the rows that satisfy the atom's predicates.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from livejoin.sql.scalars.expression import RowType, bind_tree, refusal
 
 
 def refuse_unsaid(condition: exp.Expr, scope: Scope, source: Source, offset: int) -> UnsupportedQueryError:
-    """The refusal of an equality with a side that the tree of scalars has no way to say."""
+    """The refusal of an equality of which one side cannot be a scalar tree."""
     for side in (condition.this, condition.expression):
         for atom in {ref.atom for ref in refs_of(side)}:
             relation = scope.relations[atom]
@@ -45,12 +45,12 @@ def with_column(
     Args:
         scope: The scope; it is not changed.
         atom: The occurrence.
-        value: A resolved expression over its own columns, no computed ones.
+        value: A resolved expression over the occurrence's own columns, without computed ones.
         source: The SQL text.
         offset: A position for parts of the expression without one.
 
     Returns:
-        The scope and the column; None if the tree of scalars cannot say the expression.
+        The scope and the column; None if the expression cannot be a scalar tree.
 
     Raises:
         SqlTypeError: The types within the expression do not fit.

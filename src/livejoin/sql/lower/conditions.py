@@ -1,14 +1,14 @@
 """Split conditions into equalities that join, predicates of single atoms, and residuals.
 
-A conjunction is true if and only if each conjunct is. An equality across two atoms joins them, if not on columns that
-are there, then on computed ones (see `equalities`). Every other conjunct is a predicate of the atom whose columns it
-uses, or of one that has columns equal to these by the joins (see `substitute`). One that no atom can decide is a
-*residual*: it is checked on each row that the join gives,
+A conjunction is true if and only if each conjunct is. An equality across two atoms joins them, on existing columns or
+on computed ones (see `equalities`). Every other conjunct becomes a predicate of one atom: that of its columns, or one
+with columns that the joins make equal to these (see `substitute`). A conjunct that no atom can decide is a *residual*.
+It is checked on each row of the join,
 
     R |><|_(e AND p) S = sigma_p(R |><|_e S),
 
-which keeps nothing, but the rows that it drops are looked at. So the equalities must connect all atoms that it is over,
-or it would be checked on a product.
+and needs no state, but the join also makes the rows that it drops. So equalities must connect all atoms of a residual;
+otherwise it would be checked on a product.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Residual:
     """A condition over several atoms that is checked on the rows of the join.
 
     Args:
-        condition: It, resolved.
-        offset: Where it is written.
+        condition: The condition, resolved.
+        offset: The offset of the condition in the text.
     """
 
     condition: exp.Expr
@@ -63,14 +63,14 @@ class Residual:
 
 @dataclass(frozen=True)
 class Conditions:
-    """What the conditions of a SELECT are.
+    """The conditions of a SELECT, sorted by what decides them.
 
     Args:
         scope: The occurrences of tables, with the columns that were computed for joins.
         joins: The classes of columns that are joined, computed ones among them.
-        equal: The same without these: the columns of FROM that are equal in each row of the join.
-        predicates: For each atom its predicates.
-        residuals: The residuals, in the order in which they are written.
+        equal: The classes without computed columns: the columns of FROM that are equal in each row of the join.
+        predicates: The predicates of each atom.
+        residuals: The residuals, in the order of the text.
     """
 
     scope: Scope
@@ -83,8 +83,8 @@ class Conditions:
         """All residuals as one predicate over the rows of the join.
 
         Raises:
-            SqlTypeError: One is not BOOLEAN, or its types do not fit.
-            UnsupportedQueryError: One is no function of its row.
+            SqlTypeError: A residual is not BOOLEAN, or its types do not fit.
+            UnsupportedQueryError: A residual is no function of its row.
         """
         whole = conjunction(_bound(one.condition, one.condition, row, source, one.offset) for one in self.residuals)
         assert whole is not None, "there are residuals"
@@ -92,7 +92,7 @@ class Conditions:
 
     @property
     def written(self) -> str:
-        """The residuals as they are written, for messages."""
+        """The residuals as the text has them, for messages."""
         return " AND ".join(shown(one.condition) for one in self.residuals)
 
 
@@ -106,9 +106,9 @@ def split_conditions(
     among: Collection[int] | None = None,
     links: Classes = (),
 ) -> Conditions:
-    """Split resolved conditions; one with `BEHIND` in its ``meta`` is one behind those before it (see `view_merging`).
+    """Sort resolved conditions. One with `BEHIND` in its ``meta`` stands behind those before it (see `view_merging`).
 
-    Such a one is a residual if it stands behind a residual and may fail.
+    Such a condition is a residual if it stands behind a residual and may fail.
 
     Args:
         conditions: ON and WHERE conditions whose columns are resolved.
@@ -116,13 +116,14 @@ def split_conditions(
         scope: All occurrences of tables.
         source: The SQL text.
         offset: A position for conjuncts without one.
-        allow_product: Whether a residual may be over atoms that no equality connects.
+        allow_product: Whether a residual may compare atoms that no equality connects.
         among: The atoms that are joined and have predicates; all of them if None.
         links: Columns that connect atoms, but need not be equal.
 
     Raises:
-        SqlTypeError: A predicate is not BOOLEAN, DuckDB cannot bind it, or what is compared has no type in common.
-        UnsupportedQueryError: A residual over atoms that no equality connects.
+        SqlTypeError: A predicate is not BOOLEAN, DuckDB cannot bind it, or the sides of a comparison have no common
+            type.
+        UnsupportedQueryError: A residual compares atoms that no equality connects.
     """
     joined = join_conditions(conditions, merged, scope, source, offset, among)
     return _placed(*joined, source, allow_product, among, links)
@@ -136,7 +137,7 @@ def join_conditions(
     offset: int,
     among: Collection[int] | None = None,
 ) -> tuple[Equalities, list[tuple[exp.Expr, int]]]:
-    """The equalities that join, and the other conjuncts with their positions; arguments as of `split_conditions`."""
+    """The equalities that join, and the other conjuncts with their offsets; arguments as for `split_conditions`."""
     found = Equalities(scope, source, among)
     others = [(equality_of(using, scope), using.offset) for using in merged if not found.add(using)]
     for conjunct in (part for condition in conditions for part in conjuncts(condition)):
@@ -148,9 +149,9 @@ def join_conditions(
 
 
 def _without_computed(conditions: Sequence[tuple[exp.Expr, int]], found: Equalities) -> list[tuple[exp.Expr, int]]:
-    """The conditions that are left when those that join computed columns are taken out.
+    """The conditions without those that join computed columns.
 
-    One that must be decided behind a residual joins nothing.
+    A condition that must be decided behind a residual joins nothing.
     """
     left: list[tuple[exp.Expr, int]] = []
     has_residual = False
@@ -171,7 +172,7 @@ def _placed(
     among: Collection[int] | None,
     links: Classes,
 ) -> Conditions:
-    """The conditions that join nothing, as predicates and residuals."""
+    """The conditions that join nothing, sorted into predicates and residuals."""
     scope, equal = found.scope, found.equal
     connecting = (*found.joins, *links)
     predicates: dict[int, list[Expression]] = {}
@@ -200,7 +201,7 @@ def _placed(
 
 
 def _is_harmless(scalar: Scalar | None) -> bool:
-    """Whether a condition may be decided for rows that those before it drop."""
+    """Whether a condition may be evaluated for rows that earlier conditions drop, as it cannot fail."""
     return scalar is not None and fails_on_large_numbers_only(scalar)
 
 
@@ -211,16 +212,16 @@ def equality_of(using: Equality, scope: Scope) -> exp.Expr:
 
 
 def are_connected(node: exp.Expr, equal: Classes, scope: Scope) -> bool:
-    """Whether equalities connect all atoms that a resolved condition is over, perhaps through others.
+    """Whether equalities connect all atoms of a resolved condition, maybe through other atoms.
 
-    What has one row at most needs no equality, as a scalar sub-query that is not correlated: there are no more pairs.
+    An atom with at most one row, as an uncorrelated scalar sub-query, needs no equality: it makes no more pairs.
     """
     atoms = {ref.atom for ref in refs_of(node) if not scope.is_single(ref.atom)}
     return not atoms or any(atoms <= part for part in connected(equal, scope))
 
 
 def connected(equal: Classes, scope: Scope) -> list[set[int]]:
-    """The parts of FROM that equalities connect, as atoms."""
+    """The parts of FROM that equalities connect, as sets of atoms."""
     parts = [{relation.atom} for relation in scope.relations]
     for members in equal:
         atoms = {ref.atom for ref in members}
@@ -233,8 +234,8 @@ def connected(equal: Classes, scope: Scope) -> list[set[int]]:
 def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
     """The conjuncts of a resolved condition, without parentheses around them.
 
-    What is common to the terms of a disjunction over several atoms is taken out of it, and an equality of tuples is
-    taken apart (see `factored`). All are behind others if the condition is.
+    Factors common to all terms of a disjunction over several atoms are taken out, and an equality of tuples is split
+    (see `factored`). If the condition stands behind others, so do all of its conjuncts.
     """
     waiting = [(node, False)]
     while waiting:
@@ -251,7 +252,7 @@ def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _inner_conjuncts(part: exp.Expr) -> Sequence[exp.Expr]:
-    """The conjuncts of a condition that is no conjunction as it is written."""
+    """The conjuncts of a condition that is not written as a conjunction."""
     if len({ref.atom for ref in refs_of(part)}) < 2:
         return [part]
     if not isinstance(part, exp.Or):
@@ -261,7 +262,7 @@ def _inner_conjuncts(part: exp.Expr) -> Sequence[exp.Expr]:
 
 
 def column_equality(node: exp.Expr, offset: int) -> Equality | None:
-    """The equality of two columns that a conjunct is, None if it is none."""
+    """The conjunct as an equality of two columns, None if it is none."""
     if not isinstance(node, exp.EQ):
         return None
     left, right = node.this.unnest(), node.expression.unnest()
@@ -280,7 +281,7 @@ def _over_atom(written: exp.Expr, node: exp.Expr, relation: Occurrence, source: 
 
 
 def _bound(written: exp.Expr, node: exp.Expr, row: RowType, source: Source, offset: int) -> Expression:
-    """A condition over some rows; errors show it as it was written."""
+    """Bind a condition over some rows; errors show the text of the condition."""
     if isinstance(node, exp.Null):
         return Expression("CAST(NULL AS BOOLEAN)", Constant(None, BOOLEAN))
     predicate, found = bind_expression(node, row, source, offset, written)

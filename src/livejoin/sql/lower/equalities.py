@@ -1,13 +1,13 @@
 """Equalities across tables as joins on columns, some of which are computed.
 
-An equality of two columns whose equal values have equal codes joins these. Every other one that compares an expression
-over one atom with one over another atom joins what the two give:
+An equality of two columns joins them if equal values have equal codes. Every other equality between an expression over
+one atom and one over another atom joins computed columns:
 
     R |><|_(f(R) = g(S)) S  =  pi(R' |><|_(x = y) S')    where R' = R with a column x = f(R), S' = S with y = g(S),
 
-both of the type that SQL compares them as. ``INT = DOUBLE`` so joins ``CAST(a AS DOUBLE)``, and never makes the two
+both of the type in which SQL compares them. So ``INT = DOUBLE`` joins ``CAST(a AS DOUBLE)``. It never makes the two
 columns one variable: equality after a conversion is not transitive over the columns themselves. A NULL-safe equality
-joins a pair of columns on each side: the value, with a constant in place of NULL, and whether it is NULL.
+joins two pairs of columns: the value, with a constant in place of NULL, and whether it is NULL.
 
 An atom with computed columns is a relation of its own that is stored, O(rows of the table). Each expression is
 evaluated for the rows that satisfy the predicates of its atom, and its error is one of the commit that brings the row.
@@ -47,7 +47,7 @@ _STAND_INS = {
 
 
 class Equalities:
-    """The classes of equal columns while conditions are read; mutable.
+    """The classes of equal columns while conditions are added; mutable.
 
     Args:
         scope: All occurrences of tables.
@@ -70,7 +70,7 @@ class Equalities:
 
     @property
     def equal(self) -> Classes:
-        """The classes of columns that are there, and equal in each row of the join."""
+        """The classes of existing columns that are equal in each row of the join."""
         return self._classes()[1]
 
     def _classes(self) -> tuple[Classes, Classes]:
@@ -81,7 +81,7 @@ class Equalities:
         return self._found
 
     def add(self, equality: Equality) -> bool:
-        """Join two columns; False, and nothing is done, if equal values of them have other codes, or one is outside."""
+        """Join two columns; False, and nothing is done, if equal values may have different codes."""
         within = self.among is None or {equality.left.atom, equality.right.atom} <= set(self.among)
         if not within or not can_join(equality, self.scope):
             return False
@@ -90,16 +90,16 @@ class Equalities:
         return True
 
     def add_computed(self, conjunct: exp.Expr, offset: int) -> bool:
-        """Join the two sides of an equality; False, and nothing is done, if it is none across two atoms.
+        """Join the two sides of an equality. False, and nothing is done, if it is no equality across two atoms.
 
-        Law: no class gets two columns of one atom of which one is computed; an equality that would do that is left.
+        Law: no class gets two columns of one atom of which one is computed; such an equality is not joined.
 
         Args:
             conjunct: A resolved condition.
             offset: A position for parts without one.
 
         Raises:
-            SqlTypeError: The sides have no type in common.
+            SqlTypeError: The sides have no common type.
         """
         found = computed_pairs(conjunct, self.equal, self.scope, self._source, offset, self.among)
         if found is None:
@@ -113,7 +113,7 @@ class Equalities:
         return True
 
     def tree(self, conjunct: exp.Expr, offset: int) -> Scalar | None:
-        """A resolved condition as a tree; None if the tree of scalars cannot say it, and raises as `add_computed`."""
+        """A resolved condition as a scalar tree; None if it cannot be one. Raises as `add_computed`."""
         return _tree(conjunct, self.scope, self._source, offset)
 
     def joins_all(self, pairs: Iterable[Equality]) -> bool:
@@ -130,23 +130,23 @@ def computed_pairs(
     offset: int,
     among: Collection[int] | None = None,
 ) -> tuple[Scope, tuple[Equality, ...]] | None:
-    """The pairs of columns that are equal where an equality of two expressions is true.
+    """The pairs of columns that are equal if and only if two expressions are.
 
     Args:
         conjunct: A resolved condition.
-        equal: The classes of columns that are there, and equal in each row of the join.
+        equal: The classes of existing columns that are equal in each row of the join.
         scope: All occurrences.
         source: The SQL text.
         offset: A position for parts without one.
         among: The atoms that are joined; all of them if None.
 
     Returns:
-        The occurrences with the columns that had to be computed, and the pairs; one for ``=``, two for a NULL-safe
-        equality. None if the condition is no equality, its sides are not over one atom each or over the same, or the
-        tree of scalars cannot say one.
+        The occurrences with the columns that had to be computed, and the pairs: one for ``=``, two for a NULL-safe
+        equality. None if the condition is no equality, its sides are not over two different atoms, or one cannot be a
+        scalar tree.
 
     Raises:
-        SqlTypeError: The sides have no type in common.
+        SqlTypeError: The sides have no common type.
     """
     if not isinstance(conjunct, (exp.EQ, exp.NullSafeEQ)):
         return None
@@ -171,7 +171,7 @@ def computed_pairs(
 
 
 def _side(part: exp.Expr, equal: Classes, scope: Scope, among: Collection[int] | None) -> _Side | None:
-    """The atom that one side of an equality is over, and the side over its columns."""
+    """The atom of one side of an equality, and the side over that atom's columns."""
     side = part.unnest()
     return onto_one_atom(side, equal, scope, among) if refs_of(side) else None
 
@@ -201,7 +201,7 @@ def _joined(
 
 
 def _tree(node: exp.Expr, scope: Scope, source: Source, offset: int) -> Scalar | None:
-    """An expression over columns of some atoms, for its type; None if the tree of scalars cannot say it."""
+    """An expression over columns of some atoms as a tree, for its type; None if it cannot be one."""
     refs = refs_of(node)
     row = RowType.of_types([scope.declared(ref).type for ref in refs], [scope.arrow(ref) for ref in refs], refs.index)
     found = bind_tree(node, row, source, offset)

@@ -1,16 +1,16 @@
-"""Conditions written in another way that is equal, so that more of their conjuncts join or filter.
+"""Conditions rewritten to equal ones of which more conjuncts join or filter.
 
-A disjunction whose terms have conjuncts in common is a conjunction of these and of what is left,
+A disjunction whose terms share conjuncts is a conjunction of these and of the rest,
 
     (c AND p) OR (c AND q)  =  c AND (p OR q),        c OR (c AND q)  =  c,
 
-in SQL's logic of three values too. An equality of tuples is one of their parts: Spark compares structs, in which NULL
-equals NULL. ``x IN (y)`` is ``x = y``. Further, a term that is true makes each of its conjuncts true, so that a
-disjunction implies for every table that all of its terms are over
+in three-valued logic too. An equality of tuples is split into its parts. Spark compares structs there, in which NULL
+equals NULL. ``x IN (y)`` is ``x = y``. A disjunction also implies a filter for each table that occurs in all of its
+terms,
 
     (p_1 AND q_1) OR (p_2 AND q_2)  =>  p_1 OR p_2,        p_i over that table alone,
 
-which is a filter of the table before the join.
+which is applied before the join.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _Key: TypeAlias = "tuple[type[exp.Expr], frozenset[exp.Expr]] | exp.Expr"
 
 
 def parts(node: exp.Expr) -> list[exp.Expr]:
-    """The equalities that one of tuples or an IN of one value is; the condition itself if it is neither."""
+    """The equalities of an equality of tuples or of an IN of one value; else the condition itself."""
     if isinstance(node, exp.In) and len(node.expressions) == 1 and not node.args.get("unnest"):
         node = exp.EQ(this=node.this.unnest(), expression=node.expressions[0].unnest())
     if not isinstance(node, (exp.EQ, exp.NullSafeEQ)):
@@ -42,14 +42,15 @@ def parts(node: exp.Expr) -> list[exp.Expr]:
 
 
 def factors(node: exp.Or, conjuncts: Conjuncts) -> tuple[list[exp.Expr], exp.Expr | None]:
-    """The conjuncts that all terms of a disjunction have, and the disjunction of what is left of them.
+    """The conjuncts that all terms of a disjunction share, and the disjunction of the rest.
 
     Args:
         node: A resolved condition.
         conjuncts: Gives the conjuncts of a term.
 
     Returns:
-        No conjuncts, and the node itself, if the terms have none in common; None if one has nothing else.
+        No conjuncts, and the node itself, if the terms have none in common; None for the rest if a term has
+        nothing else.
     """
     terms = [{_key(part): part for part in conjuncts(term)} for term in _terms(node)]
     common = [key for key in terms[0] if all(key in term for term in terms)]
@@ -89,7 +90,7 @@ def _terms(node: exp.Expr) -> list[exp.Expr]:
 
 
 def _key(node: exp.Expr) -> _Key:
-    """What is equal for conditions that are written alike over the same columns; the sides of = may be exchanged."""
+    """A key that is equal for conditions that read alike over the same columns; sides of = may be exchanged."""
     if isinstance(node, (exp.EQ, exp.NullSafeEQ)):
         return type(node), frozenset(map(_named, (node.this, node.expression)))
     return _named(node)

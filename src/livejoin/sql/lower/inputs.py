@@ -1,10 +1,10 @@
-"""The derived relations that a join reads: each with the columns that an atom uses, and filtered by its predicate.
+"""The derived relations of a join: each has the columns that an atom uses, filtered by the atom's predicate.
 
-An atom over a nested query has no predicate of its own: its conditions are the `Project`'s that it reads,
+An atom over a nested query has no predicate of its own: the predicate moves into the `Project` that it reads,
 
     sigma_p(q) |><| S  =  (sigma_p(q)) |><| S,
 
-and what it does not use is projected away, so that less is stored. So is an atom over a table that has computed columns
+and unused columns are dropped, so that less is stored. The same holds for an atom over a table with computed columns
 (`livejoin.sql.lower.computed`). Atoms that read the same relation share one input.
 """
 
@@ -35,15 +35,15 @@ def read_inputs(
     products: Sequence[Product],
     source: Source,
 ) -> tuple[tuple[Atom, ...], tuple[ColumnRef, ...], tuple[Product, ...], tuple[Input, ...]]:
-    """Atoms over what nested queries and computed columns give, with the head and the products over them.
+    """Atoms over nested queries and computed columns, with the head and the products over them.
 
-    An atom that uses no column of its query reads a relation of one column ``nothing``, which is always 0, and uses no
-    column of that.
+    An atom that uses no column of its query reads a relation with one column ``nothing``, which is always 0 and not
+    used.
 
     Args:
         scope: The occurrences of tables and nested queries.
-        atoms: An atom for each, over all columns.
-        head: The head over these.
+        atoms: An atom for each occurrence, over all columns.
+        head: The head over the atoms.
         products: The products over the atoms, whose factors use columns too.
         source: The tokens of the SELECT.
 
@@ -51,7 +51,7 @@ def read_inputs(
         The atoms, the head, the products, and the derived relations that the atoms read.
 
     Raises:
-        UnsupportedQueryError: A column that is used is a list.
+        UnsupportedQueryError: A used column is a list.
     """
     inputs: list[Input] = []
     tables = [one.table.name.lower() for one in scope.relations if one.nested is None]
@@ -75,7 +75,7 @@ def read_inputs(
 
 
 def _moved(product: Product, places: Mapping[ColumnRef, ColumnRef]) -> Product:
-    """A product whose factors read columns of an input where they read those of its query."""
+    """A product whose factors read columns of an input in place of those of its query."""
 
     def factor(found: Factor) -> Factor:
         tree = found.expression.scalar
@@ -99,7 +99,7 @@ def _input(
     tables: Sequence[str],
     source: Source,
 ) -> Input:
-    """What an atom reads: one of the inputs there are if it reads the same relation; ``tables`` are the base tables."""
+    """The input of an atom; an existing one if it reads the same relation. ``tables`` are the base tables."""
     relation = _columns_read(occurrence, used, atom, source)
     same = next((found for found in inputs if found.relation == relation), None)
     if same is not None:
@@ -134,7 +134,7 @@ def _columns_read(occurrence: Occurrence, used: list[int], atom: Atom, source: S
 
 
 def _columns_of_table(occurrence: Occurrence, used: list[int], atom: Atom, source: Source) -> Join:
-    """Columns of a table and computed ones, for the rows that the atom's predicate is true for."""
+    """Columns of a table and computed ones, for the rows that satisfy the atom's predicate."""
     base = occurrence.base
     own = [i for i in used if i < len(base.columns)]
     computed = [occurrence.computed[i - len(base.columns)].value for i in used if i >= len(base.columns)]

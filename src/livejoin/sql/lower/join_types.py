@@ -1,8 +1,8 @@
-"""Which columns can be joined as they are, by their types.
+"""Which columns can be joined directly, by their types.
 
-Equal values of them have equal codes: both are integers of any width, both decimals of one scale, or both of one other
-type (`SqlType.join_class`). Payload is not joined. SQL compares others after a conversion, which is a computed column
-(see `equalities`).
+Equal values of two columns have equal codes if both are integers of any width, decimals of one scale, or of one other
+type (`SqlType.join_class`). Payload is not joined. SQL compares other types after a conversion, which is a computed
+column (see `equalities`).
 """
 
 from __future__ import annotations

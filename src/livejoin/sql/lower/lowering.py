@@ -1,7 +1,7 @@
-"""What a rewrite asks for where it makes a nested query: its relation, from the later rewrites on.
+"""The interface through which a rewrite gets the relation of a nested query that it makes.
 
-A rewrite never calls another one by itself. It is given a `Lowering`, which knows the order of all rewrites
-(`livejoin.sql.bind.passes`), and hands a SELECT that it made to the place in that order from which on it is to go.
+A rewrite never calls another rewrite. It gets a `Lowering`, which knows the order of all rewrites
+(`livejoin.sql.bind.passes`), and hands a SELECT that it made to the place in that order where the SELECT enters.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from livejoin.sql.resolved.query import BoundBlock, SelectBlock
 
 
 class Lowering(Protocol):
-    """The rewrites of SELECTs without sub-queries in their expressions, and what makes relations of them."""
+    """The rewrites of SELECTs without sub-queries in their expressions, and the making of their relations."""
 
     @property
     def allow_product(self) -> bool:
-        """Whether a condition may be over tables that no equality connects."""
+        """Whether a condition may compare tables that no equality connects."""
 
     def merged(self, block: SelectBlock) -> BoundBlock:
-        """A SELECT, merged with the plain queries that it reads, and its relation; raises as binding it does."""
+        """Merge a SELECT with the plain queries that it reads, and make its relation; raises as binding does."""
 
     def relation(self, block: SelectBlock) -> Relation:
-        """The relation of a SELECT that is not merged with what it reads; raises as binding it does."""
+        """The relation of a SELECT that is not merged with the queries that it reads; raises as binding does."""

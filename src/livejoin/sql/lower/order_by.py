@@ -17,7 +17,7 @@ from livejoin.sql.resolved.item import Item, Order, SortBy
 
 
 def hidden_items(items: tuple[Item, ...], order: Order) -> list[Item]:
-    """Columns for the keys of an order that are no outputs."""
+    """Columns for the keys of an order that are not in the SELECT list."""
     shown_keys = {key_of(item.value) for item in items}
     hidden = {key_of(key.value): key for key in order.keys}
     return [
@@ -48,11 +48,11 @@ def over_items(key: SortBy, items: Sequence[Item], source: Source) -> exp.Expr:
 
 
 def resolve_order(tree: Sorted, names: list[str]) -> Order:
-    """The order of a query by the columns of its result, column i as the `ColumnRef` (0, i).
+    """The order of a query by the columns of its result; column i is the `ColumnRef` (0, i).
 
     Raises:
         UnknownNameError: A name that is no column of the result.
-        UnsupportedQueryError: As `livejoin.sql.names.order.order_of`, or an aggregate.
+        UnsupportedQueryError: As for `livejoin.sql.names.order.order_of`, or an aggregate.
     """
     order = order_of(tree.node, tree.source)
     assert order is not None, "a query is sorted by its ORDER BY"

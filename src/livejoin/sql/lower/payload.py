@@ -1,8 +1,8 @@
-"""Refuse what would compare payload (ARRAY, STRUCT, MAP, VARIANT): it is only passed through.
+"""Refuse queries that compare payload (ARRAY, STRUCT, MAP, VARIANT): it is only passed through.
 
-Expressions are looked at as they are bound (`livejoin.sql.scalars.payload`), relations here, when the query is whole.
-The law: below a query that is let through no operator groups, orders or aggregates by a column of payload, but to count
-it; rows of payload are told apart by their bytes, as deletions tell them apart.
+Expressions are checked when they are bound (`livejoin.sql.scalars.payload`), relations here, when the query is
+complete. The law: below a query that passes, no operator groups, orders or aggregates by a column of payload, except to
+count it. Rows with payload are compared by their bytes, as deletions compare them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def refuse_payload(query: Query, source: Source) -> None:
     """Refuse a query that groups, orders or aggregates by payload.
 
     Raises:
-        UnsupportedQueryError: It does; the position is that of the first such clause in the text.
+        UnsupportedQueryError: The query does; the position is that of the first such clause in the text.
     """
     found = [*query.root.compared(), *(("ORDER BY", query.read, key.column) for key in query.order)]
     for clause, relation, column in found:

@@ -1,4 +1,4 @@
-"""PIVOT: rows that a column tells apart, as columns beside one another.
+"""PIVOT: rows with different values in one column become columns side by side.
 
     FROM t PIVOT (SUM(x) AS s, COUNT(*) AS n FOR a IN ('b' AS p, 'c'))
 
@@ -7,9 +7,9 @@
                     ... AS c_s, ... AS c_n
              FROM t GROUP BY k)
 
-The groups are by all columns of FROM that neither FOR nor an aggregate reads. Without any there is one row, also over
-no rows. A cell is NULL where the group has no row with its value. With one aggregate a column is called as the value
-is, with several as the value and the aggregate are.
+The groups are all columns of FROM that neither FOR nor an aggregate reads. Without such columns there is one row, even
+over no rows. A cell is NULL if the group has no row with its value. With one aggregate a column has the name of the
+value, with several that of the value and the aggregate.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ _LISTS = (exp.ArrayAgg, exp.ArrayUniqueAgg)
 
 
 def pivoted(clause: FromClause, pivot: exp.Pivot, names: Names, source: Source) -> FromClause:
-    """A FROM clause, or what of it stands before a PIVOT or UNPIVOT, behind that.
+    """Apply a PIVOT or UNPIVOT to a FROM clause, or to the items before it.
 
     Args:
-        clause: What stands before it, numbered from 0.
+        clause: The items before it, numbered from 0.
         pivot: The PIVOT or UNPIVOT.
-        names: What names in FROM stand for.
+        names: The names in FROM.
         source: The tokens of the SELECT.
 
     Raises:
-        UnknownNameError: A name stands for nothing, or a value names a column.
-        UnsupportedQueryError: A form of PIVOT outside.
+        UnknownNameError: A name is unknown, or a value names a column.
+        UnsupportedQueryError: A form of PIVOT that is not supported.
     """
     is_back = bool(pivot.args.get("unpivot"))
     at = source.find({TokenType.UNPIVOT if is_back else TokenType.PIVOT})
@@ -90,7 +90,7 @@ def pivoted(clause: FromClause, pivot: exp.Pivot, names: Names, source: Source) 
 
 
 def _parts(node: exp.Expr) -> Sequence[exp.Expr]:
-    """The columns, or the values, that stand in parentheses or alone."""
+    """The columns, or the values, in parentheses or alone."""
     return node.expressions if isinstance(node, exp.Tuple) else [node.unnest()]
 
 
@@ -99,7 +99,7 @@ def _column(ref: ColumnRef, name: str) -> exp.Column:
 
 
 def _call(node: exp.Expr, scope: Scope, source: Source, at: int) -> tuple[str, exp.Expr]:
-    """An aggregate, or an expression over some, and what it is called in the names of columns; empty if nothing."""
+    """An aggregate, or an expression over some, and its part of column names; empty if it has none."""
     name = node.alias or _name_of(node)
     value = resolve(node.unalias(), scope, source)
     if find_aggregate(value) is None or value.find(exp.Window):
@@ -112,7 +112,7 @@ def _call(node: exp.Expr, scope: Scope, source: Source, at: int) -> tuple[str, e
 
 
 def _name_of(node: exp.Expr) -> str:
-    """What Spark calls an aggregate of one column, of a whole number or of all rows; empty of others."""
+    """Spark's name of an aggregate of one column, an integer or all rows; empty for others."""
     if not isinstance(node, exp.AggFunc) or len([one for one in node.args.values() if isinstance(one, exp.Expr)]) != 1:
         return ""
     name = node.sql("spark").partition("(")[0].lower()
@@ -133,7 +133,7 @@ def _refuse_nameless(call: exp.Expr, source: Source, at: int) -> str:
 
 
 def _text_of(value: exp.Expr, source: Source, at: int) -> str:
-    """What Spark calls a column of a value without alias: the value as a STRING."""
+    """Spark's name of a column of a value without alias: the value as a STRING."""
     match value:
         case exp.Tuple():
             return "{" + ", ".join(_text_of(part, source, at) for part in value.expressions) + "}"
@@ -157,7 +157,7 @@ def _text_of(value: exp.Expr, source: Source, at: int) -> str:
 
 
 def _is_value(columns: Sequence[exp.Expr], value: exp.Expr, scope: Scope, source: Source, at: int) -> exp.Expr:
-    """The condition that the columns are the value, which has their types."""
+    """The condition that the columns equal the value, which is cast to their types."""
     values = _parts(value)
     if len(values) != len(columns):
         msg = f"PIVOT is FOR {len(columns)} columns, and {shown(value)} has {len(values)} values"
@@ -174,7 +174,7 @@ def _is_value(columns: Sequence[exp.Expr], value: exp.Expr, scope: Scope, source
 
 
 def _cell(call: exp.Expr, condition: exp.Expr) -> exp.Expr:
-    """The aggregates of an expression over the rows of one value, NULL without any."""
+    """The aggregates of an expression over the rows of one value; NULL if there are none."""
     root = exp.Paren(this=call.copy())
     for aggregate in _aggregates(root):
         around = aggregate.parent
@@ -193,7 +193,7 @@ def _cell(call: exp.Expr, condition: exp.Expr) -> exp.Expr:
 
 
 def _aggregates(node: exp.Expr) -> list[exp.Expr]:
-    """The aggregates of an expression, none of which stands in another one."""
+    """The outermost aggregates of an expression."""
     found = find_aggregate(node)
     if found is node:
         return [node]

@@ -1,7 +1,7 @@
-"""What stands in FROM behind a PIVOT or UNPIVOT: one nested query, for all that stood before it.
+"""The result of a PIVOT or UNPIVOT in FROM: one nested query in place of all items before it.
 
-Behind an alias its columns are those of the alias. Without one they have no alias of their own; the columns that the
-clause keeps are still those of their tables, as in Spark: ``SELECT t.k FROM t UNPIVOT (v FOR n IN (a, b))``.
+After an alias its columns belong to the alias. Without one, they have no alias; kept columns still belong to their
+tables, as in Spark: ``SELECT t.k FROM t UNPIVOT (v FOR n IN (a, b))``.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ def pivoted_rows(
     source: Source,
     at: int,
 ) -> FromClause:
-    """The FROM clause that is the query of a PIVOT or UNPIVOT alone.
+    """The FROM clause with the query of a PIVOT or UNPIVOT alone.
 
     Args:
-        query: What the clause gives; its first columns are those that it keeps.
-        before: What stood before the clause.
-        kept: The columns of that which it keeps.
+        query: The result of the clause; kept columns come first.
+        before: The items before the clause.
+        kept: The columns of these that are kept.
         pivot: The clause, with its alias.
-        names: What names in FROM stand for.
+        names: The names in FROM.
         source: The tokens of the SELECT.
-        at: Where the clause stands.
+        at: The offset of the clause.
 
     Raises:
-        UnsupportedQueryError: There are more or fewer names behind the alias than columns.
+        UnsupportedQueryError: The alias has more or fewer names than there are columns.
     """
     if given := pivot.args["alias"].args.get("columns") if pivot.args.get("alias") else None:
         query = query.called(column_names(given, len(query.columns), source, at))

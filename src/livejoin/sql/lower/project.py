@@ -1,6 +1,6 @@
-"""Expressions over the columns of a relation: SELECT lists over groups, HAVING, and what ORDER BY needs beside them.
+"""Expressions over the columns of a relation: SELECT lists over groups, HAVING, and further columns for ORDER BY.
 
-An expression here names column i of the relation below as the `ColumnRef` (0, i), as if that were the only atom.
+Expressions name column i of the relation below as the `ColumnRef` (0, i), as if the relation were the only atom.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def project(
 
     Args:
         relation: The relation below.
-        items: Each output as it is written, and its expression over the relation's columns.
-        condition: The condition of HAVING as it is written, and over the relation's columns.
+        items: Each output with its text, and its expression over the relation's columns.
+        condition: The condition of HAVING with its text, over the relation's columns.
         source: The SQL text.
 
     Raises:
@@ -75,9 +75,9 @@ def first_rows(
 
     Args:
         relation: The relation below.
-        keys: Each key as it is written, and over the relation's columns; one that is no column becomes another column.
-        order: The numbers behind LIMIT and OFFSET.
-        visible: How many of the relation's columns are the result's.
+        keys: Each key with its text, over the relation's columns; a key that is no column becomes a further column.
+        order: The numbers of LIMIT and OFFSET.
+        visible: How many of the relation's columns belong to the result.
         source: The SQL text.
 
     Raises:
@@ -105,23 +105,23 @@ def first_rows(
 
 
 def copied(relation: Relation) -> list[tuple[Item, exp.Expr]]:
-    """The columns of a relation, as `project` takes them."""
+    """The columns of a relation as items for `project`."""
     return [(Item(field.name, column_at(i), 0), column_at(i)) for i, field in enumerate(relation.schema)]
 
 
 def project_nothing(relation: Relation) -> Project:
-    """A relation of which no column is used: as many rows of one column ``nothing``, which is always 0."""
+    """A relation of which no column is used: its rows with one column ``nothing``, which is always 0."""
     zero = Expression(f"CAST(0 AS {BIGINT})", Constant(0, BIGINT))
     return Project(relation, (Output("nothing", BIGINT.arrow, zero),), (BIGINT,))
 
 
 def columns_of(relation: Relation) -> RowType:
-    """The columns of a relation as expressions over it name them."""
+    """The columns of a relation for expressions over it."""
     return RowType.of_types(relation.types, relation.schema.types)
 
 
 def refuse_lists(relation: Relation, clause: str, source: Source, offset: int) -> None:
-    """Refuse a relation with lists, which are not compared.
+    """Refuse a relation with lists, which cannot be compared.
 
     Raises:
         UnsupportedQueryError: A column is the result of ARRAY_AGG.

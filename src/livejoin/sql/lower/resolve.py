@@ -1,7 +1,7 @@
-"""A SELECT with its names resolved: what each of its clauses says, before it is lowered.
+"""Resolving the names of a SELECT, clause by clause, before it is rewritten.
 
-Where a bare name may stand for a column of FROM and for an output too, Spark decides by the clause: GROUP BY takes the
-column, HAVING the column if it is grouped, ORDER BY the output.
+A bare name may stand for a column of FROM and for an output. Spark decides by the clause: GROUP BY takes the column,
+HAVING the column if it is grouped, ORDER BY the output.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ def resolve_block(block: Block, known: Names) -> SelectBlock:
 
     Args:
         block: The SELECT.
-        known: What names in FROM stand for.
+        known: The names in FROM.
 
     Raises:
-        SqlError: A name that stands for nothing, or a clause outside, with its position.
+        SqlError: A name is unknown, or a clause is not supported; with its position.
     """
     select, source = block.select, block.source
     sub_queries = take_out(select, block.text)
@@ -100,9 +100,9 @@ def resolve_block(block: Block, known: Names) -> SelectBlock:
 
 
 def _asked(one: SubQuery, number: int, clause: FromClause, known: Names, source: Source) -> tuple[SubSelect, ...]:
-    """A sub-query, or the sides of the UNION that it is, where they are asked one by one.
+    """A sub-query, or the sides of its UNION if they are asked one by one.
 
-    One in ON sees what is joined there, and that of a FULL JOIN is no sub-query here any more.
+    A sub-query in ON sees the tables joined there. One in the ON of a FULL JOIN was taken out before.
     """
     if number in clause.taken:
         return (SubSelect(one.form, one.comparison, known.numbers(1), source, one.offset),)
@@ -112,7 +112,7 @@ def _asked(one: SubQuery, number: int, clause: FromClause, known: Names, source:
 
 
 def _with_sub_queries(block: SelectBlock, asked: Sequence[tuple[SubSelect, ...]]) -> SelectBlock:
-    """A SELECT with its sub-queries, where several may stand in the place of one."""
+    """A SELECT with its sub-queries, of which several may replace one mark."""
     plain = [several[0] for several in asked]
     if len(plain) == sum(map(len, asked)):
         return replace(block, sub_queries=tuple(plain))
@@ -131,14 +131,14 @@ def _with_sub_queries(block: SelectBlock, asked: Sequence[tuple[SubSelect, ...]]
 
 @dataclass(frozen=True)
 class _Names:
-    """What the names behind the SELECT list stand for."""
+    """Resolves names after the SELECT list."""
 
     scope: Scope
     items: tuple[Item, ...]
     source: Source
 
     def groups(self, group: exp.Group | None) -> tuple[tuple[exp.Expr, ...] | None, tuple[tuple[int, ...], ...] | None]:
-        """The expressions of a GROUP BY, each once, and its grouping sets by their positions if it has several."""
+        """The distinct expressions of a GROUP BY, and its grouping sets by positions if it has several."""
         if group is None:
             return None, None
         start = self.source.find_outermost({TokenType.GROUP_BY})

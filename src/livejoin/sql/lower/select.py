@@ -2,8 +2,8 @@
 
     Join -> [Aggregate | Distinct] -> Project with HAVING -> [Distinct] -> [TopK] -> Project,
 
-from below; those that would change nothing are left out. In the place of the Join stands a Project if a SELECT reads
-one nested query alone.
+from bottom to top; operators that change nothing are left out. If a SELECT reads one nested query alone, a Project
+replaces the Join.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def relation_of(block: SelectBlock, lowering: Lowering) -> Relation:
 
     Args:
         block: The SELECT.
-        lowering: What makes relations of the SELECTs that window functions are made of.
+        lowering: Makes the relations of SELECTs that window functions need.
 
     Raises:
-        SqlError: An expression or a condition whose types do not fit, or one outside of what is maintained.
+        SqlError: An expression or a condition whose types do not fit, or one that is not supported.
     """
     joined = Joined.of(block, lowering.allow_product)
     hidden = [] if block.distinct or block.order is None else hidden_items(block.outputs, block.order)

@@ -1,6 +1,6 @@
 """The rows below a SELECT: its conditions split over atoms, and expressions computed over the rows.
 
-A SELECT from one nested query has no join below it: its rows are those of the query.
+A SELECT from one nested query alone has no join below it, but the rows of the query.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class Joined:
 
         Args:
             block: The SELECT.
-            allow_product: Whether a condition may be over tables that no equality connects.
+            allow_product: Whether a condition may compare tables that no equality connects.
 
         Raises:
             SqlTypeError: A condition or a join whose types do not fit.
-            UnsupportedQueryError: A condition over tables that no equality connects.
+            UnsupportedQueryError: A condition compares tables that no equality connects.
         """
         if block.parts:
             split, edges = split_parts(block, allow_product)
@@ -70,14 +70,14 @@ class Joined:
 
     @property
     def query(self) -> Relation | None:
-        """What a nested query gives that stands alone in FROM; None if there are tables, or several."""
+        """The relation of a nested query that stands alone in FROM; None for tables or several items."""
         only = self.scope.relations[0]
         return only.nested.relation if len(self.scope.relations) == 1 and only.nested is not None else None
 
     def rows(self, items: Sequence[Item]) -> Relation:
-        """The rows below the SELECT with some expressions as columns.
+        """The rows below the SELECT, with some expressions as columns.
 
-        They are a `Join`; a `Project` over one that checks the residuals; or a `Project` over a nested query.
+        The relation is a `Join`, a `Project` over one that checks the residuals, or a `Project` over a nested query.
 
         Raises:
             SqlTypeError, UnsupportedQueryError: As for `rows_with`.
@@ -92,7 +92,7 @@ class Joined:
             products: The products of their aggregates, over the columns of FROM.
 
         Returns:
-            The rows, and the products over what they are joined from; none where residuals are checked on the rows.
+            The rows, and the products over their inputs; no products if residuals are checked on the rows.
 
         Raises:
             SqlTypeError: DuckDB cannot bind an expression, or its type is not one of a column.
@@ -113,7 +113,7 @@ class Joined:
         return Join(query, types, inputs), found
 
     def _checked(self, head: tuple[ColumnRef, ...], outputs: tuple[Output, ...]) -> Project:
-        """Outputs over a head, of the rows of the join that the residuals are true for."""
+        """Outputs over a head, for the rows of the join that satisfy the residuals."""
         read = (ref for one in self.conditions.residuals for ref in refs_of(one.condition))
         wide = tuple(dict.fromkeys((*head, *read)))
         names = distinct_names([self.scope.qualified(ref) for ref in wide])
@@ -142,7 +142,7 @@ class Joined:
         return found[0]
 
     def _over(self, relation: Relation, items: Sequence[Item]) -> Relation:
-        """The rows of a nested query that the conditions keep; itself if they are its columns as they are."""
+        """The rows of a nested query that satisfy the conditions; the relation itself if nothing changes."""
         found = project(relation, [(item, item.value) for item in items], None, self.source)
         predicate = conjunction(self.conditions.predicates.get(0, ()))
         if predicate is not None:
@@ -154,7 +154,7 @@ class Joined:
 
 
 def _with_bounds(scope: Scope, conditions: Conditions) -> Scope:
-    """A scope whose nested queries keep the ranks only that conditions on them ask for."""
+    """A scope whose nested queries keep only the ranks that conditions ask for."""
 
     def found(one: Occurrence) -> Occurrence:
         predicates = conditions.predicates.get(one.atom, ())

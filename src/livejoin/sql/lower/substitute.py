@@ -1,16 +1,16 @@
-"""Rewrite a condition over several atoms onto one of them, along columns that the joins make equal.
+"""Move a condition over several atoms to one of them, through columns that the joins make equal.
 
 Let a condition c use columns x_1, ..., x_k, and let an atom have for each of them a column y_i in the same class of
 equal columns. In every row of the join x_i = y_i, so that
 
     c(x_1, ..., x_k) = c(CAST(y_1 AS type of x_1), ..., CAST(y_k AS type of x_k)),
 
-and the right side is a predicate of the atom. Rows for which it differs from the left side join nothing. As every
-predicate, it is evaluated for all rows of its atom.
+and the right side is a predicate of the atom. Rows for which the two sides differ join nothing. As every predicate,
+this one is evaluated for all rows of its atom.
 
-Equal values are one value to every expression: strings are compared by their bytes, the decimals of a class have one
-scale, and the DOUBLEs of a database have one zero and one NaN (see `livejoin.state.codec`), so that no 1 / x and no
-CAST(x AS STRING) can tell a -0.0 from the 0.0 that it is joined with.
+Equal values give equal results in every expression: strings are compared by their bytes, the decimals of a class have
+one scale, and DOUBLEs have one zero and one NaN (see `livejoin.state.codec`). So neither 1 / x nor CAST(x AS STRING)
+can tell a -0.0 from the 0.0 that it is joined with.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Classes = Sequence[tuple[ColumnRef, ...]]
 def onto_one_atom(
     node: exp.Expr, equal: Classes, scope: Scope, among: Collection[int] | None = None
 ) -> tuple[int, exp.Expr] | None:
-    """The atom that a resolved condition is a predicate of, and the condition over its columns.
+    """The atom that can decide a resolved condition, and the condition over that atom's columns.
 
-    Of several atoms it is the one with the fewest columns exchanged, then with the fewest of another type, then the
-    first: a condition over the columns of one atom stays as it is, one without columns goes to the first atom.
+    Among several atoms, the one with the fewest exchanged columns is taken, then the fewest of another type, then the
+    first. So a condition over the columns of one atom stays, and one without columns goes to the first atom.
 
     Args:
         node: A condition whose columns are resolved; it is not changed.
@@ -56,7 +56,7 @@ def onto_one_atom(
 
 
 def stand_ins(refs: Sequence[ColumnRef], atom: int, equal: Classes, scope: Scope) -> dict[ColumnRef, ColumnRef]:
-    """For each column that an atom has an equal column of: that column, of the same type if it can be."""
+    """For each column with an equal one in an atom: that column, of the same type if possible."""
     chosen: dict[ColumnRef, ColumnRef] = {}
     for ref in refs:
         members = next((members for members in equal if ref in members), (ref,))
@@ -78,7 +78,7 @@ def _differ(ref: ColumnRef, other: ColumnRef, scope: Scope) -> bool:
 
 
 def exchange(part: exp.Expr, chosen: Mapping[ColumnRef, ColumnRef], scope: Scope) -> exp.Expr:
-    """A column, exchanged for the one that is chosen and cast to its own type; every other node as it is."""
+    """A column replaced by its equal one, cast to its own type; other nodes stay."""
     if not isinstance(part, exp.Column):
         return part
     ref = part.meta[REF]

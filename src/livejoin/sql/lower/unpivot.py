@@ -1,4 +1,4 @@
-"""UNPIVOT: columns that stand beside one another, as rows of the names and the values of these columns.
+"""UNPIVOT: columns side by side become rows with the name and the value of each column.
 
     FROM t UNPIVOT (v FOR n IN (a, b AS x))
 
@@ -6,13 +6,13 @@
              UNION ALL
              SELECT k, 'x', b FROM t WHERE b IS NOT NULL)
 
-and with several columns of values, ``UNPIVOT ((v, w) FOR n IN ((a, b), (c, d)))``, a row has the values of one of the
-lists, and goes only where all of them are NULL. INCLUDE NULLS keeps every row. The other columns of FROM are kept, and
-stand first. A column of values has a common type of its values by Spark's rules for UNPIVOT: an INT beside a DOUBLE
-is a DOUBLE, and an INT beside a STRING is refused.
+With several columns of values, ``UNPIVOT ((v, w) FOR n IN ((a, b), (c, d)))``, a row has the values of one of the
+lists, and is dropped if all of them are NULL. INCLUDE NULLS keeps every row. The other columns of FROM are kept, and
+come first. Values in one column get a common type by Spark's rules for UNPIVOT: an INT and a DOUBLE become DOUBLE, and
+an INT with a STRING is refused.
 
-What stands before UNPIVOT is computed once: a join is a nested query of its own, which each side of the union reads.
-Cost: a change of a row of that is one change for each name.
+The items before UNPIVOT are computed once: a join becomes a nested query, which each side of the union reads. Cost: a
+change of one of its rows is one change for each name.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _FORM = "write UNPIVOT (value FOR name IN (column [AS name], ...)), or UNPIVOT (
 
 @dataclass(frozen=True)
 class _Row:
-    """What becomes a row: its name, and the columns of its values."""
+    """A row that UNPIVOT makes: its name, and the columns of its values."""
 
     name: str
     columns: tuple[exp.Column, ...]
@@ -52,19 +52,19 @@ class _Row:
 
 
 def unpivoted(clause: FromClause, pivot: exp.Pivot, names: Names, source: Source, at: int) -> FromClause:
-    """A FROM clause behind an UNPIVOT.
+    """A FROM clause after an UNPIVOT.
 
     Args:
-        clause: What stands before it.
+        clause: The items before it.
         pivot: The clause.
-        names: What names in FROM stand for.
+        names: The names in FROM.
         source: The tokens of the SELECT.
-        at: Where it stands.
+        at: The offset of the clause.
 
     Raises:
-        SqlTypeError: Columns of one column of values have no type in common.
-        UnknownNameError: A name stands for nothing, or for several columns.
-        UnsupportedQueryError: A form of UNPIVOT outside.
+        SqlTypeError: Columns of one column of values have no common type.
+        UnknownNameError: A name is unknown or ambiguous.
+        UnsupportedQueryError: A form of UNPIVOT that is not supported.
     """
     fields = pivot.args["fields"]
     if len(fields) != 1 or not isinstance(fields[0], exp.In) or not isinstance(fields[0].this, exp.Identifier):
@@ -104,7 +104,7 @@ def unpivoted(clause: FromClause, pivot: exp.Pivot, names: Names, source: Source
 def _one_query(
     clause: FromClause, refs: Sequence[ColumnRef], names: Names, source: Source, at: int
 ) -> tuple[dict[ColumnRef, ColumnRef], Scope]:
-    """What stands before UNPIVOT as one occurrence, and where its columns are in it."""
+    """The items before UNPIVOT as one occurrence, and the positions of their columns in it."""
     if len(clause.scope.relations) == 1 and not (clause.conditions or clause.equalities or clause.parts):
         return {ref: ref for ref in refs}, Scope(clause.scope.relations)
     every = list(dict.fromkeys(refs))
@@ -119,7 +119,7 @@ def _one_query(
 
 
 def _parts(node: exp.Expr) -> Sequence[exp.Expr]:
-    """What stands in parentheses, or alone."""
+    """The expressions in parentheses, or a single one."""
     return node.expressions if isinstance(node, exp.Tuple) else [node.unnest()]
 
 
@@ -160,7 +160,7 @@ def _common(rows: Sequence[_Row], place: int, scope: Scope, source: Source) -> S
     """The type of a column of values.
 
     Raises:
-        SqlTypeError: There is none.
+        SqlTypeError: The values have no common type.
     """
     found = scope.declared(rows[0].columns[place].meta[REF]).type
     for row in rows[1:]:
@@ -175,7 +175,7 @@ def _common(rows: Sequence[_Row], place: int, scope: Scope, source: Source) -> S
 
 
 def _wider(one: SqlType, other: SqlType) -> SqlType | None:
-    """The type of values of two types: no string is read, and whole numbers beside a FLOAT are FLOATs, as in Spark."""
+    """The common type of two: strings are not read as numbers, and integers with a FLOAT are FLOATs, as in Spark."""
     if {one.kind, other.kind} == {"integer", "double"} and FLOAT in (one, other):
         return FLOAT
     found = common_type(one, other) if (one.kind == "string") == (other.kind == "string") else None
@@ -189,5 +189,5 @@ def _as_type(column: exp.Column, kind: SqlType, scope: Scope) -> exp.Expr:
 
 
 def _some_value(columns: Sequence[exp.Column]) -> exp.Expr:
-    """The condition that a value is there."""
+    """The condition that a value is not NULL."""
     return exp.or_(*(exp.not_(exp.Is(this=column.copy(), expression=exp.null())) for column in columns), copy=False)

@@ -1,7 +1,7 @@
 """Give every column that the query uses a variable, so that equal columns share one.
 
-Equalities are closed under transitivity. The columns of one class get the class's variable, one column for each atom;
-where an atom has several, a predicate keeps them equal, and the others get variables of their own if they are returned.
+Equalities are closed under transitivity. The columns of one class share the class's variable, one column in each atom.
+If an atom has several, a predicate keeps them equal, and the others get own variables if they are returned.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def make_atoms(
 ) -> tuple[Atom, ...]:
     """The atoms of the query, with readable variables.
 
-    The atom of a nested query has all columns of it in its table, and names them in its predicate as a `Project` does;
-    `livejoin.sql.lower.inputs` makes the predicate a part of what is read.
+    The atom of a nested query has all columns of the query in its table, and its predicate names them as a `Project`
+    does; `livejoin.sql.lower.inputs` moves the predicate into the relation.
 
-    A variable is called after the first column of its class that is not computed, with that column's alias if another
+    A variable is named after the first column of its class that is not computed, with that column's alias if another
     variable has the name.
     """
     variable_of = _assign(scope, equal, head)

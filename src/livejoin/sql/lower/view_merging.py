@@ -6,28 +6,28 @@ its tables itself, with its conditions, and write its expressions in the place o
     SELECT f(q.x) FROM (SELECT e AS x FROM R WHERE c) q, S WHERE p(q.x)
       =  SELECT f(e) FROM R, S WHERE c AND p(e).
 
-Its parts hang on the rows of the reader, and a reader of an outer join's right side may be merged with what it reads
-as any other. A query stays apart, and its rows are stored where they are joined, if
+Parts of the query hang on the rows of the reader. A reader on the right side of an outer join can be merged too. A
+query stays separate, and its rows are stored where they are joined, if
 
-* a condition of the reader could not be decided any more: it compares a column that is computed from several of the
-  query's tables with a column of another table (a join is on columns of two tables), or is over several of the query's
-  tables, which no equality connects (a filter over the query decides it);
-* it is a view that is read alone, whose join a filter over it shares;
+* a condition of the reader could not be decided any more: it compares a column computed from several of the query's
+  tables with a column of another table (a join is on columns of two tables), or is over several of the query's tables,
+  which no equality connects (a filter over the query decides it);
+* it is a view that is read alone, so that a filter over it shares the view's join;
 * the reader would join more than `MOST_ATOMS` tables;
-* the expressions written in the place of columns would grow too long: each level of queries may double them;
-* it is read by an optional part, and an expression of it is used above that: it is NULL there without a match;
-* a grouping set of the reader may lack a column of it that is computed: what is written in its place could be another
-  expression of the reader too, which is not NULL there;
-* it reads lists, which a join does not.
+* the expressions that replace columns would grow too long: each level of queries may double them;
+* an optional part reads it, and one of its expressions is used above that part, where it is NULL without a match;
+* a grouping set of the reader may lack a computed column of it: its expression might occur elsewhere in the reader,
+  where it is not NULL;
+* it has lists, which a join does not read.
 
-One that reads columns of a query around cannot stay apart, whatever a condition of the reader then is checked on.
+A query that reads columns of a query around it is always merged.
 
-Merging changes the rows that an expression is evaluated for. In the SELECT list, in groups and in aggregates these are
-rows that the query gives too, and fewer of them: what failed for none fails for none. A condition of the reader becomes
-a predicate of one table, and could fail for rows that the query's WHERE keeps away from the reader. So the query's own
-conditions come first, and a row that one of them drops is not looked at by the reader's (`livejoin.query.filters`); one
-that may fail stands behind the query's residuals too. Rows of the table that join nothing are not kept away: SQL leaves
-open whether a filter comes before a join, and Spark filters first.
+Merging changes the rows for which an expression is evaluated. In the SELECT list, in groups and in aggregates these are
+some of the query's rows, so an expression that failed for none still fails for none. A condition of the reader becomes
+a predicate of one table, and could fail for rows that the query's WHERE keeps from the reader. So the query's own
+conditions come first: the reader's conditions are not evaluated for a row that they drop (`livejoin.query.filters`). A
+condition that may fail also stands behind the query's residuals. Rows of the table without a match are evaluated: SQL
+leaves open whether a filter comes before a join, and Spark filters first.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _MOST_LEVELS = 40  # of one expression
 
 
 def merge_views(block: SelectBlock) -> SelectBlock:
-    """A SELECT with the plain queries that it reads merged into it, where that is equal.
+    """A SELECT with the plain queries that it reads merged into it, where the result is equal.
 
     Cost: the nodes of its expressions times the queries that stay apart.
     """
@@ -78,7 +78,7 @@ def merge_views(block: SelectBlock) -> SelectBlock:
 
 
 def _correlated(block: SelectBlock) -> frozenset[int]:
-    """The queries that read columns of a query around, which are not there without their reader."""
+    """The queries that read columns of a query around, which must be merged."""
     nested = ((relation.atom, relation.nested) for relation in block.scope.relations)
     return frozenset(atom for atom, query in nested if query is not None and query.correlated is not None)
 
@@ -115,9 +115,9 @@ def _is_computed(ref: ColumnRef, relation: Occurrence, plain: SelectBlock) -> bo
 
 
 def _may_be_null(relation: Occurrence, plain: SelectBlock, block: SelectBlock) -> bool:
-    """Whether NULL is what the columns of a query are over NULLs, if it is in optional parts of its reader.
+    """Whether a query's columns are all NULL when the tables of an optional part of its reader have no match.
 
-    That is so for columns; an expression may be another value, so that none is used above the innermost optional part.
+    That is so for plain columns. An expression may have another value, so none may be used above the innermost part.
     """
     level = next((i for i, part in enumerate(block.parts) if relation.atom in part.atoms), None)
     while level is not None and block.parts[level].kind != "optional":
@@ -131,7 +131,7 @@ def _may_be_null(relation: Occurrence, plain: SelectBlock, block: SelectBlock) -
 
 
 def _undecided(block: SelectBlock, chosen: frozenset[int], merged: SelectBlock) -> frozenset[int]:
-    """The merged queries that a condition of the reader is over which can no longer be decided."""
+    """The merged queries because of which a condition of the reader can no longer be decided."""
     merger = _Merger(block, chosen)
     source, start = block.source, block.start
     joined, _ = join_conditions(merged.conditions, merged.equalities, merged.scope, source, start, merged.core)
@@ -186,7 +186,7 @@ def _all_refs(value: exp.Expr) -> Iterator[ColumnRef]:
 
 
 def _levels(value: exp.Expr) -> int:
-    """The number of expressions around the innermost one."""
+    """How deeply an expression is nested."""
     level, nodes = 0, [value]
     while nodes:
         level, nodes = level + 1, [child for node in nodes for child in node.iter_expressions()]
@@ -221,7 +221,7 @@ class _Merger:
     def _joined(
         self, atoms: Sequence[int], equalities: Sequence[Equality], conditions: Sequence[exp.Expr]
     ) -> tuple[tuple[Equality, ...], tuple[exp.Expr, ...]]:
-        """What joins the tables of some occurrences: what their queries say, then what the reader says."""
+        """The equalities and conditions of some occurrences: first those of their queries, then the reader's."""
         merged = [self.block.scope.relations[atom] for atom in atoms if atom in self.chosen]
         equal = [one for relation in merged for one in self._inner_equalities(relation)]
         equal += [
@@ -236,7 +236,7 @@ class _Merger:
         return tuple(equal), (*inner, *own)
 
     def _parts(self) -> tuple[Part, ...]:
-        """The parts of the reader and of the queries, those of a query behind the level that it is read at."""
+        """The parts of the reader and of the queries; those of a query come after the level that reads it."""
         block = self.block
         found = list(self._inner_parts(block.core, 0, None))
         places: dict[int, int] = {}
@@ -250,7 +250,7 @@ class _Merger:
         return tuple(found)
 
     def _inner_parts(self, atoms: Sequence[int], number: int, above: int | None) -> Iterator[Part]:
-        """The parts of the queries among some occurrences, behind ``number`` others."""
+        """The parts of the queries among some occurrences, after ``number`` others."""
         for relation in (self.block.scope.relations[atom] for atom in atoms if atom in self.chosen):
             start, plain = self._start(relation.atom), self._plain(relation)
             for part in moved(plain.parts, number, above):
@@ -263,7 +263,7 @@ class _Merger:
             number += len(plain.parts)
 
     def _core(self, atom: int) -> tuple[int, ...]:
-        """The tables that an occurrence is joined of, without parts of its query, numbered from 0."""
+        """The tables of an occurrence, without those in parts of its query, numbered from 0."""
         return self._plain(self.block.scope.relations[atom]).core if atom in self.chosen else (0,)
 
     def over(self, value: exp.Expr) -> exp.Expr:
@@ -278,7 +278,7 @@ class _Merger:
         return value.transform(exchanged)
 
     def _behind(self, condition: exp.Expr) -> exp.Expr:
-        """A condition of the reader over the tables of the queries, which is decided behind theirs."""
+        """A condition of the reader over the tables of the queries, to be decided after theirs."""
         found = self.over(condition)
         if any(ref.atom in self.chosen for ref in refs_of(condition)):
             found.meta[BEHIND] = True
@@ -294,7 +294,7 @@ class _Merger:
         return plain
 
     def _value(self, ref: ColumnRef) -> exp.Expr:
-        """What a column of the reader is over the tables of the queries."""
+        """The expression of a reader's column over the tables of the queries."""
         relation = self.block.scope.relations[ref.atom]
         if ref.atom in self.chosen:
             return self._shifted(self._plain(relation).items[ref.column].value, ref.atom)
@@ -308,7 +308,7 @@ class _Merger:
         return self.block.scope.declared(ref).type
 
     def _start(self, atom: int) -> int:
-        """The position that the first table of an occurrence has in the merged SELECT."""
+        """The position of an occurrence's first table in the merged SELECT."""
         return sum(self._width(relation) for relation in self.block.scope.relations[:atom])
 
     def _width(self, relation: Occurrence) -> int:
@@ -324,7 +324,7 @@ class _Merger:
         yield from self._read(_conjuncts(self._plain(relation)), relation)
 
     def _read(self, conditions: Iterable[exp.Expr], relation: Occurrence) -> Iterator[exp.Expr]:
-        """Conditions of a query; those of another text stand where the query is read."""
+        """Conditions of a query; those of another text get the position where the query is read."""
         plain = self._plain(relation)
         for conjunct in conditions:
             found = self._shifted(conjunct, relation.atom)
@@ -340,7 +340,7 @@ class _Merger:
             yield Equality(left, right, e.offset if plain.source.sql == self.block.source.sql else relation.offset)
 
     def _relations(self) -> Iterator[Occurrence]:
-        """The occurrences of the merged SELECT, behind the alias of their query where two have one alias."""
+        """The occurrences of the merged SELECT; the alias of their query is put before an alias that occurs twice."""
         own = [(relation, inner) for relation in self.block.scope.relations for inner in self._occurrences(relation)]
         aliases = [inner.alias.lower() for _, inner in own]
         taken = {relation.alias.lower() for relation, inner in own if relation is inner}
@@ -361,12 +361,12 @@ class _Merger:
 
 
 def _placed_at(value: exp.Expr, column: exp.Column) -> exp.Expr:
-    """An expression that stands where a column is written."""
+    """An expression with the position of a column."""
     return _moved(value, offset_of(column, -1))
 
 
 def _moved(value: exp.Expr, offset: int) -> exp.Expr:
-    """An expression whose parts have no position but that one; none if it is negative."""
+    """An expression whose parts all have one position; none if it is negative."""
     for node in value.walk():
         for name in ("start", "end", "line", "col"):
             node.meta.pop(name, None)
@@ -376,7 +376,7 @@ def _moved(value: exp.Expr, offset: int) -> exp.Expr:
 
 
 def _within(value: exp.Expr, kind: SqlType) -> exp.Expr:
-    """A value as a part of an expression: a number or a text written there would take any type, a column has one."""
+    """A value as a part of an expression: a bare literal would take any type there, but a column has one."""
     if isinstance(value, (exp.Column, exp.Null)):
         return value
     if _has_any_type(value):
@@ -385,7 +385,7 @@ def _within(value: exp.Expr, kind: SqlType) -> exp.Expr:
 
 
 def _has_any_type(value: exp.Expr) -> bool:
-    """Whether a value is made of literals, so that its type depends on where it stands."""
+    """Whether a value consists of literals, so that its type depends on its context."""
     match value:
         case exp.Literal() | exp.Null():
             return True

@@ -11,12 +11,12 @@ the shorter side is filled with blanks, so that ``c = 'ab'`` is true of 'ab   ':
 ==============================================  ========================================================
 
 Everything else takes the value as it is stored: BETWEEN, LIKE, a STRING column, an expression, a sub-query, a row of
-several values, IN with a NULL that no CAST makes a text. So it is in Spark, whose rule looks at columns and constants
-by themselves alone (asked of Spark 4.3). A column of a query in FROM is a CHAR where that query gives a CHAR column as
-it is.
+several values, IN with a NULL that no CAST makes a text. This is Spark's behaviour, whose rule looks at columns and
+constants alone (tested with Spark 4.3). A column of a query in FROM is a CHAR if the query passes on a CHAR column
+unchanged.
 
-Law: for texts that are equal or not, a text that is longer is cut where only blanks lie behind the nth character: a
-padded column equals it if and only if the column equals what is left.
+Law, for comparisons by equality: a text longer than n is cut if only blanks follow its nth character. A padded column
+equals the text if and only if the column equals the rest.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def pad_comparisons(node: exp.Expr, length: Length, source: Source) -> None:
     """Fill the shorter sides of the comparisons in an expression, in place. Cost: linear in the expression.
 
     Raises:
-        UnsupportedQueryError: A CHAR column beside a constant that is computed.
+        UnsupportedQueryError: A CHAR column is compared with a computed constant.
     """
     found = [*node.find_all(*_EQUALITIES, *_ORDERS, exp.In, exp.Case, exp.DecodeCase)]
     for part in found:
@@ -106,7 +106,7 @@ def _pad_in(part: exp.In, length: Length, source: Source) -> None:
 
 
 def _pad_case(part: exp.Case, length: Length, source: Source) -> None:
-    """``CASE c WHEN a ...`` as ``CASE WHEN c = a ...``, whose comparisons are padded each by itself."""
+    """``CASE c WHEN a ...`` as ``CASE WHEN c = a ...``, where each comparison is padded by itself."""
     value = part.this
     for branch in part.args["ifs"]:
         equal = exp.EQ(this=value.copy(), expression=branch.this)
@@ -137,7 +137,7 @@ def _fitted_if_written(node: exp.Expr, size: int, source: Source) -> exp.Expr:
 
 
 def _fitted(written: exp.Expr, size: int) -> exp.Expr:
-    """A text with ``size`` characters, or as it is if it has more that are no blanks."""
+    """A text with ``size`` characters; a longer text stays as it is unless the rest is blank."""
     text = written.name
     if len(text) == size or len(text.rstrip(_BLANK)) > size:
         return written
@@ -147,10 +147,10 @@ def _fitted(written: exp.Expr, size: int) -> exp.Expr:
 
 
 def _written(node: exp.Expr, source: Source) -> exp.Expr | None:
-    """The text that a constant is; None of NULL, of constants of another type, and of what is no constant.
+    """The text of a constant; None for NULL, for constants of another type, and for other nodes.
 
     Raises:
-        UnsupportedQueryError: It is a constant that is computed.
+        UnsupportedQueryError: The constant is computed.
     """
     if not _is_constant(node):
         return None
@@ -177,19 +177,19 @@ def _written(node: exp.Expr, source: Source) -> exp.Expr | None:
 
 
 def _text_of(node: exp.Expr) -> str | None:
-    """The text that is written out."""
+    """The text of a string literal."""
     plain = node.unnest()
     return plain.name if isinstance(plain, exp.Literal) and plain.is_string else None
 
 
 def _is_cast(node: exp.Expr) -> bool:
-    """Whether a constant is a text by a CAST, as a NULL may be."""
+    """Whether a constant is a text because of a CAST, as a NULL may be."""
     plain = node.unnest()
     return isinstance(plain, (exp.Cast, exp.TryCast)) and plain.to.this in _TEXTS
 
 
 def _is_constant(node: exp.Expr) -> bool:
-    """Whether a node is of constants alone, and was no sub-query."""
+    """Whether a node consists of constants, and was no sub-query."""
     return not (
         any(is_folded(part) or isinstance(part, (exp.Column, exp.Var, exp.AggFunc, exp.Window)) for part in node.walk())
         or has_marks(node)

@@ -1,10 +1,10 @@
-"""Constant rows: what a SELECT without FROM is computed from, and VALUES in FROM.
+"""Constant rows: the rows of a SELECT without FROM, and VALUES in FROM.
 
     SELECT e            =  SELECT e FROM one row
     VALUES (a), (b)     =  SELECT CASE number WHEN 0 THEN a ELSE b END FROM two rows with their numbers
 
-The rows are the whole numbers from 0 on (`livejoin.query.relational.Numbers`), under a name that no expression can use.
-So the columns of VALUES have the common types of their values, and nothing of a database is read.
+The rows are the integers from 0 on (`livejoin.query.relational.Numbers`), in a column whose name no expression can use.
+The columns of VALUES have the common types of their values. No table is read.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _TABLE = Table("constant rows", (Column("number", SqlType.integer(64), nullable=
 
 
 def numbered(names: Names, count: int, offset: int) -> Scope:
-    """A scope of some rows whose numbers no name stands for."""
+    """A scope of ``count`` rows, whose number column has no name."""
     return Scope((Occurrence(0, "constant rows", _TABLE, names.numbers(count), offset),), hidden=frozenset({0}))
 
 
 def value_items(rows: Sequence[exp.Expr], source: Source, offset: int) -> tuple[Item, ...]:
-    """The columns ``col1``, ``col2``, ... of VALUES over as many numbered rows, as in Spark.
+    """The columns ``col1``, ``col2``, ... of VALUES over numbered rows, as in Spark.
 
     Raises:
         UnsupportedQueryError: The rows differ in length, or are more than `MOST_ROWS`.
@@ -54,7 +54,7 @@ def value_items(rows: Sequence[exp.Expr], source: Source, offset: int) -> tuple[
 
 
 def _chosen(values: Sequence[exp.Expr]) -> exp.Expr:
-    """The value of the row with the number that it stands at."""
+    """The expression that gives each row its value by the row's number."""
     if len(values) == 1:
         return values[0]
     number = bound_column(ColumnRef(0, 0), "number")

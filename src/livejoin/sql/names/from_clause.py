@@ -1,9 +1,9 @@
 """The FROM clause: occurrences of tables, columns that must be equal, ON conditions, and parts.
 
-Parentheses, commas and inner joins in any nesting are flattened: their conditions may be checked in any order, and what
-nesting decides is only which names an ON condition or a USING list sees. The right side of a LEFT, SEMI or ANTI JOIN is
-a part that hangs on what stands to its left (`livejoin.sql.resolved.part`), the left side of a RIGHT JOIN one that
-hangs on what stands to its right. A FULL JOIN is a nested query (`livejoin.sql.names.full_join`).
+Parentheses, commas and inner joins in any nesting are flattened: their conditions may be checked in any order. Nesting
+only decides which names an ON condition or a USING list sees. The right side of a LEFT, SEMI or ANTI JOIN is a part
+that hangs on the left side (`livejoin.sql.resolved.part`), the left side of a RIGHT JOIN is a part that hangs on the
+right side. A FULL JOIN is a nested query (`livejoin.sql.names.full_join`).
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ Turn: TypeAlias = Callable[[FromClause, exp.Pivot], FromClause]
 def bind_from(
     select: exp.Select, names: Names, source: Source, sub_queries: Sequence[SubQuery], turn: Turn
 ) -> FromClause:
-    """Bind the FROM clause of a SELECT, but for the PIVOT clauses behind all of it.
+    """Bind the FROM clause of a SELECT, without the PIVOT clauses at its end.
 
     Args:
         select: The SELECT.
-        names: What names in FROM stand for.
+        names: The names in FROM.
         source: The tokens of the SELECT.
         sub_queries: The sub-queries in its expressions, by the numbers of their marks.
-        turn: Binds a PIVOT that further joins follow.
+        turn: Binds a PIVOT that is followed by further joins.
 
     Raises:
-        UnknownNameError: An unknown table or column, or an alias that occurs twice.
-        UnsupportedQueryError: A join or a table expression outside.
+        UnknownNameError: An unknown table or column, or a doubled alias.
+        UnsupportedQueryError: A join or a table expression that is not supported.
     """
     if select.args.get("from_") is None:
         return FromClause(numbered(names, 1, source.find({TokenType.SELECT})))
@@ -79,11 +79,11 @@ class _Binder:
         self.taken: set[int] = set()
 
     def item(self, node: exp.Expr, before: FromClause | None = None) -> FromClause:
-        """A table, a query or items in parentheses, with the joins that the parser hangs below it.
+        """A table, a query or items in parentheses, with the joins that the parser hangs below the node.
 
         Args:
-            node: It.
-            before: What stands before it; None if it is the first item, of which a PIVOT behind it is.
+            node: The node.
+            before: The items before it; None for the first item, to which a PIVOT after it belongs.
         """
         if isinstance(node, exp.Lateral) and lateral_query(node) is not None:
             first = self._lateral(node, before or FromClause())
@@ -106,7 +106,7 @@ class _Binder:
         return self.chains(first, joins)
 
     def chains(self, first: FromClause, joins: Sequence[exp.Join]) -> FromClause:
-        """Chains of joins, separated by commas; a chain does not see the names of those before it."""
+        """Chains of joins, separated by commas; a chain does not see the names of earlier chains."""
         done, chain = FromClause(), first
         for join in joins:
             check_join(join, self._source, self._start)
@@ -127,7 +127,7 @@ class _Binder:
         return _beside(done, chain)
 
     def _turned(self, clause: FromClause, pivots: Sequence[exp.Pivot]) -> FromClause:
-        """What stands before PIVOT clauses behind them: one occurrence, in the place of the first one there."""
+        """Apply PIVOT clauses to the items before them: one occurrence, in the place of the first item."""
         if not pivots:
             return clause
         first = clause.scope.relations[0].atom
@@ -170,7 +170,7 @@ class _Binder:
         return self._occurrence(atom, node, self._names.nested(node.this), at)
 
     def _lateral(self, node: exp.Lateral, before: FromClause) -> FromClause:
-        """A LATERAL sub-query, joined with what stands before it by what it is correlated by."""
+        """A LATERAL sub-query, joined with the items before it by the columns that it is correlated by."""
         offset = offset_of(node, self._start)
         at = self._source.find_back({TokenType.LATERAL}, offset, offset)
         if before.seen or (before.scope.relations and before.scope.relations[0].atom > 0):
@@ -202,7 +202,7 @@ class _Binder:
         return self._occurrence(atom, node, self._names.selected(rows, items, self._source), at)
 
     def _next(self, node: exp.Expr, alias: str, offset: int) -> int:
-        """The number of an occurrence; a sub-query may have no alias."""
+        """The number of the next occurrence; only a sub-query may lack an alias."""
         if alias:
             self._note_alias(node, alias, offset)
         self._count += 1
@@ -216,7 +216,7 @@ class _Binder:
         self._aliases.add(alias.lower())
 
     def _occurrence(self, atom: int, node: exp.Expr, query: NestedQuery, offset: int, keys: int = 0) -> Occurrence:
-        """An occurrence of a nested query, its columns behind the keys named as behind the alias, if they are there."""
+        """An occurrence of a nested query; columns after the keys have the names listed after the alias, if any."""
         if given := self._given(node, len(query.columns) - keys):
             query = query.called((*query.columns[:keys], *given))
         alias = node.alias_or_name or f"query {atom + 1}"
@@ -226,7 +226,7 @@ class _Binder:
         return Occurrence(atom, alias, Table(self._names.fresh(readable), columns), query, offset)
 
     def _given(self, node: exp.Expr, number: int) -> tuple[str, ...]:
-        """The names of columns behind an alias; empty if there are none."""
+        """The names of columns after an alias; empty if there are none."""
         names = node.args["alias"].args.get("columns") if node.args.get("alias") else None
         return column_names(names, number, self._source, offset_of(names[0], self._start)) if names else ()
 
@@ -265,7 +265,7 @@ class _Binder:
         return replace(both, scope=scope, equalities=both.equalities + equal, conditions=both.conditions + conditions)
 
     def _of_one_length(self, pairs: Sequence[Pair], scope: Scope) -> tuple[list[Pair], tuple[exp.Expr, ...]]:
-        """The pairs that are equal as they are, and for CHAR columns of two lengths the conditions that fill one."""
+        """The pairs that can be compared as they are, and conditions that pad CHAR columns of two lengths."""
         same: list[Pair] = []
         conditions: list[exp.Expr] = []
         for pair in pairs:
@@ -281,7 +281,7 @@ class _Binder:
         return same, tuple(conditions)
 
     def _pairs(self, left: FromClause, right: FromClause, join: exp.Join) -> list[Pair]:
-        """The columns that USING or NATURAL merges; without common ones NATURAL is a join of all pairs."""
+        """The columns that USING or NATURAL merges; without common columns NATURAL joins all pairs of rows."""
         at = offset_of(join.this, self._start)
         if join.args.get("using"):
             names = [(c.name, offset_of(c, self._start)) for c in join.args["using"]]
@@ -317,17 +317,17 @@ def _hung(
     on: tuple[tuple[Equality, ...], tuple[exp.Expr, ...]],
     scope: Scope,
 ) -> FromClause:
-    """A clause that hangs on another one by an edge."""
+    """Hang a clause on another one by an edge."""
     own, number = below.core, len(above.parts)
     part = Part(kind, own, below.conditions + on[1], below.equalities + on[0])
     return replace(above, scope=scope, parts=(*above.parts, part, *moved(below.parts, number + 1, number)))
 
 
 def column_names(given: Sequence[exp.Expr], number: int, source: Source, offset: int) -> tuple[str, ...]:
-    """The names of a list of columns behind an alias.
+    """The names in a list of columns after an alias.
 
     Raises:
-        UnsupportedQueryError: There are more or fewer names than columns, or one is reserved.
+        UnsupportedQueryError: There are more or fewer names than columns, or a name is reserved.
     """
     if len(given) != number:
         msg = f"{len(given)} names for {number} columns; name each column of the query, or leave the list out"

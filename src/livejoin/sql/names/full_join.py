@@ -1,9 +1,9 @@
-"""FULL OUTER JOIN: a nested query, which is the union of two that each keep one side's rows.
+"""FULL OUTER JOIN: a nested query, the union of two queries that each keep the rows of one side.
 
     L FULL JOIN R ON c  =  (L LEFT JOIN R ON c)  UNION ALL  (R ANTI JOIN L ON c, with NULLs for the columns of L).
 
-The columns of the nested query are those that are seen of both sides, and for every column of USING or NATURAL the
-COALESCE of both; so outside of it an alias stands for some of its columns (`livejoin.sql.resolved.query.Side`).
+The nested query has the visible columns of both sides, and for every column of USING or NATURAL the COALESCE of both.
+Outside, an alias of one side stands for some of these columns (`livejoin.sql.resolved.query.Side`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two columns that USING or NATURAL merges, under the name of the first, and where the text says so."""
+    """Two columns that USING or NATURAL merges, under the name of the first, with the offset in the text."""
 
     name: str
     left: ColumnRef
@@ -51,20 +51,20 @@ def full_join(
     source: Source,
     offset: int,
 ) -> Scope:
-    """The scope behind a FULL JOIN, whose nested query has the number of the first occurrence within it.
+    """The scope after a FULL JOIN; its nested query has the number of the first occurrence within it.
 
     Args:
         matched: The left side, on which the right one hangs as an optional part.
         unmatched: The right side, on which the left one hangs as a part that must not exist.
-        left: What is seen of the left side.
-        pairs: What its USING or NATURAL merges.
-        sub_queries: Those in its ON and in those within it: their numbers, and what they see.
-        names: What binds the nested query.
+        left: The scope of the left side.
+        pairs: The columns that USING or NATURAL merges.
+        sub_queries: The sub-queries in its ON and in the FULL JOINs within it, by number, with their scopes.
+        names: Binds the nested query.
         source: The tokens of the SELECT.
-        offset: Where the right side stands.
+        offset: The offset of the right side.
 
     Raises:
-        SqlError: A column or a condition that the nested query cannot have.
+        SqlError: The nested query cannot have one of the columns or conditions.
     """
     seen = matched.scope
     first = seen.relations[0].atom
@@ -113,7 +113,7 @@ def _refuse_outer(clause: FromClause, source: Source, offset: int) -> None:
     """Refuse a FULL JOIN whose ON reads columns of a query around.
 
     Raises:
-        UnsupportedQueryError: It does.
+        UnsupportedQueryError: The ON condition reads such a column.
     """
     written = [*clause.conditions, *(one for part in clause.parts for one in part.conditions)]
     for outer in (outer for condition in written for outer in outers(condition)):
@@ -125,7 +125,7 @@ def _refuse_outer(clause: FromClause, source: Source, offset: int) -> None:
 
 
 def _scope_from_zero(scope: Scope, first: int) -> Scope:
-    """A scope whose occurrences are numbered from 0 instead of from another number."""
+    """A scope whose occurrences are numbered from 0 instead of from ``first``."""
 
     def ref(one: ColumnRef) -> ColumnRef:
         return ColumnRef(one.atom - first, one.column)
@@ -140,15 +140,15 @@ def _scope_from_zero(scope: Scope, first: int) -> Scope:
 
 
 def _bare_from_zero(clause: FromClause, first: int, numbers: Mapping[int, int]) -> FromClause:
-    """A clause as `from_zero` has it, of which no names are seen."""
+    """A clause as from `from_zero`, without visible names."""
     found = from_zero(clause, first, numbers)
     return replace(found, scope=Scope(found.scope.relations))
 
 
 def from_zero(clause: FromClause, first: int, numbers: Mapping[int, int]) -> FromClause:
-    """A clause whose occurrences are numbered from 0 instead of from another number, and its sub-queries so too.
+    """Renumber the occurrences and sub-queries of a clause from 0 instead of from ``first``.
 
-    With the number below zero it goes the other way.
+    A negative ``first`` reverses that.
     """
 
     def ref(one: ColumnRef) -> ColumnRef:

@@ -1,8 +1,8 @@
-"""What the names in a FROM clause stand for: tables, views, definitions of WITH, and queries in parentheses.
+"""The names in a FROM clause: tables, views, definitions of WITH, and queries in parentheses.
 
-A name in FROM stands for the definition of the nearest WITH around it that has it, then for a table or a view, as in
-Spark. A definition sees those before it and what is around its WITH; so `WITH t AS (SELECT a FROM t)` reads the table
-t. Names are compared without regard to case. `livejoin.sql.bind.known_names` knows them.
+A name in FROM first stands for the definition in the nearest WITH around it, then for a table or a view, as in Spark. A
+definition sees earlier ones and the names around its WITH, so `WITH t AS (SELECT a FROM t)` reads the table t. Names
+are compared without regard to case. `livejoin.sql.bind.known_names` implements this protocol.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from livejoin.sql.resolved.query import NestedQuery, Scope, SelectBlock
 
 @dataclass(frozen=True)
 class Lateral:
-    """A LATERAL sub-query as one that sees nothing beside it.
+    """A LATERAL sub-query as a query that does not see the items beside it.
 
     Args:
-        query: It, with the columns that it is joined by before its own.
-        keys: How many these are.
-        conditions: What joins it, over its columns and over those of what stands before it.
+        query: The query; the columns that it is joined by come before its own.
+        keys: How many such columns there are.
+        conditions: The conditions that join it, over its columns and those of the items before it.
     """
 
     query: NestedQuery
@@ -37,11 +37,11 @@ class Lateral:
 
 
 class Names(Protocol):
-    """What the names in a FROM clause stand for."""
+    """Looks up the names in a FROM clause."""
 
     @property
     def outer(self) -> Scope | None:
-        """What the query around shows to the expressions of a sub-query."""
+        """The scope of the query around, for the expressions of a sub-query."""
 
     def look_up(self, name: str) -> Table | NestedQuery | None:
         """The table, view or definition of a name, None if there is none."""
@@ -57,46 +57,46 @@ class Names(Protocol):
         source: Source,
         offset: int,
     ) -> NestedQuery:
-        """The union of two SELECTs that a FULL JOIN is; each is what stands in FROM and the SELECT list.
+        """The nested query for a FULL JOIN: the union of two SELECTs, each given by FROM and SELECT list.
 
         Args:
-            matched: The one that keeps the left side's rows.
-            unmatched: The one that keeps the other rows of the right side.
-            sub_queries: The sub-queries in their conditions, each at the number of its mark, with what it sees.
+            matched: The SELECT that keeps the left side's rows.
+            unmatched: The SELECT that keeps the other rows of the right side.
+            sub_queries: The sub-queries in their conditions, each at the number of its mark, with its scope.
             source: The tokens of the SELECT around.
-            offset: Where the FULL JOIN stands.
+            offset: The offset of the FULL JOIN.
         """
 
     def numbers(self, count: int) -> NestedQuery:
-        """The whole numbers from 0 on, as many as are asked for."""
+        """The integers from 0 up to ``count``, without ``count``."""
 
     def selected(self, clause: FromClause, items: tuple[Item, ...], source: Source) -> NestedQuery:
-        """A SELECT of some items from what a FROM clause brings, which is not merged with what reads it."""
+        """A SELECT of some items from a FROM clause, which is not merged with its reader."""
 
     def grouped(
         self, clause: FromClause, items: tuple[Item, ...], groups: tuple[exp.Expr, ...], source: Source
     ) -> NestedQuery:
-        """A SELECT of some items with GROUP BY, of one row without groups, from what a FROM clause brings."""
+        """A SELECT of some items with GROUP BY from a FROM clause; without groups it gives one row."""
 
     def united(self, sides: Sequence[tuple[FromClause, tuple[Item, ...]]], source: Source, offset: int) -> NestedQuery:
-        """UNION ALL of SELECTs, each by what stands in FROM and its SELECT list; at least one."""
+        """UNION ALL of SELECTs, each given by FROM and SELECT list; at least one."""
 
     def lateral(self, query: exp.Expr, before: FromClause, atom: int, source: Source, offset: int) -> Lateral:
-        """The query of a LATERAL sub-query behind what a FROM clause brings.
+        """The query of a LATERAL sub-query that stands after a FROM clause.
 
         Args:
-            query: What stands in the parentheses.
-            before: What stands before it, numbered from 0.
+            query: The query in the parentheses.
+            before: The items before it, numbered from 0.
             atom: The number of its occurrence.
             source: The tokens of the SELECT around.
-            offset: Where it stands.
+            offset: The offset of the sub-query.
         """
 
     def in_expression(self, query: exp.Expr, scope: Scope, form: Form) -> tuple[SelectBlock | NestedQuery, ...]:
-        """The query of a sub-query in an expression over a scope, or the sides of a UNION that are asked one by one."""
+        """The query of a sub-query in an expression, or the sides of a UNION that are asked one by one."""
 
     def fresh(self, name: str) -> str:
-        """A name, with a number behind it if a table has it."""
+        """A name that no table has; a number is added if needed."""
 
     def known(self) -> str:
         """All names, for messages."""

@@ -1,4 +1,4 @@
-"""ORDER BY with LIMIT: the first rows in an order; without, the order in which rows are read.
+"""ORDER BY with LIMIT: the first rows in an order. ORDER BY without LIMIT: the order in which rows are read.
 
 NULLs come first in ascending and last in descending order, as in Spark, unless NULLS FIRST or NULLS LAST is written.
 Rows that the keys do not tell apart are ordered by all columns (see `livejoin.query.relational.TopK`).
@@ -15,7 +15,7 @@ from livejoin.sql.resolved.item import Order, SortBy
 
 
 def order_of(node: exp.Expr, source: Source) -> Order | None:
-    """The ORDER BY and LIMIT of a SELECT, of a query in parentheses or of a set operation; its names are not resolved.
+    """The ORDER BY and LIMIT of a SELECT, of a query in parentheses or of a set operation, not resolved.
 
     Raises:
         UnsupportedQueryError: LIMIT or OFFSET without ORDER BY, or a LIMIT that is no number.
@@ -48,7 +48,7 @@ def order_of(node: exp.Expr, source: Source) -> Order | None:
 
 
 def position_of(node: exp.Expr, columns: int, clause: str, source: Source, offset: int) -> int | None:
-    """The column that a number in ORDER BY or GROUP BY stands for; None if the node is no whole number.
+    """The column of a number in ORDER BY or GROUP BY; None if the node is no integer.
 
     Raises:
         UnknownNameError: There is no such column.
@@ -68,7 +68,7 @@ def position_of(node: exp.Expr, columns: int, clause: str, source: Source, offse
 
 
 def is_all(node: exp.Expr) -> bool:
-    """Whether a key is ALL, which stands for all columns from left to right."""
+    """Whether a key is ALL, which stands for all columns, from left to right."""
     return isinstance(node, exp.Var) and node.name.upper() == "ALL"
 
 

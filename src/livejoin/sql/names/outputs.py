@@ -1,8 +1,8 @@
 """The SELECT list: output columns, and the base columns that they need.
 
-An item that is a column copies it; every other one is a DuckDB expression over the head. A name that is written with
-AS is that of one column alone. Other names that occur twice, as those of ``*`` over a self-join, get ``_1``, ``_2``,
-... as DuckDB gives them to the columns of a table.
+An item that is a column copies the column; every other item is a DuckDB expression over the head. A name after AS must
+be unique. Other names that occur twice, as those of ``*`` over a self-join, get ``_1``, ``_2``, ... as DuckDB gives
+them to the columns of a table.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def select_items(select: exp.Select, scope: Scope, source: Source) -> tuple[Item
     """The items of a SELECT list, resolved, with distinct names.
 
     Raises:
-        UnknownNameError: A name stands for nothing or for several columns.
-        UnsupportedQueryError: An expression or a name outside.
+        UnknownNameError: A name is unknown or ambiguous.
+        UnsupportedQueryError: An expression or a name that is not supported.
     """
     items = [item for node, text, at in _split(select, source) for item in _items(node, text, at, scope, source)]
     _refuse_alias_twice(items, source)
@@ -47,10 +47,10 @@ def select_items(select: exp.Select, scope: Scope, source: Source) -> tuple[Item
 
 
 def _refuse_alias_twice(items: Sequence[Item], source: Source) -> None:
-    """Refuse a name behind AS that another item has too.
+    """Refuse a name after AS that another item has too.
 
     Raises:
-        UnsupportedQueryError: There is one; the position is that of the second item's name.
+        UnsupportedQueryError: Two items have one name; the position is that of the second name.
     """
     first: dict[str, Item] = {}
     for item in items:
@@ -70,7 +70,7 @@ def compute(items: Sequence[Item], scope: Scope, source: Source) -> tuple[tuple[
 
     Raises:
         SqlTypeError: DuckDB cannot bind an expression, or its type is not one of a column.
-        UnsupportedQueryError: An expression that is no function of its row.
+        UnsupportedQueryError: An expression is no function of its row.
     """
     head = tuple(dict.fromkeys(ref for item in items for ref in refs_of(item.value)))
     row = RowType.of_types([scope.declared(ref).type for ref in head], [scope.arrow(ref) for ref in head], head.index)
@@ -105,7 +105,7 @@ def _split(select: exp.Select, source: Source) -> Iterator[tuple[exp.Expr, str, 
 
 
 def _closing(start: int, source: Source) -> int:
-    """Where the first parenthesis that opens behind ``start`` closes."""
+    """The offset of the parenthesis that closes the first one opened after ``start``."""
     depth = 0
     for token in (token for token in source.tokens if token.start > start):
         depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
@@ -147,11 +147,11 @@ def _star(node: exp.Expr, offset: int, scope: Scope, source: Source) -> Sequence
 
 
 def _without(items: Sequence[Item], excepted: Sequence[exp.Expr], source: Source, offset: int) -> Sequence[Item]:
-    """The columns that ``*`` shows but those that EXCEPT names.
+    """The columns of ``*`` without those that EXCEPT names.
 
     Raises:
-        UnknownNameError: It shows no such column, or several.
-        UnsupportedQueryError: None is left.
+        UnknownNameError: ``*`` has no such column, or several.
+        UnsupportedQueryError: No column is left.
     """
     gone: list[Item] = []
     for column in excepted:
@@ -179,11 +179,11 @@ def _output(item: Item, row: RowType, source: Source) -> Output:
 
 
 def output_types(outputs: Sequence[Output], copied: Sequence[SqlType]) -> tuple[SqlType, ...]:
-    """The types of outputs that have one of a column: Arrow does not tell TIMESTAMP from TIMESTAMP_NTZ.
+    """The types of outputs, where known: Arrow does not tell TIMESTAMP from TIMESTAMP_NTZ.
 
     Args:
         outputs: The outputs.
-        copied: The types of the columns that they are over.
+        copied: The types of the columns below.
     """
     return tuple(kind for output in outputs if (kind := _output_type(output, copied)) is not None)
 
@@ -198,7 +198,7 @@ def _output_type(output: Output, copied: Sequence[SqlType]) -> SqlType | None:
 
 
 def no_column_type(item: Item, found: pa.DataType, source: Source) -> SqlTypeError:
-    """The refusal of an item whose type is not one of a column."""
+    """The error for an item whose type no column can have."""
     msg = (
         f"{item.role} {item.name!r} has the type {found}; CAST it to one of BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, "
         "FLOAT, DOUBLE, DECIMAL, DATE, TIMESTAMP, STRING, BINARY, INTERVAL DAY TO SECOND and INTERVAL YEAR TO MONTH"

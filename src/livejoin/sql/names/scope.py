@@ -1,8 +1,8 @@
-"""Names in scope, and what they stand for.
+"""Names in scope: which column or occurrence a name stands for.
 
-A scope is what a FROM clause, or a part of one, shows to expressions: occurrences of tables by alias, and columns by
-name. JOIN ... USING and NATURAL JOIN merge two columns into one that an unqualified name and ``*`` show once, first, as
-in Spark. Names are compared without regard to case.
+A scope is the view of a FROM clause, or of a part of one, that expressions have: occurrences of tables by alias, and
+columns by name. JOIN ... USING and NATURAL JOIN merge two columns into one, which an unqualified name and ``*`` show
+once and first, as in Spark. Names are compared without regard to case.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from livejoin.sql.resolved.query import Occurrence, Scope, Shown, Side
 
 
 def resolve(node: exp.Expr, scope: Scope, source: Source) -> exp.Expr:
-    """Note in the ``meta`` of every column of an expression what it stands for; returns the same expression.
+    """Resolve the columns of an expression, in their ``meta``; returns the same expression.
 
-    Columns that are resolved already keep what they stand for; those of a query around become outer columns (see
+    Columns that are resolved already stay; those of a query around become outer columns (see
     `livejoin.sql.resolved.outer`). Comparisons of CHAR columns are padded (see `livejoin.sql.names.char_padding`).
 
     Raises:
-        UnknownNameError: A name stands for nothing or for several columns.
-        UnsupportedQueryError: ``alias.*`` is in the expression, or a CHAR column beside a constant that is computed.
+        UnknownNameError: A name is unknown or ambiguous.
+        UnsupportedQueryError: ``alias.*`` stands in the expression, or a CHAR column is compared with a computed
+            constant.
     """
     for column in list(node.find_all(exp.Column)):
         if REF in column.meta:
@@ -48,7 +49,7 @@ def resolve(node: exp.Expr, scope: Scope, source: Source) -> exp.Expr:
 
 
 def _level(column: exp.Column, scope: Scope) -> tuple[int, Scope]:
-    """How far out the query stands whose scope has a name, and that scope; the first one's if none has it."""
+    """How many queries further out a name is in scope, and that scope; the first scope if there is none."""
     level, around = 0, scope
     while True:
         if around.relation(column.table) is not None if "table" in column.args else around.named(column.name):
@@ -62,7 +63,7 @@ def relation_named(qualifier: exp.Expr, scope: Scope, source: Source) -> Occurre
     """The occurrence that a qualifier names.
 
     Raises:
-        UnknownNameError: There is none.
+        UnknownNameError: There is no such occurrence.
     """
     relation = scope.relation(qualifier.name)
     if relation is None:
@@ -90,7 +91,7 @@ def _resolve(column: exp.Column, scope: Scope, source: Source) -> ColumnRef:
 
 
 def _column_of(relation: Occurrence | Side, name: exp.Identifier, source: Source, offset: int) -> ColumnRef:
-    """The column that a name stands for in an occurrence."""
+    """The column of an occurrence by its name."""
     places = [i for i, own in enumerate(relation.names) if own.lower() == name.name.lower()]
     if len(places) == 1:
         return relation.column(places[0])
@@ -107,7 +108,7 @@ def _refuse_part(column: exp.Column, scope: Scope, source: Source, offset: int) 
     """Refuse ``column.part.part`` and ``alias.column.part``.
 
     Raises:
-        UnknownNameError: It is one of the two.
+        UnknownNameError: The name is one of the two.
     """
     first, second, *_ = column.parts
     around = scope.relation(first.name)
@@ -122,7 +123,7 @@ def _refuse_field(name: str, columns: Sequence[Shown], scope: Scope, source: Sou
     """Refuse ``name.part`` where the name is that of a column.
 
     Raises:
-        UnknownNameError: It is.
+        UnknownNameError: There is such a column.
     """
     if columns:
         kind = scope.declared(columns[0].ref).type
@@ -133,7 +134,7 @@ def _refuse_field(name: str, columns: Sequence[Shown], scope: Scope, source: Sou
 
 
 def _refuse_correlation(qualifier: exp.Expr, source: Source) -> None:
-    """Refuse a qualifier that names what stands beside the sub-query that it is in."""
+    """Refuse a qualifier of an item that stands beside the sub-query in FROM."""
     select = qualifier.parent_select
     outer = None if select is None else select.parent_select
     while outer is not None:
@@ -151,7 +152,7 @@ def _refuse_correlation(qualifier: exp.Expr, source: Source) -> None:
 
 
 def _from_items(select: exp.Select) -> list[exp.Expr]:
-    """What stands in the FROM clause of a SELECT, joined tables in parentheses too."""
+    """The items in the FROM clause of a SELECT, joined tables in parentheses included."""
     if select.args.get("from_") is None:
         return []
     items = [select.args["from_"].this, *(join.this for join in select.args.get("joins") or ())]
@@ -163,10 +164,10 @@ def _from_items(select: exp.Select) -> list[exp.Expr]:
 
 
 def resolve_bare(name: str, scope: Scope, source: Source, offset: int) -> ColumnRef:
-    """What an unqualified name stands for.
+    """The column of an unqualified name.
 
     Raises:
-        UnknownNameError: Nothing, or several columns.
+        UnknownNameError: There is no such column, or several.
     """
     match scope.named(name):
         case (one,):

@@ -1,9 +1,9 @@
-"""The arguments of a call: all that are written are kept, and there are as many as Spark's function takes.
+"""The arguments of a call: none is dropped, and their number is that of Spark's function.
 
-sqlglot makes nodes of calls, and leaves out arguments that a node has no place for: it reads ``mod(a, 2, b)`` as
-``a % 2``. Such a call becomes one of a function that nobody knows instead, with all of its arguments, so that the
-number is checked where functions are bound. Of some functions sqlglot's node takes other numbers than Spark does,
-``hex(s, 16)`` and ``nvl(a)`` for example; these are counted here, by Spark 4's error WRONG_NUM_ARGS.
+sqlglot makes nodes of calls and drops arguments for which a node has no place: it reads ``mod(a, 2, b)`` as ``a % 2``.
+Such a call becomes one of an unknown function instead, with all of its arguments, so that the number is checked when
+functions are bound. For some functions, such as ``hex(s, 16)`` and ``nvl(a)``, sqlglot's node accepts other numbers
+than Spark. These are counted here, as in Spark 4's error WRONG_NUM_ARGS.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class WrongCount(Exception):
     """A call has another number of arguments than its function takes.
 
     Args:
-        given: How many it has.
-        least: How many the function takes at least.
-        most: How many it takes at most.
+        given: How many arguments the call has.
+        least: How many the function needs.
+        most: How many the function takes.
     """
 
     def __init__(self, given: int, least: int, most: int) -> None:
@@ -47,14 +47,14 @@ class WrongCount(Exception):
 
 
 def with_arguments(name: str, build: Build) -> Build:
-    """What builds the node of a call, or a call of an unknown function where the node would lack an argument.
+    """The builder for the node of a call, or for a call of an unknown function where the node would drop an argument.
 
     Args:
         name: The function.
-        build: sqlglot's way to make the node.
+        build: sqlglot's builder.
 
     Raises:
-        WrongCount: When it builds a call of another number of arguments.
+        WrongCount: The builder got another number of arguments than the function takes.
     """
     whole = _with_all(name, build)
     if name not in _COUNTS:
@@ -70,7 +70,7 @@ def with_arguments(name: str, build: Build) -> Build:
 
 
 def _with_all(name: str, build: Build) -> Build:
-    """What builds the node of a call with all of its arguments, however many."""
+    """The builder for a node with all arguments of the call, however many."""
     if getattr(build, "__name__", "") == "from_arg_list":
         return build  # these are counted by sqlglot
 

@@ -1,7 +1,7 @@
-"""The types that a column may be declared with, and how a type stands in the text.
+"""The types of columns in a declaration, and their spelling in the text.
 
-sqlglot gives some types other names than their writer did; messages name the type as it was written. A TIMESTAMP with a
-time zone is an instant, as Spark's own is, and is shown in UTC; one without is TIMESTAMP_NTZ in Spark.
+sqlglot renames some types; messages show a type as it was written. A TIMESTAMP with a time zone is an instant, as
+Spark's own, and is shown in UTC; one without is TIMESTAMP_NTZ in Spark.
 """
 
 from __future__ import annotations
@@ -48,10 +48,11 @@ _ENDS = (TokenType.COMMA, TokenType.NOT, TokenType.NULL, TokenType.PRIMARY_KEY, 
 
 
 def declared_type(kind: exp.DataType) -> SqlType | None:
-    """The type of a column that is declared so; None if there is none.
+    """The type of a declared column; None if livejoin has no such type.
 
     Raises:
-        SchemaError: Digits of a DECIMAL out of range, or keys of a MAP or fields of a STRUCT that may not be.
+        SchemaError: The digits of a DECIMAL are out of range, or a key of a MAP or a field of a STRUCT has a type that
+            is not allowed there.
 
     >>> str(declared_type(exp.DataType.build("MAP<INT, ARRAY<STRUCT<a: STRING>>>", dialect="spark")))
     'MAP<INT, ARRAY<STRUCT<a: STRING>>>'
@@ -78,20 +79,20 @@ def declared_type(kind: exp.DataType) -> SqlType | None:
 
 
 def _within(part: exp.Expr) -> SqlType | None:
-    """A type within another one, which is none of months."""
+    """An inner type, which may not be an interval of months."""
     found = declared_type(part) if isinstance(part, exp.DataType) else None
     return None if found is not None and found.kind == "months" else found
 
 
 def _field(part: exp.Expr) -> tuple[str, SqlType] | None:
-    """A field of a STRUCT, which has a name and a type and nothing else."""
+    """A field of a STRUCT: a name and a type alone."""
     kind = part.args.get("kind") if isinstance(part, exp.ColumnDef) and not part.args.get("constraints") else None
     found = None if kind is None else _within(kind)
     return None if found is None else (part.name, found)
 
 
 def written_type(name_offset: int, source: Source) -> str:
-    """The type behind the column name at an offset, as it was written.
+    """The type after the column name at an offset, as it was written.
 
     >>> from livejoin.sql.parse.parse import parse
     >>> written_type(16, parse("CREATE TABLE R (a Map<INT,INT> NOT NULL)")[1])
@@ -107,7 +108,7 @@ def written_type(name_offset: int, source: Source) -> str:
 
 
 def cast_type(offset: int, source: Source) -> str:
-    """The type that the value at an offset is cast to, as it was written; empty where that is not seen.
+    """The target type of the cast of the value at an offset, as it was written; empty if it is not found.
 
     >>> from livejoin.sql.parse.parse import parse
     >>> cast_type(12, parse("SELECT CAST(f(a, b) AS Map<INT,INT>)")[1]), cast_type(7, parse("SELECT a::Dec(3)")[1])
@@ -129,7 +130,7 @@ def cast_type(offset: int, source: Source) -> str:
 
 
 def unknown_type(offset: int, source: Source) -> str | None:
-    """What is wrong if the token at an offset stands where CREATE TABLE needs a column's type; None elsewhere."""
+    """The message for the token at an offset if it stands in place of a column's type in CREATE TABLE; else None."""
     before = [token for token in source.tokens if token.start < offset]
     kinds = [token.token_type for token in before]
     depth = kinds.count(TokenType.L_PAREN) - kinds.count(TokenType.R_PAREN)

@@ -2,9 +2,9 @@
 
     FIRST(x ORDER BY k)  =  CASE WHEN COUNT_IF(k IS NULL) > 0 THEN the x of a row where k is NULL ELSE MIN_BY(x, k) END
 
-With NULLS LAST the rows where k is NULL come second; with DESC it is MAX_BY; LAST is FIRST of the reverse order; and
-with IGNORE NULLS, as in ANY_VALUE, only rows that have a value count. Of rows that the order does not tell apart it is
-the least value, NULL first, and by DESC the greatest.
+With NULLS LAST the rows where k is NULL come second. With DESC it is MAX_BY. LAST is FIRST of the reverse order. With
+IGNORE NULLS, as in ANY_VALUE, only rows with a value count. Among rows with equal keys the smallest value is taken,
+NULL first; with DESC the greatest.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _BY_ORDER = (exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.AnyValue)
 
 
 def first_by_order(tree: exp.Expr) -> None:
-    """Put expressions over MIN_BY and MAX_BY in the places of the calls with one key, but for window functions."""
+    """Rewrite calls with one key to expressions over MIN_BY and MAX_BY, except for window functions."""
     for call in list(tree.find_all(*_BY_ORDER)):
         order = call.this
         if not isinstance(order, exp.Order) or len(order.expressions) != 1:

@@ -1,7 +1,7 @@
 """The names of Spark's functions.
 
-sqlglot has nodes for functions of other databases too, under names that Spark does not have; a call of one is refused
-by its name. From `SHOW SYSTEM FUNCTIONS` of Spark 4.3.
+sqlglot also has nodes for functions of other databases, under names that Spark does not have. A call of such a function
+is refused by its name. The names are from `SHOW SYSTEM FUNCTIONS` of Spark 4.3.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Refuse gaps in a text that sqlglot's parser would fill by itself.
 
-It reads a comma without an item as none, ON or USING without anything as ON TRUE, FROM FROM as a query of its own, and
-GROUP BY without anything as GROUP BY ALL, so that what was left unfinished would become a Cartesian product or other
-groups. It takes some texts whose parentheses do not close, too.
+sqlglot ignores a comma without an item, reads an empty ON or USING as ON TRUE, FROM FROM as a query of its own, and an
+empty GROUP BY as GROUP BY ALL. An unfinished text would so become a Cartesian product or other groups. Some texts with
+unbalanced parentheses pass too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def refuse_gaps(source: Source) -> None:
     """Refuse commas without an item on both sides, and empty FROM, ON, USING, IN and GROUP BY.
 
     Raises:
-        SqlSyntaxError: There is a gap; the position is that of the token before it.
+        SqlSyntaxError: There is a gap; the position is that of the token before the gap.
     """
     kinds = [token.token_type for token in source.tokens] + [TokenType.SEMICOLON] * 2
     for position, token in enumerate(source.tokens):
@@ -43,10 +43,10 @@ def refuse_gaps(source: Source) -> None:
 
 
 def refuse_open_parentheses(source: Source) -> None:
-    """Refuse parentheses that close nothing, or that nothing closes.
+    """Refuse unbalanced parentheses.
 
     Raises:
-        SqlSyntaxError: There is one; the position is its own.
+        SqlSyntaxError: A parenthesis has no partner; the position is that of the parenthesis.
     """
     opened: list[Token] = []
     for token in source.tokens:
@@ -61,7 +61,7 @@ def refuse_open_parentheses(source: Source) -> None:
 
 
 def _begins_name(tokens: tuple[Token, ...]) -> bool:
-    """Whether a name, a type, a query or names in parentheses may begin with a token; there may be none."""
+    """Whether a name, a type, a query or names in parentheses may begin with the first token; there may be none."""
     return any(
         token.token_type in (TokenType.L_PAREN, TokenType.IDENTIFIER, TokenType.SELECT, TokenType.WITH)
         or (token.text[:1].isidentifier() and token.token_type not in (TokenType.STRING, TokenType.ALIAS))

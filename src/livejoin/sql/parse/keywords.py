@@ -1,9 +1,9 @@
-"""Which words of a text are names, although sqlglot's tokenizer knows them as keywords.
+"""Words that are names, although sqlglot's tokenizer takes them for keywords.
 
-Spark reserves no word, and finds out by its grammar what a word is. sqlglot has tokens for words that Spark takes
-for columns, tables and aliases: ``SELECT like FROM drop WHERE values > 1``. Such a word becomes a name where
-its keyword cannot stand. The words of the clauses themselves, as FROM and CASE, stay keywords, and are names in
-backticks; `tests/sql/test_keywords.py` compares all of Spark's keywords with a recorded Spark.
+Spark reserves no word: its grammar decides what a word is. sqlglot has keyword tokens for words that Spark accepts as
+columns, tables and aliases: ``SELECT like FROM drop WHERE values > 1``. Such a word becomes a name where its keyword
+cannot stand. The words of the clauses themselves, as FROM and CASE, stay keywords; as names they need backticks.
+`tests/sql/test_keywords.py` compares all of Spark's keywords with a recorded Spark.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _OPENS = frozenset({TokenType.L_PAREN, TokenType.NUMBER, TokenType.STRING})
 
 
 def names_from_keywords(tokens: Sequence[Token]) -> None:
-    """Make names of the tokens whose keywords cannot stand where they are, in place.
+    """Turn keyword tokens into names where the keyword cannot stand, in place.
 
     >>> from livejoin.sql.parse.parse import SparkAnsi
     >>> tokens = SparkAnsi().tokenize("SELECT like FROM drop WHERE s LIKE 'a'")
@@ -93,7 +93,7 @@ def names_from_keywords(tokens: Sequence[Token]) -> None:
 
 
 def reserved_name(tokens: Sequence[Token]) -> str:
-    """That a reserved word stands in the place of a name, as the end of a sentence; empty if none does.
+    """The hint that a reserved word stands in place of a name, as the end of a sentence; empty if none does.
 
     >>> from livejoin.sql.parse.parse import SparkAnsi
     >>> reserved_name(SparkAnsi().tokenize("SELECT a, where FROM t"))
@@ -112,7 +112,7 @@ def reserved_name(tokens: Sequence[Token]) -> str:
 
 
 def _declared(tokens: Sequence[Token]) -> Iterator[int]:
-    """The places of the words before the types of columns in CREATE TABLE."""
+    """The positions of the words before the types of columns in CREATE TABLE."""
     kinds = [token.token_type for token in tokens]
     if kinds[:1] != [TokenType.CREATE] or TokenType.TABLE not in kinds[:4]:
         return

@@ -1,4 +1,4 @@
-"""Windows that a SELECT names behind its other clauses: what a name says is written behind each OVER.
+"""Windows that a SELECT names in its WINDOW clause: the definition replaces the name in each OVER.
 
     SELECT SUM(x) OVER w AS s, RANK() OVER w AS r FROM R WINDOW w AS (PARTITION BY k ORDER BY t)
       =  SELECT SUM(x) OVER (PARTITION BY k ORDER BY t) AS s, RANK() OVER (PARTITION BY k ORDER BY t) AS r FROM R
@@ -17,12 +17,12 @@ from livejoin.sql.parse.source import Source, offset_of
 
 
 def named_windows(select: exp.Select, source: Source) -> None:
-    """Put the windows that a SELECT names where they are read, and take its WINDOW clause away.
+    """Replace the names of windows by their definitions, and remove the WINDOW clause.
 
     Raises:
-        SqlSyntaxError: There is no AS behind a name.
-        UnknownNameError: A name that is not there, or there twice, or that is defined by itself.
-        UnsupportedQueryError: A window says anew what the one that it names has said.
+        SqlSyntaxError: There is no AS after a name.
+        UnknownNameError: A name is unknown, defined twice, or defined by itself.
+        UnsupportedQueryError: A window repeats a part of the window that it refers to.
     """
     clause = source.find_outermost({TokenType.WINDOW}, default=source.tokens[0].start)
     named: dict[str, exp.Window] = {}
@@ -42,7 +42,7 @@ def named_windows(select: exp.Select, source: Source) -> None:
 
 
 def _complete(window: exp.Window, named: Mapping[str, exp.Window], before: tuple[str, ...], source: Source) -> None:
-    """Put what the window that one names says into it; ``before`` are the names on the way to it."""
+    """Add the parts of the window that a window refers to; ``before`` are the names on the way to it."""
     alias = window.args.get("alias")
     if alias is None:
         return

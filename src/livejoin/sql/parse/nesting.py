@@ -1,7 +1,7 @@
 """Refuse texts that are nested too deeply for Python's stack.
 
-The parser and what reads its trees call themselves for each level of parentheses, of functions within functions and of
-CASE within CASE, some twenty Python frames a level. AND, OR, +, lists and SELECT lists are not nested, however long.
+The parser and the code that reads its trees call themselves for each level of parentheses, function calls and CASE,
+some twenty Python frames a level. AND, OR, +, lists and SELECT lists are not nested, however long they are.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END, Tok
 
 
 def within_depth(function: Callable[P, Result]) -> Callable[P, Result]:
-    """A function of a SQL text that refuses what is nested too deeply for it, in place of a ``RecursionError``.
+    """Make a function of a SQL text refuse deep nesting, in place of a ``RecursionError``.
 
     Raises:
-        UnsupportedQueryError: The stack ended.
+        UnsupportedQueryError: Python's stack ended.
     """
 
     @wraps(function)
@@ -43,12 +43,12 @@ def within_depth(function: Callable[P, Result]) -> Callable[P, Result]:
 
 
 def too_deep(source: Source) -> SqlError:
-    """The refusal of a text that the parser cannot hold; the position is that of the innermost parenthesis."""
+    """The error for a text that is nested too deeply; the position is that of the innermost parenthesis."""
     return _refusal(source, _deepest(source))
 
 
 def refuse_nested_queries(tree: exp.Expr, source: Source) -> None:
-    """Refuse too many queries within each other, by parentheses and set operations.
+    """Refuse too many nested queries, in parentheses or in set operations.
 
     Raises:
         UnsupportedQueryError: There are more than 200 levels.
@@ -84,7 +84,7 @@ def _refusal(source: Source, offset: int | None = None) -> UnsupportedQueryError
 
 
 def _deepest(source: Source) -> int:
-    """The offset of the innermost opening token, that of the first token if nothing is opened."""
+    """The offset of the innermost opening token; that of the first token if none opens."""
     depth, deepest, found = 0, 0, source.tokens[0].start
     for token in source.tokens:
         depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)

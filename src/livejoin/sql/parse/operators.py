@@ -1,12 +1,12 @@
-"""Operators in the order in which Spark's grammar binds them; sqlglot's own order is another one.
+"""Operators with the precedence of Spark's grammar, which differs from sqlglot's.
 
-A *value* is made of operands with a sign by, from the tightest: ``* / % div``; ``+ - ||``; ``<< >> >>>``; ``&``; ``^``;
-``|``; comparisons, ``=`` and ``<`` alike. All are taken from the left. Behind a value stands at most one predicate, as
-IS NULL, IN, BETWEEN or LIKE, whose own operands are values again, with comparisons. NOT, AND and OR connect these.
-Source: ``SqlBaseParser.g4`` of Spark 4, the rules booleanExpression, predicate and valueExpression.
+A *value* consists of operands with operators, from the tightest: ``* / % div``; ``+ - ||``; ``<< >> >>>``; ``&``;
+``^``; ``|``; comparisons, where ``=`` and ``<`` have one precedence. All associate to the left. At most one predicate
+follows a value, such as IS NULL, IN, BETWEEN or LIKE; its own operands are values again, with comparisons. NOT, AND and
+OR connect these. Source: ``SqlBaseParser.g4`` of Spark 4, the rules booleanExpression, predicate and valueExpression.
 
-The law: the tree is Spark's, and so is its text, whoever of sqlglot and DuckDB reads it again. So an operand stands in
-parentheses where these read less or more as the operand. `tests/conformance`, group ``precedence``, compares it with
+The law: the tree is Spark's, and its text means the same when sqlglot or DuckDB reads it again. So an operand gets
+parentheses where these would read more or less as the operand. `tests/conformance`, group ``precedence``, compares with
 a real Spark.
 """
 
@@ -47,15 +47,15 @@ Parse = Callable[[], exp.Expr | None]
 
 
 def _apart(node: exp.Expr | None, *kinds: type[exp.Expr]) -> exp.Expr | None:
-    """An operand, in parentheses if it is of one of some kinds."""
+    """An operand, in parentheses if its node is of certain kinds."""
     return exp.Paren(this=node) if isinstance(node, kinds) else node
 
 
 class OperatorParser(SparkParser):
-    """Spark's grammar of operators."""
+    """Parses operators as Spark's grammar does."""
 
     def _parse_matched(self, kind: type[exp.Expr], this: exp.Expr | None) -> exp.Expr | None:
-        """LIKE and its sisters with their pattern, or with ANY or ALL patterns."""
+        """LIKE and similar predicates with their pattern, or with ANY or ALL patterns."""
         quantified = self._curr and self._curr.token_type in (TokenType.ANY, TokenType.ALL, TokenType.SOME)
         pattern = self._parse_unary() if quantified else self._parse_comparison()
         return self._parse_escape(self.expression(kind(this=this, expression=_apart(pattern, *_COMPARING))))
@@ -76,7 +76,7 @@ class OperatorParser(SparkParser):
     }
 
     def _parse_negative(self) -> exp.Expr | None:
-        """What stands behind a minus sign, which is a part of a number: ``-1::STRING`` casts -1."""
+        """The operand of a minus sign, which is a part of a number: ``-1::STRING`` casts -1."""
         number_token = self._curr if self._curr is not None and self._curr.token_type == TokenType.NUMBER else None
         operand = self._parse_unary()
         if number_token is not None and isinstance(operand, (exp.Cast, exp.TryCast)):
@@ -94,7 +94,7 @@ class OperatorParser(SparkParser):
         return self.expression(exp.Neg(this=operand))
 
     def _parse_equality(self, parse_is: bool = True) -> exp.Expr | None:
-        """A value with at most one predicate behind it; or NOT and what it inverts."""
+        """A value with at most one predicate after it; or NOT and its operand."""
         if self._match(TokenType.NOT):
             return self.expression(exp.Not(this=self._parse_equality()))
         value = self._parse_comparison()
@@ -152,7 +152,7 @@ class OperatorParser(SparkParser):
         return this
 
     def _is_beside_next(self, kind: TokenType) -> bool:
-        """Whether the next token is of a kind and stands right behind this one."""
+        """Whether the next token is of a kind and follows without a blank."""
         return bool(self._next and self._next.token_type == kind and self._next.start == self._curr.end + 1)
 
     def _parse_sum(self) -> exp.Expr | None:

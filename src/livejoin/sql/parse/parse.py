@@ -54,15 +54,15 @@ _INTERVAL = re.compile(r"\s*[+-]?[0-9]*\.?[0-9]*\s*[a-z]+\s*", re.IGNORECASE)
 
 
 def _is_read(name: str) -> bool:
-    """Whether a function that sqlglot has is one of Spark's, or one that is told from these."""
+    """Whether a function of sqlglot is one of Spark's, or is checked elsewhere."""
     return name.lower() in SPARKS | OTHERS
 
 
 def _with_unit(name: str, at: int) -> Build:
-    """What builds a node, which notes the text of the unit that its call has at a position; None if it is no constant.
+    """The builder of a node that notes the text of a unit argument; None if the unit is no constant.
 
-    sqlglot reads a column there as the unit of its name, and 'D' as DAY, which Spark does not; and it writes the
-    patterns of times anew.
+    sqlglot reads a column in that place as the unit of that name, and 'D' as DAY; Spark does neither. sqlglot also
+    rewrites the patterns of times.
     """
 
     build = with_arguments(name, SparkParser.FUNCTIONS[name])
@@ -78,9 +78,9 @@ def _with_unit(name: str, at: int) -> Build:
 
 
 def _of_one(name: str) -> Build:
-    """What builds FIRST or LAST; with anything but TRUE or FALSE behind the value a call that nobody knows.
+    """The builder of FIRST or LAST; of an unknown function if the second argument is not TRUE or FALSE.
 
-    sqlglot leaves that out, an order too, so that it would be ignored.
+    sqlglot would drop that argument, an order too.
     """
     build = SparkParser.FUNCTIONS[name]
 
@@ -92,17 +92,17 @@ def _of_one(name: str) -> Build:
 
 
 def _unknown(name: str, args: list[exp.Expr]) -> exp.Expr:
-    """A call of a function that sqlglot makes no node of, with the arguments as they are written."""
+    """A call of a function without a node in sqlglot, with its arguments as written."""
     return exp.Anonymous(this=name, expressions=args)
 
 
 def _as_written(name: str) -> Build:
-    """What builds a call with its name and its arguments, as many as are written and as they are written."""
+    """The builder of a call with its name and all arguments as written."""
     return lambda args: _unknown(name.lower(), args)
 
 
 def _with_plus(node: exp.Expr | None) -> exp.Expr | None:
-    """A node behind a plus sign, which sqlglot leaves out."""
+    """A node after a plus sign, which sqlglot would drop."""
     if node is not None:
         node.meta[PLUS] = True
     return node
@@ -111,9 +111,9 @@ def _with_plus(node: exp.Expr | None) -> exp.Expr | None:
 class SparkAnsi(Spark):
     """Spark SQL with ANSI casts and doubled quotes.
 
-    Nodes of function calls have the function's name as it was written in their ``meta``, under `NAME`, and the units of
-    TRUNC and DATE_TRUNC, and the pattern of DATE_FORMAT, under `UNIT`: sqlglot's nodes are the same for functions that
-    differ. What stands behind a plus sign has `PLUS`.
+    Nodes of function calls have the written name of the function in their ``meta``, under `NAME`. The units of TRUNC
+    and DATE_TRUNC, and the pattern of DATE_FORMAT, are under `UNIT`. sqlglot's nodes are the same for functions that
+    differ. A node after a plus sign has `PLUS`.
     """
 
     ORIGINAL_NAME_META_KEY = NAME
@@ -125,7 +125,7 @@ class SparkAnsi(Spark):
         STRING_ESCAPES: ClassVar = ["\\", "'", '"']
 
     class Parser(OperatorParser):
-        """Spark's grammar; queries know their tokens (see `livejoin.sql.parse.spans`)."""
+        """Spark's grammar; queries note their tokens (see `livejoin.sql.parse.spans`)."""
 
         STRICT_CAST = True
         UNARY_PARSERS: ClassVar = {
@@ -153,15 +153,15 @@ class SparkAnsi(Spark):
         SCHEMA_UNNAMED_CONSTRAINTS: ClassVar = {"CHECK", "FOREIGN KEY", "PRIMARY KEY", "UNIQUE"}
 
         def raise_error(self, message: str, token: Token | None = None) -> None:
-            """Raise what sqlglot would gather, with the place in the text."""
+            """Raise errors that sqlglot would collect, with the position in the text."""
             raise NotParsed(message, token.start if token else self.offset())
 
         def offset(self) -> int:
-            """Where the token stands that comes next; behind the text at its end."""
+            """The offset of the next token; the end of the text after the last one."""
             return self._curr.start if self._curr else len(self.sql)
 
         def _parse_case(self) -> exp.Expr | None:
-            """CASE with a THEN behind each WHEN, which sqlglot does not ask for."""
+            """CASE; each WHEN needs a THEN, which sqlglot does not check."""
             if self._match(TokenType.DOT, advance=False):  # the columns of a table that is called so
                 self._retreat(self._index - 1)
                 return None
@@ -183,10 +183,10 @@ class SparkAnsi(Spark):
             return size
 
         def _warn_unsupported(self) -> None:
-            """Say nothing: a statement that sqlglot does not know is refused by us, by its name."""
+            """Do nothing: a statement that sqlglot does not know is refused later, by its name."""
 
         def _parse_interval(self, *args: bool, **options: bool) -> exp.Add | exp.Interval | None:
-            """An amount and a unit are the whole text of INTERVAL '...'; sqlglot looks for them anywhere in it."""
+            """INTERVAL '...': the text must be an amount and a unit; sqlglot would look for them anywhere in it."""
             text = self._next
             node = super()._parse_interval(*args, **options)
             if isinstance(node, exp.Interval) and text is not None and text.token_type == TokenType.STRING:
@@ -206,7 +206,7 @@ class SparkAnsi(Spark):
             return node
 
         def _parse_pivot_aggregation(self) -> exp.Expr | None:
-            """An expression over aggregates; sqlglot reads one call."""
+            """An expression over aggregates; sqlglot accepts one call only."""
             value = self._parse_disjunction()
             return None if value is None else self._parse_alias(value)
 
@@ -315,13 +315,13 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
 
 
 def _hinted(error: SqlSyntaxError, source: Source) -> SqlSyntaxError:
-    """An error that names the reserved word that stands in the place of a name, if one does."""
+    """An error that names a reserved word in place of a name, if there is one."""
     hint = "" if "`" in error.message else reserved_name(source.tokens)
     return SqlSyntaxError(f"{error.message}{hint}", error.sql, error.line, error.column) if hint else error
 
 
 def _begins_statement(token: Token) -> bool:
-    """Whether a token may begin a statement of SQL, one that livejoin has or one that it refuses by its name."""
+    """Whether a token may begin a statement, supported or refused by its name."""
     if token.token_type in (TokenType.L_PAREN, TokenType.SEMICOLON):
         return True
     return token.text.isidentifier() and token.token_type not in _WITHIN_STATEMENTS

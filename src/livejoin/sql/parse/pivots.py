@@ -1,7 +1,7 @@
-"""PIVOT and UNPIVOT, which are of all that stands before them in FROM, as in Spark.
+"""PIVOT and UNPIVOT apply to all items before them in FROM, as in Spark.
 
-sqlglot hangs them on the table or on the join before. Those behind all of FROM hang on the SELECT here; behind others
-further joins follow.
+sqlglot attaches them to the table or join before. Here, those at the end of FROM are attached to the SELECT. Others are
+followed by further joins:
 
     FROM a, b JOIN c ON x PIVOT (...) AS p JOIN d ON y  =  FROM ((a, b JOIN c ON x) PIVOT (...) AS p) JOIN d ON y
 """
@@ -14,9 +14,9 @@ PIVOTS = "pivots"
 
 
 def take_pivots(select: exp.Select) -> None:
-    """Hang the PIVOT clauses behind the last table of FROM on the SELECT; those elsewhere stay where they are.
+    """Attach the PIVOT clauses after the last table of FROM to the SELECT; others stay where they are.
 
-    So do those in front of an ON, which Spark does not take.
+    A PIVOT before an ON stays too; Spark does not allow it.
     """
     if select.args.get("from_") is None:
         return
@@ -41,5 +41,5 @@ def is_before_condition(join: exp.Join) -> bool:
 
 
 def pivots_behind(join: exp.Join) -> list[exp.Pivot]:
-    """The PIVOT clauses behind a join, of all that stands before them."""
+    """The PIVOT clauses after a join, which apply to all items before them."""
     return [*(join.this.args.get(PIVOTS) or ()), *(join.args.get(PIVOTS) or ())]

@@ -1,11 +1,11 @@
-"""The WITH clauses and set operations of a query, and the SELECTs within them, each with its own part of the text.
+"""The structure of a query: its WITH clauses, set operations and SELECTs, each with its part of the text.
 
     query := SELECT ... | query (UNION | EXCEPT | INTERSECT) [ALL] query | (query) ORDER BY ... LIMIT ...
            | WITH name AS (query), ... query
 
-INTERSECT binds stronger than UNION and EXCEPT, which bind alike from left to right. A SELECT's source holds its own
-tokens only, so that a clause is looked for in its own SELECT; the queries in its FROM clause and in its expressions are
-trees of their own.
+INTERSECT binds stronger than UNION and EXCEPT, which have one precedence and associate to the left. The source of a
+SELECT has its own tokens only, so that a clause is looked for in its own SELECT. Queries in its FROM clause and in its
+expressions are trees of their own.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Definition:
 
 @dataclass(frozen=True)
 class With:
-    """A query behind a WITH clause; a definition sees those before it."""
+    """A query after a WITH clause; a definition sees earlier ones."""
 
     definitions: tuple[Definition, ...]
     query: QueryTree
@@ -96,11 +96,11 @@ def query_tree(tree: exp.Expr, text: Source) -> QueryTree:
     """The tree of a parsed query.
 
     Args:
-        tree: The query: that of a statement, of a definition in WITH, or in parentheses in FROM.
+        tree: The query of a statement, of a definition in WITH, or in parentheses in FROM.
         text: The whole text, with all of its tokens.
 
     Raises:
-        UnsupportedQueryError: It is no query, or has a clause outside.
+        UnsupportedQueryError: The tree is no query, or has a clause that is not supported.
         UnknownNameError: WITH defines a name twice.
 
     >>> from livejoin.sql.parse.parse import parse
@@ -145,7 +145,7 @@ def _node(tree: exp.Expr, source: Source, text: Source) -> QueryTree:
 
 
 def _in_order(query: exp.Expr) -> None:
-    """Order the rows of a query by their columns, from the left, where LIMIT or OFFSET takes some in no order."""
+    """Order the rows of a query by all columns, if LIMIT or OFFSET stands without ORDER BY."""
     if isinstance(query, exp.Subquery):
         _in_order(query.this)
     if (query.args.get("limit") or query.args.get("offset")) and not query.args.get("order"):

@@ -1,7 +1,7 @@
-"""Refuse strings in the place of a table's name or alias.
+"""Refuse strings in place of a table's name or alias.
 
-Spark SQL reads "a" as a string, as 'a', and quotes names with backticks; other databases quote names with ". A string
-has no columns, so that one before a dot is a name that was meant.
+Spark SQL reads "a" as a string, like 'a', and quotes names with backticks; other databases quote names with ". A string
+has no columns, so a string before a dot is a name in the wrong quotes.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from livejoin.sql.parse.source import Source
 
 
 def refuse_quoted_qualifiers(source: Source) -> None:
-    """Refuse a string with a dot behind it.
+    """Refuse a string that is followed by a dot.
 
     Raises:
-        SqlSyntaxError: There is one; the position is that of the string.
+        SqlSyntaxError: There is such a string; the position is that of the string.
     """
     for position, (token, behind) in enumerate(pairwise(source.tokens)):
         if token.token_type == TokenType.STRING and behind.token_type == TokenType.DOT:
@@ -31,7 +31,7 @@ def refuse_quoted_qualifiers(source: Source) -> None:
 
 
 def _dotted(tokens: tuple[Token, ...]) -> list[Token]:
-    """The tokens of a dotted name, from its first part on: parts at even positions, dots at odd ones."""
+    """The tokens of a dotted name from its first part on: parts at even positions, dots at odd ones."""
     parts = [tokens[0]]
     for dot, part in zip(tokens[1::2], tokens[2::2], strict=False):
         if dot.token_type != TokenType.DOT:

@@ -1,6 +1,6 @@
-"""Refuse what lies outside of the queries that livejoin maintains, by clause and position.
+"""Refuse queries with clauses that livejoin does not support, with the clause's position.
 
-What is allowed is a list, and everything else is refused, so that no clause is ever ignored in silence.
+Allowed clauses are a list, and all others are refused, so that no clause is ignored.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ _PARAMETERS = (TokenType.PLACEHOLDER, TokenType.PARAMETER, TokenType.COLON)
 
 
 def check_select(select: exp.Select, source: Source) -> None:
-    """A SELECT, which may aggregate, without clauses outside; ``source`` has its tokens only.
+    """Check the clauses of a SELECT, which may aggregate; ``source`` has its tokens only.
 
     Raises:
-        UnsupportedQueryError: It has a clause outside.
+        UnsupportedQueryError: A clause is not supported.
     """
     start = source.find({TokenType.SELECT})
     behind = source.find_outermost({TokenType.FROM})
@@ -98,10 +98,10 @@ def check_select(select: exp.Select, source: Source) -> None:
 
 
 def check_with(clause: exp.With, source: Source, offset: int) -> None:
-    """A WITH clause of plain definitions.
+    """Check that a WITH clause has plain definitions.
 
     Raises:
-        UnsupportedQueryError: It is recursive, or has an option.
+        UnsupportedQueryError: The clause is recursive, or has an option.
     """
     if clause.args.get("recursive"):
         msg = "WITH RECURSIVE is not supported: a definition sees those before it, and not itself"
@@ -115,10 +115,10 @@ def check_with(clause: exp.With, source: Source, offset: int) -> None:
 
 
 def refuse_modifiers(tree: exp.Expr, source: Source) -> None:
-    """Refuse what stands around a query in parentheses or a set operation, but ORDER BY, LIMIT and OFFSET.
+    """Refuse clauses around a query in parentheses or a set operation, except ORDER BY, LIMIT and OFFSET.
 
     Raises:
-        UnsupportedQueryError: There is something else, as WITH or UNION BY NAME.
+        UnsupportedQueryError: There is another clause, such as WITH or UNION BY NAME.
     """
     start = source.tokens[0].start
     for name, value in tree.args.items():
@@ -129,7 +129,7 @@ def refuse_modifiers(tree: exp.Expr, source: Source) -> None:
 
 
 def refuse_statement(tree: exp.Expr, source: Source) -> UnsupportedQueryError:
-    """The refusal of a statement that is no query."""
+    """The error for a statement that is no query."""
     clause = source.tokens[0].text.upper()
     msg = f"{clause} is not a query that can be maintained; {_ALLOWED}{_elsewhere(tree)}"
     return source.unsupported(clause, msg, source.tokens[0].start)
@@ -169,10 +169,10 @@ def _queries_elsewhere(select: exp.Select, source: Source) -> Iterator[tuple[int
 
 
 def check_table(table: exp.Expr, source: Source, default: int) -> exp.Table:
-    """A plain table in FROM.
+    """Check that an item of FROM is a plain table.
 
     Raises:
-        UnsupportedQueryError: It is something else, or has a clause outside.
+        UnsupportedQueryError: The item is something else, or has a clause that is not supported.
     """
     offset = offset_of(table, default)
     if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
@@ -192,7 +192,7 @@ def check_table(table: exp.Expr, source: Source, default: int) -> exp.Table:
 
 
 def refuse_pivot(pivot: exp.Pivot, source: Source, offset: int) -> UnsupportedQueryError:
-    """The refusal of a PIVOT or UNPIVOT between the right side of a join and its condition."""
+    """The error for a PIVOT or UNPIVOT between the right side of a join and its condition."""
     called = "UNPIVOT" if pivot.args.get("unpivot") else "PIVOT"
     msg = (
         f"{called} in front of ON or USING is not supported: it is of all that stands before it in FROM; write it "
@@ -202,10 +202,10 @@ def refuse_pivot(pivot: exp.Pivot, source: Source, offset: int) -> UnsupportedQu
 
 
 def check_nested(query: exp.Subquery, source: Source, offset: int) -> None:
-    """A query in parentheses in FROM.
+    """Check a query in parentheses in FROM.
 
     Raises:
-        UnsupportedQueryError: It has a clause outside behind it.
+        UnsupportedQueryError: A clause after the parentheses is not supported.
     """
     for name, value in query.args.items():
         if value and name not in _ALLOWED_QUERY:
@@ -215,11 +215,11 @@ def check_nested(query: exp.Subquery, source: Source, offset: int) -> None:
 
 
 def check_join(join: exp.Join, source: Source, default: int) -> None:
-    """An inner, cross, outer, semi or anti join, natural or not.
+    """Check that a join is an inner, cross, outer, semi or anti join, natural or not.
 
     Raises:
-        SqlSyntaxError: It is natural and has a condition.
-        UnsupportedQueryError: It is another one.
+        SqlSyntaxError: A natural join has a condition.
+        UnsupportedQueryError: The join is of another kind.
     """
     offset = offset_of(join.this, default)
     if str(join.args.get("method") or "").upper() == "NATURAL" and (join.args.get("using") or join.args.get("on")):

@@ -1,10 +1,10 @@
-"""Sub-queries that are asked of one side of a UNION after the other.
+"""Sub-queries that are UNIONs, asked one side after the other.
 
     EXISTS (a UNION b)      =  EXISTS (a) OR EXISTS (b)
     x IN (a UNION b)        =  x IN (a) OR x IN (b)          as with ANY
     x < ALL (a UNION b)     =  x < ALL (a) AND x < ALL (b)
 
-So the sides may be correlated in different ways. NULL comes out as it would of the UNION.
+The sides may then be correlated in different ways. NULL results are those of the UNION.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from livejoin.sql.parse.sub_queries import has_marks, mark_of, marked
 
 
 def of_sides(node: exp.Expr, sides: Mapping[int, tuple[int, ...]], of_all: frozenset[int]) -> exp.Expr:
-    """An expression in which some marks are those of several sub-queries.
+    """An expression in which marks of UNIONs are replaced by marks of their sides.
 
     Args:
         node: The expression.
-        sides: The numbers of the sub-queries in the place of each.
-        of_all: Which of them ask for ALL.
+        sides: For each mark the numbers of the sub-queries in its place.
+        of_all: The marks of comparisons with ALL.
     """
     if not has_marks(node):
         return node

@@ -1,7 +1,7 @@
 """A SQL text with its tokens, and positions in it.
 
-sqlglot's nodes know their offset only if they are identifiers, literals or function names, so the position of a clause
-is that of its keyword among the tokens.
+sqlglot's nodes have an offset only if they are identifiers, literals or function names. So the position of a clause is
+that of its keyword among the tokens.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ class Source:
         return kind(message, self.sql, *self.position(offset))
 
     def unsupported(self, clause: str, message: str, offset: int) -> UnsupportedQueryError:
-        """The refusal of a clause at an offset of the text."""
+        """The error for a clause that is not supported, at an offset of the text."""
         return UnsupportedQueryError(message, self.sql, *self.position(offset), clause=clause)
 
     def find(self, kinds: Collection[TokenType], start: int = 0, default: int = 0) -> int:
-        """Offset of the first token of one of these kinds at or behind ``start``; ``default`` if there is none."""
+        """Offset of the first token of some kinds at or after ``start``; ``default`` if there is none."""
         return next((t.start for t in self.tokens if t.start >= start and t.token_type in kinds), default)
 
     def find_outermost(self, kinds: Collection[TokenType], start: int = 0, default: int = 0) -> int:
-        """Offset of the first token of one of these kinds in the fewest parentheses; ``default`` if there is none."""
+        """Offset of the first of the outermost tokens of some kinds; ``default`` if there is none."""
         depth, found = 0, []
         for token in self.tokens:
             depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
@@ -55,21 +55,21 @@ class Source:
         return min(found, default=(0, default))[1]
 
     def find_back(self, kinds: Collection[TokenType], end: int, default: int = 0) -> int:
-        """Offset of the last token of one of these kinds before ``end``; ``default`` if there is none."""
+        """Offset of the last token of some kinds before ``end``; ``default`` if there is none."""
         return next((t.start for t in reversed(self.tokens) if t.start < end and t.token_type in kinds), default)
 
     def word(self, word: str, start: int, default: int) -> int:
-        """Offset of the first token at or behind ``start`` that begins with a word; ``default`` if there is none."""
+        """Offset of the first token at or after ``start`` that begins with a word; ``default`` if there is none."""
         matches = (t.start for t in self.tokens if t.start >= start and t.text.upper().startswith(word.upper()))
         return next(matches, default)
 
     def clause(self, clause: str, start: int) -> int:
-        """Offset of the first word of a clause at or behind ``start``; ``start`` if it is not there."""
+        """Offset of the first word of a clause at or after ``start``; ``start`` if there is none."""
         words = clause.partition("(")[0].split()
         return self.word(words[0], start, default=start) if words else start
 
     def behind(self, kinds: Collection[TokenType], offset: int) -> int:
-        """Offset of the token behind the last one of these kinds before ``offset``; ``offset`` if there is none."""
+        """Offset of the token after the last one of some kinds before ``offset``; ``offset`` if there is none."""
         found = offset
         for token in reversed([t for t in self.tokens if t.start < offset]):
             if token.token_type in kinds:
@@ -78,7 +78,7 @@ class Source:
         return offset
 
     def call_around(self, names: Collection[str], offset: int) -> int:
-        """Offset of the innermost call of one of some names, in lower case, that is not closed before ``offset``.
+        """Offset of the innermost call of one of the functions, in lower case, that is open at ``offset``.
 
         >>> from sqlglot import tokenize
         >>> sql = "percentile(abs((x)), 0.5)"

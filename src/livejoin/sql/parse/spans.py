@@ -1,7 +1,7 @@
-"""Which tokens of the text a SELECT, a set operation or a query in parentheses has.
+"""The tokens of a SELECT, a set operation or a query in parentheses.
 
-sqlglot's nodes do not know that. The parser notes it in a node's ``meta`` while it parses (`livejoin.sql.parse.parse`),
-as positions in the list of all tokens, so that a clause is looked for in its own SELECT and in no SELECT within it.
+sqlglot's nodes do not know their tokens. The parser notes them in a node's ``meta`` (`livejoin.sql.parse.parse`), as
+positions in the list of all tokens, so that a clause is looked for in its own SELECT and in no inner one.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Node = TypeVar("Node", bound=exp.Expr)
 
 
 def mark_end(node: exp.Expr | None, end: int) -> None:
-    """Note where a SELECT ends, if it is one and ends for the first time: a set operation may follow."""
+    """Note the end of a SELECT, if the node is one and has none yet: a set operation may follow."""
     if isinstance(node, exp.Select):
         node.meta.setdefault(_END, end)
 
 
 def mark_select(query: Node | None, start: int, end: int) -> Node | None:
-    """Note the tokens of the first SELECT of a query, unless it knows them already."""
+    """Note the tokens of the first SELECT of a query, if it has none yet."""
     first: exp.Expr | None = query
     while isinstance(first, exp.SetOperation):
         first = first.this
@@ -45,7 +45,7 @@ def mark_keyword(operation: exp.SetOperation | None, keyword: int) -> exp.SetOpe
 
 
 def mark_inside(content: Node | None, start: int, end: int) -> Node | None:
-    """Note the tokens in the parentheses around a query or around tables, of the innermost ones."""
+    """Note the tokens in the innermost parentheses around a query or around tables."""
     if content is not None:
         content.meta.setdefault(_INSIDE, (start, end))
     return content
@@ -55,19 +55,19 @@ VALUES_ALONE = "VALUES as a query of its own is not supported; write SELECT * FR
 
 
 def has_text(select: exp.Select) -> bool:
-    """Whether a SELECT is written as one; sqlglot makes one of VALUES in the place of a query."""
+    """Whether a SELECT stands in the text; sqlglot makes one for VALUES in place of a query."""
     return _SPAN in select.meta
 
 
 def query_within(node: exp.Expr | None) -> exp.Expr | None:
-    """The SELECT or the set operation that a node is, in parentheses or not; None if it is tables."""
+    """The SELECT or set operation of a node, in parentheses or not; None for tables."""
     while isinstance(node, exp.Subquery) and not (node.args.get("joins") or node.args.get("alias")):
         node = node.this
     return node if isinstance(node, (exp.Select, exp.SetOperation)) else None
 
 
 def sub_queries(select: exp.Select) -> Iterator[exp.Subquery]:
-    """The sub-queries in the FROM clause of a SELECT, in their order, but not those within them."""
+    """The sub-queries in the FROM clause of a SELECT, in order, without those within them."""
     if select.args.get("from_"):
         yield from _below(select.args["from_"].this)
     for join in select.args.get("joins") or ():
@@ -122,13 +122,13 @@ def _around(start: int, end: int, source: Source) -> tuple[int, int]:
 
 
 def lateral_query(item: exp.Lateral) -> exp.Expr | None:
-    """The query of a LATERAL sub-query; None if it is VALUES, a function or LATERAL VIEW."""
+    """The query of a LATERAL sub-query; None for VALUES, a function or LATERAL VIEW."""
     query = query_within(item.this)
     return None if query is None or any(not has_text(select) for select in query.find_all(exp.Select)) else query
 
 
 def laterals(select: exp.Select) -> list[exp.Expr]:
-    """The queries of the LATERAL sub-queries in the FROM clause of a SELECT, but not of those within them."""
+    """The queries of the LATERAL sub-queries in the FROM clause of a SELECT, without those within them."""
     return [node.this for node in sub_queries(select) if isinstance(node.parent, exp.Lateral)]
 
 
@@ -139,11 +139,11 @@ def inside(query: exp.Expr) -> tuple[int, int]:
 
 
 def select_source(select: exp.Select, apart: Iterable[exp.Expr], source: Source) -> Source:
-    """The tokens of a SELECT without those of the queries within it.
+    """The tokens of a SELECT without those of inner queries.
 
     Args:
         select: The SELECT.
-        apart: The queries in its expressions; those in its FROM clause need not be named.
+        apart: The queries in its expressions; those in its FROM clause are found.
         source: All tokens of the text.
     """
     start, end = select.meta[_SPAN]
@@ -161,5 +161,5 @@ def inner_source(query: exp.Expr, source: Source) -> Source:
 
 
 def keyword_offset(operation: exp.SetOperation, source: Source) -> int:
-    """Where UNION, EXCEPT or INTERSECT stands; ``source`` has all tokens of the text."""
+    """The offset of UNION, EXCEPT or INTERSECT; ``source`` has all tokens of the text."""
     return int(source.tokens[operation.meta[_KEYWORD]].start)

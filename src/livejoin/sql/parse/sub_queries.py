@@ -1,7 +1,7 @@
-"""Sub-queries in the expressions of a SELECT: which there are, and a mark in the place of each.
+"""Sub-queries in the expressions of a SELECT: finding them, and putting a mark in the place of each.
 
-An expression with a mark is one like any other to what resolves names, finds aggregates and compares expressions; the
-query itself is read by itself, with its own tokens. The mark has what the sub-query is compared with as its arguments.
+Code that resolves names, finds aggregates or compares expressions treats a mark as any other node; the query itself is
+read separately, with its own tokens. The arguments of a mark are the operands that the sub-query is compared with.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 
 @dataclass(frozen=True, eq=False)
 class SubQuery:
-    """A sub-query as it is written.
+    """A sub-query as the text has it.
 
     Args:
         form: ``EXISTS (q)``, ``x IN (q)``, ``x < ANY (q)`` or ``x < SOME (q)``, ``x < ALL (q)``, or a value.
-        query: What stands in the parentheses.
+        query: The query in the parentheses.
         comparison: The comparison of ANY and ALL.
-        offset: Where the query begins.
+        offset: The offset of the query.
     """
 
     form: Form
@@ -41,9 +41,9 @@ class SubQuery:
 
 
 def in_expressions(select: exp.Select) -> Iterator[exp.Expr]:
-    """The nodes of a SELECT's own expressions that are sub-queries with what they are compared with, from the left.
+    """The sub-queries with their operands in a SELECT's own expressions, from the left.
 
-    Those in the operands of others come too, those within others do not.
+    Sub-queries in the operands of others are included, those within others are not.
     """
     for root in _roots(select):
         waiting = [root]
@@ -57,9 +57,9 @@ def in_expressions(select: exp.Select) -> Iterator[exp.Expr]:
 
 
 def fold(select: exp.Select) -> None:
-    """Put expressions in the places of sub-queries without FROM, which have one row or, by WHERE, none.
+    """Replace sub-queries without FROM, which have one row or, because of WHERE, none, by expressions.
 
-    ``x < ANY (SELECT e WHERE c)`` is ``CASE WHEN c THEN x < e ELSE FALSE END``; what e and c are over is around it.
+    ``x < ANY (SELECT e WHERE c)`` becomes ``CASE WHEN c THEN x < e ELSE FALSE END``; e and c are over the query around.
     """
     folded = True
     while folded:
@@ -75,12 +75,12 @@ def fold(select: exp.Select) -> None:
 
 
 def is_folded(node: exp.Expr) -> bool:
-    """Whether an expression in parentheses stands where a sub-query without FROM was written."""
+    """Whether an expression in parentheses replaced a sub-query without FROM."""
     return _FOLDED in node.meta
 
 
 def _one_row(query: exp.Expr) -> exp.Select | None:
-    """The SELECT without FROM that a query is, if it does not aggregate."""
+    """The SELECT of a query if it has no FROM and no aggregates; else None."""
     while isinstance(query, exp.Subquery) and not any(query.args.get(name) for name in _MODIFIERS):
         query = query.this
     if not isinstance(query, exp.Select):
@@ -92,7 +92,7 @@ def _one_row(query: exp.Expr) -> exp.Select | None:
 
 
 def _folded(node: exp.Expr, query: exp.Select) -> exp.Expr:
-    """What a sub-query of one row is, with what it is compared with; the widths are equal, or it is left for later."""
+    """The expression for a sub-query of one row and its operands; a query of another width is left for later."""
     items = [item.unalias() for item in query.expressions]
     operands = _operands(node)
     where = query.args.get("where")
@@ -119,7 +119,7 @@ def _folded(node: exp.Expr, query: exp.Select) -> exp.Expr:
 
 
 def _is_conjunct(node: exp.Expr) -> bool:
-    """Whether a node is a conjunct of WHERE or HAVING, so that NULL is as good as FALSE."""
+    """Whether a node is a conjunct of WHERE or HAVING, where NULL counts as FALSE."""
     above = node.parent
     while isinstance(above, (exp.And, exp.Paren)):
         above = above.parent
@@ -127,11 +127,11 @@ def _is_conjunct(node: exp.Expr) -> bool:
 
 
 def take_out(select: exp.Select, source: Source) -> tuple[SubQuery, ...]:
-    """Put marks in the places of the sub-queries in a SELECT's expressions, which lose them.
+    """Replace the sub-queries in a SELECT's expressions by marks.
 
     Returns:
-        The sub-queries, each at the number of its mark; those that are written alike are one, but not of two joins,
-        which do not see the same tables.
+        The sub-queries, each at the number of its mark. Equal ones share a mark, but not across two joins, which see
+        different tables.
     """
     found: list[SubQuery] = []
     places: dict[tuple[Form, type[exp.Expr] | None, str, int | None], int] = {}
@@ -149,14 +149,14 @@ def take_out(select: exp.Select, source: Source) -> tuple[SubQuery, ...]:
 
 
 def mark_of(number: int, operands: list[exp.Expr], offset: int) -> exp.Expr:
-    """The mark of a sub-query with what it is compared with."""
+    """The mark of a sub-query with its operands."""
     mark = exp.Anonymous(this=f"sub-query {number}", expressions=operands)
     mark.meta.update({_MARK: number, "start": offset})
     return mark
 
 
 def _join_of(node: exp.Expr, select: exp.Select) -> int | None:
-    """The number of the join in whose ON a node is; None if it is in another clause."""
+    """The number of the join whose ON contains a node; None in other clauses."""
     above: exp.Expr | None = node
     while above is not None and above is not select and not isinstance(above, exp.Join):
         above = above.parent
@@ -169,7 +169,7 @@ def marks(node: exp.Expr) -> list[int]:
 
 
 def renumbered(node: exp.Expr, numbers: Mapping[int, int]) -> exp.Expr:
-    """An expression whose marks have other numbers."""
+    """An expression with new numbers of marks."""
 
     def exchanged(part: exp.Expr) -> exp.Expr:
         number = marked(part)
@@ -182,13 +182,13 @@ def renumbered(node: exp.Expr, numbers: Mapping[int, int]) -> exp.Expr:
 
 
 def marked(node: exp.Expr) -> int | None:
-    """The number of the sub-query that a node is the mark of, None if it is none."""
+    """The number of a mark, None if the node is none."""
     number: int | None = node.meta.get(_MARK)
     return number
 
 
 def has_marks(node: exp.Expr) -> bool:
-    """Whether an expression has a sub-query in it."""
+    """Whether an expression has a mark of a sub-query."""
     return any(marked(part) is not None for part in node.find_all(exp.Anonymous))
 
 
@@ -213,14 +213,14 @@ def _joins(node: exp.Expr) -> Iterator[exp.Join]:
 
 
 def query_of(node: exp.Expr) -> exp.Expr:
-    """The query of a sub-query that `in_expressions` gives."""
+    """The query of a sub-query from `in_expressions`."""
     query = _query_of(node)
     assert query is not None, "it is a sub-query"
     return query
 
 
 def _query_of(node: exp.Expr) -> exp.Expr | None:
-    """The query that a node compares with something, asks for rows, or takes as a value."""
+    """The query that a node compares with something, tests for rows, or takes as a value; else None."""
     match node:
         case exp.Exists():
             return node.this if isinstance(node.this, exp.Query) else None
@@ -235,7 +235,7 @@ def _query_of(node: exp.Expr) -> exp.Expr | None:
 
 
 def _quantified(node: exp.Expr) -> exp.Expr | None:
-    """The query behind ANY, SOME or ALL."""
+    """The query after ANY, SOME or ALL; else None."""
     if isinstance(node, (exp.Any, exp.All)):
         return node.this if isinstance(node.this, exp.Query) else None
     if isinstance(node, exp.Anonymous) and node.name.upper() == "ALL" and len(node.expressions) == 1:
@@ -244,7 +244,7 @@ def _quantified(node: exp.Expr) -> exp.Expr | None:
 
 
 def _operands(node: exp.Expr) -> list[exp.Expr]:
-    """What a sub-query is compared with."""
+    """The operands that a sub-query is compared with."""
     if not isinstance(node, (exp.In, *_COMPARISONS)):
         return []
     operand = node.this.unnest()
@@ -264,13 +264,13 @@ def _form(node: exp.Expr) -> Form:
 
 
 def is_distinct_on(query: exp.Expr) -> bool:
-    """Whether a query is a SELECT DISTINCT ON, whose ORDER BY says which rows it takes."""
+    """Whether a query is a SELECT DISTINCT ON, whose ORDER BY decides which rows it takes."""
     distinct = query.args.get("distinct")
     return isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None
 
 
 def _leave_out_order(query: exp.Expr, *, is_exists: bool) -> None:
-    """Leave out ORDER BY where no LIMIT follows, and both where the question is whether there is a row."""
+    """Remove ORDER BY without LIMIT, and both if only the existence of a row counts."""
     while isinstance(query, exp.Subquery) and not query.args.get("limit"):
         query.set("order", None)
         query = query.this

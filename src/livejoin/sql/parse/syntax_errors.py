@@ -1,9 +1,9 @@
-"""What is wrong with a text that does not parse, in words of ours: what was found where, and what is expected there.
+"""Error messages for a text that does not parse: what was found where, and what is expected there.
 
     SELECT a FROM R WHERE (a = 1      ->  the text ends where ')' is expected, which closes the '(' at line 1, column 23
     SELECT a + FROM R                 ->  found 'FROM' where a value is expected, behind '+'
 
-sqlglot stumbles over a word with a text of its own, which names classes of Python; only what it stands for is used.
+sqlglot's own messages name Python classes; only their meaning is used.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ STATEMENTS = "allowed are SELECT, CREATE and DROP of TABLE and VIEW, ALTER TABLE
 
 
 class NotParsed(ParseError):
-    """What sqlglot's parser stumbled over.
+    """An error of sqlglot's parser.
 
     Args:
-        description: Its own words.
-        offset: Where in the text; behind it where the text has ended.
+        description: sqlglot's message.
+        offset: The offset in the text; the length of the text if it ended too early.
     """
 
     def __init__(self, description: str, offset: int) -> None:
@@ -37,7 +37,7 @@ class NotParsed(ParseError):
 
 
 class _Lacking(NamedTuple):
-    """What a clause lacks, and how it is written."""
+    """The missing part of a clause, and how it is written."""
 
     clause: str
     lacks: str
@@ -117,7 +117,7 @@ _PROPERTY = re.compile(r"(?:Cannot|Failed to) parse property '([^']*)'")
 
 
 def syntax_error(error: NotParsed, source: Source) -> SqlSyntaxError:
-    """What is wrong with a text that has tokens, at the word where that shows."""
+    """The error of a text that has tokens, at the word where it shows."""
     at = error.offset
     if unknown := unknown_type(at, source):
         return source.error(SqlSyntaxError, unknown, at)
@@ -130,14 +130,14 @@ def syntax_error(error: NotParsed, source: Source) -> SqlSyntaxError:
 
 
 def malformed(at: int, source: Source) -> SqlSyntaxError:
-    """That what ends before an offset lacks a part, of which the parser does not say more."""
+    """The error of a clause that ends before an offset and lacks a part, if the parser says nothing else."""
     before = source.before(at)
     msg = "a part is missing here; write all arguments that the call takes in Spark SQL"
     return source.error(SqlSyntaxError, msg, before.start if before else at)
 
 
 def _found(at: int, source: Source) -> str:
-    """What stands at an offset, as the subject of a sentence."""
+    """The word at an offset, as the subject of a sentence."""
     token = _token(at, source)
     return "the text ends" if token is None else f"found {source.sql[token.start : token.end + 1]!r:.80}"
 
@@ -147,7 +147,7 @@ def _token(at: int, source: Source) -> Token | None:
 
 
 def _unexpected(description: str, found: str, at: int, source: Source) -> str:
-    """That something else is expected, or nothing of this kind."""
+    """The message that something else is expected, or nothing at all."""
     if bracket := _BRACKET.search(description):
         return f"{found} where {bracket[1]!r} is expected{_which_closes(bracket[1], at, source)}"
     if twice := _TWICE.search(description):
@@ -169,7 +169,7 @@ def _unexpected(description: str, found: str, at: int, source: Source) -> str:
 
 
 def _which_closes(bracket: str, at: int, source: Source) -> str:
-    """Where the bracket stands that another one would close."""
+    """The position of the bracket that a missing one would close, as the end of a sentence."""
     kind = _OPENING.get(bracket)
     opened: list[Token] = []
     for token in (token for token in source.tokens if token.start < at):
@@ -184,7 +184,7 @@ def _which_closes(bracket: str, at: int, source: Source) -> str:
 
 
 def _lacking(node: str, found: str, at: int, source: Source) -> str:
-    """That a part of a clause or of an operator is not there; ``node`` is sqlglot's class of it."""
+    """The message that a part of a clause or of an operator is missing; ``node`` is sqlglot's class of it."""
     if clause := _CLAUSES.get(node):
         return f"{clause.clause} lacks {clause.lacks}; {found}{_as_a_name(at, source)}"
     before = source.before(at)
@@ -195,7 +195,7 @@ def _lacking(node: str, found: str, at: int, source: Source) -> str:
 
 
 def _as_a_name(at: int, source: Source) -> str:
-    """That a keyword in the place of a name stands in backticks."""
+    """The hint that a keyword as a name needs backticks."""
     token = _token(at, source)
     if token is None or token.token_type in _NO_NAMES or not token.text.isidentifier():
         return ""
@@ -204,13 +204,13 @@ def _as_a_name(at: int, source: Source) -> str:
 
 
 def _is_function(node: str) -> bool:
-    """Whether sqlglot's class of a name is that of calls, and not of operators, as AND, nor of clauses."""
+    """Whether sqlglot's class is one of function calls, and not of operators or clauses."""
     found = getattr(exp, node, exp.Expr)
     return issubclass(found, exp.Func) and not issubclass(found, exp.Binary)
 
 
 def _call_that_ends(offset: int, source: Source) -> Token | None:
-    """The name of the function whose call has its closing parenthesis at an offset; None if it is no call."""
+    """The name of the function whose call is closed at an offset; None if there is none."""
     depth = 0
     before = [token for token in source.tokens if token.start <= offset]
     for place in range(len(before) - 1, 0, -1):
@@ -223,7 +223,7 @@ def _call_that_ends(offset: int, source: Source) -> Token | None:
 
 
 def _wrong_number(name: Token, most: re.Match[str] | None, source: Source) -> str:
-    """That a call has too few or too many arguments."""
+    """The message that a call has too few or too many arguments."""
     function = source.text_at(name.start).upper()
     if most is None:
         return f"{function} lacks an argument; write all that it takes in Spark SQL"
@@ -236,7 +236,7 @@ def _arguments(count: int) -> str:
 
 
 def wrong_count(error: WrongCount, at: int, source: Source) -> SqlSyntaxError:
-    """That the call that ends at an offset has another number of arguments than its function takes."""
+    """The error of a call that ends at an offset and has a wrong number of arguments."""
     call = _call_that_ends(at, source)
     if call is None:
         return malformed(at, source)

@@ -1,5 +1,5 @@
-"""What a query is once its names are resolved: columns, items, parts, and the one recursive type of a query. Data only.
+"""A query after its names are resolved: columns, items, parts, and the one recursive type of a query. Data only.
 
-Everything else in `livejoin.sql` reads and rewrites these values, so that this package imports nothing of it but the
-positions and the forms of `livejoin.sql.parse`.
+The other packages of `livejoin.sql` read and rewrite these values. So this package imports none of them except the
+positions and forms of `livejoin.sql.parse`.
 """

@@ -1,7 +1,8 @@
-"""A resolved column: a node of sqlglot that says in its ``meta`` which column of which occurrence it is.
+"""A resolved column: a node of sqlglot with a reference to a column of an occurrence in its ``meta``.
 
-Whatever a column is called, `REF` decides: ``a``, ``R.a`` and ``r.A`` are one `ColumnRef`. A resolved expression is one
-whose columns all have it. Expressions over the columns of one relation name column i as `column_at` does.
+The reference, under `REF`, decides, whatever a column is called: ``a``, ``R.a`` and ``r.A`` have one `ColumnRef`. All
+columns of a resolved expression have one. Expressions over the columns of one relation name column i as `column_at`
+does.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ def bound_column(ref: ColumnRef, name: str) -> exp.Column:
 
 
 def column_at(position: int) -> exp.Column:
-    """A column of the only relation that an expression is over."""
+    """Column ``position`` of the only relation that an expression is over."""
     return bound_column(ColumnRef(0, position), f"c{position}")
 
 
 def refs_of(node: exp.Expr) -> tuple[ColumnRef, ...]:
-    """The columns that a resolved expression uses, in order of their first occurrence."""
+    """The columns of a resolved expression, in order of their first occurrence."""
     return tuple(dict.fromkeys(column.meta[REF] for column in node.find_all(exp.Column)))
 
 
 def over(value: exp.Expr, place: Callable[[ColumnRef], ColumnRef]) -> exp.Expr:
-    """A copy of an expression over other columns; ``place`` gives the one in the place of each."""
+    """A copy of an expression over other columns; ``place`` gives the replacement of each."""
     found = value.copy()
     for column in found.find_all(exp.Column):
         if REF in column.meta:
@@ -46,7 +47,7 @@ def over(value: exp.Expr, place: Callable[[ColumnRef], ColumnRef]) -> exp.Expr:
 
 
 def key_of(node: exp.Expr) -> str:
-    """A text that is the same for expressions that are written alike over the same columns, as Spark compares them.
+    """A key that is equal for expressions that read alike over the same columns, as Spark compares them.
 
     >>> a, b = (exp.Upper(this=bound_column(ColumnRef(0, 1), name)) for name in "ab")
     >>> key_of(a) == key_of(b), key_of(a) == key_of(exp.Lower(this=bound_column(ColumnRef(0, 1), "a")))
@@ -64,5 +65,5 @@ def key_of(node: exp.Expr) -> str:
 
 
 def place_of(part: exp.Expr, places: Mapping[str, int]) -> int | None:
-    """The place of an expression by its `key_of`, None if it has none or the node is no expression."""
+    """The position of an expression by its `key_of`; None if it has none or the node is no expression."""
     return places.get(key_of(part)) if isinstance(part, _VALUES) else None

@@ -1,4 +1,4 @@
-"""What a FROM clause brings to the SELECT that it is of."""
+"""The resolved FROM clause of a SELECT."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from livejoin.sql.resolved.query import Scope, SelectBlock
 
 @dataclass(frozen=True)
 class FromClause:
-    """What a FROM clause, or a piece of one, brings.
+    """A FROM clause, or a piece of one.
 
     Args:
         scope: The occurrences and names.
         equalities: The columns that USING and NATURAL make equal, of inner joins.
         conditions: The ON conditions of inner joins, resolved.
-        parts: What hangs on the inner join.
-        seen: What the sub-queries in ON see, by the numbers of their marks; not those within FULL JOINs.
-        taken: The numbers of those within FULL JOINs, which are a part of these.
+        parts: The parts that hang on the inner join.
+        seen: The scopes of the sub-queries in ON, by the numbers of their marks; not those within FULL JOINs.
+        taken: The numbers of the sub-queries within FULL JOINs.
     """
 
     scope: Scope = Scope()  # noqa: RUF009
@@ -41,7 +41,7 @@ class FromClause:
 
 
 def select_of(clause: FromClause, items: tuple[Item, ...], source: Source) -> SelectBlock:
-    """A SELECT of some items, and nothing else, from what a FROM clause brings."""
+    """A SELECT of some items, and nothing else, from a FROM clause."""
     return SelectBlock(
         scope=clause.scope,
         items=items,

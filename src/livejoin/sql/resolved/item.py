@@ -1,4 +1,4 @@
-"""What a SELECT list and an ORDER BY have: output columns, and keys."""
+"""The output columns of a SELECT list and the keys of an ORDER BY."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ class Item:
     """One output column before its type is known.
 
     Args:
-        name: Its name, or for messages the text of its expression.
-        value: Its expression, resolved.
-        offset: Where it is written.
-        role: What it is, for messages.
-        written: Its name before names that occur twice got numbers: that of a sub-query's column.
-        alias_offset: Where its name is written behind AS; None if it has none.
+        name: The name of the column, or the text of its expression for messages.
+        value: The resolved expression.
+        offset: The offset of the item in the text.
+        role: The kind of item, for messages.
+        written: The name before duplicate names got numbers; a sub-query's column keeps this name.
+        alias_offset: The offset of the name after AS; None if there is none.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Item:
 
 @dataclass(frozen=True)
 class SortBy:
-    """A key as it is written: an expression, and the offset of it."""
+    """A key in the text: an expression and its offset."""
 
     value: exp.Expr
     descending: bool
@@ -41,7 +41,7 @@ class SortBy:
 
 @dataclass(frozen=True)
 class Order:
-    """The keys of ORDER BY, at least one, and the numbers behind LIMIT and OFFSET; None where all rows are kept."""
+    """The keys of ORDER BY, at least one, and the numbers of LIMIT and OFFSET; None if all rows are kept."""
 
     keys: tuple[SortBy, ...]
     limit: int | None

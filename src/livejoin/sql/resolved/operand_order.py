@@ -1,7 +1,7 @@
-"""Operands in one order, so that ``b + a`` is ``a + b``: which expressions Spark takes for the same.
+"""Operands in a canonical order, so that ``b + a`` equals ``a + b``, as Spark compares expressions.
 
-Operands of + * AND OR & | ^ are taken together, also out of parentheses, and sorted, as are the two sides of = and <=>
-and the arguments of GREATEST and LEAST; ``b > a`` becomes ``a < b``.
+Operands of + * AND OR & | ^ are collected, also out of parentheses, and sorted. So are the two sides of = and <=> and
+the arguments of GREATEST and LEAST. ``b > a`` becomes ``a < b``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def in_order(node: exp.Expr) -> exp.Expr:
 
 
 def _is_within(part: exp.Expr) -> bool:
-    """Whether a node is an operand of one of its kind, which then takes its operands."""
+    """Whether a node is an operand of a node of its kind, which then takes its operands."""
     above = part.parent
     while isinstance(above, exp.Paren):
         above = above.parent

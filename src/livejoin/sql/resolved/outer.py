@@ -1,8 +1,8 @@
-"""Columns of the queries around a sub-query, as they stand in its expressions.
+"""Outer columns: columns of the queries around a sub-query, as its expressions have them.
 
-While a sub-query is by itself such a column is no column for it: it has one value. So it is a node of another kind than
-the sub-query's own columns, with how many levels further out its table stands. Where the sub-query becomes a part of
-the query around it, the columns of the first level become columns of that query, and those of others come one nearer.
+Within the sub-query an outer column has one value, so it is no column. Its node is of another kind than the sub-query's
+own columns, and says how many levels further out the table stands. When the sub-query becomes a part of the query
+around it, outer columns of the first level become columns of that query, and all others come one level nearer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _OUTER = "livejoin_outer"
 
 @dataclass(frozen=True)
 class Outer:
-    """A column of a query around: ``level`` is 1 for the one right around, ``name`` is how it is written."""
+    """A column of a query around: ``level`` is 1 for the nearest one, ``name`` is how it is written."""
 
     level: int
     ref: ColumnRef
@@ -28,7 +28,7 @@ class Outer:
 
 
 def outer_column(outer: Outer, start: int | None) -> exp.Expr:
-    """The node of an outer column; ``start`` is its offset in the text."""
+    """The node of an outer column; ``start`` is the offset in the text."""
     node = exp.Var(this=outer.name)
     node.meta[_OUTER] = outer
     if start is not None:
@@ -37,7 +37,7 @@ def outer_column(outer: Outer, start: int | None) -> exp.Expr:
 
 
 def outer_of(node: exp.Expr) -> Outer | None:
-    """The outer column that a node is, None if it is none."""
+    """The outer column of a node, None if it is none."""
     found: Outer | None = node.meta.get(_OUTER)
     return found
 
@@ -48,7 +48,7 @@ def outers(node: exp.Expr) -> Iterator[Outer]:
 
 
 def lifted(node: exp.Expr) -> exp.Expr:
-    """An expression of a query as a sub-query of it has it."""
+    """An expression of a query as its sub-query has it: columns become outer columns."""
 
     def exchanged(part: exp.Expr) -> exp.Expr:
         outer = outer_of(part)
@@ -63,7 +63,7 @@ def lifted(node: exp.Expr) -> exp.Expr:
 
 
 def landed(node: exp.Expr, place: Callable[[Outer], exp.Expr]) -> exp.Expr:
-    """An expression of a sub-query as the query around it has it; ``place`` gives what columns of that are there."""
+    """An expression of a sub-query as the query around has it; ``place`` gives what replaces its columns."""
 
     def exchanged(part: exp.Expr) -> exp.Expr:
         outer = outer_of(part)

@@ -1,8 +1,8 @@
-"""Parts of a SELECT that hang on the rest by edges that are not inner: outer joins, and sub-queries that are joins.
+"""Parts of a SELECT, which hang on the rest by edges: outer joins, and sub-queries that became joins.
 
-``R LEFT JOIN S ON c`` hangs S on R as an ``optional`` part, ``WHERE EXISTS (SELECT ... FROM S WHERE c)`` hangs it as an
-``exists`` part; both have the occurrences of their tables in the scope of the SELECT, numbered like all others, and c
-is over that scope.
+``R LEFT JOIN S ON c`` hangs S on R as an ``optional`` part. ``WHERE EXISTS (SELECT ... FROM S WHERE c)`` hangs S as an
+``exists`` part. In both cases the tables of the part are occurrences in the scope of the SELECT, numbered like all
+others, and c is over that scope.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from livejoin.query.conjunctive import ColumnRef, EdgeKind
 
 @dataclass(frozen=True)
 class Equality:
-    """Two columns that must be equal, and the offset at which the text says so."""
+    """Two columns that must be equal, with the offset in the text."""
 
     left: ColumnRef
     right: ColumnRef
@@ -26,16 +26,16 @@ class Equality:
 
 @dataclass(frozen=True)
 class Part:
-    """What hangs on the core of a SELECT, or on another part of it.
+    """A part, which hangs on the core of a SELECT or on another part.
 
     Args:
         kind: The kind of the edge.
-        atoms: Occurrences of tables in it, by their number in the scope, without those of parts that hang on it.
-        conditions: What decides whether a row above and a row of the part match, resolved over the scope: the ON
-            condition, or the WHERE condition of the sub-query. They may be over all of what the part is applied to,
-            columns of optional parts before it too, and over optional parts within it.
+        atoms: The occurrences of the part, by number, without those of parts that hang on it.
+        conditions: The conditions that decide whether a row above and a row of the part match: the ON condition, or the
+            WHERE condition of the sub-query. They may use all columns that the part is applied to, those of earlier
+            optional parts included, and optional parts within the part.
         equalities: Columns that USING and NATURAL make equal, or that IN compares.
-        above: Position among the parts of the one that it is applied to a row of, before its own; None for the core.
+        above: The position of the part that this one is applied to, before its own; None for the core.
     """
 
     kind: EdgeKind
@@ -50,5 +50,5 @@ class Part:
 
 
 def moved(parts: Sequence[Part], number: int, above: int | None = None) -> tuple[Part, ...]:
-    """Parts behind ``number`` others; those of the core are applied to a row of the part ``above``."""
+    """Parts after ``number`` others; those of the core are applied to the part ``above``."""
     return tuple(replace(part, above=above if part.above is None else part.above + number) for part in parts)

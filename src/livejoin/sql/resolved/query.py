@@ -1,4 +1,4 @@
-"""A query with its names resolved: the one recursive type that binding makes, and that every rewrite takes and gives.
+"""A query with its names resolved: the one recursive type that binding makes, and that every rewrite takes and returns.
 
     SelectBlock   a SELECT: its scope, conditions, items, groups, order, parts, and the sub-queries in its expressions
       Scope         what stands in FROM, and what names there stand for
@@ -9,8 +9,8 @@
 For example ``SELECT a FROM (SELECT ...) q WHERE b IN (SELECT ...)`` is a `SelectBlock` whose scope has an `Occurrence`
 of a `NestedQuery`, and which has one `SubSelect`. All of it is in one file, as each type has others of it within.
 
-The relation is what is maintained. How a query was written is kept beside it for DuckDB, which computes the same from
-a text that went through none of the rewrites (see `livejoin.sql.to_duckdb.query_text`).
+The relation is the part that is maintained. The original query is kept beside it for DuckDB, which computes the same
+result from a text that no rewrite has touched (see `livejoin.sql.to_duckdb.query_text`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from livejoin.sql.resolved.part import Equality, Part
 
 @dataclass(frozen=True, eq=False)
 class Computed:
-    """A column that an occurrence has besides its own, to be joined on.
+    """A further column of an occurrence, to be joined on.
 
     Args:
         value: The expression, resolved; over columns of the occurrence.
@@ -53,14 +53,14 @@ class Occurrence:
     """One occurrence of a table or of a nested query: an atom of the query, by its position.
 
     Args:
-        atom: Its position.
-        alias: Its name in the query.
-        table: The table; of a nested query a table with its relation's columns, whose names are made distinct. The
-            computed columns are its last ones.
+        atom: The position of the occurrence.
+        alias: The alias in the query.
+        table: The table. For a nested query, a table with its relation's columns under distinct names. Computed columns
+            come last.
         nested: The nested query; None for a table.
-        offset: Where the nested query stands in FROM.
-        computed: The computed columns, which no name stands for.
-        given: What the columns of a table are called behind its alias; empty if they keep their names.
+        offset: The offset of the nested query in FROM.
+        computed: The computed columns, which have no name.
+        given: The names of a table's columns in its alias; empty if they keep their names.
     """
 
     atom: int
@@ -72,12 +72,12 @@ class Occurrence:
     given: tuple[str, ...] = ()
 
     def column(self, position: int) -> ColumnRef:
-        """A column of this occurrence."""
+        """A column of the occurrence."""
         return ColumnRef(self.atom, position)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What its columns are called; columns of a nested query may have one name."""
+        """The names of the columns; those of a nested query may be equal."""
         own = self.base.columns
         of_table = self.given or tuple(column.name for column in own)
         written = of_table if self.nested is None else self.nested.columns
@@ -91,9 +91,9 @@ class Occurrence:
 
     @property
     def rows(self) -> pa.Schema:
-        """The columns as predicates name them: those of a nested query ``c0``, ``c1``, ..., as a `Project` does.
+        """The columns as predicates name them: those of a nested query ``c0``, ``c1``, ..., as in a `Project`.
 
-        Predicates name no computed columns.
+        Predicates do not name computed columns.
         """
         if self.nested is None:
             return self.base.arrow
@@ -101,19 +101,19 @@ class Occurrence:
 
     @property
     def described(self) -> str:
-        """What it is, for messages."""
+        """A description for messages."""
         return "a query" if self.nested is not None else f"table {self.table.name!r}"
 
 
 @dataclass(frozen=True)
 class Side:
-    """An occurrence within a FULL OUTER JOIN, which is a nested query: its alias stands for columns of that.
+    """An occurrence within a FULL OUTER JOIN, whose alias stands for columns of the join's nested query.
 
     Args:
-        alias: Its name in the query.
-        names: What its columns are called.
-        refs: The columns of the nested query that they are.
-        described: What it is, for messages.
+        alias: The alias in the query.
+        names: The names of the columns.
+        refs: The columns of the nested query.
+        described: A description for messages.
     """
 
     alias: str
@@ -122,13 +122,13 @@ class Side:
     described: str
 
     def column(self, position: int) -> ColumnRef:
-        """A column of this occurrence."""
+        """A column of the occurrence."""
         return self.refs[position]
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A column that a scope shows by its bare name; a merged one stands for the first of the columns merged."""
+    """A column that a scope shows by its bare name; a merged column stands for the first of its columns."""
 
     name: str
     ref: ColumnRef
@@ -136,15 +136,14 @@ class Shown:
 
 @dataclass(frozen=True)
 class Scope:
-    """What stands in FROM, and what of it is seen.
+    """The occurrences in FROM, and which names they show.
 
     Args:
-        relations: All occurrences, in their order.
-        shown: The columns in the order in which ``*`` shows them.
+        relations: All occurrences, in order.
+        shown: The columns in the order of ``*``.
         sides: The occurrences within FULL OUTER JOINs.
-        hidden: Those of ``relations`` that no alias stands for: of SEMI and ANTI JOIN, and the nested queries that FULL
-            OUTER JOINs are.
-        outer: What the query around shows to a sub-query in its expressions.
+        hidden: Occurrences without an alias: those of SEMI and ANTI JOIN, and the nested queries of FULL OUTER JOINs.
+        outer: The scope of the query around, for a sub-query in its expressions.
     """
 
     relations: tuple[Occurrence, ...] = ()
@@ -160,7 +159,7 @@ class Scope:
         return Scope((relation,), tuple(Shown(name, relation.column(i)) for i, name in names))
 
     def beside(self, other: Scope) -> Scope:
-        """The scope of two parts of a FROM clause that merge no columns."""
+        """The scope of two items of FROM that merge no columns."""
         return Scope(
             self.relations + other.relations,
             self.shown + other.shown,
@@ -170,7 +169,7 @@ class Scope:
 
     @property
     def aliased(self) -> tuple[Occurrence | Side, ...]:
-        """The occurrences that an alias stands for."""
+        """The occurrences with an alias."""
         return (*(r for r in self.relations if r.atom not in self.hidden), *self.sides)
 
     def relation(self, alias: str) -> Occurrence | Side | None:
@@ -187,12 +186,12 @@ class Scope:
 
     @property
     def has_char(self) -> bool:
-        """Whether a column of it, or of what is around, is a CHAR."""
+        """Whether a column of the scope, or of a scope around, is a CHAR."""
         own = any(column.is_char for relation in self.relations for column in relation.table.columns)
         return own or (self.outer is not None and self.outer.has_char)
 
     def char_length(self, node: exp.Expr) -> int:
-        """How many characters the values of a resolved column have, if it is a CHAR; 0 of any other node."""
+        """The length of a resolved column that is a CHAR; 0 for any other node."""
         outer = outer_of(node)
         ref = node.meta.get(REF) if outer is None else outer.ref
         if ref is None:
@@ -209,12 +208,12 @@ class Scope:
         return self.declared(ref).type.arrow if self.is_computed(ref) else self._atom(ref).rows.types[ref.column]
 
     def is_computed(self, ref: ColumnRef) -> bool:
-        """Whether a column is a computed one."""
+        """Whether a column is computed."""
         relation = self._atom(ref)
         return ref.column >= len(relation.table.columns) - len(relation.computed)
 
     def name(self, ref: ColumnRef) -> str:
-        """What a column is called."""
+        """The name of a column."""
         return self._atom(ref).names[ref.column]
 
     def qualified(self, ref: ColumnRef) -> str:
@@ -225,7 +224,7 @@ class Scope:
         return f"{self._atom(ref).alias}.{self.name(ref)}"
 
     def is_single(self, atom: int) -> bool:
-        """Whether an occurrence is one of a nested query that never has more than one row."""
+        """Whether an occurrence is a nested query that never has more than one row."""
         nested = self._atom(ColumnRef(atom, 0)).nested
         return nested is not None and frozenset() in keys(nested.relation)
 
@@ -239,13 +238,13 @@ class NestedQuery:
 
     Args:
         name: The name of the view or of the definition; empty for a sub-query.
-        columns: What its columns are called; a name may occur twice.
-        relation: What it gives.
-        bound: How it is written, None for a view.
-        plain: The SELECT that it is if it neither groups nor sorts nor takes distinct rows, so that its reader can take
-            the place of it; None otherwise.
-        correlated: The SELECT as it is written, if it reads columns of a query around: then its reader has to take the
-            place of it, and ``relation`` says no more than the types.
+        columns: The names of the columns; a name may occur twice.
+        relation: The relation of the query.
+        bound: The query as written, None for a view.
+        plain: The query as a SELECT, if it neither groups nor sorts nor takes distinct rows: it can be merged into its
+            reader. Else None.
+        correlated: The SELECT as written, if it reads columns of a query around. It then must be merged into its
+            reader, and ``relation`` only tells the types.
     """
 
     name: str
@@ -257,7 +256,7 @@ class NestedQuery:
 
     @staticmethod
     def of(bound: Bound, name: str = "") -> NestedQuery:
-        """A query that is bound, which its reader may take the place of."""
+        """A bound query, which may be merged into its reader."""
         return NestedQuery(name, bound.columns, bound.relation, bound, bound.plain)
 
     def called(self, columns: tuple[str, ...]) -> NestedQuery:
@@ -270,11 +269,11 @@ class SubSelect:
     """A sub-query in an expression.
 
     Args:
-        form: What is asked of it.
+        form: The form of the sub-query: EXISTS, IN, ANY, ALL or a value.
         comparison: The comparison of ANY and ALL.
         query: A SELECT, which may have outer columns, or any other query, which has none.
-        source: The tokens of the query around it.
-        offset: Where it begins.
+        source: The tokens of the query around.
+        offset: The offset of the sub-query.
     """
 
     form: Form
@@ -291,8 +290,8 @@ class SelectBlock:
     Args:
         scope: The tables in FROM.
         items: The SELECT list.
-        source: Its text.
-        start: Where its conditions begin, for those that do not know it.
+        source: The tokens of the SELECT.
+        start: The offset of its conditions, for nodes without one.
         equalities: The columns that USING and NATURAL make equal.
         conditions: ON conditions of inner joins, and WHERE conditions.
         groups: The expressions of GROUP BY, each once; None if there is neither GROUP BY nor an aggregate nor HAVING.
@@ -300,11 +299,11 @@ class SelectBlock:
         having: The condition of HAVING.
         distinct: Whether it is SELECT DISTINCT.
         order: ORDER BY with LIMIT.
-        parts: What hangs on the other occurrences of the scope.
-        sub_queries: The sub-queries in its expressions, each at the number of its mark.
-        sets: The grouping sets, each by the positions of its groups; None if there is one, which has all groups.
+        parts: The parts, which hang on the other occurrences of the scope.
+        sub_queries: The sub-queries in the expressions, each at the number of its mark.
+        sets: The grouping sets, each by the positions of its groups; None for one set with all groups.
         read_order: The keys of ORDER BY without LIMIT, which changes no row.
-        qualified: Whether the last item is no column but the condition of QUALIFY.
+        qualified: Whether the last item is the condition of QUALIFY, and no column.
     """
 
     scope: Scope
@@ -326,12 +325,12 @@ class SelectBlock:
 
     @property
     def outputs(self) -> tuple[Item, ...]:
-        """The columns that it gives."""
+        """The columns of the result."""
         return self.items[:-1] if self.qualified else self.items
 
     @property
     def has_windows(self) -> bool:
-        """Whether it has window functions, or QUALIFY."""
+        """Whether the SELECT has window functions, or QUALIFY."""
         return self.qualified or any(item.value.find(exp.Window) for item in self.items)
 
     @property
@@ -342,7 +341,7 @@ class SelectBlock:
 
     @property
     def values(self) -> Iterator[exp.Expr]:
-        """The expressions over its rows: of the SELECT list, GROUP BY, HAVING, and ORDER BY with LIMIT."""
+        """The expressions over its rows: in the SELECT list, GROUP BY, HAVING, and ORDER BY with LIMIT."""
         yield from (item.value for item in self.items)
         yield from self.groups or ()
         if self.having is not None:
@@ -352,7 +351,7 @@ class SelectBlock:
 
     @property
     def expressions(self) -> Iterator[exp.Expr]:
-        """All expressions: `values`, and the conditions of it and of its parts."""
+        """All expressions: `values`, and the conditions of the SELECT and of its parts."""
         yield from self.values
         yield from self.conditions
         yield from (condition for part in self.parts for condition in part.conditions)
@@ -361,8 +360,8 @@ class SelectBlock:
         """The same SELECT with every expression changed; its occurrences, equalities and sub-queries stay.
 
         Args:
-            change: Gives what stands in the place of an expression. It is called once for each: for those of the
-                SELECT list, WHERE, ON of parts, GROUP BY, HAVING and ORDER BY, in this order.
+            change: Gives the replacement of an expression. It is called once for each: in the SELECT list, WHERE, ON of
+                parts, GROUP BY, HAVING and ORDER BY, in this order.
         """
 
         def sorted_by(keys: tuple[SortBy, ...]) -> tuple[SortBy, ...]:
@@ -380,7 +379,7 @@ class SelectBlock:
         )
 
     def with_groups_once(self) -> SelectBlock:
-        """The same SELECT with each expression of GROUP BY once: a change may have made two the same."""
+        """The same SELECT with each expression of GROUP BY once: a change may have made two of them equal."""
         if self.groups is None:
             return self
         return replace(self, groups=tuple({key_of(value): value for value in self.groups}.values()))
@@ -391,9 +390,9 @@ class BoundBlock:
     """A SELECT.
 
     Args:
-        block: The SELECT as it is written.
+        block: The SELECT as written.
         merged: The SELECT with plain queries in FROM merged into it.
-        relation: What it gives.
+        relation: The relation of the SELECT.
     """
 
     block: SelectBlock
@@ -402,12 +401,12 @@ class BoundBlock:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What its columns are called; a name may occur twice."""
+        """The names of the columns; a name may occur twice."""
         return tuple(item.written for item in self.block.outputs)
 
     @property
     def plain(self) -> SelectBlock | None:
-        """The merged SELECT if a reader can take its place, None otherwise."""
+        """The merged SELECT if it can be merged into its reader, else None."""
         computes = self.block.groups is not None or self.block.distinct or self.block.order is not None
         computes = computes or self.block.has_windows
         return None if computes else self.merged
@@ -425,7 +424,7 @@ class BoundNumbers:
 
 @dataclass(frozen=True, eq=False)
 class BoundCombined:
-    """Two queries under a set operation, or those that a FULL JOIN is."""
+    """Two queries under a set operation, or the two of a FULL JOIN."""
 
     kind: SetKind
     all: bool
@@ -438,13 +437,13 @@ class BoundCombined:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What its columns are called: as on the left."""
+        """The names of the columns: those of the left side."""
         return self.left.columns
 
 
 @dataclass(frozen=True, eq=False)
 class BoundSorted:
-    """A query in parentheses or a set operation with ORDER BY, mostly with LIMIT; the keys are over its columns."""
+    """A query in parentheses or a set operation with ORDER BY, usually with LIMIT; the keys are over its columns."""
 
     input: Bound
     order: Order
@@ -455,30 +454,30 @@ class BoundSorted:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What its columns are called."""
+        """The names of the columns."""
         return self.input.columns
 
 
 @dataclass(frozen=True, eq=False)
 class BoundWith:
-    """A query behind a WITH clause."""
+    """A query after a WITH clause."""
 
     definitions: tuple[NestedQuery, ...]
     query: Bound
 
     @property
     def relation(self) -> Relation:
-        """What it gives."""
+        """The relation of the query."""
         return self.query.relation
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What its columns are called."""
+        """The names of the columns."""
         return self.query.columns
 
     @property
     def plain(self) -> SelectBlock | None:
-        """The SELECT behind the WITH clause, as of a `BoundBlock`."""
+        """The SELECT after the WITH clause if it can be merged, as for a `BoundBlock`."""
         return self.query.plain
 
 

@@ -1,4 +1,4 @@
-"""Nodes of a type of ours: CAST of a value, and NULL."""
+"""Nodes with a type of livejoin's: CAST of a value, and NULL."""
 
 from __future__ import annotations
 

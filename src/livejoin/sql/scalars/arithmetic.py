@@ -1,8 +1,8 @@
-"""Arithmetic with the types of its results: of integers, decimals and doubles, and strings that stand for numbers.
+"""Arithmetic and the types of its results: integers, decimals, doubles, and strings that stand for numbers.
 
-Integers give the wider of their types and never a wider one: what does not fit is an error of the row. ``/`` divides
-integers as doubles, ``div`` gives a BIGINT. A decimal beside an integer gives a decimal, beside a double a double. Two
-FLOATs give a FLOAT, but for their quotient; a FLOAT beside any other number is a DOUBLE.
+Integers give the wider of their types and never a wider one: an overflow is an error of the row. ``/`` divides integers
+as doubles, ``div`` gives a BIGINT. A decimal with an integer gives a decimal, with a double a double. Two FLOATs give a
+FLOAT, except for their quotient; a FLOAT with any other number gives a DOUBLE.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def binary(function: Function, left: Operand, right: Operand) -> Scalar:
     """An operation on two numbers.
 
     Raises:
-        Mismatch: They are no numbers.
+        Mismatch: An operand is no number.
     """
     if function == "divide" and type_of(left) == "VOID" and is_number(type_of(right)):
         left = cast(left, DOUBLE)
@@ -61,18 +61,18 @@ def negated(operand: Operand) -> Scalar:
 
 
 def absolute(operand: Operand) -> Scalar:
-    """``abs(x)``, of an interval too."""
+    """``abs(x)``, also for an interval."""
     value = as_value(operand)
     value = cast(value, value.type) if not isinstance(value, Void) and value.type in INTERVALS else number(operand)
     return call("absolute", value.type, value)
 
 
 def number(operand: Operand) -> Scalar:
-    """An operand as a number: a string and a NULL without a type are doubles.
+    """An operand as a number; a string or an untyped NULL becomes a double.
 
     Raises:
-        Mismatch: It is none.
-        Unsayable: It is an interval.
+        Mismatch: The operand is no number.
+        Unsayable: The operand is an interval.
     """
     kind = type_of(operand)
     if kind == "INTERVAL":
@@ -86,7 +86,7 @@ def number(operand: Operand) -> Scalar:
 
 
 def numbers(left: Operand, right: Operand) -> tuple[Scalar, Scalar]:
-    """Two operands as numbers: a string is what stands beside it makes of it, and so is a NULL without a type."""
+    """Two operands as numbers; a string or an untyped NULL takes the type of the other operand."""
     one, other = type_of(left), type_of(right)
     if "INTERVAL" in (one, other):
         raise Unsayable("INTERVAL", "an interval is only added to a time")

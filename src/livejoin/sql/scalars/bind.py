@@ -1,8 +1,8 @@
-"""Expressions of SQL as typed trees: what Spark leaves to its rules of types is said in the tree.
+"""Expressions of SQL as typed trees, in which Spark's implicit conversions are explicit.
 
-The scope has left the `ColumnRef` of every column in its node's ``meta`` (see `livejoin.sql.names.scope`). The law: the
-tree has the type that Spark 4 gives the expression in ANSI mode, and where Spark's analyzer refuses it for its types,
-so does this. `tests/conformance` holds it to what a real Spark says.
+Every column's node has a `ColumnRef` in its ``meta`` (see `livejoin.sql.names.scope`). The law: the tree has the type
+that Spark 4 gives the expression in ANSI mode, and an expression that Spark's analyzer refuses for its types is refused
+here. `tests/conformance` compares with a real Spark.
 
 Cost: linear in the expression; some 20 microseconds a node.
 """
@@ -89,12 +89,12 @@ _LIKES: dict[type[exp.Expr], str] = {exp.Like: "like", exp.ILike: "ilike"}
 
 @dataclass(frozen=True)
 class Unsaid:
-    """What the tree of scalars has no way to say.
+    """An expression that cannot be a scalar tree.
 
     Args:
         what: The function or operator.
-        why: What is lacking.
-        offset: Where it stands.
+        why: The reason.
+        offset: The offset in the text.
     """
 
     what: str
@@ -113,16 +113,16 @@ def bind_scalar(
 
     Args:
         node: The expression; its columns are resolved.
-        field: Where a column stands in the rows, and its type.
+        field: Gives the position of a column in the rows, and its type.
         source: The SQL text.
         offset: A position for parts without one.
-        void: The type of a NULL that has none.
+        void: The type of an untyped NULL.
 
     Returns:
-        The tree; or what in it the tree has no way to say.
+        The tree; or the part of the expression that cannot be a tree.
 
     Raises:
-        SqlTypeError: Its types do not fit, as Spark's DATATYPE_MISMATCH.
+        SqlTypeError: The types do not fit, as in Spark's DATATYPE_MISMATCH.
     """
     refuse_payload(node, field, source, offset)
     binder = _Binder(field, source, offset)
@@ -143,7 +143,7 @@ def bind_scalar(
 
 
 def filtered(condition: exp.Expr, value: exp.Expr, otherwise: exp.Expr | None = None) -> exp.Case:
-    """A value for the rows that a condition chooses, as FILTER says; another one, or NULL, for all others."""
+    """A value for the rows that satisfy a condition, as with FILTER; for others another value, or NULL."""
     found = exp.Case(ifs=[exp.If(this=condition.copy(), true=value.copy())], default=otherwise)
     found.meta[FILTERS] = True
     return found
@@ -157,14 +157,14 @@ class _Unsaid(Exception):
 
 @dataclass(frozen=True)
 class _Binder:
-    """The binding of one expression."""
+    """Binds one expression."""
 
     field: Callable[[ColumnRef], Field]
     source: Source
     offset: int
 
     def operand(self, node: exp.Expr) -> Operand:
-        """What a node is; errors have its position, if no part of it has raised them."""
+        """The operand of a node; errors get its position, unless a part of it has raised them with its own."""
         try:
             found = self._operand(node)
             if node.meta.get(PLUS):
@@ -176,11 +176,11 @@ class _Binder:
         return labelled(found, text_of(node)) if isinstance(found, Call) and not found.text else found
 
     def placed(self, error: Mismatch | Unsayable, node: exp.Expr) -> Exception:
-        """An error that no part with a position has raised."""
+        """An error with a node's position, unless a part with a position has raised it."""
         return self._placed(error, node, self.offset)
 
     def _located(self, error: Mismatch | Unsayable, node: exp.Expr) -> Exception:
-        """The error with the node's position; as it is where the node has none, for what is around it has one."""
+        """An error with a node's position; unchanged if the node has none, since an outer node has one."""
         at = offset_of(node, -1)
         return error if at < 0 else self._placed(error, node, at)
 
@@ -194,7 +194,7 @@ class _Binder:
         return self.source.error(SqlTypeError, message, offset)
 
     def _written(self, node: exp.Expr) -> str:
-        """The text of a node; of a constant with its type, as ``1L`` and ``DATE '2024-02-29'``, as it is written."""
+        """The text of a node as written; a constant with its type, as ``1L`` and ``DATE '2024-02-29'``."""
         inner = node.this if isinstance(node, exp.Cast) else None
         if isinstance(inner, exp.Literal) and "end" in inner.meta:
             start, end = inner.meta["start"], inner.meta["end"] + 1
@@ -205,7 +205,7 @@ class _Binder:
         return text_of(node)
 
     def operands(self, nodes: Sequence[exp.Expr]) -> list[Operand]:
-        """What several nodes are."""
+        """The operands of several nodes."""
         return [self.operand(node) for node in nodes]
 
     def _operand(self, node: exp.Expr) -> Operand:
@@ -290,7 +290,7 @@ class _Binder:
         return function_of(found.name, self.operands(found.arguments))
 
     def _chain(self, node: exp.Expr) -> Operand:
-        """Operators with one another as their left operands, from the left; such a chain may be long."""
+        """A chain of operators that are each other's left operands, bound from the left; it may be long."""
         links = []
         while type(node) in _CHAINS:
             links.append(node)
@@ -346,7 +346,7 @@ class _Binder:
         return negated(operand)
 
     def _same_rows(self, left: exp.Tuple, right: exp.Tuple) -> Operand:
-        """``(a, b) = (c, d)``: of structs, in which NULL is equal to NULL."""
+        """``(a, b) = (c, d)``: a comparison of structs, in which NULL equals NULL."""
         if len(left.expressions) != len(right.expressions):
             msg = f"{shown(left)} and {shown(right)} differ in length"
             raise Mismatch(msg)

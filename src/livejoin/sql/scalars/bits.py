@@ -1,4 +1,4 @@
-"""The bits of integers, and hashes, with the types that Spark gives them."""
+"""Bit operations on integers, and hashes, with Spark's types."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from livejoin.sql.scalars.operands import (
 
 
 def combined(function: Function) -> Callable[[Operand, Operand], Scalar]:
-    """``&``, ``|`` and ``^``: of two integers, of the wider type; a string is what stands beside it."""
+    """``&``, ``|`` and ``^`` of two integers, in the wider type; a string takes the type of the other operand."""
 
     def bound(left: Operand, right: Operand) -> Scalar:
         one, other = type_of(left), type_of(right)
@@ -36,7 +36,7 @@ def combined(function: Function) -> Callable[[Operand, Operand], Scalar]:
 
 
 def inverted(value: Operand) -> Scalar:
-    """``~``: of an integer."""
+    """``~`` of an integer."""
     kind = INT if type_of(value) == "VOID" else type_of(value)
     if not is_kind(kind, "integer"):
         msg = f"an integer is wanted, and {kind} is found"
@@ -45,7 +45,7 @@ def inverted(value: Operand) -> Scalar:
 
 
 def shifted(function: Function) -> Callable[[Operand, Operand], Scalar]:
-    """A shift: of a BIGINT, and of what else is a number as an INT."""
+    """A shift of a BIGINT; other numbers are shifted as INT."""
 
     def bound(value: Operand, by: Operand) -> Scalar:
         kind = BIGINT if type_of(value) == BIGINT else INT
@@ -55,7 +55,7 @@ def shifted(function: Function) -> Callable[[Operand, Operand], Scalar]:
 
 
 def bit_count(value: Operand) -> Scalar:
-    """BIT_COUNT: the bits that are set, of 64, of an integer or a BOOLEAN."""
+    """BIT_COUNT: the number of bits that are set, of 64, in an integer or a BOOLEAN."""
     kind = INT if type_of(value) == "VOID" else type_of(value)
     if not is_kind(kind, "integer", "boolean"):
         msg = f"an integer or a BOOLEAN is wanted, and {kind} is found"

@@ -1,7 +1,7 @@
-"""Calls of functions as Spark has them: a name and arguments, from what sqlglot made of them.
+"""Calls of functions by Spark's name and arguments, recovered from sqlglot's nodes.
 
-sqlglot gives many functions a node of their own, one node to several names, and some an argument that was not written.
-What stands here undoes that, so that one table (`livejoin.sql.scalars.functions`) can go by Spark's names.
+sqlglot has own nodes for many functions, one node for several names, and adds arguments to some. This module undoes
+that, so that one table (`livejoin.sql.scalars.functions`) can go by Spark's names.
 """
 
 from __future__ import annotations
@@ -126,8 +126,8 @@ class Called:
     """A call of a function of Spark's.
 
     Args:
-        name: Its name in lower case.
-        arguments: What it is called with.
+        name: The function's name in lower case.
+        arguments: The arguments.
     """
 
     name: str
@@ -135,7 +135,7 @@ class Called:
 
 
 def called(node: exp.Expr) -> Called | None:
-    """The call that a node is; None if it is none, or has an argument that is not known here."""
+    """The call of a node; None if the node is none, or has an argument that is not known here."""
     match node:
         case exp.Anonymous():
             return Called(node.name.lower(), tuple(node.expressions))
@@ -177,7 +177,7 @@ def called(node: exp.Expr) -> Called | None:
 
 
 def _written(node: exp.Expr) -> str:
-    """The name of a call as it was written, in lower case; empty where it has syntax of its own."""
+    """The written name of a call, in lower case; empty for functions with a syntax of their own."""
     return str(node.meta.get(NAME, "")).lower()
 
 
@@ -186,18 +186,18 @@ def _given(node: exp.Expr, keys: Sequence[str]) -> tuple[exp.Expr, ...]:
 
 
 def _unknown(node: exp.Expr, keys: Sequence[str]) -> bool:
-    """Whether a node has an argument beside those that are known; INITCAP has one that sqlglot adds."""
+    """Whether a node has an argument besides the known ones; sqlglot adds one to INITCAP."""
     own = _OWN_MARKS | ({"expression"} if isinstance(node, exp.Initcap) else set())
     return any(value and key not in own and key not in keys for key, value in node.args.items())
 
 
 def undated(node: exp.Expr) -> exp.Expr:
-    """An argument without the conversion to a date that sqlglot puts around it by itself."""
+    """An argument without the conversion to a date that sqlglot adds."""
     return node.this if isinstance(node, exp.TsOrDsToDate) and not node.args.get("safe") else node
 
 
 def _days_added(node: exp.TsOrDsAdd) -> Called:
-    """DATE_ADD or DATE_SUB, which sqlglot makes a product with -1."""
+    """DATE_ADD or DATE_SUB; sqlglot writes the latter as a product with -1."""
     days = node.expression
     if (
         isinstance(days, exp.Mul)
@@ -211,7 +211,7 @@ def _days_added(node: exp.TsOrDsAdd) -> Called:
 
 
 def _part_of_split(node: exp.Bracket) -> Called | None:
-    """``split(text, pattern)[number]``, of which a limit of -1 is the same as none."""
+    """``split(text, pattern)[number]``; a limit of -1 equals none."""
     split, limit = node.this, node.this.args.get("limit")
     if node.args.get("offset") or len(node.expressions) != 1 or (limit is not None and limit.sql() != "-1"):
         return None

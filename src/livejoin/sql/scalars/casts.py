@@ -1,4 +1,4 @@
-"""CAST: the type that it names, and constants that are read as they are written."""
+"""CAST: its type, and constants that are converted when they are bound."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _WORDS_OF_TODAY = frozenset({"now", "today", "yesterday", "tomorrow", "epoch"})
 
 
 def cast_operand(node: exp.Cast | exp.TryCast, operand_of: Callable[[exp.Expr], Operand], source: Source) -> Operand:
-    """What a CAST or TRY_CAST is.
+    """The operand of a CAST or TRY_CAST.
 
     Args:
         node: The cast.
-        operand_of: What its argument is.
+        operand_of: Gives the operand of the argument's node.
         source: The SQL text.
 
     Raises:
-        Mismatch: Spark casts no values of the argument's type to the other one.
-        Unsayable: Nothing is cast to the type, or not what is written there.
+        Mismatch: Spark does not cast the argument's type to the other one.
+        Unsayable: livejoin does not cast to the type, or not that constant.
     """
     found = literals.suffixed(node)
     if found is not None:
@@ -53,7 +53,7 @@ def cast_operand(node: exp.Cast | exp.TryCast, operand_of: Callable[[exp.Expr], 
 
 
 def _type_written(node: exp.Cast, source: Source) -> str:
-    """The type of a cast as it is written, where that is seen: sqlglot makes a TIMESTAMP of TIME."""
+    """The type of a cast as written, if it is found: sqlglot makes a TIMESTAMP of TIME."""
     start = offset_of(node.this, -1)
     if start < 0 or node.this.find(exp.Cast):
         return shown(node.to)
@@ -61,10 +61,10 @@ def _type_written(node: exp.Cast, source: Source) -> str:
 
 
 def type_named(node: exp.DataType) -> SqlType | None:
-    """The type that CAST names; None if nothing is cast to it.
+    """The type of a CAST; None if livejoin does not cast to it.
 
     Raises:
-        Mismatch: It is a decimal of too many digits.
+        Mismatch: The type is a decimal of too many digits.
     """
     if node.this == exp.DType.DECIMAL:
         if not all(part.name.isdecimal() for part in node.expressions):

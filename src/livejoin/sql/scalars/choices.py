@@ -1,6 +1,6 @@
 """Comparisons, and choices between values: CASE, IF, COALESCE, NULLIF, IN, BETWEEN.
 
-Two values are compared as the type that they have in common, and a choice has the common type of what it chooses from.
+Two values are compared in their common type. A choice has the common type of its values.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def compared(function: Function, left: Operand, right: Operand) -> Scalar:
     """A comparison of two values.
 
     Raises:
-        Mismatch: They have no type in common.
+        Mismatch: The values have no common type.
     """
     one, other = _in_common([left, right], "be compared")
     return call(function, BOOLEAN, one, other)
@@ -44,10 +44,10 @@ def is_in(value: Operand, items: Sequence[Operand]) -> Scalar:
 
 
 def extreme(function: Function, operands: Sequence[Operand]) -> Operand:
-    """The greatest or least of some values, without NULLs.
+    """GREATEST or LEAST of some values, ignoring NULLs.
 
     Raises:
-        Mismatch: There are less than two, or they have no type in common.
+        Mismatch: There are fewer than two, or they have no common type.
     """
     if len(operands) < 2:
         msg = f"{function} takes two values or more"
@@ -78,7 +78,7 @@ def conditions(function: Function, operands: Sequence[Operand]) -> Scalar:
     """AND or OR of two operands or more, from the left.
 
     Raises:
-        Mismatch: One is no BOOLEAN; a string is one only beside a BOOLEAN.
+        Mismatch: An operand is no BOOLEAN; a string counts as one only beside a BOOLEAN.
     """
     name = function.upper()
     if BOOLEAN not in map(type_of, operands[:2]) and any(is_kind(type_of(each), "string") for each in operands[:2]):
@@ -97,14 +97,14 @@ def _condition(operand: Operand, what: str) -> Scalar:
 
 
 def case(conditions: Sequence[Operand], values: Sequence[Operand]) -> Operand:
-    """The value behind the first condition that is true, else the last value.
+    """The value after the first condition that is true, else the last value.
 
     Args:
         conditions: The conditions.
         values: A value for each, and one more.
 
     Raises:
-        Mismatch: A condition is no BOOLEAN, or the values have no type in common.
+        Mismatch: A condition is no BOOLEAN, or the values have no common type.
     """
     decided = []
     for each in conditions:
@@ -124,7 +124,7 @@ def case(conditions: Sequence[Operand], values: Sequence[Operand]) -> Operand:
 
 
 def first_value(operands: Sequence[Operand]) -> Operand:
-    """COALESCE: the first that is not NULL."""
+    """COALESCE: the first value that is not NULL."""
     chosen = to_common(operands)
     if chosen is None:
         raise _nothing_in_common(operands, "be chosen from")
@@ -135,12 +135,12 @@ def first_value(operands: Sequence[Operand]) -> Operand:
 
 
 def null_if(value: Operand, other: Operand) -> Operand:
-    """NULLIF: NULL where two values are equal, else the first."""
+    """NULLIF: NULL if two values are equal, else the first."""
     return case([compared("equal", value, other)], [Void(), value])
 
 
 def _in_common(operands: Sequence[Operand], what: str) -> Sequence[Scalar]:
-    """Operands as values of one type; of BOOLEAN if all are NULL without a type."""
+    """Operands in their common type; BOOLEAN if all are untyped NULLs."""
     values = to_common(operands)
     if values is None:
         raise _nothing_in_common(operands, what)

@@ -1,6 +1,6 @@
-"""The types that Spark gives by itself in ANSI mode: what two types have in common, and what an argument becomes.
+"""Spark's implicit conversions in ANSI mode: the common type of two types, and the conversion of arguments.
 
-Sources: Spark 4, ``AnsiTypeCoercion`` and ``Cast.canAnsiCast``. The corpus of `tests/conformance` holds it to that.
+Sources: Spark 4, ``AnsiTypeCoercion`` and ``Cast.canAnsiCast``. `tests/conformance` compares with a real Spark.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from livejoin.sql.scalars.operands import (
 
 
 def common_type(left: Type, right: Type) -> Type | None:
-    """The type that values of two types are compared as, or chosen from; None if there is none.
+    """The type in which values of two types are compared or chosen from; None if there is none.
 
     >>> from livejoin.sql.scalars.operands import DATE, STRING
     >>> str(common_type(BIGINT, STRING)), str(common_type(DATE, TIMESTAMP)), common_type(DATE, BIGINT)
@@ -58,7 +58,7 @@ def common_type(left: Type, right: Type) -> Type | None:
 
 
 def _beside_string(kind: SqlType) -> SqlType | None:
-    """What a string becomes beside another type: that type, or the widest of its sort; none beside an interval."""
+    """The type of a string beside another type: that type, or the widest of its kind; None for intervals."""
     match kind.kind:
         case "interval" | "months":
             return None
@@ -71,10 +71,10 @@ def _beside_string(kind: SqlType) -> SqlType | None:
 
 
 def to_common(operands: Sequence[Operand]) -> list[Scalar] | Sequence[Void] | None:
-    """Operands as values of the type that they have in common; as they are if all are NULL without a type.
+    """Operands in their common type; unchanged if all are untyped NULLs.
 
     Returns:
-        None if they have none.
+        None if there is no common type.
     """
     operands = [as_value(operand) for operand in operands]
     found: Type | None = "VOID"
@@ -86,10 +86,10 @@ def to_common(operands: Sequence[Operand]) -> list[Scalar] | Sequence[Void] | No
 
 
 def accepted(operand: Operand, wanted: SqlType) -> Scalar:
-    """An argument as a value of the type that its function wants.
+    """An argument in the type that its function takes.
 
     Raises:
-        Mismatch: Spark does not give this type by itself.
+        Mismatch: Spark does not convert to this type implicitly.
     """
     kind = type_of(operand)
     if kind in (wanted, "VOID") or is_kind(kind, "string") or _is_assignable(kind, wanted):

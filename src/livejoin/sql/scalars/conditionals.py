@@ -1,4 +1,4 @@
-"""Functions that choose among their arguments: DECODE, NVL2, GREATEST and their like."""
+"""Functions that choose among their arguments, such as DECODE, NVL2 and GREATEST."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def either(condition: Operand, value: Operand, other: Operand) -> Operand:
 
 
 def decode(value: Operand, *rest: Operand) -> Operand:
-    """DECODE: the result behind the first value that is the same, NULL with NULL; else the default.
+    """DECODE: the result after the first equal value (NULL equals NULL); else the default.
 
-    Without a default it is a NULL that is a STRING in Spark, so that results which are INT become BIGINT.
+    A missing default is a NULL of type STRING in Spark, so results of type INT become BIGINT.
     """
     default = rest[-1] if len(rest) % 2 else Constant(None, STRING)
     pairs = [(rest[i], rest[i + 1]) for i in range(0, len(rest) - 1, 2)]

@@ -1,7 +1,7 @@
-"""Precision and scale of decimals, as Spark has them when it may lose digits behind the point (its default).
+"""Precision and scale of decimal results, as in Spark when it may lose digits after the point (its default).
 
-The exact result of two decimals may have more than 38 digits. Then digits behind the point are given up for those
-before it, down to 6 of them; what still does not fit is an error of the row.
+The exact result of two decimals may have more than 38 digits. Then digits after the point are dropped, down to 6 of
+them. A value that still does not fit is an error of the row.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _DIGITS_OF_INTEGER = {8: 3, 16: 5, 32: 10, 64: 20}
 
 
 def decimal_for(kind: SqlType) -> SqlType:
-    """The decimal that holds every value of an integer type; a decimal itself.
+    """The decimal that holds every value of an integer type; a decimal type stays as it is.
 
     >>> str(decimal_for(SqlType.integer(32)))
     'DECIMAL(10, 0)'
@@ -26,9 +26,9 @@ def decimal_for(kind: SqlType) -> SqlType:
 
 
 def decimal_of(operand: Scalar) -> SqlType:
-    """The decimal that an integer is as an operand beside a decimal: a literal has no more digits than it needs.
+    """The decimal type of an integer operand beside a decimal: a literal has no more digits than it needs.
 
-    ``CAST(1 AS INT)`` and ``+1`` are none, nor is the column of a nested query that says ``1 AS x``.
+    ``CAST(1 AS INT)`` and ``+1`` are no literals, nor is the column of a nested query with ``1 AS x``.
 
     >>> str(decimal_of(Constant(-12, SqlType.integer(32))))
     'DECIMAL(2, 0)'
@@ -52,7 +52,7 @@ def adjusted(precision: int, scale: int) -> SqlType:
 
 
 def wider(left: SqlType, right: SqlType) -> SqlType:
-    """The decimal that two decimals are compared as; where 38 digits are too few, those before the point are kept.
+    """The decimal in which two decimals are compared; if 38 digits are too few, those before the point are kept.
 
     >>> (
     ...     str(wider(SqlType.decimal(10, 2), SqlType.decimal(20, 6))),
@@ -67,7 +67,7 @@ def wider(left: SqlType, right: SqlType) -> SqlType:
 
 
 def result(function: Function, left: SqlType, right: SqlType) -> SqlType:
-    """The decimal that an operation on two decimals gives.
+    """The decimal type of an operation on two decimals.
 
     >>> str(result("multiply", SqlType.decimal(10, 2), SqlType.decimal(10, 2)))
     'DECIMAL(21, 4)'
@@ -88,10 +88,10 @@ def result(function: Function, left: SqlType, right: SqlType) -> SqlType:
 
 
 def literal(text: str) -> Constant:
-    """The constant that digits with a point are, with as many digits as are written.
+    """The constant of digits with a point; it has as many digits as are written.
 
     Raises:
-        ValueError: They are more than 38.
+        ValueError: There are more than 38 digits.
 
     >>> str(literal("00.50").type), str(literal("12.5").type)
     ('DECIMAL(2, 2)', 'DECIMAL(3, 1)')

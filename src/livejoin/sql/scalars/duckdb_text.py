@@ -1,6 +1,6 @@
-"""Write a bound expression of the Spark dialect as DuckDB text, and check it there.
+"""Bound expressions as DuckDB text, and checking them in DuckDB.
 
-The scope has left the `ColumnRef` of every column in its node's ``meta`` (see `livejoin.sql.names.scope`).
+Every column's node has a `ColumnRef` in its ``meta`` (see `livejoin.sql.names.scope`).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def expression_text(node: exp.Expr, names: Callable[[ColumnRef], str], source: S
     """A bound expression as DuckDB text, its columns named by ``names`` and double-quoted.
 
     Raises:
-        UnsupportedQueryError: There is no way to write it for DuckDB.
+        UnsupportedQueryError: DuckDB has no way to write the expression.
     """
     try:
         rewritten = node.transform(for_duckdb).transform(lambda part: _named(part, names), copy=False)
@@ -82,7 +82,7 @@ def expression_text(node: exp.Expr, names: Callable[[ColumnRef], str], source: S
 
 
 def for_duckdb(part: exp.Expr) -> exp.Expr:
-    """A node as DuckDB means it, where sqlglot's own rules do not; for ``transform``."""
+    """A node in DuckDB's terms, if sqlglot's rules give another meaning; for ``transform``."""
     match part:
         case exp.DataType() if part.this in _ZONED:
             return exp.DataType.build(exp.DType.TIMESTAMP)
@@ -111,7 +111,7 @@ def for_duckdb(part: exp.Expr) -> exp.Expr:
 
 
 def _at_most(count: exp.Expr, what: str) -> exp.Expr:
-    """A number that is an error where it is above `MOST_COPIES`, so that a row cannot ask for all memory."""
+    """A number that is an error above `MOST_COPIES`, so that a row cannot use up all memory."""
     if isinstance(count, exp.Literal) and not count.is_string and len(count.name) < len(str(MOST_COPIES)):
         return count
     if count.find(exp.Repeat, exp.Space, exp.Pad):  # written once, or each level would double the text
@@ -129,7 +129,7 @@ def _named(part: exp.Expr, names: Callable[[ColumnRef], str]) -> exp.Expr:
 
 
 def _why(error: str) -> str:
-    """Why DuckDB does not bind an expression, or evaluate its constants, in words of ours."""
+    """The reason why DuckDB does not bind an expression or evaluate its constants, in plain words."""
     if name := _ABSENT.search(error):
         return f"livejoin has no function {name[1].upper()}"
     if value := _NO_VALUE.search(error):
@@ -142,12 +142,12 @@ def _why(error: str) -> str:
 def check_scalar(node: exp.Expr, text: str, schema: pa.Schema, source: Source, offset: int) -> pa.DataType:
     """The type of an expression whose DuckDB text is ``text``.
 
-    Cost: about 1 ms; nothing for one of the last 4,096 pairs of a text and columns, as when a query is merged into the
-    one around it level by level.
+    Cost: about 1 ms; nothing for one of the last 4,096 pairs of a text and columns. A query that is merged level by
+    level asks for the same pairs again.
 
     Raises:
-        UnsupportedQueryError: It calls a function that is not a function of its row.
-        SqlTypeError: DuckDB cannot bind it, or cannot evaluate its constants.
+        UnsupportedQueryError: The expression calls a function that is no function of its row.
+        SqlTypeError: DuckDB cannot bind the expression, or cannot evaluate its constants.
     """
     try:
         found = _type_of(text, schema)
@@ -169,19 +169,19 @@ def check_scalar(node: exp.Expr, text: str, schema: pa.Schema, source: Source, o
 
 @lru_cache(maxsize=4096)
 def _type_of(text: str, schema: pa.Schema) -> pa.DataType | tuple[str, str]:
-    """The type of an expression, or the call in it that is no function of its row; both depend on nothing else."""
+    """The type of an expression, or the call in it that is no function of its row; a pure function of its arguments."""
     found = find_not_scalar(text, frozenset(name.lower() for name in schema.names))
     return found or evaluate([text], _row_of_nulls(schema))[0].type
 
 
 def _row_of_nulls(schema: pa.Schema) -> pa.Table:
-    """A row shows what fails for every row, as a constant that cannot be cast does; no row at all shows types only."""
+    """A row of NULLs: it shows errors that every row has, such as a bad cast of a constant. No row shows types only."""
     fields = list(schema) or [pa.field("", pa.bool_())]
     return pa.table([pa.nulls(1, field.type) for field in fields], names=[field.name for field in fields])
 
 
 def _call_offset(node: exp.Expr, found: tuple[str, str], source: Source, offset: int) -> int:
-    """Where the innermost call of a function is, by its name in DuckDB."""
+    """The offset of the innermost call of a function, by its name in DuckDB."""
     for part in sorted(node.find_all(exp.Func), key=lambda call: len(list(call.walk()))):
         alone = part.transform(lambda n: exp.null() if isinstance(n, exp.Column) else n)
         if find_not_scalar(alone.sql("duckdb", comments=False, unsupported_level=ErrorLevel.IGNORE)) == found:

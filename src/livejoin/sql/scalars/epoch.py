@@ -1,4 +1,4 @@
-"""Times by what has passed since 1970-01-01: days, seconds, milliseconds, microseconds.
+"""Times as the days, seconds, milliseconds or microseconds since 1970-01-01.
 
 These functions convert no arguments but integers, as in Spark.
 """
@@ -33,20 +33,20 @@ _EPOCH: Final = Constant(0, DATE)
 
 
 def unix_date(value: Operand) -> Operand:
-    """UNIX_DATE: a date by its days."""
+    """UNIX_DATE: the days of a date."""
     return call("date_difference", INT, _exactly(value, DATE), _EPOCH)
 
 
 def date_from_unix_date(value: Operand) -> Operand:
-    """DATE_FROM_UNIX_DATE: a date of its days."""
+    """DATE_FROM_UNIX_DATE: the date of a number of days."""
     return call("add_days", DATE, _EPOCH, accepted(value, INT))
 
 
 def _exactly(value: Operand, *kinds: SqlType) -> Scalar:
-    """An argument of a function that converts none.
+    """An argument of a function that does not convert arguments.
 
     Raises:
-        Mismatch: It has another type.
+        Mismatch: The argument has another type.
     """
     kind = type_of(value)
     if kind != "VOID" and kind not in kinds:
@@ -56,7 +56,7 @@ def _exactly(value: Operand, *kinds: SqlType) -> Scalar:
 
 
 def unix_seconds(value: Operand) -> Operand:
-    """UNIX_SECONDS: downward."""
+    """UNIX_SECONDS: rounded down."""
     return cast(_exactly(value, TIMESTAMP), BIGINT)
 
 
@@ -66,7 +66,7 @@ def unix_micros(value: Operand) -> Operand:
 
 
 def unix_millis(value: Operand) -> Operand:
-    """UNIX_MILLIS: downward, where division goes toward zero."""
+    """UNIX_MILLIS: rounded down; plain division rounds toward zero."""
     since = times.microseconds(_exactly(value, TIMESTAMP))
     thousand = Constant(1000, BIGINT)
     whole = binary("subtract", since, binary("positive_remainder", since, thousand))
@@ -74,13 +74,13 @@ def unix_millis(value: Operand) -> Operand:
 
 
 def unix_timestamp(value: Operand) -> Operand:
-    """UNIX_TIMESTAMP of a time: toward zero, where UNIX_SECONDS goes downward."""
+    """UNIX_TIMESTAMP of a time: rounded toward zero, while UNIX_SECONDS rounds down."""
     since = times.microseconds(_exactly(value, TIMESTAMP, LOCAL_TIME, DATE))
     return binary("integral_divide", since, Constant(1_000_000, BIGINT))
 
 
 def timestamp_seconds(value: Operand) -> Operand:
-    """TIMESTAMP_SECONDS of an integer whose microseconds always fit; CAST does not fail for those of a BIGINT."""
+    """TIMESTAMP_SECONDS of an integer whose microseconds always fit; a CAST of a BIGINT does not fail."""
     if type_of(value) == BIGINT or is_kind(type_of(value), "decimal", "double"):
         raise Unsayable("TIMESTAMP_SECONDS", "there is only that of INT and narrower integers")
     return cast(_exactly(value, INT, SMALLINT, TINYINT), TIMESTAMP)

@@ -1,7 +1,7 @@
-"""Bound expressions as those of a plan: typed trees, and where the tree has no way to say one, DuckDB's text.
+"""Bound expressions for a plan: scalar trees, or DuckDB text where a tree is not possible.
 
-The law: DuckDB evaluates an expression as a whole or not at all, and only one that is made of what is known to mean
-there what it means in Spark (`livejoin.sql.scalars.same_meaning`); every other one is refused.
+The law: DuckDB evaluates an expression as a whole or not at all. It gets only expressions that are known to mean there
+what they mean in Spark (`livejoin.sql.scalars.same_meaning`); all others are refused.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class RowType:
     """The columns that an expression is over.
 
     Args:
-        names: What its text calls them.
-        fields: Each as the tree reads it; None for a list, which the tree does not read.
-        arrow: Their Arrow types.
-        place: The position of the column that a reference is to.
+        names: The names of the columns in the expression's text.
+        fields: The columns for the tree; None for a list, which trees do not read.
+        arrow: The Arrow types of the columns.
+        place: Gives the position of the column of a reference.
     """
 
     names: tuple[str, ...]
@@ -43,11 +43,11 @@ class RowType:
 
     @staticmethod
     def of_table(columns: Sequence[Column], schema: pa.Schema) -> RowType:
-        """The columns of a table or a nested query, to which references are by their position.
+        """The columns of a table or a nested query; references name them by position.
 
         Args:
             columns: The columns.
-            schema: What expressions call them, and their Arrow types.
+            schema: The names of the columns in expressions, and their Arrow types.
         """
         fields = [Field(i, c.type, c.nullable) for i, c in enumerate(columns)]
         return _row_type(tuple(schema.names), fields, schema.types, lambda ref: ref.column)
@@ -56,28 +56,28 @@ class RowType:
     def of_types(
         types: Sequence[SqlType], arrow: Sequence[pa.DataType], place: Callable[[ColumnRef], int] | None = None
     ) -> RowType:
-        """Columns ``c0``, ``c1``, ... of some types, to which references are by position if nothing else is said."""
+        """Columns ``c0``, ``c1``, ... of some types; references name them by position unless ``place`` is given."""
         fields = [Field(i, kind) for i, kind in enumerate(types)]
         return _row_type(tuple(f"c{i}" for i in range(len(types))), fields, arrow, place or (lambda ref: ref.column))
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns as DuckDB sees them."""
+        """The schema of the columns for DuckDB."""
         return pa.schema(list(zip(self.names, self.arrow, strict=True)))
 
     def name(self, ref: ColumnRef) -> str:
-        """What texts call a column."""
+        """The name of a column in texts."""
         return self.names[self.place(ref)]
 
     def arrow_type(self, column: exp.Column) -> pa.DataType:
-        """The Arrow type of a column as it stands in an expression; NULL's of the parameter of a lambda."""
+        """The Arrow type of a column's node; null for the parameter of a lambda."""
         return self.arrow[self.place(column.meta[REF])] if REF in column.meta else pa.null()
 
     def field(self, ref: ColumnRef) -> Field:
-        """A column as the tree reads it.
+        """A column for the tree.
 
         Raises:
-            Unsayable: It is a list.
+            Unsayable: The column is a list.
         """
         found = self.fields[self.place(ref)]
         if found is None:
@@ -99,15 +99,15 @@ def bind_expression(
 
     Args:
         node: A bound expression.
-        row: The columns that it is over.
+        row: The columns of its rows.
         source: The SQL text.
         offset: A position for parts without one.
-        written: What errors show in its place.
+        written: The text that errors show instead.
 
     Raises:
-        SqlTypeError: Its types do not fit, or DuckDB cannot bind it.
-        UnsupportedQueryError: It is no function of its row, or the tree cannot say it and DuckDB may mean another
-            thing by it.
+        SqlTypeError: The types do not fit, or DuckDB cannot bind the expression.
+        UnsupportedQueryError: The expression is no function of its row, or cannot be a tree and may mean something else
+            in DuckDB.
     """
     found = bind_tree(node, row, source, offset)
     if not isinstance(found, Unsaid):
@@ -133,19 +133,19 @@ def bind_expression(
 
 
 def refusal(found: Unsaid, other: str = "ARRAY") -> str:
-    """What cannot be said, or what it stands beside where it can be by itself."""
+    """The message of a refusal: the part that cannot be a tree, and what it stands beside if it could be one alone."""
     what = found.what if found.what != "ARRAY" else other
     return f"{what} is not supported: {found.why}; store what it gives in a column, or leave it out"
 
 
 def bind_tree(node: exp.Expr, row: RowType, source: Source, offset: int) -> tuple[Expression, SqlType] | Unsaid:
-    """An expression with a tree, and its type; or what in it the tree has no way to say. As `bind_expression`."""
+    """An expression as a tree, with its type; or the part that cannot be one. As `bind_expression`."""
     found = bind_scalar(node, row.field, source, offset, INT)
     return found if isinstance(found, Unsaid) else (Expression(_text(node, row), found), found.type)
 
 
 def _text(node: exp.Expr, row: RowType) -> str:
-    """The expression in Spark's SQL, over the columns' names."""
+    """The expression in Spark SQL, over the names of the columns."""
 
     def named(part: exp.Expr) -> exp.Expr:
         return exp.var(column_text(row.name(part.meta[REF]))) if isinstance(part, exp.Column) else part

@@ -1,4 +1,4 @@
-"""Functions of patterns and formats, which are constants: times and numbers as texts, and texts as times."""
+"""Functions with constant patterns and formats: times and numbers as texts, and texts as times."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _DEFAULT_PATTERN: Final = Constant("yyyy-MM-dd HH:mm:ss", STRING)
 def as_time(
     name: str, kind: SqlType, function: Function, plain: Callable[[Operand], Operand]
 ) -> Callable[..., Operand]:
-    """TO_DATE, TO_TIMESTAMP and what gives NULL instead of failing; of a time they are casts.
+    """TO_DATE, TO_TIMESTAMP and their TRY_ variants; applied to a time they are casts.
 
     Args:
         name: The function's name.
-        kind: The type of what it gives.
-        function: What reads a text by a pattern.
-        plain: What reads a value without one.
+        kind: The type of the result.
+        function: Reads a text by a pattern.
+        plain: Reads a value without a pattern.
     """
 
     def read(value: Operand, *pattern: Operand) -> Operand:
@@ -63,7 +63,7 @@ def as_time(
 
 
 def shown(name: str) -> Callable[[Operand, Operand], Scalar]:
-    """TO_CHAR and TO_VARCHAR, of a time by a pattern and of a number by a format."""
+    """TO_CHAR and TO_VARCHAR, for a time with a pattern and for a number with a format."""
 
     def text(value: Operand, pattern: Operand) -> Scalar:
         if is_kind(type_of(value), "date", "timestamp"):
@@ -84,7 +84,7 @@ def shown(name: str) -> Callable[[Operand, Operand], Scalar]:
 
 
 def _decimal_of(value: Operand) -> SqlType:
-    """The decimal that Spark makes of a value that a format shows."""
+    """The decimal type that Spark gives a value that a format shows."""
     kind = type_of(value)
     if isinstance(kind, SqlType) and kind.kind in ("integer", "decimal"):
         found = decimal_for(kind)
@@ -94,7 +94,7 @@ def _decimal_of(value: Operand) -> SqlType:
 
 
 def _written(name: str, pattern: Operand) -> Constant:
-    """A pattern, which is written into the query."""
+    """A pattern, which must be a constant."""
     found = accepted(pattern, STRING)
     if not isinstance(found, Constant):
         raise Unsayable(name, "a pattern is written into the query, as a constant")
@@ -102,7 +102,7 @@ def _written(name: str, pattern: Operand) -> Constant:
 
 
 def unix_timestamp(value: Operand, pattern: Operand = _DEFAULT_PATTERN) -> Operand:
-    """UNIX_TIMESTAMP of a text by a pattern: toward zero; of a time the pattern does not count."""
+    """UNIX_TIMESTAMP of a text with a pattern, rounded toward zero; for a time the pattern is ignored."""
     if not is_kind(type_of(value), "string"):
         return epoch.unix_timestamp(value)
     text = call("parse_time", TIMESTAMP, accepted(value, STRING), _written("UNIX_TIMESTAMP", pattern))
@@ -110,18 +110,18 @@ def unix_timestamp(value: Operand, pattern: Operand = _DEFAULT_PATTERN) -> Opera
 
 
 def from_unixtime(seconds: Operand, pattern: Operand = _DEFAULT_PATTERN) -> Scalar:
-    """FROM_UNIXTIME: the time so many seconds behind 1970-01-01, by a pattern."""
+    """FROM_UNIXTIME: the time of a number of seconds since 1970-01-01, in a pattern."""
     since = call("multiply", INTERVAL, Constant(1_000_000, INTERVAL), accepted(seconds, BIGINT))
     return call("format_time", STRING, call("add", TIMESTAMP, _EPOCH, since), accepted(pattern, STRING))
 
 
 def in_zone(function: Literal["time_in_zone", "time_from_zone"]) -> Callable[[Operand, Operand], Scalar]:
-    """FROM_UTC_TIMESTAMP and TO_UTC_TIMESTAMP: what clocks of a zone show at a time, and when they show it."""
+    """FROM_UTC_TIMESTAMP and TO_UTC_TIMESTAMP: the local time of an instant in a zone, and back."""
     return lambda time, zone: call(function, TIMESTAMP, accepted(time, TIMESTAMP), accepted(zone, STRING))
 
 
 def formatted(format_: Operand, *values: Operand) -> Scalar:
-    """FORMAT_STRING: the texts of a format, and between them the values by their own formats; NULL is ``null``."""
+    """FORMAT_STRING: the texts of a format, with values in their own formats between; NULL is ``null``."""
     text = _written("FORMAT_STRING", format_)
     if text.value is None:
         return text
@@ -158,7 +158,7 @@ def _by_format(spec: printf.Spec, values: tuple[Operand, ...]) -> Scalar:
 
 
 def _internal(value: Scalar) -> Scalar:
-    """A DATE as its days and a TIMESTAMP as its microseconds, which is what Spark shows here."""
+    """A DATE as its days and a TIMESTAMP as its microseconds, as Spark shows them here."""
     match value.type.kind:
         case "date":
             return epoch.unix_date(value)  # type: ignore[return-value]

@@ -1,6 +1,6 @@
-"""The functions of one row that Spark has, by name: what types they take, and what they become in the tree.
+"""Spark's scalar functions by name: the types of their arguments, and their trees.
 
-A function that is not in the tables here is one that the tree has no way to say.
+A function that is missing in these tables cannot be a scalar tree.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NO_FUNCTION: Final = "livejoin has no such function (docs/functions.md lists tho
 
 @dataclass(frozen=True)
 class _Handler:
-    """A function that is written for its arguments; `least` to `most` of them."""
+    """A function with its own code for its arguments, from ``least`` to ``most`` of them."""
 
     function: Callable[..., Operand]
     least: int
@@ -49,8 +49,8 @@ def function_of(name: str, arguments: Sequence[Operand]) -> Operand:
     """A call of a function.
 
     Raises:
-        Mismatch: The number or the types of its arguments do not fit.
-        Unsayable: The tree has no such function.
+        Mismatch: The number or the types of the arguments do not fit.
+        Unsayable: There is no tree for the function.
     """
     if name in SIGNATURES:
         return _fixed(name, SIGNATURES[name], arguments)
@@ -74,7 +74,7 @@ def converted(function: Function, operand: Operand, to: SqlType) -> Scalar:
     """CAST or TRY_CAST.
 
     Raises:
-        Mismatch: Spark casts no values of this type to the other one.
+        Mismatch: Spark does not cast this type to the other one.
     """
     kind = type_of(operand)
     if not can_cast(kind, to):
@@ -86,13 +86,13 @@ def converted(function: Function, operand: Operand, to: SqlType) -> Scalar:
 
 
 def is_known(name: str) -> bool:
-    """Whether the tree has a function of this name."""
+    """Whether there is a tree for a function of this name."""
     return any(name in table for table in (SIGNATURES, PARTS, CASTS, ARITHMETIC, _HANDLERS))
 
 
 @dataclass(frozen=True)
 class Accepted:
-    """What a function takes, as the page of functions shows it; names of one function have equal ones."""
+    """The arguments of a function, as the page of functions shows them; equal for all names of one function."""
 
     function: object
     text: str
@@ -102,7 +102,7 @@ class Accepted:
 
 
 def accepted_arguments(name: str) -> Accepted:
-    """What the function of a name takes.
+    """The arguments of the function of a name.
 
     >>> str(accepted_arguments("levenshtein")), str(accepted_arguments("nvl2")), str(accepted_arguments("coalesce"))
     ('STRING, STRING[, INT]', '3 arguments', '1 argument or more')
@@ -157,7 +157,7 @@ def _operation(name: str, function: Function, arguments: Sequence[Operand]) -> O
 
 
 def _tried(operand: Operand, beside: Operand) -> Operand:
-    """An operand of a TRY_ function: of a string that stands for a number Spark catches what fails as it is read."""
+    """An operand of a TRY_ function: if it is a string for a number, Spark also catches errors of its conversion."""
     kind = common_type(type_of(operand), type_of(beside))
     if is_kind(type_of(operand), "string") and is_number(type_of(beside)) and isinstance(kind, SqlType):
         return converted("try_cast", operand, kind)
@@ -165,7 +165,7 @@ def _tried(operand: Operand, beside: Operand) -> Operand:
 
 
 def _logarithm(base: Operand, *value: Operand) -> Operand:
-    """LOG: the natural one, or one to a base, which is what Spark divides by."""
+    """LOG: natural, or to a base; Spark divides by the base's logarithm."""
     if not value:
         return call("logarithm", DOUBLE, accepted(base, DOUBLE))
     if not isinstance(base, Constant) or base.value in (1, None) or not is_number(base.type):
@@ -179,7 +179,7 @@ def _logarithm_of_two(value: Operand) -> Operand:
 
 
 def _as_date(value: Operand) -> Operand:
-    """TO_DATE, which reads what is no time as a string."""
+    """TO_DATE, which reads values other than times as strings."""
     is_time = is_kind(type_of(value), "date", "timestamp")
     return cast(value if is_time else accepted(value, STRING), DATE)
 

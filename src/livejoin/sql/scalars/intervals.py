@@ -1,6 +1,6 @@
 """Constant intervals: INTERVAL 3 DAYS, INTERVAL '1-2' YEAR TO MONTH, INTERVAL '1 02:03:04.5' DAY TO SECOND.
 
-Spark has two kinds that do not mix: of years and months, and of days and time. One of days alone keeps a DATE a DATE.
+Spark has two kinds of intervals that do not mix: years and months, and days and time. DATE plus days alone is a DATE.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _MOST = {"month": 11, "hour": 23, "minute": 59, "second": 59}
 
 
 def interval(node: exp.Interval) -> Interval:
-    """The interval that INTERVAL ... writes.
+    """The interval of an INTERVAL node.
 
     Raises:
-        Mismatch: It is no interval.
-        Unsayable: Its amount is no constant.
+        Mismatch: The text is no interval.
+        Unsayable: The amount is no constant.
     """
     amount, unit = node.this, node.args.get("unit")
     negative = isinstance(amount, exp.Neg)
@@ -62,7 +62,7 @@ def interval(node: exp.Interval) -> Interval:
 
 
 def of_unit(amount: int, unit: str) -> Interval:
-    """An interval of an amount of one unit.
+    """An interval of an amount in one unit.
 
     Raises:
         Mismatch: There is no such unit.
@@ -77,7 +77,7 @@ def total(left: Interval, right: Interval) -> Interval:
     """The sum of two intervals of one kind.
 
     Raises:
-        Mismatch: One is of months, and the other is not.
+        Mismatch: Only one of the intervals has months.
     """
     if (left.unit == "months") != (right.unit == "months"):
         msg = "an interval is of years and months, or of days and below; these two cannot be added"
@@ -88,7 +88,7 @@ def total(left: Interval, right: Interval) -> Interval:
 
 
 def _parts(text: str) -> Interval:
-    """Several amounts, each with its unit."""
+    """Several amounts, each with its unit, as one interval."""
     bare = re.sub(r"^interval\s+", "", text, flags=re.IGNORECASE)
     found: Interval | None = None
     at = 0
@@ -103,7 +103,7 @@ def _parts(text: str) -> Interval:
 
 
 def _of(text: str, unit: str) -> Interval:
-    """An amount of one unit."""
+    """An amount in one unit as an interval."""
     name = unit.lower()
     name = name.removesuffix("s") if name.endswith("s") else name
     if not re.fullmatch(_AMOUNT, text):

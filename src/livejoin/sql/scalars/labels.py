@@ -1,4 +1,4 @@
-"""What parts of an expression are called in messages: their SQL, and the text that calls carry for errors of rows."""
+"""The names of parts of an expression in messages: their SQL, and the text that calls carry for errors of rows."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _SIGNS: dict[type[exp.Expr], str] = {
 
 
 def standing_for(node: exp.Expr, text: str) -> exp.Expr:
-    """A node, made in the place of what users wrote, that is called by the text of that."""
+    """A node that replaces what users wrote, and is shown by their text."""
     for part in node.walk():
         part.meta.setdefault(STANDS_FOR, text)
     return node
 
 
 def text_of(node: exp.Expr) -> str:
-    """The SQL of a node, as users wrote it; of one that is too long to show its last part."""
+    """The SQL of a node as users wrote it, shortened to its last part if it is long."""
     if STANDS_FOR in node.meta:
         return str(node.meta[STANDS_FOR])
     if _is_short(node):
@@ -58,7 +58,7 @@ def _as_written(part: exp.Expr) -> exp.Expr:
 
 
 def name_of(node: exp.Expr) -> str:
-    """What a node is called in SQL."""
+    """The name of a node's function or operator in SQL."""
     if isinstance(node, exp.Anonymous):
         return str(node.name).upper()
     written = node.meta.get(NAME)
@@ -68,7 +68,7 @@ def name_of(node: exp.Expr) -> str:
 
 
 def column_text(name: str) -> str:
-    """A column in Spark's SQL, quoted where its name asks for it."""
+    """A column in Spark SQL, quoted if needed."""
     is_word = name.upper() in Spark.Tokenizer.KEYWORDS
     return exp.to_identifier(name, quoted=True if is_word else None).sql("spark")
 
@@ -78,7 +78,7 @@ def _is_short(node: exp.Expr) -> bool:
 
 
 def labelled(call_: Call, text: str) -> Call:
-    """A call whose text, and that of the calls that were made with it, is the text of a node."""
+    """A call that carries the text of a node, together with the inner calls made for it."""
     arguments = tuple(
         labelled(part, text) if isinstance(part, Call) and not part.text else part for part in call_.arguments
     )

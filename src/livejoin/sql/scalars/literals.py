@@ -1,7 +1,7 @@
-"""Constants with the types that Spark gives them: numbers, strings, X'...', DATE'...' and TIMESTAMP'...'.
+"""Constants with Spark's types: numbers, strings, X'...', DATE'...' and TIMESTAMP'...'.
 
-A whole number is an INT where it fits, then a BIGINT, then a decimal; one with a point is a decimal of the digits that
-are written, one with an exponent a DOUBLE.
+An integer is an INT if it fits, else a BIGINT, else a decimal. A number with a point is a decimal of the written
+digits, one with an exponent is a DOUBLE.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _EPOCH = date(1970, 1, 1)
 
 
 def number(node: exp.Literal, sign: str = "") -> Constant:
-    """The constant that a number is, with the sign before it.
+    """The constant of a number with its sign.
 
     Raises:
-        Mismatch: It is out of range, or no number, as ``1e``, which sqlglot takes for one.
+        Mismatch: The number is out of range, or none, as ``1e``, which sqlglot accepts.
     """
     _check_digits(node.name)
     text = f"{sign}{node.name}"
@@ -56,12 +56,12 @@ def _check_digits(text: str) -> None:
 
 
 def suffixed(node: exp.Expr, sign: str = "") -> Constant | None:
-    """The constant that a number with the letter of its type is, as ``1L``; None if a node is none.
+    """The constant of a number with a type suffix, as ``1L``; None for other nodes.
 
-    sqlglot reads ``1L`` as a cast, of a literal that is longer in the text than its digits.
+    sqlglot reads ``1L`` as a cast of a literal, which is longer in the text than its digits.
 
     Raises:
-        Mismatch: It is out of range.
+        Mismatch: The number is out of range.
     """
     if not (isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal)):
         return None
@@ -91,7 +91,7 @@ def suffixed(node: exp.Expr, sign: str = "") -> Constant | None:
 
 
 def typed_text(text: str, kind: SqlType) -> Constant | None:
-    """The constant of DATE'...' or of a TIMESTAMP with or without zone; None if it is none, or names another zone.
+    """The constant of DATE'...' or TIMESTAMP'...'; None if the text is none, or names a zone other than UTC.
 
     >>> typed_text("2020-02-29", DATE), typed_text("2020-02-30", DATE)
     (Constant(value=18321, type=SqlType(kind='date', bits=0, precision=0, scale=0)), None)
@@ -119,7 +119,7 @@ _BEFORE = 40  # characters before a constant, in which its type stands
 
 
 def type_before(sql: str, start: int) -> str:
-    """The word of the type right before a constant that starts at an offset, as in DATE '2024-02-29'; empty without.
+    """The type word right before a constant at an offset, as in DATE '2024-02-29'; empty if there is none.
 
     >>> type_before("SELECT date '2024-02-29'", 12), type_before("CAST('x' AS DATE)", 5)
     ('DATE', '')

@@ -1,6 +1,6 @@
 """Rounding: to a number of digits behind the point, half up (``round``), half to even (``bround``), down and up.
 
-A decimal keeps as many digits as the result needs; floor and ceil of doubles and integers are BIGINT.
+A decimal keeps as many digits as the result needs; floor and ceil of doubles and integers give BIGINT.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from livejoin.sql.scalars.operands import BIGINT, INT, Operand, Unsayable, call,
 
 
 def rounded(function: Function, value: Operand, *digits: Operand) -> Scalar:
-    """A number rounded to digits; to a whole number without them.
+    """A number rounded to some digits, or to an integer.
 
     Raises:
-        Mismatch: It is no number.
-        Unsayable: The digits are no constant.
+        Mismatch: The value is no number.
+        Unsayable: The number of digits is no constant.
     """
     found = number(value)
     if function in ("floor", "ceil"):
@@ -33,7 +33,7 @@ def _rounded(function: Function, value: Scalar, digits: Operand) -> Scalar:
 
 
 def _kept(kind: SqlType, digits: int) -> SqlType:
-    """The decimal that a rounded decimal is: one more digit before the point, where it may go up."""
+    """The decimal type of a rounded decimal: one more digit before the point, because rounding up may need it."""
     whole = kind.precision - kind.scale + 1
     if digits < 0:
         return SqlType.decimal(min(max(whole, 1 - digits), MOST_DIGITS), 0)
@@ -49,7 +49,7 @@ def _whole(function: Function, value: Scalar) -> Scalar:
 
 
 def _as_decimal(value: Scalar) -> Scalar:
-    """What ``floor(x, digits)`` rounds: a DOUBLE as DECIMAL(30, 15), a FLOAT as DECIMAL(14, 7)."""
+    """The value that ``floor(x, digits)`` rounds: a DOUBLE as DECIMAL(30, 15), a FLOAT as DECIMAL(14, 7)."""
     if value.type.kind == "double":
         return Call("cast", (value,), SqlType.decimal(14, 7) if value.type.bits else SqlType.decimal(30, 15))
     return cast(value, decimal_for(value.type))

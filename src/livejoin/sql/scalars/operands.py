@@ -1,7 +1,7 @@
-"""What an expression is while its types are being made explicit: a typed tree, or what has no column's type.
+"""Operands while their types are made explicit: scalar trees, untyped NULLs and constant intervals.
 
-A NULL without a type (Spark's VOID) takes the type that its place asks for, and a constant interval is added to times.
-Neither can be a column; a constant interval becomes a value where one is asked for.
+An untyped NULL (Spark's VOID) takes the type that its context asks for. A constant interval is added to times. Neither
+can be a column; a constant interval becomes a value where one is needed.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _DAY: Final = 86_400_000_000
 
 
 class Mismatch(Exception):
-    """Types that do not fit, as Spark's DATATYPE_MISMATCH; the message says which and what is allowed."""
+    """Types that do not fit, as in Spark's DATATYPE_MISMATCH; the message says which, and what is allowed."""
 
 
 class Refused(Mismatch):
-    """Types fit, and Spark may take it, but livejoin does not; the message says what is wrong and what is allowed."""
+    """An expression that Spark may accept but livejoin does not; the message says why, and what is allowed."""
 
 
 @dataclass(frozen=True)
 class Void:
-    """NULL without a type."""
+    """An untyped NULL."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ class Interval:
     """A constant interval.
 
     Args:
-        months: Its months; those of years too.
-        days: Its days.
-        microseconds: Its time within a day, which may be longer than one.
-        unit: Whether it was written in months and years, in days alone, or also in hours and below.
+        months: The months; a year has twelve.
+        days: The days.
+        microseconds: The time of day, which may be longer than a day.
+        unit: The units in which it was written: months and years, days alone, or also hours and below.
     """
 
     months: int
@@ -67,12 +67,12 @@ class Interval:
             raise Mismatch(msg)
 
     def negated(self) -> Interval:
-        """The interval backwards."""
+        """The negative interval."""
         return Interval(-self.months, -self.days, -self.microseconds, self.unit)
 
 
 def as_value(operand: Operand) -> Scalar | Void:
-    """A constant interval as a value; all other operands as they are."""
+    """A constant interval as a value; other operands stay as they are."""
     if not isinstance(operand, Interval):
         return operand
     if operand.unit == "months":
@@ -103,7 +103,7 @@ def type_of(operand: Operand) -> Type:
 
 
 def is_kind(kind: Type, *kinds: str) -> bool:
-    """Whether a type is of one of some kinds, as ``integer``.
+    """Whether a type is of one of some kinds, such as ``integer``.
 
     >>> is_kind(INT, "integer", "decimal"), is_kind("VOID", "integer")
     (True, False)
@@ -112,12 +112,12 @@ def is_kind(kind: Type, *kinds: str) -> bool:
 
 
 def is_number(kind: Type) -> bool:
-    """Whether a type is one of numbers."""
+    """Whether a type is numeric."""
     return is_kind(kind, "integer", "decimal", "double")
 
 
 def cast(operand: Operand, to: SqlType, text: str = "") -> Scalar:
-    """An operand as a value of a type, which its own type can be cast to.
+    """An operand cast to a type; the cast must be allowed.
 
     >>> cast(Void(), INT), cast(Constant(1, INT), INT)
     (Constant(value=None, type=SqlType(kind='integer', bits=32, precision=0, scale=0)),
@@ -132,7 +132,7 @@ def cast(operand: Operand, to: SqlType, text: str = "") -> Scalar:
 
 
 def computed(value: Scalar) -> Scalar:
-    """A value as what an expression gives, for which Spark's rules of literals do not hold."""
+    """A value as the result of an expression: Spark's rules for literals do not apply to it."""
     return replace(value, is_literal=False) if isinstance(value, Constant) else value
 
 
@@ -142,11 +142,11 @@ def call(function: Function, kind: SqlType, *arguments: Scalar, text: str = "") 
 
 
 class Unsayable(Exception):
-    """The tree of scalars has no way to say what stands at a node.
+    """A node cannot be a scalar tree.
 
     Args:
         what: The function or operator.
-        why: What the tree lacks.
+        why: The reason.
     """
 
     def __init__(self, what: str, why: str) -> None:

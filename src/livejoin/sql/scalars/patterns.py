@@ -1,4 +1,4 @@
-"""Constant patterns, formats and time zones are checked where they are written, so that a refusal has their place."""
+"""Checks of constant patterns, formats and time zones when they are bound, so that a refusal has their position."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from livejoin.sql.scalars.operands import Refused
 
 
 def check_patterns(call: Call) -> None:
-    """Check the patterns of a call, and of the calls that were made with it, which have no text yet.
+    """Check the patterns of a call, and of the inner calls made for it, which have no text yet.
 
     Raises:
-        Refused: One is malformed or has what is not evaluated as Spark does, or depends on the row where it may not.
+        Refused: A pattern is malformed, has a part that is not evaluated as in Spark, or is no constant where it must
+            be one.
     """
     waiting: list[Scalar] = [call]
     while waiting:
@@ -27,7 +28,7 @@ def check_patterns(call: Call) -> None:
 
 
 def _pattern_of(call: Call) -> Sequence[Scalar]:
-    """What is written of a call: all behind the first argument, but for the number of the part that SPLIT takes."""
+    """The pattern arguments of a call: all after the first, except the number of the part in SPLIT."""
     return call.arguments[1:2] if call.function == "split_item" else call.arguments[1:]
 
 

@@ -15,10 +15,10 @@ from livejoin.sql.scalars.operands import Unsayable
 
 
 def refuse_payload(node: exp.Expr, field: Callable[[ColumnRef], Field], source: Source, offset: int) -> None:
-    """Refuse an expression that does anything with payload but to give it as it is, or to test it for NULL.
+    """Refuse an expression that does more with payload than to pass it on or to test it for NULL.
 
     Raises:
-        SqlTypeError: It does; the position is that of the column.
+        SqlTypeError: The expression does; the position is that of the column.
     """
     for column in node.find_all(exp.Column):
         try:
@@ -34,7 +34,7 @@ def refuse_payload(node: exp.Expr, field: Callable[[ColumnRef], Field], source: 
 
 
 def _is_only_tested(column: exp.Column, node: exp.Expr) -> bool:
-    """Whether a column is an expression, or stands before IS NULL in it."""
+    """Whether a column is the whole expression, or stands before IS NULL in it."""
     part: exp.Expr = column
     while part is not node and isinstance(part.parent, exp.Paren):
         part = part.parent

@@ -1,8 +1,8 @@
 """Result types of aggregates and of set operations, as Spark 4 has them with ANSI on.
 
-SUM and AVG of decimals widen within 38 digits: DECIMAL(p, s) sums to DECIMAL(p + 10, s) and averages to
-DECIMAL(p + 4, s + 4). The sides of a set operation meet in the narrowest type that holds the integral digits of both;
-digits behind the point give way where 38 do not hold all.
+SUM and AVG of decimals widen within 38 digits: DECIMAL(p, s) sums to DECIMAL(p + 10, s) and averages to DECIMAL(p + 4,
+s + 4). The sides of a set operation get the narrowest type that holds the integral digits of both; digits after the
+point are dropped if 38 do not suffice.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PLAIN: dict[pa.DataType, SqlType] = {
 
 
 def column_type(found: pa.DataType) -> SqlType | None:
-    """The type of a column whose values Arrow holds so; None if no column has it.
+    """The type of a column of an Arrow type; None if no column has it.
 
     >>> str(column_type(pa.decimal128(10, 2))), column_type(pa.list_(pa.int64()))
     ('DECIMAL(10, 2)', None)
@@ -39,7 +39,7 @@ def column_type(found: pa.DataType) -> SqlType | None:
 
 
 def duckdb_type(kind: SqlType) -> str:
-    """A type as DuckDB calls it, whose TIMESTAMP has no zone.
+    """A type in DuckDB's terms, whose TIMESTAMP has no zone.
 
     >>> duckdb_type(SqlType.local_time()), duckdb_type(SqlType.decimal(5, 2))
     ('TIMESTAMP', 'DECIMAL(5, 2)')
@@ -48,7 +48,7 @@ def duckdb_type(kind: SqlType) -> str:
 
 
 def _payload_type(found: pa.DataType) -> SqlType | None:
-    """The type of payload that Arrow holds so; None if no column has it."""
+    """The payload type of an Arrow type; None if there is none."""
     if is_variant(found):
         return SqlType("variant")
     if is_made_list(found):
@@ -69,7 +69,7 @@ def _payload_type(found: pa.DataType) -> SqlType | None:
 
 
 def sum_type(argument: SqlType) -> SqlType | None:
-    """The type of SUM over a type, None if it has no sum.
+    """The type of SUM over a type; None if it cannot be summed.
 
     >>> str(sum_type(SqlType.decimal(10, 2))), str(sum_type(SqlType.integer(8)))
     ('DECIMAL(20, 2)', 'BIGINT')
@@ -88,7 +88,7 @@ def sum_type(argument: SqlType) -> SqlType | None:
 
 
 def average_type(argument: SqlType) -> SqlType | None:
-    """The type of AVG over a type, None if it has no average.
+    """The type of AVG over a type; None if it has no average.
 
     >>> str(average_type(SqlType.decimal(10, 2))), str(average_type(SqlType.integer(8)))
     ('DECIMAL(14, 6)', 'DOUBLE')
@@ -105,9 +105,10 @@ def average_type(argument: SqlType) -> SqlType | None:
 
 
 def common_type(left: SqlType, right: SqlType) -> SqlType | None:
-    """The type that both sides of a set operation are cast to, None if there is none.
+    """The type to which both sides of a set operation are cast, None if there is none.
 
-    Spark casts strings to the other side's type too, and fails for rows that do not fit; here that cast is written.
+    Spark also casts strings to the other side's type, and fails for rows that do not fit. Here the query has to write
+    that cast.
 
     >>> str(common_type(SqlType.integer(64), SqlType.decimal(10, 2)))
     'DECIMAL(22, 2)'

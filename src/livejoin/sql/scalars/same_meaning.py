@@ -1,7 +1,7 @@
-"""What means in DuckDB what it means in Spark: of this are the expressions made that DuckDB evaluates.
+"""Expressions that mean the same in DuckDB and in Spark; DuckDB evaluates no others.
 
-These are lists and some functions of them, which no column has and which the evaluator over words does not read, and
-functions that it does not have. `tests/spark/test_lists.py` compares all of them with a real Spark.
+These are lists and some of their functions, which no column has and the evaluator over words does not read, and
+functions that the evaluator lacks. `tests/spark/test_lists.py` compares all of them with a real Spark.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _OWN = frozenset({"list_sort", "list_distinct", "list_reverse"})  # written by l
 
 
 def other_meaning(node: exp.Expr, arrow: Callable[[exp.Column], pa.DataType]) -> str | None:
-    """The first part of an expression that may mean another thing in DuckDB; None if there is none.
+    """The first part of an expression that may mean something else in DuckDB; None if there is none.
 
     Args:
-        node: The expression as Spark's dialect has it.
-        arrow: The type of a column.
+        node: The expression in Spark's dialect.
+        arrow: Gives the Arrow type of a column.
     """
     for part in node.walk():
         if isinstance(part, exp.ArrayToString) and _is_of_texts(part, arrow):
@@ -42,7 +42,7 @@ def other_meaning(node: exp.Expr, arrow: Callable[[exp.Column], pa.DataType]) ->
 
 
 def _is_of_texts(joined: exp.ArrayToString, arrow: Callable[[exp.Column], pa.DataType]) -> bool:
-    """Whether it is a list of strings or whole numbers that is joined: other values have other texts in Spark."""
+    """Whether a joined list is one of strings or integers: other values have other texts in Spark."""
     lists = [arrow(column) for column in joined.this.find_all(exp.Column)]
     elements = [kind.value_type for kind in lists if pa.types.is_list(kind)]
     plain = all(pa.types.is_string(kind) or pa.types.is_integer(kind) for kind in elements)

@@ -1,4 +1,4 @@
-"""Functions whose arguments have fixed types, and other families of functions that tables say in full."""
+"""Functions whose arguments have fixed types, and other families of functions that tables describe completely."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Signature:
     """A function whose arguments have fixed types.
 
     Args:
-        function: What it is in the tree.
-        parameters: The types of its arguments.
-        result: The type of its value.
-        least: How many arguments must be given; all if None.
+        function: The function in the tree.
+        parameters: The types of the arguments.
+        result: The type of the result.
+        least: How many arguments are required; all if None.
     """
 
     function: Function

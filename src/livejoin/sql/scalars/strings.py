@@ -1,4 +1,4 @@
-"""Functions of text and of bytes that are written for their arguments."""
+"""Functions of text and bytes with own code for their arguments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from livejoin.sql.scalars.operands import (
 
 
 def concatenated(*values: Operand) -> Operand:
-    """Text, but for bytes alone."""
+    """CONCAT: text, unless all arguments are bytes."""
     if not values:
         return Constant("", STRING)
     kind = BINARY if all(type_of(value) == BINARY for value in values) else STRING
@@ -31,7 +31,7 @@ def concatenated(*values: Operand) -> Operand:
 
 
 def joined(separator: Operand, *values: Operand) -> Scalar:
-    """CONCAT_WS: the values that are not NULL, each behind the separator, without the first separator."""
+    """CONCAT_WS: the values that are not NULL, with the separator between them."""
     between, empty = accepted(separator, STRING), Constant("", STRING)
     texts = [accepted(value, STRING) for value in values]
     parts = [call("coalesce", STRING, call("concatenate", STRING, between, text), empty) for text in texts]
@@ -42,7 +42,7 @@ def joined(separator: Operand, *values: Operand) -> Scalar:
 
 
 def _as_run(value: Operand) -> Scalar:
-    """A run of characters or of bytes: what is not BINARY is a STRING."""
+    """An argument as text or bytes: other types become STRING."""
     return accepted(value, BINARY if type_of(value) == BINARY else STRING)
 
 
@@ -56,7 +56,7 @@ def byte_length(value: Operand) -> Scalar:
 
 
 def part_of(function: Function) -> Callable[..., Operand]:
-    """What takes a part of a run, by numbers."""
+    """A function that takes a part of a text or of bytes, by numbers."""
 
     def part(value: Operand, *places: Operand) -> Scalar:
         run = _as_run(value)
@@ -77,14 +77,14 @@ def padded(function: Function) -> Callable[..., Operand]:
 
 
 def hexadecimal(value: Operand) -> Scalar:
-    """HEX: of bytes, of a text's UTF-8, and of a number's 64 bits."""
+    """HEX of bytes, of a text's UTF-8, or of a number's 64 bits."""
     if is_number(type_of(value)):
         return call("hexadecimal", STRING, accepted(value, BIGINT))
     return call("hexadecimal", STRING, cast(_as_run(value), BINARY))
 
 
 def located(substring: Operand, text: Operand, *start: Operand) -> Operand:
-    """LOCATE and POSITION: the text stands second."""
+    """LOCATE and POSITION: the text is the second argument."""
     values = [accepted(text, STRING), accepted(substring, STRING), *(accepted(value, INT) for value in start)]
     return call("position", INT, *values)
 

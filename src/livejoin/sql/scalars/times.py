@@ -1,7 +1,7 @@
 """Dates and timestamps: their sums with days, months and intervals, their differences, their parts.
 
-DATE plus days, or plus an interval of days or of months, is a DATE; plus hours it is a TIMESTAMP. The difference of two
-times is an interval of days and time, whatever its fields are called in Spark.
+DATE plus days, or plus an interval of days or months, is a DATE; plus hours it is a TIMESTAMP. The difference of two
+times is an interval of days and time, however Spark names its fields.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _TRUE: Final = Constant(True, BOOLEAN)
 
 
 def plus(left: Operand, right: Operand) -> Operand | None:
-    """The sum of a time and what is added to it; None if neither is a time or an interval."""
+    """The sum of a time and an interval or days; None if neither operand is a time or an interval."""
     if isinstance(right, Interval) and type_of(left) not in INTERVALS:
         return shifted(left, right)
     if isinstance(left, Interval) and type_of(right) not in INTERVALS:
@@ -95,7 +95,7 @@ def plus(left: Operand, right: Operand) -> Operand | None:
 
 
 def minus(left: Operand, right: Operand) -> Operand | None:
-    """The difference of a time and what is taken from it; None if neither is a time or an interval."""
+    """The difference of a time and an interval, days or time; None if neither operand is a time or an interval."""
     if isinstance(right, Interval) and type_of(left) not in INTERVALS:
         return shifted(left, right.negated())
     right = as_value(right)
@@ -124,8 +124,8 @@ def _plus_interval(time: Operand, by: Scalar) -> Scalar:
     """A time, or an interval, plus an interval that is no constant.
 
     Raises:
-        Mismatch: It is neither, or an interval of the other kind.
-        Unsayable: It is a NULL without a type, or a DATE and the interval one of days and time.
+        Mismatch: The first operand is neither, or an interval of the other kind.
+        Unsayable: The first operand is an untyped NULL, or a DATE and the interval has days and time.
     """
     time = as_value(time)
     kind = type_of(time)
@@ -142,11 +142,11 @@ def _plus_interval(time: Operand, by: Scalar) -> Scalar:
 
 
 def multiplied(left: Operand, right: Operand) -> Scalar:
-    """An interval times a whole number.
+    """An interval times an integer.
 
     Raises:
         Mismatch: The other factor is no number.
-        Unsayable: It is no whole one.
+        Unsayable: The other factor is no integer.
     """
     by, factor = (left, right) if type_of(left) in INTERVALS else (right, left)
     if not is_number(type_of(factor)):
@@ -169,8 +169,8 @@ def shifted(time: Operand, by: Interval) -> Scalar:
     """A time plus an interval.
 
     Raises:
-        Mismatch: It is no time.
-        Unsayable: It is an interval, too.
+        Mismatch: The first operand is no time.
+        Unsayable: The first operand is an interval too.
     """
     kind = type_of(time)
     if isinstance(time, Interval) or kind == "VOID":
@@ -194,12 +194,12 @@ def _add_interval(time: Scalar, by: Interval) -> Scalar:
 
 
 def add_days(time: Operand, days: Operand) -> Scalar:
-    """A date some days later."""
+    """A date plus days."""
     return call("add_days", DATE, accepted(time, DATE), _days(days))
 
 
 def subtract_days(time: Operand, days: Operand) -> Scalar:
-    """A date some days earlier."""
+    """A date minus days."""
     number = _days(days)
     if isinstance(number, Constant) and isinstance(number.value, int) and number.value > -_MOST_INT:
         return call("add_days", DATE, accepted(time, DATE), Constant(-number.value, INT))
@@ -207,7 +207,7 @@ def subtract_days(time: Operand, days: Operand) -> Scalar:
 
 
 def _days(operand: Operand) -> Scalar:
-    """A number of days: an INT or narrower, or a string of one."""
+    """A number of days: an INT or narrower, or a string with one."""
     kind = type_of(operand)
     if kind in ("VOID", STRING, TINYINT, SMALLINT, INT):
         return cast(operand, INT)
@@ -216,10 +216,10 @@ def _days(operand: Operand) -> Scalar:
 
 
 def difference(unit: str, start: Operand, end: Operand) -> Scalar:
-    """``datediff(unit, start, end)``: how many whole units lie between two times.
+    """``datediff(unit, start, end)``: the number of whole units between two times.
 
     Raises:
-        Mismatch: There is no such unit, or they are no times.
+        Mismatch: There is no such unit, or an argument is no time.
     """
     found = _TIME_UNITS.get(unit.lower())
     if found is None:
@@ -230,12 +230,12 @@ def difference(unit: str, start: Operand, end: Operand) -> Scalar:
 
 
 def microseconds(time: Operand) -> Scalar:
-    """A timestamp by its microseconds."""
+    """The microseconds of a timestamp."""
     return call("microseconds_of", BIGINT, _with_clock(time))
 
 
 def _with_clock(time: Operand) -> Scalar:
-    """A time that has a time of day; one without a zone stays so."""
+    """A value with a time of day; one without a zone keeps having none."""
     return accepted(time, LOCAL_TIME if type_of(time) == LOCAL_TIME else TIMESTAMP)
 
 
@@ -246,17 +246,17 @@ def part(function: Function, time: Operand) -> Scalar:
 
 
 def day_name(time: Operand) -> Scalar:
-    """DAYNAME: the day of the week by three letters."""
+    """DAYNAME: the day of the week in three letters."""
     return _named(part("weekday", time), _SHORT_DAYS, 0)
 
 
 def month_name(time: Operand) -> Scalar:
-    """MONTHNAME: the month by three letters."""
+    """MONTHNAME: the month in three letters."""
     return _named(part("month", time), _SHORT_MONTHS, 1)
 
 
 def _named(number: Scalar, names: Sequence[str], first: int) -> Scalar:
-    """The name of a number; NULL of NULL."""
+    """The name for a number; NULL for NULL."""
     branches: list[Scalar] = []
     for place, name in enumerate(names, first):
         branches += [call("equal", BOOLEAN, number, Constant(place, INT)), Constant(name, STRING)]
@@ -264,10 +264,10 @@ def _named(number: Scalar, names: Sequence[str], first: int) -> Scalar:
 
 
 def months_between(end: Operand, start: Operand, rounded: Operand = _TRUE) -> Scalar:
-    """MONTHS_BETWEEN: months from one time to another one, a part of a month by a 31st of it for each day.
+    """MONTHS_BETWEEN: months between two times; each day of a partial month counts 1/31.
 
-    Whole where both are the same day of a month, or both the last one, whatever the time of day is; else rounded to
-    eight digits, if that is asked for.
+    The result is whole if both are the same day of a month, or both the last one, whatever the time of day is. Else it
+    is rounded to eight digits, if asked for.
     """
     (last, last_second), (first, first_second) = _day_and_second(end), _day_and_second(start)
     is_rounded = accepted(rounded, BOOLEAN)
@@ -297,7 +297,7 @@ def months_between(end: Operand, start: Operand, rounded: Operand = _TRUE) -> Sc
 
 
 def _day_and_second(time: Operand) -> tuple[Scalar, Scalar]:
-    """The day of a time, and the second of that day; of a DATE without a zone."""
+    """The day of a time, and the second of that day; a DATE has no zone."""
     if type_of(time) == DATE:
         return cast(time, DATE), Constant(0, INT)
     instant = accepted(time, TIMESTAMP)
@@ -308,7 +308,7 @@ def _day_and_second(time: Operand) -> tuple[Scalar, Scalar]:
 
 
 def in_other_zone(*arguments: Operand) -> Scalar:
-    """CONVERT_TIMEZONE: what clocks of a zone show when those of another one, or of the session, show a time."""
+    """CONVERT_TIMEZONE: the local time in one zone for a local time in another one, or in the session's."""
     *of, to, time = arguments
     if is_kind(type_of(time), "string"):  # Spark leaves out a zone that the string has
         raise Unsayable("CONVERT_TIMEZONE", "it reads no strings; cast to TIMESTAMP, in which a zone counts")
@@ -324,7 +324,7 @@ def extract(field: str, time: Operand) -> Scalar:
     """EXTRACT(field FROM time).
 
     Raises:
-        Mismatch: There is no such field, or it is no time.
+        Mismatch: There is no such field, or the argument is no time.
     """
     name = field.lower()
     value = as_value(time)
@@ -349,7 +349,7 @@ def truncated_date(time: Operand, unit: Operand) -> Scalar:
 
 
 def truncated_time(unit: Operand, time: Operand) -> Scalar:
-    """``date_trunc(unit, time)``: the first moment of the unit; NULL for a unit that there is not."""
+    """``date_trunc(unit, time)``: the first moment of the unit; NULL for an unknown unit."""
     return _truncated("truncate_time", accepted(time, TIMESTAMP), unit, _TIME_UNITS)
 
 
@@ -362,7 +362,7 @@ def _truncated(function: Function, time: Scalar, unit: Operand, units: dict[str,
 
 
 def next_day(time: Operand, day: Operand) -> Scalar:
-    """``next_day(date, day)``: the first of such days of the week behind a date."""
+    """``next_day(date, day)``: the first such day of the week after a date."""
     name = accepted(day, STRING)
     if not isinstance(name, Constant):
         raise Unsayable("NEXT_DAY", "the day of the week is a constant")

@@ -1,8 +1,8 @@
-"""How a sub-query depends on the queries around it: its conditions by whose columns they are over.
+"""The correlation of a sub-query: its conditions, sorted by whose columns they use.
 
-A conjunct ``e = f`` (or ``e <=> f``) whose one side is over the sub-query's columns and whose other side is over outer
-columns is a key: for the rows of the query around that have a value of f it is as if the sub-query were grouped by e. A
-comparison of the same form can be decided by the least or the greatest e of a key.
+A conjunct ``e = f`` (or ``e <=> f``) with e over the sub-query's columns and f over outer columns is a key: for a row
+of the query around, the sub-query acts as if it were grouped by e and asked for the group f. A comparison of the same
+form can be decided by the smallest or greatest e of a group.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TURNED: dict[Comparison, Comparison] = {
 
 @dataclass(frozen=True)
 class Compared:
-    """``inner comparison outer``, and the conjunct as it is written."""
+    """``inner comparison outer``, and the conjunct as written."""
 
     comparison: Comparison
     inner: exp.Expr
@@ -43,11 +43,11 @@ class Correlation:
     """The conjuncts of a sub-query's WHERE.
 
     Attributes:
-        own: Those without outer columns.
-        keys: Equalities of an expression of its own and one of outer columns, by ``=`` or ``<=>``.
+        own: Conjuncts without outer columns.
+        keys: Equalities between an expression of its own and one of outer columns, by ``=`` or ``<=>``.
         compared: Other comparisons of such expressions.
-        above: Those over outer columns alone.
-        others: Those over both that are neither.
+        above: Conjuncts over outer columns alone.
+        others: All other conjuncts over both.
     """
 
     own: list[exp.Expr] = field(default_factory=list)

@@ -1,13 +1,13 @@
-"""Sub-queries that are correlated by more than equalities, by way of the values that the query around has for them.
+"""Sub-queries that are correlated by more than equalities, evaluated for the distinct values of the outer columns.
 
 Let D be the distinct values of the outer columns that a sub-query q(d) reads, taken from the FROM clause of the query
 around. Then
 
     q(d) for each d in D  =  the rows of D |><| q with the key d,
 
-where q reads columns of D in the place of outer ones (the domain of Neumann and Kemper, "Unnesting Arbitrary Queries",
-BTW 2015). D may have NULLs, so the key is joined by ``<=>``. The cost: the distinct values, and the pairs of them and
-of rows of q that its conditions keep; without an equality among these that is a product.
+where q reads columns of D in place of outer ones (the domain of Neumann and Kemper, "Unnesting Arbitrary Queries", BTW
+2015). D may have NULLs, so the key is joined by ``<=>``. The state holds the distinct values, and the pairs of them and
+rows of q that satisfy q's conditions; without an equality among these that is a product.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Widened:
     """A sub-query that reads a domain.
 
     Args:
-        block: The sub-query, its conditions over the domain's columns.
-        values: What it computes, likewise.
-        keys: The columns of the domain, with the outer columns that they are.
+        block: The sub-query, with its conditions over the domain's columns.
+        values: The values that it computes, over the domain's columns.
+        keys: The columns of the domain, with the outer columns that they replace.
     """
 
     block: SelectBlock
@@ -48,15 +48,15 @@ def wants_domain(block: SelectBlock, found: Correlation, values: Sequence[exp.Ex
 
     Args:
         block: The sub-query.
-        found: Its conditions.
-        values: What it computes.
+        found: The conditions of the sub-query.
+        values: The values that it computes.
     """
     inside = [*values, *(condition for part in block.parts for condition in part.conditions)]
     return bool(found.compared or found.others) or any(any(outers(value)) for value in inside)
 
 
 def read_outside(block: SelectBlock, found: Correlation, values: Sequence[exp.Expr]) -> list[Outer]:
-    """The columns of queries around that a sub-query reads anywhere, each once; arguments as of `widened`."""
+    """The columns of queries around that a sub-query reads anywhere, each once; arguments as for `widened`."""
     inside = [*_joined(found), *values, *(condition for part in block.parts for condition in part.conditions)]
     return list(dict.fromkeys(outer for value in inside for outer in outers(value)))
 
@@ -64,14 +64,14 @@ def read_outside(block: SelectBlock, found: Correlation, values: Sequence[exp.Ex
 def widened(
     block: SelectBlock, found: Correlation, values: Sequence[exp.Expr], near: Sequence[Outer], domain: SelectBlock
 ) -> Widened:
-    """A sub-query over the domain of the columns of the query right around that it reads.
+    """A sub-query over the domain of the columns that it reads of the nearest query around.
 
     Args:
         block: The sub-query.
-        found: Its conditions.
-        values: What it computes.
+        found: The conditions of the sub-query.
+        values: The values that it computes.
         near: The columns.
-        domain: Their values, a column for each.
+        domain: The relation of their values, a column for each.
     """
     refs = [outer.ref for outer in near]
     atom = len(block.scope.relations)
@@ -100,7 +100,7 @@ def widened(
 
 
 def joined_to(found: Correlation) -> tuple[exp.Expr, ...]:
-    """The conditions of a sub-query that are not over columns around alone."""
+    """The conditions of a sub-query, without those over outer columns alone."""
     return tuple(_joined(found))
 
 
@@ -109,13 +109,13 @@ def _joined(found: Correlation) -> list[exp.Expr]:
 
 
 def domain_of(around: SelectBlock, near: Sequence[Outer], rewriter: Rewriter, block: SelectBlock) -> SelectBlock:
-    """``SELECT * FROM D`` for the distinct values D that some columns of a query have, which ``block`` reads."""
+    """``SELECT * FROM D`` for the distinct values D of some columns of a query, which ``block`` reads."""
     bound = rewriter.bound(_distinct(around, near))
     return select_all(rewriter, bound.relation, "outer", block.source, block.start, bound)
 
 
 def _distinct(around: SelectBlock, near: Sequence[Outer]) -> SelectBlock:
-    """``SELECT DISTINCT`` of some columns from the FROM clause of a SELECT, with what of WHERE is decided there."""
+    """``SELECT DISTINCT`` of some columns from a SELECT's FROM clause, with the WHERE conditions on it."""
     written = (part for condition in around.conditions for part in conjuncts(condition))
     columns = {outer.ref: outer.name for outer in reversed(near)}
     refs = dict.fromkeys(outer.ref for outer in near)

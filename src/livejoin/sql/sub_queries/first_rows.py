@@ -1,6 +1,6 @@
-"""Correlated sub-queries with a LIMIT, with window functions, and with one row whatever matches.
+"""Correlated sub-queries with a LIMIT, with window functions, or with one row whatever matches.
 
-What such a sub-query gives depends on all of its rows that match, which are those of a key. So its windows are
+The result of such a sub-query depends on all of its matching rows, which are those of a key. So its windows are
 partitioned by the key too, and its first rows are those of each key with a rank up to the LIMIT:
 
     (SELECT v FROM S WHERE S.k = R.a ORDER BY c LIMIT 1)
@@ -27,17 +27,17 @@ from livejoin.sql.sub_queries.rewriter import select_all
 
 
 def one_row(block: SelectBlock) -> SelectBlock:
-    """A SELECT without a LIMIT that keeps the one row of aggregates without GROUP BY."""
+    """A SELECT without a LIMIT that keeps the single row of aggregates without GROUP BY."""
     order = block.order
     keeps = order is not None and (order.limit is None or order.limit > 0) and order.offset == 0
     return replace(block, order=None) if block.is_global and keeps else block
 
 
 def refuse_global(block: SelectBlock, sub: SubSelect) -> None:
-    """Refuse a correlated SELECT that gives one row whatever matches.
+    """Refuse a correlated SELECT that always gives one row.
 
     Raises:
-        UnsupportedQueryError: It is correlated.
+        UnsupportedQueryError: The SELECT is correlated.
     """
     for outer, node in free_columns(block):
         msg = (
@@ -53,8 +53,8 @@ def windowed(parts: Parts, block: SelectBlock, sub: SubSelect, extra: Sequence[e
     Args:
         parts: The SELECT around.
         block: The sub-query without a LIMIT.
-        sub: Where it stands.
-        extra: What it computes besides its columns.
+        sub: The sub-query's place.
+        extra: Further values that it computes.
     """
     if block.is_global:
         refuse_global(block, sub)
@@ -77,7 +77,7 @@ def first_rows(parts: Parts, block: SelectBlock, order: Order, sub: SubSelect) -
     """A correlated sub-query with a LIMIT, as `keyed` gives it.
 
     Raises:
-        UnsupportedQueryError: Of SELECT DISTINCT: it is ordered by what it does not show.
+        UnsupportedQueryError: The sub-query is a SELECT DISTINCT, ordered by columns that it does not show.
     """
     assert order.limit is not None, "an order without it says nothing in a sub-query"
     shown = {key_of(item.value): i for i, item in reversed(list(enumerate(block.outputs)))}

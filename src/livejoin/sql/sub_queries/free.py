@@ -1,4 +1,4 @@
-"""The outer columns of a whole SELECT, with those of the sub-queries within it."""
+"""The outer columns of a whole SELECT, those of the sub-queries within it included."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from livejoin.sql.resolved.query import Occurrence, SelectBlock
 
 
 def free_columns(block: SelectBlock, depth: int = 0) -> Iterator[tuple[Outer, exp.Expr]]:
-    """The columns of queries around a SELECT that it reads, with their nodes; ``depth`` levels stand between."""
+    """The columns of queries around that a SELECT reads, with their nodes; ``depth`` levels are between."""
     for value in block.expressions:
         for node in value.find_all(exp.Var):
             outer = outer_of(node)
@@ -28,10 +28,10 @@ def free_columns(block: SelectBlock, depth: int = 0) -> Iterator[tuple[Outer, ex
 
 
 def refuse_outer(block: SelectBlock) -> None:
-    """Refuse a SELECT that is no sub-query in an expression and reads columns of a query around it.
+    """Refuse outer columns in a SELECT that is no sub-query in an expression.
 
     Raises:
-        UnsupportedQueryError: It does; the position is that of the column.
+        UnsupportedQueryError: The SELECT has one; the position is that of the column.
     """
     for outer, node in free_columns(block):
         msg = (
@@ -44,12 +44,12 @@ def refuse_outer(block: SelectBlock) -> None:
 
 
 def moved_outer(block: SelectBlock, place: Callable[[Outer, exp.Expr], Outer], depth: int = 1) -> SelectBlock:
-    """A SELECT that reads other columns of the query ``depth`` levels around it in the place of those it reads.
+    """Replace the columns that a SELECT reads of the query ``depth`` levels around it.
 
     Args:
-        block: The SELECT; so do its sub-queries, which are one level further from that query.
-        place: The column in the place of another one, of whatever level: the levels stay.
-        depth: How far out the query is.
+        block: The SELECT; its sub-queries are one level further from that query.
+        place: Gives the replacement of a column, of whatever level; levels stay.
+        depth: How many levels out the query is.
     """
 
     def exchanged(node: exp.Expr) -> exp.Expr:

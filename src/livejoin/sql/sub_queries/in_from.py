@@ -1,9 +1,9 @@
-"""Queries in the FROM clause of a sub-query in an expression that read columns of the query around that.
+"""Queries in the FROM clause of a sub-query that read columns of the query around that sub-query.
 
     ... WHERE EXISTS (SELECT ... FROM (SELECT ... FROM S WHERE S.k = R.k) q ...)
 
-Such a query is merged into the sub-query, whose condition ``S.k = R.k`` then is. One with groups, DISTINCT, a LIMIT or
-window functions is a relation with the columns that it is correlated by, and a condition on them.
+Such a query is merged into the sub-query, which then has the condition ``S.k = R.k``. A query with groups, DISTINCT, a
+LIMIT or window functions becomes a relation that also has the columns it is correlated by, and a condition on them.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from livejoin.sql.sub_queries.rewriter import Rewriter
 
 
 def correlated_query(written: SelectBlock, around: Scope, rewriter: Rewriter) -> NestedQuery:
-    """A SELECT in the FROM clause of a sub-query that reads columns of the query around that.
+    """Bind a SELECT in the FROM clause of a sub-query that reads columns of the query around that sub-query.
 
     Args:
         written: The SELECT.
-        around: What the query around the sub-query shows.
-        rewriter: How relations are made.
+        around: The scope of the query around the sub-query.
+        rewriter: Makes relations.
 
     Raises:
-        UnsupportedQueryError: It has aggregates without GROUP BY or several grouping sets; or groups, DISTINCT, a LIMIT
-            or window functions, and a correlation by more than equalities.
+        UnsupportedQueryError: The SELECT has aggregates without GROUP BY or several grouping sets; or groups, DISTINCT,
+            a LIMIT or window functions, and a correlation by more than equalities.
     """
     block = rewriter.unnested(written)
     if block.is_global or block.sets is not None:
@@ -52,10 +52,10 @@ def correlated_query(written: SelectBlock, around: Scope, rewriter: Rewriter) ->
 
 
 def _keyed(block: SelectBlock, rewriter: Rewriter) -> SelectBlock:
-    """A SELECT that is no join alone as one of a relation with the columns that it is correlated by.
+    """A SELECT that is more than a join, as one of a relation with the columns that it is correlated by.
 
     Raises:
-        UnsupportedQueryError: It is correlated by more than equalities, or has a sub-query.
+        UnsupportedQueryError: The correlation is by more than equalities, or the SELECT has a sub-query.
     """
     order = () if block.order is None else (key.value for key in block.order.keys)
     read = [*(item.value for item in block.items), *(block.groups or ()), *order]
@@ -72,7 +72,7 @@ def merged_into(block: SelectBlock) -> SelectBlock:
     """A SELECT with the correlated queries in its FROM clause merged into it.
 
     Raises:
-        UnsupportedQueryError: One cannot be merged.
+        UnsupportedQueryError: A query cannot be merged.
     """
     if not any(_is_correlated(block)):
         return block
@@ -88,7 +88,7 @@ def _is_correlated(block: SelectBlock) -> list[SelectBlock]:
 
 
 def _of_its_types(plain: SelectBlock, around: Scope, rewriter: Rewriter) -> Relation:
-    """A relation with the columns of a SELECT, whose outer columns are as good as NULLs of their types."""
+    """A relation with the columns of a SELECT; its outer columns are replaced by NULLs of their types."""
 
     def typed(part: exp.Expr) -> exp.Expr:
         outer = outer_of(part)

@@ -1,4 +1,4 @@
-"""A sub-query as a relation that has the columns that it is correlated by.
+"""A sub-query as a relation with the columns that it is correlated by.
 
 (SELECT v FROM S WHERE S.k = R.a)  =  SELECT v FROM (SELECT k, v FROM S) q WHERE q.k = R.a
 """
@@ -29,14 +29,14 @@ Keyed: TypeAlias = tuple[exp.Expr, exp.Expr]
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """What is asked of a sub-query.
+    """The values that are asked of a sub-query.
 
     Args:
-        block: The sub-query without sub-queries of its own; what it selects does not matter.
+        block: The sub-query without sub-queries of its own; its SELECT list does not matter.
         values: The values, over the rows of the sub-query or over its groups.
-        groups: What is grouped by besides the keys; None for the keys alone.
+        groups: Expressions to group by besides the keys; None for the keys alone.
         having: A condition on groups.
-        qualify: A condition on window functions, which are over the rows of one key each.
+        qualify: A condition on window functions, which are over the rows of one key.
         is_grouped: Whether there are groups.
         distinct: Whether equal rows count once.
     """
@@ -51,19 +51,19 @@ class Asked:
 
 
 def keyed(parts: Parts, asked: Asked, sub: SubSelect) -> SelectBlock:
-    """A sub-query as a SELECT of one relation, which has the columns that it is correlated by, and then values.
+    """A sub-query as a SELECT of one relation, with first the columns that it is correlated by, and then values.
 
     Args:
         parts: The SELECT around.
-        asked: What is asked of the sub-query.
-        sub: Where it stands.
+        asked: The values that are asked for.
+        sub: The sub-query's place.
 
     Returns:
-        ``SELECT values FROM relation WHERE key = outer``; column i of the relation is key i. Where the sub-query is
-        correlated by more than equalities the keys are outer columns themselves, and may be NULL.
+        ``SELECT values FROM relation WHERE key = outer``; column i of the relation is key i. If the sub-query is
+        correlated by more than equalities, the keys are outer columns themselves, and may be NULL.
 
     Raises:
-        UnsupportedQueryError: It reads a column of a query that is not there to be read.
+        UnsupportedQueryError: The sub-query reads a column of a query that is out of reach.
     """
     kept, conditions = with_keys(parts, asked, sub)
     bound = parts.rewriter.bound(kept)
@@ -73,13 +73,13 @@ def keyed(parts: Parts, asked: Asked, sub: SubSelect) -> SelectBlock:
 
 
 def with_keys(parts: Parts, asked: Asked, sub: SubSelect) -> tuple[SelectBlock, tuple[exp.Expr, ...]]:
-    """A sub-query as a SELECT of the columns that it is correlated by, and then of values; arguments as of `keyed`.
+    """A sub-query as a SELECT of the columns that it is correlated by, and then of values; arguments as for `keyed`.
 
     Returns:
         The SELECT, and the conditions ``key = outer`` over its columns.
 
     Raises:
-        UnsupportedQueryError: It reads a column of a query that is not there to be read.
+        UnsupportedQueryError: The sub-query reads a column of a query that is out of reach.
     """
     groups, having, qualify, is_grouped = asked.groups, asked.having, asked.qualify, asked.is_grouped
     found = correlation(asked.block.conditions)
@@ -119,7 +119,7 @@ def with_keys(parts: Parts, asked: Asked, sub: SubSelect) -> tuple[SelectBlock, 
 
 
 def nearer(block: SelectBlock, found: Correlation) -> SelectBlock:
-    """A sub-query whose parts read its own columns in the place of the outer ones that these equal."""
+    """A sub-query whose parts read its own columns in place of the equal outer ones."""
     own: dict[Outer, exp.Expr] = {}
     for key in found.keys:
         outer = outer_of(key.outer)
@@ -143,7 +143,7 @@ def _over_domain(
     groups: Sequence[exp.Expr] | None,
     having: exp.Expr | None,
 ) -> tuple[SelectBlock, Sequence[exp.Expr], Sequence[exp.Expr] | None, exp.Expr | None, list[Keyed]]:
-    """A sub-query that reads the values of outer columns from a relation of these (see `domain`)."""
+    """A sub-query that reads the values of outer columns from their domain (see `domain`)."""
     computed = [*values, *(groups or ()), *([] if having is None else [having])]
     far = [outer for outer in read_outside(block, found, computed) if outer.level > 1]
     if far and (beside := parts.beside(far)) is not None:
@@ -172,7 +172,7 @@ def _over_domain(
 
 
 def _within(value: exp.Expr, keys: Sequence[exp.Expr]) -> exp.Expr:
-    """An expression whose window functions are over the rows of one key each."""
+    """An expression whose window functions are partitioned by the keys too."""
     found = value.copy()
     for window in found.find_all(exp.Window):
         window.set("partition_by", [*(window.args.get("partition_by") or ()), *(key.copy() for key in keys)])
@@ -184,7 +184,7 @@ def _equal(key: Compared) -> exp.Expr:
 
 
 def _nearer_by_one(value: exp.Expr, beside: Mapping[Outer, ColumnRef]) -> exp.Expr:
-    """An expression that reads columns of the query right around in the place of those further out."""
+    """An expression that reads columns of the nearest query around in place of those further out."""
 
     def read(node: exp.Expr) -> exp.Expr:
         outer = outer_of(node)

@@ -1,10 +1,10 @@
-"""LATERAL sub-queries in FROM, which see what stands before them there.
+"""LATERAL sub-queries in FROM, which see the items before them.
 
     FROM R, LATERAL (SELECT ... FROM S WHERE S.k = R.a) q  =  FROM R, (SELECT k, ... FROM S) q WHERE q.k = R.a
 
-So one is decorrelated as a sub-query in an expression is (see `livejoin.sql.sub_queries.parts`), and joined by what it
-was correlated by. Aggregates without GROUP BY have a row for each row before them, also where nothing matches: they are
-computed for the distinct values of the columns that they read.
+A LATERAL sub-query is decorrelated like a sub-query in an expression (see `livejoin.sql.sub_queries.parts`), and joined
+by the columns that it was correlated by. Aggregates without GROUP BY give a row for each row before them, even if
+nothing matches: they are computed for the distinct values of the columns that they read.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from livejoin.sql.sub_queries.values import aggregated
 
 
 def lateral_query(block: SelectBlock, around: SelectBlock, rewriter: Rewriter, atom: int, offset: int) -> Lateral:
-    """A SELECT that reads columns of what stands before it in FROM.
+    """A SELECT that reads columns of the items before it in FROM.
 
     Args:
         block: The SELECT.
-        around: A SELECT from what stands before it.
-        rewriter: How relations are made.
+        around: A SELECT from the items before it.
+        rewriter: Makes relations.
         atom: The number of its occurrence.
-        offset: Where it stands.
+        offset: The offset of the SELECT.
 
     Raises:
-        UnsupportedQueryError: A correlation that is not maintained.
-        SqlError: As binding it does.
+        UnsupportedQueryError: The correlation is not supported.
+        SqlError: The SELECT is not valid.
     """
     sub = SubSelect("scalar", None, block, block.source, offset)
     parts = Parts(around, rewriter)
@@ -65,14 +65,14 @@ def lateral_query(block: SelectBlock, around: SelectBlock, rewriter: Rewriter, a
 
 
 def _plain(bound: BoundBlock) -> SelectBlock | None:
-    """The SELECT that a reader can take the place of."""
+    """The SELECT if it can be merged into its reader; else None."""
     return None if bound.plain is None else merge_views(bound.plain)
 
 
 def _of_each_row(
     block: SelectBlock, around: SelectBlock, rewriter: Rewriter, sub: SubSelect
 ) -> tuple[SelectBlock, Sequence[exp.Expr]]:
-    """Aggregates without GROUP BY, for the values that the columns around have."""
+    """Aggregates without GROUP BY, for the distinct values of the outer columns."""
     near: list[Outer] = []
 
     def read(outer: Outer, _: exp.Expr) -> Outer:

@@ -1,7 +1,7 @@
 """NOT IN of several columns: SQL's comparison of rows with NULLs.
 
-``(a, b) = (x, y)`` is FALSE if one pair differs, TRUE if all are equal, and NULL else. So ``(a, b) NOT IN (q)`` is TRUE
-if and only if no row of q has in every column an equal value or a NULL, or is compared with one there.
+``(a, b) = (x, y)`` is FALSE if one pair differs, TRUE if all are equal, and else NULL. So ``(a, b) NOT IN (q)`` is TRUE
+if and only if every row of q differs from (a, b) in a column where neither is NULL.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ _MOST_WAYS = 27  # three columns of which either side may be NULL
 def unknown_ways(
     parts: Parts, block: SelectBlock, operands: Sequence[exp.Expr], equal: Sequence[exp.Expr], sub: SubSelect
 ) -> list[list[exp.Expr]]:
-    """The ways in which operands may be NULL-or-equal to a row of a sub-query, one of them by a NULL.
+    """The ways in which a row of a sub-query can equal the operands up to NULLs, with at least one NULL.
 
-    Each is a list of conditions: of every column that it equals the operand, or that one of the two is NULL. What
-    is known not to be NULL leaves ways out.
+    Each way is a list of conditions: for every column, that it equals the operand, or that one of the two is NULL.
+    Columns that are known not to be NULL need fewer ways.
 
     Raises:
+        UnsupportedQueryError: There are too many ways.
         UnsupportedQueryError: There are too many.
     """
     cases = []  # none for EXISTS, which has no operands

@@ -2,8 +2,8 @@
 
     SELECT g, e(q) FROM R GROUP BY g HAVING c(q)  =  SELECT g, e(q) FROM (SELECT g, ... FROM R GROUP BY g) WHERE c(q),
 
-where q is a sub-query that sees the columns of GROUP BY. Sub-queries within aggregates, in WHERE and in GROUP BY are of
-rows, and stay in the query below.
+where q is a sub-query that sees the columns of GROUP BY. Sub-queries within aggregates, in WHERE and in GROUP BY are
+over rows, and stay in the query below.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from livejoin.sql.sub_queries.rewriter import Rewriter, select_all
 
 
 def over_groups(block: SelectBlock, rewriter: Rewriter) -> SelectBlock:
-    """The SELECT over its groups; itself if no sub-query is over groups.
+    """The SELECT over its groups; the SELECT itself if no sub-query is over groups.
 
     Raises:
-        UnsupportedQueryError: A sub-query reads a column that is not grouped, or the SELECT is correlated itself.
+        UnsupportedQueryError: A sub-query reads a column that is not grouped, or the SELECT itself is correlated.
     """
     if block.groups is None or not _over_groups(block):
         return block
@@ -60,7 +60,7 @@ def _values(block: SelectBlock) -> list[exp.Expr]:
 
 
 def _marks(value: exp.Expr, block: SelectBlock) -> list[int]:
-    """The sub-queries of an expression that stand outside of aggregates and of what is grouped by."""
+    """The sub-queries of an expression that stand outside of aggregates and of grouped expressions."""
     found: list[int] = []
     groups = {key_of(group): place for place, group in enumerate(block.groups or ())}
     waiting = [value]
@@ -77,7 +77,7 @@ def _marks(value: exp.Expr, block: SelectBlock) -> list[int]:
 
 
 class _Splitter:
-    """The query below while it gets its columns; mutable."""
+    """Builds the query below with the columns that are needed; mutable."""
 
     def __init__(self, block: SelectBlock) -> None:
         self._block = block
@@ -117,7 +117,7 @@ class _Splitter:
         return (Item(f"c{i}", v, offset_of(v, self._block.start), written=f"c{i}") for i, v in enumerate(values))
 
     def _over(self, value: exp.Expr) -> exp.Expr:
-        """An expression over groups over the columns of the query below."""
+        """An expression over groups, rewritten over the columns of the query below."""
 
         def exchanged(part: exp.Expr) -> exp.Expr:
             group = place_of(part, self._groups)
@@ -137,7 +137,7 @@ class _Splitter:
         return self._places[key]
 
     def _group(self, outer: Outer, node: exp.Expr) -> Outer:
-        """The column of the query below that a column of a group is."""
+        """The column of the query below for a column of a group."""
         column = bound_column(outer.ref, outer.name)
         place = self._groups.get(key_of(column))
         if place is None:

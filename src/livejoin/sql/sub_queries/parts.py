@@ -22,11 +22,11 @@ from livejoin.sql.sub_queries.rewriter import Rewriter
 
 @dataclass(frozen=True)
 class Place:
-    """Where a sub-query stands, and where the part that it becomes is hung.
+    """The place of a sub-query, and of the part that it becomes.
 
     Args:
-        within: The part in whose ON it stands; None for any other clause.
-        above: The part that it is hung on; None for the core.
+        within: The part in whose ON the sub-query stands; None for any other clause.
+        above: The part that the new part hangs on; None for the core.
     """
 
     within: int | None = None
@@ -34,17 +34,17 @@ class Place:
 
 
 class Parts:
-    """The occurrences of tables and the parts of a SELECT; mutable.
+    """The occurrences and the parts of a SELECT, to which sub-queries are added; mutable.
 
     Args:
-        block: The SELECT, whose own ones come first.
-        rewriter: How relations are made.
+        block: The SELECT; its own occurrences come first.
+        rewriter: Makes relations.
 
     Attributes:
-        place: Where a sub-query that is made a part is hung.
+        place: The place of the sub-query that is being added.
         own: For each part its number among the SELECT's own; None for those that sub-queries became.
-        domains: The occurrences beside those of the SELECT that have values of columns of queries around it.
-        equal_around: The conditions that tie these to the columns.
+        domains: Further occurrences, which have the values of columns of queries around the SELECT.
+        equal_around: The conditions that connect these with the columns.
     """
 
     def __init__(self, block: SelectBlock, rewriter: Rewriter) -> None:
@@ -60,19 +60,19 @@ class Parts:
         self.own: list[int | None] = list(range(len(self.parts)))
 
     def unnested(self, query: SelectBlock) -> SelectBlock:
-        """A sub-query of the SELECT whose own sub-queries are parts of it."""
+        """A sub-query of the SELECT whose own sub-queries became parts of it."""
         return self.rewriter.within(self).unnested(query)
 
     def beside(self, far: Sequence[Outer]) -> Mapping[Outer, ColumnRef] | None:
-        """Columns of the SELECT that have the values of columns of queries around it.
+        """Columns of the SELECT with the values of columns of queries around it.
 
-        The SELECT gets ``D`` beside what stands in its FROM clause, and a condition ``D.d <=> d`` for each column.
+        A domain ``D`` is added to the FROM clause of the SELECT, with a condition ``D.d <=> d`` for each column.
 
         Args:
             far: The columns, as a sub-query of the SELECT has them.
 
         Returns:
-            None if one of them is of a query that is not there to be read.
+            None if a column is of a query that is out of reach.
         """
         new = {
             (outer.level, outer.ref): replace(outer, level=outer.level - 1)
@@ -107,9 +107,9 @@ class Parts:
         return domain_of(around, columns, self.rewriter, reader)
 
     def _around(self) -> tuple[SelectBlock, Mapping[int, int]]:
-        """The SELECT of whose rows the sub-query is asked, and the numbers that the occurrences have there.
+        """The SELECT whose rows the sub-query is evaluated for, and the numbers of its occurrences there.
 
-        For a sub-query in ON these are the rows before that decides: without what is joined behind it.
+        For a sub-query in ON these are the rows before ON: without the items joined after it.
         """
         if self.place.within is not None:
             return self._before(self.place.within)
@@ -120,7 +120,7 @@ class Parts:
         return replace(block, scope=replace(block.scope, relations=relations)), number
 
     def _before(self, within: int) -> tuple[SelectBlock, Mapping[int, int]]:
-        """The rows of which ON of a part is asked, as `_around`."""
+        """The rows for which ON of a part is evaluated, as `_around`."""
         scope = replace(self.block.scope, relations=tuple(self.relations))
         source, start, equal = self.block.source, self.block.start, self.block.equalities
         block = flat(SelectBlock(scope, (), source, start, equal, self.block.conditions, parts=tuple(self.parts)))
@@ -185,14 +185,14 @@ class Parts:
         self.relations.append(replace(relation, atom=len(self.relations), alias=alias))
 
     def placed(self, value: exp.Expr, start: int) -> exp.Expr:
-        """An expression of a sub-query that `attach` has given the number of its first table."""
+        """An expression of a sub-query over the SELECT; `attach` has given the number ``start`` of its first table."""
         return landed(over(value, lambda ref: ColumnRef(start + ref.atom, ref.column)), as_column)
 
     def _placed(self, conditions: Sequence[exp.Expr], start: int) -> tuple[exp.Expr, ...]:
         return tuple(self.placed(condition, start) for condition in conditions)
 
     def equal_to(self, block: SelectBlock, operands: Sequence[exp.Expr], sub: SubSelect) -> list[exp.Expr]:
-        """The conditions that the columns of a sub-query equal what they are compared with."""
+        """The conditions that the columns of a sub-query equal its operands."""
         self.check_width(len(block.items), len(operands), sub)
         return [
             standing_at(exp.EQ(this=item.value.copy(), expression=lifted(operand)), operand)
@@ -200,14 +200,14 @@ class Parts:
         ]
 
     def check_width(self, columns: int, operands: int, sub: SubSelect) -> None:
-        """Refuse a sub-query with another number of columns than it is compared with."""
+        """Refuse a sub-query whose number of columns is not that of its operands."""
         wanted = 1 if sub.form == "scalar" else operands
         if sub.form != "exists" and columns != wanted:
             msg = f"the sub-query has {columns} columns, and {wanted} are asked for; name as many in its SELECT list"
             raise sub.source.unsupported("sub-query", msg, sub.offset)
 
     def never_null(self, value: exp.Expr, block: SelectBlock) -> bool:
-        """Whether an expression over the rows of a SELECT that its conditions keep is never NULL."""
+        """Whether an expression is never NULL for the rows that satisfy the conditions of a SELECT."""
         node = value.unnest()
         match node:
             case exp.Literal() | exp.Boolean():
@@ -228,7 +228,7 @@ class Parts:
 
 
 def _behind(part: Part, first: int, number: int) -> Part:
-    """A part behind so many that come at a position."""
+    """A part with its numbers shifted after ``number`` occurrences were inserted at ``first``."""
     return part if part.above is None or part.above < first else replace(part, above=part.above + number)
 
 
@@ -241,7 +241,7 @@ def as_column(outer: Outer) -> exp.Expr:
 
 
 def standing_at(node: exp.Expr, written: exp.Expr) -> exp.Expr:
-    """A node that stands where another one is written."""
+    """A node with the position of another one."""
     offset = offset_of(written, -1)
     if offset >= 0:
         node.meta["start"] = offset
@@ -249,7 +249,7 @@ def standing_at(node: exp.Expr, written: exp.Expr) -> exp.Expr:
 
 
 def _not_null(conjunct: exp.Expr) -> set[ColumnRef]:
-    """The columns that are not NULL where a conjunct is true."""
+    """The columns that cannot be NULL if a conjunct is true."""
     if isinstance(conjunct, exp.Not):
         inner = conjunct.this.unnest()
         if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null) and isinstance(inner.this, exp.Column):

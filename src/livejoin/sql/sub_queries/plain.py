@@ -17,10 +17,11 @@ from livejoin.sql.sub_queries.rewriter import select_all
 
 
 def plain_of(parts: Parts, sub: SubSelect) -> SelectBlock:
-    """A sub-query as a SELECT that neither groups nor sorts; DISTINCT is left as it is written.
+    """A sub-query as a SELECT that neither groups nor sorts; DISTINCT stays.
 
     Raises:
-        UnsupportedQueryError: It is correlated and has several grouping sets, or aggregates without GROUP BY.
+        UnsupportedQueryError: The sub-query is correlated and has several grouping sets, or aggregates without GROUP
+            BY.
     """
     if isinstance(sub.query, NestedQuery):
         return select_all(parts.rewriter, sub.query.relation, "query", sub.source, sub.offset)
@@ -47,7 +48,7 @@ def plain_of(parts: Parts, sub: SubSelect) -> SelectBlock:
 
 
 def attachable(parts: Parts, block: SelectBlock, sub: SubSelect) -> SelectBlock:
-    """A plain sub-query whose tables can be a part; one relation in their place where they cannot."""
+    """A plain sub-query whose tables can be a part; if they cannot, one relation replaces them."""
     found = correlation(block.conditions)
     hanging = {atom for part in block.parts for atom in part.atoms}
     used = {ref.atom for condition in block.conditions for ref in refs_of(condition)}

@@ -1,4 +1,4 @@
-"""What the rewriting of sub-queries asks for: relations of SELECTs, and SELECTs over relations."""
+"""The interface through which the rewriting of sub-queries makes relations of SELECTs, and SELECTs over relations."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from livejoin.sql.resolved.query import Bound, BoundBlock, NestedQuery, Occurren
 
 
 class Enclosing(Protocol):
-    """The SELECT around a sub-query, while that is unnested: what its own sub-queries may ask for."""
+    """The SELECT around a sub-query while that is unnested; the sub-query's own sub-queries may ask it for domains."""
 
     def domain(self, outers: Sequence[Outer], reader: SelectBlock) -> SelectBlock | None:
-        """``SELECT * FROM D`` for the distinct values D that some columns have.
+        """``SELECT * FROM D`` for the distinct values D of some columns.
 
         Args:
             outers: The columns, as the sub-query has them.
-            reader: What reads their values.
+            reader: The SELECT that reads their values.
 
         Returns:
-            None if one of them is of a query that is not there to be read.
+            None if a column is of a query that is out of reach.
         """
 
 
 class Rewriter(Lowering, Protocol):
-    """All rewrites of a SELECT, those of sub-queries among them; `livejoin.sql.bind.passes` has them in their order."""
+    """All rewrites of a SELECT, those of sub-queries included; `livejoin.sql.bind.passes` has their order."""
 
     @property
     def names(self) -> Names:
@@ -49,16 +49,16 @@ class Rewriter(Lowering, Protocol):
         """A SELECT whose sub-queries are parts of it.
 
         Raises:
-            UnsupportedQueryError: A sub-query is correlated in a way that is not maintained.
-            SqlError: As binding a sub-query by itself does.
+            UnsupportedQueryError: The correlation of a sub-query is not supported.
+            SqlError: A sub-query is not valid.
         """
 
     def bound(self, block: SelectBlock) -> BoundBlock:
-        """A SELECT, as it is without sub-queries, with its relation.
+        """A SELECT without sub-queries, bound, with its relation.
 
         Raises:
-            UnsupportedQueryError: It reads columns of a query around.
-            SqlError: As binding it does.
+            UnsupportedQueryError: The SELECT reads columns of a query around.
+            SqlError: The SELECT is not valid.
         """
 
 
@@ -68,12 +68,12 @@ def select_all(
     """``SELECT * FROM relation``.
 
     Args:
-        rewriter: What knows which names are taken.
+        rewriter: Knows which names are taken.
         relation: The relation.
-        readable: What it is called.
+        readable: The name of the relation.
         source: The text of the query that it comes from.
-        start: Where it stands.
-        bound: How it is written, if it is a SELECT.
+        start: The offset of that query.
+        bound: The query as written, if it is a SELECT.
     """
     names = tuple(distinct_names(relation.schema.names))
     columns = tuple(Column(name, kind, is_made=True) for name, kind in zip(names, relation.types, strict=True))

@@ -3,8 +3,8 @@
     (SELECT c FROM S WHERE S.k = R.a  UNION  SELECT y FROM T WHERE T.id = R.a)
       =  SELECT v FROM (SELECT k, c AS v FROM S  UNION  SELECT id, y FROM T) q WHERE q.k = R.a
 
-where both sides are correlated by equalities with the same columns: what a set operation gives for a key depends on the
-rows of that key alone, of EXCEPT ALL and INTERSECT too.
+where both sides are correlated by equalities with the same columns. The result of a set operation for a key depends on
+the rows of that key alone, also for EXCEPT ALL and INTERSECT.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Tree:
     """A set operation whose SELECTs are resolved.
 
     Args:
-        operation: The set operation as it is written.
-        left: Its left side.
-        right: Its right side.
+        operation: The set operation as written.
+        left: The left side.
+        right: The right side.
     """
 
     operation: Combined
@@ -47,7 +47,7 @@ class Tree:
 
 
 def resolved(tree: QueryTree, resolve: Resolve) -> Tree | SelectBlock | None:
-    """A query of SELECTs and set operations with its names resolved; None if it has anything else."""
+    """Resolve a query of SELECTs and set operations; None if it has anything else."""
     match tree:
         case Block():
             return resolve(tree)
@@ -70,11 +70,12 @@ def correlated_set(tree: Tree, rewriter: Rewriter) -> SelectBlock:
 
     Args:
         tree: The set operation.
-        rewriter: How relations are made.
+        rewriter: Makes relations.
 
     Raises:
-        UnsupportedQueryError: A side is correlated by more than equalities, or by other columns than the other one.
-        SqlError: As binding a side does.
+        UnsupportedQueryError: A side is correlated by more than equalities, or the sides are correlated by different
+            columns.
+        SqlError: A side is not valid.
     """
     bound, keys = _side(tree, rewriter)
     source, offset = tree.operation.source, tree.operation.offset
@@ -89,7 +90,7 @@ def correlated_set(tree: Tree, rewriter: Rewriter) -> SelectBlock:
 
 
 def _side(tree: Tree | SelectBlock, rewriter: Rewriter) -> tuple[Bound, tuple[Key, ...]]:
-    """A query with the columns that it is correlated by before its own, and the outer columns that these equal."""
+    """A query with the columns that it is correlated by before its own, and the equal outer columns."""
     if isinstance(tree, SelectBlock):
         return _of_select(tree, rewriter)
     operation = tree.operation

@@ -1,13 +1,13 @@
-"""Sub-queries in the expressions of a SELECT as parts of it (Kim 1982; Neumann and Kemper 2015, "Unnesting").
+"""Unnesting: sub-queries in the expressions of a SELECT become its parts (Kim 1982; Neumann and Kemper 2015).
 
-* A conjunct ``EXISTS (q)`` of WHERE is a part of kind ``exists``: its tables join the SELECT's, its WHERE condition
-  says what matches. ``x IN (SELECT k ...)`` is that with ``k = x``. NOT makes the part one of kind ``not exists``.
-* ``x NOT IN (q)`` is true if and only if the set is empty, or x is not NULL and no k is NULL and none equals x. So it
-  is up to three ``not exists`` parts: of rows with k = x; of rows where k is NULL; and, for an x that is NULL, of all
-  rows. What is known not to be NULL leaves the second and the third out. Of several columns see `not_in`.
-* A conjunct of ON over the part that is joined is a part of that. Other sub-queries in ON are values, of a part beside
-  the joined one if they read nothing of it, else of one within it; there its NULLs do not come into play.
-* Every other sub-query is a value: columns of an ``optional`` part and an expression over them (see `values`).
+* A conjunct ``EXISTS (q)`` of WHERE becomes a part of kind ``exists``: its tables join the SELECT's, and its WHERE
+  condition decides what matches. ``x IN (SELECT k ...)`` adds ``k = x``. With NOT, the part is of kind ``not exists``.
+* ``x NOT IN (q)`` is true if and only if q is empty, or x is not NULL and no k is NULL and none equals x. So it becomes
+  up to three ``not exists`` parts: rows with k = x; rows where k is NULL; and, for a NULL x, all rows. Columns that are
+  known not to be NULL save the second and the third. `not_in` treats several columns.
+* A conjunct of ON over the joined part becomes a part of that part. Other sub-queries in ON become values: of a part
+  beside the joined one if they read nothing of it, else of one within it, where NULLs of the join do not matter.
+* Every other sub-query becomes a value: columns of an ``optional`` part and an expression over them (see `values`).
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from livejoin.sql.sub_queries.values import value_of
 
 
 def unnest(block: SelectBlock, rewriter: Rewriter) -> SelectBlock:
-    """A SELECT without sub-queries in its expressions that gives the same rows.
+    """A SELECT with the same rows, and without sub-queries in its expressions.
 
-    ORDER BY without LIMIT is left out: it says how a whole query is read, as it is written, and nothing below that.
+    ORDER BY without LIMIT is removed: it only counts for a whole query, which is read as it is written.
 
     Raises:
-        UnsupportedQueryError: A sub-query is correlated in a way that is not maintained, with what would work.
-        SqlError: As binding a sub-query by itself does.
+        UnsupportedQueryError: The correlation of a sub-query is not supported; the message says what would work.
+        SqlError: A sub-query is not valid.
     """
     block = replace(block, read_order=()) if block.read_order else block
     if not block.sub_queries:
@@ -77,7 +77,7 @@ class _Unnester:
         )
 
     def _in_parts(self) -> None:
-        """Make parts of the sub-queries in ON, of parts before what they hang on, and else from the left."""
+        """Make parts of the sub-queries in ON: inner parts first, else from the left."""
         parts = self._parts
         if not any(has_marks(condition) for part in self.block.parts for condition in part.conditions):
             return
@@ -91,7 +91,7 @@ class _Unnester:
         parts.block = replace(self.block, scope=scope, parts=tuple(parts.parts))
 
     def _in_part(self, own: int, conjunct: exp.Expr) -> list[exp.Expr]:
-        """What is left of a conjunct of ON when its sub-queries are parts."""
+        """The rest of a conjunct of ON after its sub-queries became parts."""
         if not has_marks(conjunct):
             return [conjunct]
         parts = self._parts
@@ -108,7 +108,7 @@ class _Unnester:
             parts.place, self._values = Place(), {}
 
     def _reads(self, node: exp.Expr) -> frozenset[int]:
-        """The occurrences of tables that an expression is over, and its sub-queries."""
+        """The occurrences that an expression and its sub-queries read."""
         found = {ref.atom for ref in refs_of(node)}
 
         def read(outer: Outer, _: exp.Expr) -> Outer:
@@ -125,7 +125,7 @@ class _Unnester:
 
         Args:
             node: A resolved expression.
-            as_condition: Whether it is all the same if it is NULL or FALSE.
+            as_condition: Whether NULL counts as FALSE.
         """
         if not has_marks(node):
             return node
@@ -143,7 +143,7 @@ class _Unnester:
         return found
 
     def _condition(self, conjunct: exp.Expr) -> list[exp.Expr]:
-        """What is left of a conjunct of WHERE when its sub-queries are parts."""
+        """The rest of a conjunct of WHERE after its sub-queries became parts."""
         if not has_marks(conjunct):
             return [conjunct]
         node, negated = conjunct, False
@@ -162,11 +162,11 @@ class _Unnester:
         return [self._value(conjunct, as_condition=True)]
 
     def _is_one_row(self, sub: SubSelect) -> bool:
-        """Whether a sub-query is correlated and gives one value for every row, whatever matches: an aggregate."""
+        """Whether a sub-query is a correlated aggregate, which gives one value for every row, whatever matches."""
         return isinstance(sub.query, SelectBlock) and sub.query.is_global and any(free_columns(sub.query))
 
     def _become_parts(self, sub: SubSelect, operands: Sequence[exp.Expr], *, is_wanted: bool) -> bool:
-        """Make an EXISTS, an IN or their negation parts; False if they must be values."""
+        """Turn an EXISTS, an IN or their negation into parts; False if they must be values."""
         block = plain_of(self._parts, sub)
         equal = self._parts.equal_to(block, operands, sub)
         found = correlation([*block.conditions, *equal])
@@ -189,7 +189,7 @@ class _Unnester:
 
 
 def _children_first(block: SelectBlock) -> list[int]:
-    """The parts, each behind those that hang on it."""
+    """The parts, each after those that hang on it."""
     found: list[int] = []
 
     def visit(above: int | None) -> None:

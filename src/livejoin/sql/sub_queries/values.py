@@ -1,16 +1,16 @@
-"""Sub-queries as values: an ``optional`` part with the columns that are needed, and an expression over these.
+"""Sub-queries as values: an ``optional`` part with the needed columns, and an expression over these.
 
-Let K be the outer sides of the equalities that correlate a sub-query q, and G(q) its rows grouped by the inner sides;
-the part has one row for each key of G(q), and is joined on its key.
+Let K be the outer sides of the equalities that correlate a sub-query q, and let G(q) be its rows grouped by the inner
+sides. The part has one row for each key of G(q), and is joined on its key.
 
-* A scalar sub-query that aggregates: the aggregates of the key, and the expression over them is computed above, so that
-  a key without rows gives what an aggregate over no rows gives: COUNT 0, every other one NULL.
-* One that does not: the value of the key's only row. Where no key of the rows says that there is only one, they are
-  counted, and a second one is an error of the commit that brings it.
-* EXISTS: TRUE if the key is there. With one comparison besides, ``s < r``: if the least s of the key is below r; for
-  ``<>``: if its least or its greatest differs from r.
-* ``x IN (q)``: TRUE if the pair of key and x is there; else FALSE if the key has no rows; else NULL if x is NULL or one
-  of them has a NULL; else FALSE. Comparisons with ANY and ALL likewise, by the least and the greatest value.
+* A scalar sub-query that aggregates: the part has the aggregates of the key, and the expression over them is computed
+  above. So a key without rows gives the result of an aggregate over no rows: 0 for COUNT, else NULL.
+* A scalar sub-query that does not aggregate: the value of the key's only row. If no key of the rows guarantees a single
+  row, rows are counted, and a second one is an error of the commit that brings it.
+* EXISTS: TRUE if the key is there. With one more comparison, ``s < r``: if the smallest s of the key is below r; for
+  ``<>``: if its smallest or its greatest s differs from r.
+* ``x IN (q)``: TRUE if the pair of key and x is there; else FALSE if the key has no rows; else NULL if x is NULL or a
+  row has a NULL; else FALSE. ANY and ALL likewise, by the smallest and the greatest value.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ _COUNTS = ("count", "count_if", "regr_count")  # 0 over no rows; other aggregate
 
 
 def value_of(around: Parts, sub: SubSelect, operands: Sequence[exp.Expr], *, as_condition: bool) -> exp.Expr:
-    """The value of a sub-query as an expression over the SELECT around it, which gets the parts that are needed.
+    """The value of a sub-query as an expression over the SELECT around, which gets the needed parts.
 
     Args:
         around: The SELECT.
         sub: The sub-query.
-        operands: What it is compared with, without sub-queries.
-        as_condition: Whether it is all the same if the value is NULL or FALSE.
+        operands: The operands that it is compared with, without sub-queries.
+        as_condition: Whether NULL counts as FALSE.
 
     Raises:
-        UnsupportedQueryError: A correlation that is not maintained.
-        SqlError: As binding the sub-query by itself does.
+        UnsupportedQueryError: The correlation is not supported.
+        SqlError: The sub-query is not valid.
     """
     maker = _Values(around, sub)
     match sub.form:
@@ -85,7 +85,7 @@ class _Values:
         self._sub = sub
 
     def scalar(self) -> exp.Expr:
-        """The value of the only row, NULL without rows."""
+        """The value of the only row; NULL if there is none."""
         query = self._sub.query
         if isinstance(query, SelectBlock):
             block = one_row(self._around.unnested(query))
@@ -165,7 +165,7 @@ class _Values:
         return _case([(nothing, last), (decided, first), (unknown, exp.null())], last.copy())
 
     def _one_row(self, operands: Sequence[exp.Expr]) -> exp.Expr | None:
-        """The value of a correlated aggregate, which has one row whatever matches; None if it is another query."""
+        """The value of a correlated aggregate, which always has one row; None for another query."""
         query = self._sub.query
         if not isinstance(query, SelectBlock) or not query.is_global or query.order is not None or query.has_windows:
             return None
@@ -218,7 +218,7 @@ class _Values:
         return self._around.placed(over.transform(placed), 0)
 
     def _only(self, block: SelectBlock) -> exp.Expr:
-        """The value of a SELECT's only row; a second one of a key is an error."""
+        """The value of a SELECT's only row; a second row of a key is an error."""
         around, item = self._around, block.items[0]
         if (place := self._by_declared_key(block)) is not None:
             start = around.attach(block, "optional")
@@ -235,7 +235,7 @@ class _Values:
         return standing_for(_column(around.attach(rows, "optional"), number), "(SELECT ...)")
 
     def _by_declared_key(self, block: SelectBlock) -> exp.Expr | None:
-        """A column of a declared key that a SELECT of one table is correlated by, so that a key has one row."""
+        """The column of a SELECT of one table whose correlation covers a declared key; else None."""
         relation = block.scope.relations[0]
         if len(block.scope.relations) > 1 or relation.nested is not None or block.parts:
             return None
@@ -249,7 +249,7 @@ class _Values:
         return next(iter(columns.values()))
 
     def _counted_once(self, rows: SelectBlock, number: int, kind: SqlType) -> SelectBlock:
-        """The relation below a SELECT with one row a key, the first ``number`` columns; two are an error."""
+        """A SELECT's relation with one row for each key, the first ``number`` columns; a second is an error."""
         relation = rows.scope.relations[0]
         columns = [bound_column(relation.column(i), name) for i, name in enumerate(relation.names)]
         count = exp.Count(this=exp.Star())
@@ -295,7 +295,7 @@ class _Values:
         return exp.paren(_is_value(_column(self._around.attach(part, "optional"), mark)))
 
     def _is_beyond(self, block: SelectBlock, compared: Compared, *, as_condition: bool) -> exp.Expr:
-        """Whether a plain SELECT has a row for which one comparison is true besides its equalities."""
+        """Whether a plain SELECT has a row for which one more comparison is true besides its equalities."""
         rest = tuple(c for c in _conjuncts(block) if c is not compared.written)
         functions = _BOUNDS[compared.comparison]
         bounds = [function(this=compared.inner.copy()) for function in functions]
@@ -311,7 +311,7 @@ class _Values:
         return found if as_condition else exp.Coalesce(this=found, expressions=[exp.false()])
 
     def _counted(self, block: SelectBlock) -> tuple[exp.Expr, exp.Expr, exp.Expr, exp.Expr]:
-        """The number of rows, of values that are not NULL, the least and the greatest value of a plain SELECT."""
+        """Of a plain SELECT: the number of rows and of values not NULL, the smallest and the greatest value."""
         value = block.items[0].value
         calls = [
             exp.Count(this=exp.Star()),

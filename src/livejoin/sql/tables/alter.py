@@ -1,7 +1,7 @@
-"""ALTER TABLE: what a table promises may be another thing from now on.
+"""ALTER TABLE: changing what a table promises.
 
-``ALTER TABLE name SET STATIC``, ``SET DYNAMIC``, and the same as Spark writes a table's properties, ``SET TBLPROPERTIES
-('livejoin.static' = 'true')``, which takes `livejoin.append_only` too.
+``ALTER TABLE name SET STATIC`` or ``SET DYNAMIC``; or with Spark's syntax for properties, ``SET TBLPROPERTIES
+('livejoin.static' = 'true')``, which takes ``livejoin.append_only`` too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ALLOWED = f"of ALTER TABLE name are allowed {_FORMS}, with false or true, or 'li
 
 @dataclass(frozen=True)
 class AlterTable:
-    """ALTER TABLE name SET ...; None for a promise that stays as it is."""
+    """ALTER TABLE name SET ...; None for a promise that stays."""
 
     name: str
     static: bool | None = None
@@ -28,17 +28,17 @@ class AlterTable:
 
 
 def is_alter(tree: exp.Expr) -> bool:
-    """Whether a statement is an ALTER: sqlglot has a node for some, and a command for the others."""
+    """Whether a statement is an ALTER: sqlglot has a node for some, and a generic command for others."""
     return isinstance(tree, exp.Alter) or (isinstance(tree, exp.Command) and tree.name.upper() == "ALTER")
 
 
 def alter_table(tree: exp.Expr, source: Source) -> AlterTable:
-    """What an ALTER TABLE says.
+    """Read an ALTER TABLE.
 
     Raises:
         UnknownNameError: The name is qualified.
-        SqlTypeError: A property has a value that it cannot have.
-        UnsupportedQueryError: It says something else.
+        SqlTypeError: A property has an invalid value.
+        UnsupportedQueryError: The statement sets something else.
     """
     words = [token.text.upper() for token in source.tokens if token.token_type != TokenType.SEMICOLON]
     if words[1:2] == ["TABLE"] and words[3:4] == ["SET"] and words[4:] in (["STATIC"], ["DYNAMIC"]):
@@ -55,7 +55,7 @@ def alter_table(tree: exp.Expr, source: Source) -> AlterTable:
 
 
 def _properties(action: exp.Expr) -> list[exp.Expr]:
-    """The properties that an action of ALTER TABLE sets; the action itself if it is another one."""
+    """The properties that an action of ALTER TABLE sets; the action itself if it sets none."""
     if isinstance(action, exp.AlterSet) and all(isinstance(one, exp.Properties) for one in action.expressions):
         return [part for one in action.expressions for part in one.expressions]
     return [action]

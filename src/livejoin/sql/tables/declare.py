@@ -1,7 +1,7 @@
 """Table declarations: CREATE TABLE and lists of columns.
 
-A declaration says names, types, NOT NULL, PRIMARY KEY, UNIQUE, FOREIGN KEY and a few table properties. Everything else
-is refused, because a constraint or a length that is read but not kept would be a promise broken.
+A declaration has names, types, NOT NULL, PRIMARY KEY, UNIQUE, FOREIGN KEY and a few table properties. Everything else
+is refused: a constraint that is parsed but not enforced would be a broken promise.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _OF_LENGTH = (exp.DType.VARCHAR, exp.DType.CHAR)
 
 
 def parse_create_table(sql: str) -> Table:
-    """The table that a CREATE TABLE declares.
+    """The table of a CREATE TABLE.
 
     Raises:
         SqlSyntaxError: The text does not parse.
-        SqlTypeError: A type that livejoin does not have.
-        UnsupportedQueryError: Another statement, or a clause outside.
-        SchemaError: Names that cannot stand.
+        SqlTypeError: A type that livejoin does not support.
+        UnsupportedQueryError: Another statement, or a clause that is not supported.
+        SchemaError: Names that are not allowed.
 
     >>> str(parse_create_table("CREATE TABLE G (src BIGINT, price DECIMAL(10, 2) NOT NULL)").columns[1])
     'price DECIMAL(10, 2) NOT NULL'
@@ -68,7 +68,7 @@ def parse_columns(name: str, columns: str, settings: TableSettings = NOTHING_SAI
 def declare(
     create: exp.Create, source: Source, name: str | None = None, settings: TableSettings | None = None
 ) -> Table:
-    """The table that a parsed CREATE TABLE declares, under another name, with other settings if some are given.
+    """The table of a parsed CREATE TABLE, under another name, with other settings if some are given.
 
     Raises as `parse_create_table`.
     """
@@ -91,7 +91,7 @@ def table_name(table: exp.Expr, source: Source) -> str:
     """The plain name of a table or view.
 
     Raises:
-        UnknownNameError: It is qualified.
+        UnknownNameError: The name is qualified.
     """
     if not isinstance(table, exp.Table) or len(table.parts) != 1:
         msg = f"{shown(table)}: a name with a database is not known here; allowed is a plain name"
@@ -136,7 +136,7 @@ def _constraint(definition: exp.ColumnDef, kind: type[exp.Expr]) -> exp.Expr | N
 
 
 def _length(definition: exp.ColumnDef) -> int:
-    """The number in VARCHAR(n) and CHAR(n); 0 of another type."""
+    """The number in VARCHAR(n) and CHAR(n); 0 for other types."""
     kind = definition.args.get("kind")
     if kind is None or kind.this not in _OF_LENGTH or len(kind.expressions) != 1:
         return 0

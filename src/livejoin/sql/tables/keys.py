@@ -1,7 +1,6 @@
-"""PRIMARY KEY, UNIQUE and FOREIGN KEY in a CREATE TABLE, behind a column or by themselves.
+"""PRIMARY KEY, UNIQUE and FOREIGN KEY in a CREATE TABLE, after a column or as separate constraints.
 
-Whether the referenced table is there, with that primary key and these types, is for the catalog to check: a statement
-by itself does not know.
+The catalog checks that the referenced table exists and has such a key; a single statement cannot know that.
 """
 
 from __future__ import annotations
@@ -35,25 +34,25 @@ def is_foreign(constraint: exp.Expr) -> bool:
 
 
 def is_unique(constraint: exp.Expr) -> bool:
-    """Whether a constraint is UNIQUE, of a column or with its columns, and says no more."""
+    """Whether a constraint is UNIQUE, after a column or with its columns, without options."""
     more = ("index_type", "on_conflict", "nulls", "options")
     return isinstance(constraint, exp.UniqueColumnConstraint) and not any(constraint.args.get(name) for name in more)
 
 
 def _named(key: exp.Expr) -> list[exp.Expr]:
-    """The names of columns in a key that stands by itself."""
+    """The column names of a key that is a separate constraint."""
     if isinstance(key, exp.UniqueColumnConstraint):
         return key.this.expressions if isinstance(key.this, exp.Schema) else []
     return key.expressions
 
 
 def declared_keys(parts: Sequence[exp.Expr], columns: Sequence[Column], source: Source) -> Keys:
-    """The keys that the parts of a CREATE TABLE declare: column definitions and constraints of the table.
+    """The keys in the parts of a CREATE TABLE: column definitions and constraints of the table.
 
     Raises:
         SqlTypeError: A part is a column without a type.
-        UnknownNameError: A key names what is no column, a column twice, or a table with its database.
-        UnsupportedQueryError: Another constraint, two primary keys, or an option that livejoin does not keep.
+        UnknownNameError: A key names an unknown column, a column twice, or a table with its database.
+        UnsupportedQueryError: Another constraint, two primary keys, or an option that is not supported.
     """
     start = source.tokens[0].start
     primary: list[tuple[tuple[int, ...], int]] = []
@@ -91,7 +90,7 @@ def _constraints(definition: exp.ColumnDef) -> Iterator[exp.Expr]:
 
 
 def _table_constraint(part: exp.Expr, source: Source, start: int) -> tuple[exp.Expr, int]:
-    """A PRIMARY KEY, UNIQUE or FOREIGN KEY that stands by itself, and where its first column stands."""
+    """A separate PRIMARY KEY, UNIQUE or FOREIGN KEY, and the offset of its first column."""
     offset = offset_of(part, start)
     if isinstance(part, exp.Identifier):
         msg = f"column {part.name!r} has no type; allowed are {ALLOWED_TYPES}"
@@ -128,7 +127,7 @@ def _positions(key: exp.Expr, columns: Sequence[Column], source: Source, offset:
 
 
 def _foreign_key(columns: tuple[int, ...], constraint: exp.Expr, source: Source, offset: int) -> ForeignKey:
-    """The foreign key of some columns; ``offset`` is where its first column stands."""
+    """The foreign key of some columns; ``offset`` is that of the first column."""
     reference = constraint if isinstance(constraint, exp.Reference) else constraint.args.get("reference")
     if not isinstance(reference, exp.Reference):
         at = source.find_back({TokenType.FOREIGN_KEY}, offset + 1, offset)

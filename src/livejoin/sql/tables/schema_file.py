@@ -23,11 +23,11 @@ _VIEW = re.compile(r"create\s+view\b", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class SchemaText:
-    """What a text declares.
+    """The declarations of a text.
 
     Args:
         catalog: The tables.
-        views: The views by their names in lower case, in their order.
+        views: The views by their names in lower case, in order.
     """
 
     catalog: Catalog
@@ -35,7 +35,7 @@ class SchemaText:
 
 
 def parse_schema(sql: str) -> Catalog:
-    """The tables that a text declares; raises as `parse_schema_text`.
+    """The tables of a text; raises as `parse_schema_text`.
 
     >>> [table.name for table in parse_schema("CREATE TABLE G (src BIGINT); -- and\\nCREATE TABLE H (dst BIGINT);")]
     ['G', 'H']
@@ -44,17 +44,17 @@ def parse_schema(sql: str) -> Catalog:
 
 
 def parse_schema_text(sql: str, allow_product: bool = False) -> SchemaText:
-    """The tables and views of a text: CREATE TABLE and CREATE VIEW statements with semicolons between them.
+    """The tables and views of a text: CREATE TABLE and CREATE VIEW statements, separated by semicolons.
 
-    A view reads tables and views that stand before it.
+    A view may read earlier tables and views.
 
     Args:
         sql: The text.
-        allow_product: As of `livejoin.sql.bind_query`, for its views.
+        allow_product: As for `livejoin.sql.bind_query`.
 
     Raises:
-        SqlError: A statement is another one or is wrong; the position is that in the whole text.
-        SchemaError: The text declares no table, or a declaration cannot stand; the message names the line.
+        SqlError: A statement has an error or is of another kind; the position is that in the whole text.
+        SchemaError: The text declares no table, or a declaration is refused; the message names the line.
 
     >>> text = (
     ...     "CREATE TABLE G (src BIGINT); CREATE VIEW v AS SELECT src + 1 AS n FROM G; CREATE VIEW w AS SELECT n FROM v"
@@ -98,12 +98,12 @@ def _add_view(sql: str, begin: int, end: int, catalog: Catalog, views: dict[str,
 
 
 def _from(sql: str, begin: int, end: int) -> str:
-    """A part of a text behind blanks, so that its positions stay those of the whole text."""
+    """A part of a text after blanks, so that positions are those of the whole text."""
     return "".join(character if character == "\n" else " " for character in sql[:begin]) + sql[begin:end]
 
 
 def _statements(sql: str) -> list[tuple[int, int]]:
-    """Where each statement begins and ends; a semicolon belongs to none."""
+    """The begin and end of each statement, without the semicolon."""
     try:
         tokens = SparkAnsi().tokenize(sql)
     except TokenError as error:

@@ -1,4 +1,4 @@
-"""The statements that a database executes: those that declare something, and those that change rows."""
+"""The statements that a database runs: CREATE, DROP, ALTER TABLE and REFRESH TABLE."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class DropTable:
 
 @dataclass(frozen=True)
 class DropView:
-    """DROP VIEW [IF EXISTS] name [CASCADE | RESTRICT]; with ``cascade`` the views that read it go too."""
+    """DROP VIEW [IF EXISTS] name [CASCADE | RESTRICT]; with ``cascade`` its readers are dropped too."""
 
     name: str
     if_exists: bool = False
@@ -70,10 +70,10 @@ def parse_statement(sql: str) -> Statement:
 
     Raises:
         SqlSyntaxError: The text does not parse.
-        SqlTypeError: A column has a type that livejoin does not have.
+        SqlTypeError: A column has a type that livejoin does not support.
         UnknownNameError: A name is qualified, or a primary key names no column.
-        UnsupportedQueryError: Another statement, a clause outside, or a query that is nested too deeply.
-        SchemaError: Names of a table that cannot stand.
+        UnsupportedQueryError: Another statement, a clause that is not supported, or a query that is nested too deeply.
+        SchemaError: The names of a table are not allowed.
 
     >>> parse_statement("DROP VIEW IF EXISTS hop3")
     DropView(name='hop3', if_exists=True, cascade=False)

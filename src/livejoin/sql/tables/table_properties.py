@@ -1,7 +1,7 @@
-"""TBLPROPERTIES of a CREATE TABLE: what livejoin knows of a table beyond its columns and keys.
+"""TBLPROPERTIES of a CREATE TABLE: the options of a table beyond its columns and keys.
 
-They are those arguments of `Database.create_table` that SQL has no clause for, written as Spark writes a table's
-properties, so that a statement with them stays one that Spark reads too.
+They are the arguments of `Database.create_table` for which SQL has no clause, written as Spark writes a table's
+properties. So Spark can read the statement too.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ _KNOWN = tuple(_PREFIX + option.name for option in options())
 
 
 def switches(parts: Sequence[exp.Property], known: Sequence[str], source: Source) -> dict[str, bool]:
-    """The values of options that are true or false, by their names.
+    """The values of boolean options, by their names.
 
     Raises:
-        SqlTypeError: One is something else.
-        UnsupportedQueryError: One is not known, or there twice.
+        SqlTypeError: A value is neither true nor false.
+        UnsupportedQueryError: An option is unknown, or there twice.
     """
     given = _given(parts, [_PREFIX + option for option in known], source)
     return {name.removeprefix(_PREFIX): _switch(part, source) for name, part in given.items()}
 
 
 def table_settings(create: exp.Create, source: Source) -> TableSettings:
-    """What the properties of a CREATE TABLE say of its table.
+    """The settings of a table from the properties of its CREATE TABLE.
 
     Raises:
-        SqlTypeError: A property has a value that it cannot have.
-        UnsupportedQueryError: There is a property that livejoin does not know, or one twice.
+        SqlTypeError: A property has an invalid value.
+        UnsupportedQueryError: A property is unknown, or there twice.
     """
     parts = create.args["properties"].expressions if create.args.get("properties") else ()
     given = _given([part for part in parts if is_table_property(part)], _KNOWN, source)
@@ -44,7 +44,7 @@ def table_settings(create: exp.Create, source: Source) -> TableSettings:
 
 
 def _value(name: str, part: exp.Property, source: Source) -> Any:
-    """The value of a property, as its option is written."""
+    """The value of a property, in the form of its option."""
     form = form_of(name.removeprefix(_PREFIX))
     match form:
         case Form.SWITCH:
@@ -64,7 +64,7 @@ def _value(name: str, part: exp.Property, source: Source) -> Any:
 
 
 def _given(parts: Sequence[exp.Property], known: Sequence[str], source: Source) -> dict[str, exp.Property]:
-    """Properties by their names, each one of those that are known."""
+    """Known properties by their names, each at most once."""
     given: dict[str, exp.Property] = {}
     for part in parts:
         name = _key(part)

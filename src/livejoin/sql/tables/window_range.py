@@ -1,4 +1,4 @@
-"""The range of a window as it is written: a column and a span of its values, in Python or in a table's properties.
+"""The range of a window as users write it: a column and a span, in Python or in a table's properties.
 
 =========  ===========================  ==================================================
 Column     In Python                    In a property: the column, then
@@ -28,7 +28,7 @@ _INTERVAL = re.compile(
 
 
 def parse_range(text: str) -> tuple[str, Span] | None:
-    """The column and the span that a property names; None if it has another form.
+    """The column and the span in a property; None if it has another form.
 
     >>> parse_range("ts 1 HOUR"), parse_range("seen 3600"), parse_range("ts 1 MONTH")
     (('ts', datetime.timedelta(seconds=3600)), ('seen', 3600), None)

@@ -1,1 +1,1 @@
-"""Whole queries in DuckDB's dialect, so that DuckDB computes by itself what a view should hold."""
+"""Whole queries in DuckDB's dialect, so that DuckDB can recompute what a view should hold."""

@@ -1,4 +1,4 @@
-"""Aggregates as DuckDB text, with Spark's types and what is determined here where DuckDB leaves it open."""
+"""Aggregates as DuckDB text, with Spark's types, and with determined results where DuckDB leaves them open."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _NOT_NULL = "({}) IS NOT NULL"
 def aggregate_text(
     call: WrittenAggregate, values: Sequence[str], kinds: Sequence[SqlType], order: str | None, kept: Sequence[str]
 ) -> str:
-    """An aggregate over the rows that conditions keep, with Spark's result type.
+    """An aggregate over the rows that satisfy conditions, with Spark's result type.
 
     Args:
         call: The aggregate.
-        values: Its arguments as text.
-        kinds: Their types.
-        order: What its list is ordered by.
+        values: The arguments as text.
+        kinds: The types of the arguments.
+        order: The order of a list.
         kept: The conditions.
     """
     if call.name == "count_if":
@@ -34,7 +34,7 @@ def aggregate_text(
 
 
 def as_type(value: str, kind: SqlType | None) -> str:
-    """A value of a type, where one is said: DuckDB may give another one."""
+    """A value cast to a type, if one is given: DuckDB may have another one."""
     return value if kind is None else f"CAST({value} AS {duckdb_type(kind)})"
 
 
@@ -99,7 +99,7 @@ def _of_two(call: WrittenAggregate, values: Sequence[str], kept: Sequence[str]) 
 
 
 def _list(call: WrittenAggregate, value: str, order: str | None, distinct: str, kept: Sequence[str]) -> str:
-    """A list in an order, or the text that it makes."""
+    """A list in an order, or the text joined from it."""
     by = call.form.order
     way = " DESC NULLS LAST" if by is not None and by.descending else " NULLS FIRST"
     keys = value + way if order is None or distinct else f"{order}{way}, {value}{way}"
@@ -132,7 +132,7 @@ def _row(values: Sequence[str]) -> str:
 
 
 def _decimal_average(total: str, count: str, kind: SqlType) -> str:
-    """The quotient rounded half away from zero, in whole numbers: DuckDB divides decimals as doubles."""
+    """The quotient rounded half away from zero, by integer arithmetic: DuckDB divides decimals as doubles."""
     result = average_type(kind)
     assert result is not None, "a decimal has an average"
     unscaled = f"CAST(CAST({total} AS DECIMAL(38, {kind.scale})) * {10**kind.scale} AS HUGEINT)"

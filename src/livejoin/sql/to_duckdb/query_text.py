@@ -1,9 +1,9 @@
-"""A bound query as DuckDB text, as it is written: without the steps that lower it to relations and merge queries.
+"""A bound query as DuckDB text, as written: before it is lowered to relations and queries are merged.
 
-Definitions of WITH become one WITH clause in front, under their own names unless a table, a view or another definition
-has them; views are read by their names. Every table's columns are called by their `ColumnRef`, groups are computed
-before they are grouped by, all expressions and aggregates are cast to Spark's types, and rows that the keys of ORDER BY
-do not tell apart are ordered by all columns.
+Definitions of WITH become one WITH clause in front. They keep their names unless a table, a view or another definition
+has them; views are read by their names. Columns of tables are named by their `ColumnRef`, groups are computed before
+they are grouped by, all expressions and aggregates are cast to Spark's types, and rows with equal keys of ORDER BY are
+ordered by all columns.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def query_text(bound: Bound, names: KnownNames) -> str:
         names: The tables and views.
 
     Raises:
-        UnsupportedQueryError: An expression that there is no way to write for DuckDB.
+        UnsupportedQueryError: An expression that DuckDB has no way to write.
     """
     texts = _Texts(names)
     text = texts.query(bound)
@@ -74,10 +74,10 @@ def query_text(bound: Bound, names: KnownNames) -> str:
 
 
 class _Texts:
-    """The texts of the queries in a text; mutable: it collects the definitions of WITH.
+    """The texts of the queries in a text; mutable: definitions of WITH are collected.
 
     Attributes:
-        definitions: ``name AS (query)`` for each definition, in an order in which each sees what it reads.
+        definitions: ``name AS (query)`` for each definition, after the definitions that it reads.
     """
 
     def __init__(self, names: KnownNames) -> None:
@@ -86,7 +86,7 @@ class _Texts:
         self.definitions: list[str] = []
 
     def query(self, bound: Bound) -> str:
-        """A query."""
+        """The text of a query."""
         match bound:
             case BoundBlock():
                 return _Select(bound.block, bound.relation.schema.types, self, None).text()
@@ -105,7 +105,7 @@ class _Texts:
                 return self.query(bound.query)
 
     def rows(self, nested: NestedQuery) -> str:
-        """What stands in FROM for a nested query, its columns called c0, c1, ... ."""
+        """The text in FROM for a nested query, its columns called c0, c1, ... ."""
         if nested.bound is None:
             text = _quoted(nested.name)
         elif nested.bound in self._defined:
@@ -123,7 +123,7 @@ class _Texts:
     def types(self, block: SelectBlock, around: Around) -> list[pa.DataType | None]:
         """The types of a SELECT's columns, which its conditions do not change.
 
-        Outer columns are as good as NULLs of their types. None for types that depend on those of sub-queries within.
+        Outer columns are replaced by NULLs of their types. None for a type that depends on sub-queries within.
         """
 
         def typed(part: exp.Expr) -> exp.Expr:
@@ -165,13 +165,13 @@ class _Texts:
 
 @dataclass(frozen=True, eq=False)
 class Around:
-    """Where a sub-query stands: in an expression of a SELECT, over its groups or over its rows."""
+    """The place of a sub-query: in an expression of a SELECT, over its groups or over its rows."""
 
     select: _Select
     over_groups: bool
 
     def within(self, levels: int) -> Around:
-        """Where the query stands that is some levels around this one."""
+        """The place of the query that is some levels around this one."""
         found = self
         for _ in range(levels):
             assert found.select.around is not None, "a query is around"
@@ -179,7 +179,7 @@ class Around:
         return found
 
     def of(self, outer: Outer) -> _Select:
-        """The SELECT that an outer column of a sub-query that stands here is of."""
+        """The SELECT of an outer column of a sub-query at this place."""
         return self.within(outer.level - 1).select
 
 
@@ -188,9 +188,9 @@ class _Select:
 
     Args:
         block: The SELECT.
-        types: The types of its columns.
+        types: The types of the SELECT's columns.
         texts: The texts around it.
-        around: Where it stands in an expression; None elsewhere.
+        around: The SELECT's place in an expression; None elsewhere.
     """
 
     def __init__(
@@ -236,14 +236,14 @@ class _Select:
         return _first_rows(text, names, order)
 
     def _rows(self) -> str:
-        """The rows of FROM that WHERE keeps, with the expressions of GROUP BY beside them."""
+        """The rows of FROM that satisfy WHERE, with the expressions of GROUP BY beside them."""
         block = self._block
         groups = [f"{self._typed(value)} AS {self._group(i)}" for i, value in enumerate(block.groups or ())]
         condition = self._condition(block.equalities, block.conditions)
         return f"SELECT {', '.join(['*', *groups])} FROM {self._level(None)} WHERE {condition}"
 
     def _level(self, level: int | None) -> str:
-        """The core or a part, with those that hang on it."""
+        """The text of the core or a part, with the parts that hang on it."""
         block = self._block
         atoms = block.core if level is None else block.parts[level].atoms
         text = " CROSS JOIN ".join(self._table(atom) for atom in atoms)
@@ -277,7 +277,7 @@ class _Select:
         return self._written(value, over_groups=False)
 
     def _written(self, value: exp.Expr, *, over_groups: bool) -> str:
-        """An expression with its sub-queries, in which outer columns have the names that they have around."""
+        """An expression with its sub-queries; outer columns have their names in the queries around."""
 
         def exchanged(part: exp.Expr) -> exp.Expr:
             number, outer = marked(part), outer_of(part)
@@ -303,7 +303,7 @@ class _Select:
                 return f"(({operand}) {_COMPARISONS[sub.comparison]} {sub.form.upper()} {text})"
 
     def _outer(self, outer: Outer) -> str:
-        """What a column of a query around is called."""
+        """The name of a column of a query around."""
         around = Around(self, False).within(outer.level)
         select = around.select
         if not around.over_groups:
@@ -315,14 +315,14 @@ class _Select:
         return self._block.scope.declared(ref).type
 
     def name(self, ref: ColumnRef) -> str:
-        """What a column of FROM is called here and in the sub-queries within."""
+        """The name of a column of FROM here and in sub-queries."""
         return f"{self._prefix}{ref.atom}.{ref.column}"
 
     def _group(self, position: int) -> str:
         return f"{self._prefix}g{position}"
 
     def _type_of(self, value: exp.Expr, role: str, offset: int) -> SqlType:
-        """The type of an expression, whose sub-queries and outer columns are as good as NULLs of their types."""
+        """The type of an expression; its sub-queries and outer columns are replaced by NULLs of their types."""
 
         def exchanged(part: exp.Expr) -> exp.Expr:
             number, outer = marked(part), outer_of(part)
@@ -350,7 +350,7 @@ class _Select:
         return kind
 
     def _typed(self, value: exp.Expr) -> str:
-        """An expression over rows, as a value of its type."""
+        """An expression over rows, cast to its type."""
         kind = self._type_of(value, "group", 0)
         return as_type(self._plain(value), None if isinstance(value, exp.Column) else kind)
 
@@ -373,7 +373,7 @@ class _Select:
         return self._written(value.transform(exchanged), over_groups=True)
 
     def _grouping(self, call: exp.Expr) -> str:
-        """GROUPING and GROUPING_ID, which DuckDB has one function for."""
+        """GROUPING and GROUPING_ID, for which DuckDB has one function."""
         places = [place_of(part, self._groups) for part in call.expressions] or list(range(len(self._groups)))
         of = ", ".join(self._group(place) for place in places if place is not None)
         return f"CAST(grouping({of}) AS {'TINYINT' if isinstance(call, exp.Grouping) else 'BIGINT'})"

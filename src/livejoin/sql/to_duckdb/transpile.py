@@ -1,11 +1,10 @@
-"""A whole query in DuckDB's dialect, so that DuckDB can compute by itself what a view should hold.
+"""A whole query in DuckDB's dialect, so that DuckDB can recompute what a view should hold.
 
-Law: over the same tables DuckDB's result of the text is the view's result, column by column in their order; the names
-of expressions may differ, and the last digits of VARIANCE and of sums of DOUBLE; a quotient of decimals that is
-compared with something is a DOUBLE there, and not rounded as Spark's. A view is read by its name: DuckDB needs a view
-of the same name with its text, written in the same way. Expressions are written as in predicates (see
-`livejoin.sql.scalars.duckdb_text`). A SELECT from tables without aggregates is rewritten as it stands, any other query
-from its resolved clauses (see `query_text`).
+Law: over the same tables DuckDB's result of the text is the view's result, column by column. These may differ: the
+names of expressions; the last digits of VARIANCE and of sums of DOUBLE; and comparisons of quotients of decimals, which
+are DOUBLEs in DuckDB and rounded in Spark. A view is read by its name: DuckDB needs a view of the same name, whose text
+is written in the same way. Expressions are written as in predicates (see `livejoin.sql.scalars.duckdb_text`). A SELECT
+from tables without aggregates is rewritten directly, any other query from its resolved clauses (see `query_text`).
 """
 
 from __future__ import annotations
@@ -37,16 +36,16 @@ def to_duckdb(sql: str, catalog: Catalog | None = None, views: Mapping[str, Quer
     """A query of the Spark dialect as DuckDB text.
 
     Args:
-        sql: A query within what livejoin maintains; without aggregates its names are not looked up.
-        catalog: The tables. They are needed for aggregates, set operations, ORDER BY, WITH and sub-queries, whose
-            types are Spark's, for outer joins beside commas, and for ``*`` over JOIN ... USING and NATURAL JOIN, which
+        sql: A query that livejoin supports; without aggregates its names are not looked up.
+        catalog: The tables. They are needed for aggregates, set operations, ORDER BY, WITH and sub-queries, which have
+            Spark's types; for outer joins beside commas; and for ``*`` over JOIN ... USING and NATURAL JOIN, which
             begins with the merged columns in Spark, but not in DuckDB.
-        views: The views that it may read, by their names in lower case, as of `livejoin.sql.bind_query`.
+        views: The views that it may read, by their names in lower case, as for `livejoin.sql.bind_query`.
 
     Raises:
         SqlSyntaxError: The text does not parse.
-        UnknownNameError: A table or a merged column that the catalog does not have, where it is needed.
-        UnsupportedQueryError: A query outside, one that DuckDB has no way to write, or no catalog where it is needed.
+        UnknownNameError: A needed table or merged column is not in the catalog.
+        UnsupportedQueryError: A query that is not supported, one that DuckDB has no way to write, or a missing catalog.
 
     >>> to_duckdb("SELECT date_add(d, 1) AS next, `a b` DIV 2 FROM H")
     'SELECT CAST(CAST("d" AS DATE) + INTERVAL 1 DAY AS DATE) AS "next", CAST("a b" // 2 AS BIGINT) FROM "H"'
@@ -72,8 +71,8 @@ def to_duckdb(sql: str, catalog: Catalog | None = None, views: Mapping[str, Quer
 def _is_resolved(select: exp.Select) -> bool:
     """Whether a SELECT is written from its resolved clauses.
 
-    That is so for ``* EXCEPT``, for PIVOT and UNPIVOT, and for outer joins beside commas: sqlglot writes CROSS JOIN for
-    a comma, which does not bind as weakly.
+    This is so for ``* EXCEPT``, for PIVOT and UNPIVOT, and for outer joins beside commas: sqlglot writes a comma as
+    CROSS JOIN, which binds more tightly.
     """
     joins = list(select.find_all(exp.Join))
     merges_both = any(join.side == "FULL" for join in joins) and _merges(select)
@@ -122,7 +121,7 @@ def _no_pivot(clause: FromClause, pivot: exp.Pivot) -> FromClause:
 
 
 def _with_columns(select: exp.Select, scope: Scope) -> exp.Select:
-    """The query with the columns that ``*`` stands for in its place."""
+    """The query with ``*`` replaced by its columns."""
     aliases = {relation.atom: relation.alias for relation in scope.relations}
     columns = [exp.column(shown.name, table=aliases[shown.ref.atom]) for shown in scope.shown]
     items = [part.copy() for item in select.expressions for part in (columns if _is_star(item) else [item])]

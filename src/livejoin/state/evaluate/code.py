@@ -24,10 +24,10 @@ _NO_REGISTERS = (k.LOAD, k.LOAD_WIDE)
 
 @dataclass(frozen=True)
 class Value:
-    """Where a value lies.
+    """The place of a value in the registers.
 
     Args:
-        at: Its register, or the low one of two.
+        at: The value's register, or the low one of two.
         status: The register of its status.
         fails: Whether the status may be an error.
         wide: Whether it has two registers.
@@ -101,9 +101,9 @@ class Code:
         """Add an instruction, if it is not there.
 
         Args:
-            op: Its code.
-            a, b, c, x, y, status, call: Its fields.
-            words: Registers of its result.
+            op: The code of the instruction.
+            a, b, c, x, y, status, call: The fields of the instruction.
+            words: Registers of the result.
             says: Whether it writes a status of its own.
 
         Returns:

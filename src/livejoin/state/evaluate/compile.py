@@ -50,10 +50,10 @@ _WITH_START = 3
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """A program and what belongs to it.
+    """A program with its memos, calls and fields.
 
     Args:
-        code: What the machine runs.
+        code: The code of the machine.
         memos: Functions of the host.
         calls: The call that each number in an error names.
         fields: The fields that it reads, by position.

@@ -39,8 +39,8 @@ class Key:
     """A value that a function is computed from.
 
     Args:
-        place: Its place among the words of the keys.
-        type: Its type.
+        place: The position among the words of the keys.
+        type: The type of the value.
         wide: Whether it has two words.
     """
 
@@ -54,7 +54,7 @@ class Remembered:
     """A function of the host.
 
     Args:
-        keys: What it is computed from.
+        keys: The values that the function is computed from.
         words: Words of the keys.
         type: The type of its results.
         compute: From the values of the keys to the value and its status.
@@ -72,12 +72,12 @@ class Memos:
     """The memos of a program; mutable.
 
     Args:
-        functions: Their functions.
+        functions: The functions of the memos.
         codec: The database's codec.
 
     Attributes:
-        words: What the machine reads.
-        counters: What the machine counts and asks for.
+        words: The words that the machine reads.
+        counters: The machine's counters and requests.
     """
 
     def __init__(self, functions: Sequence[Remembered], codec: Codec) -> None:

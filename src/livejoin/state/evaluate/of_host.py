@@ -54,11 +54,11 @@ class HostCall:
     """A function of the host.
 
     Args:
-        leaves: What it is computed from, in the order in which they are looked at.
+        leaves: The values that the function is computed from, in the order in which they are looked at.
         compute: Computes it.
         fails: Whether it may fail.
         tests: Tests many values of its only leaf at once; None where nothing does.
-        pattern: The pattern that it says of its only leaf whether it fits (`livejoin.kernels.evaluate.like`).
+        pattern: The pattern that a call matches its only leaf with (`livejoin.kernels.evaluate.like`).
     """
 
     leaves: tuple[Scalar, ...]
@@ -96,7 +96,7 @@ def host_call(call: Call, key: Callable[[Scalar], object], number: Callable[[Cal
 
     Args:
         call: The call.
-        key: What equal expressions have in common.
+        key: A key that equal expressions share.
         number: The number of a call in errors.
     """
     made = _Maker(key, number, True)

@@ -216,9 +216,9 @@ class Program:
         """The error of a row.
 
         Args:
-            status: Its status.
-            values: What is shown of the row.
-            what: What the message calls the expression; nothing if empty. The part of it that fails is named too.
+            status: The status of the row.
+            values: The values of the row that are shown.
+            what: The name of the expression in the message; nothing if empty. The part of it that fails is named too.
         """
         call = self._compiled.calls[status >> k.CODE_BITS]
         where = f" for the row ({', '.join(values)})" if values else ""

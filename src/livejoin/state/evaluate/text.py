@@ -31,7 +31,7 @@ _PATTERNS_KEPT = 1024
 
 
 def substring(text: Run, start: int, length: int = _INT) -> Run:
-    """So many characters from a position on, which counts from the end if it is negative."""
+    """``length`` characters from a position on, which counts from the end if it is negative."""
     begin = start - 1 if start > 0 else (len(text) + start if start < 0 else 0)
     end = min(begin + length, _INT)
     return text[max(begin, 0) : max(end, 0)] if end > begin else text[:0]
@@ -48,12 +48,12 @@ def right(text: str, length: int) -> str:
 
 
 def pad_left(text: str, length: int, pad: str = " ") -> str:
-    """So many characters: the last ones of the text, before them the pad as often as it takes."""
+    """The last ``length`` characters of the text; the pad, repeated as needed, stands before a shorter text."""
     return _padding(text, length, pad) + text if len(text) < length and pad else left(text, length)
 
 
 def pad_right(text: str, length: int, pad: str = " ") -> str:
-    """So many characters: the first ones of the text, behind them the pad as often as it takes."""
+    """The first ``length`` characters of the text; the pad, repeated as needed, stands behind a shorter text."""
     return text + _padding(text, length, pad) if len(text) < length and pad else left(text, length)
 
 

@@ -36,7 +36,7 @@ class Bag:
     """A bag of a decomposition.
 
     Args:
-        variables: Its variables.
+        variables: The variables of the bag.
         atoms: Positions of the atoms that are joined here, and in no other bag; ascending.
         filters: Positions of the atoms whose projections to the bag's variables only filter it; ascending.
         cover: A fractional edge cover of the variables of least weight: atoms, of either kind, with positive weights.

@@ -44,7 +44,7 @@ class CellProblem:
 
     Args:
         atoms: The sample of each atom, over the variables that may have a share.
-        variables: These variables.
+        variables: The variables that may have a share.
         cells: How many cells there are at most.
     """
 
@@ -215,7 +215,7 @@ class _Part:
         return _Part(self.problem, inside), _Part(self.problem, outside)
 
     def _heavy(self, variable: str, count: int, load: float) -> tuple[int, ...]:
-        """So many of the most frequent values of a variable, ascending; none if there are fewer that matter."""
+        """The most frequent values of a variable, ascending, enough for ``load``; none if fewer matter."""
         values, rows = self._heaviest(variable)
         chosen = values[: min(count, int(np.count_nonzero(rows * 10 >= load)))]
         fewer = count // 4 if count > 1 else 0

@@ -68,7 +68,7 @@ class AuxiliaryAttributes:
     """Auxiliary attributes with which condition 5 holds.
 
     Args:
-        attributes: These, ascending.
+        attributes: The attributes, ascending.
         complete: Whether there is no smaller set; False if the search stopped early.
     """
 

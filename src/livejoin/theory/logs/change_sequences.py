@@ -32,7 +32,7 @@ class ChangeSequence:
         relation: int64 of shape (n,), the relation of each change.
         row: int64 of shape (n,), the row of each change, never inserted twice.
         sign: int64 of shape (n,), +1 for an insertion and -1 for a deletion.
-        initial: So many first changes are the initial database.
+        initial: The number of first changes that are the initial database.
     """
 
     relation: Words

@@ -70,7 +70,7 @@ def lifespans(relation: npt.ArrayLike, row: npt.ArrayLike, sign: npt.ArrayLike, 
         relation: The relation of each change, whole numbers.
         row: The row of each change, whole numbers; equal numbers in one relation are equal rows.
         sign: +1 for an insertion, -1 for a deletion.
-        initial: So many first changes are the initial database; all of them insertions.
+        initial: The number of first changes that are the initial database; all of them insertions.
 
     Returns:
         A lifespan for each insertion in the order of the log, then for each row that the log deletes and has not

@@ -35,7 +35,7 @@ class LeastWidth:
 
     Args:
         order: The order.
-        width: Its preprocessing width.
+        width: The preprocessing width of the order.
         complete: Whether no well-structured order has a smaller one; else the search stopped at its budget.
         steps: Subtrees that the search tried to put a variable on top of.
     """
@@ -91,7 +91,7 @@ def _forced_width(edges: Sequence[Group], free: Group, dynamic: frozenset[int]) 
 
 
 def _tops(group: Group, edges: Sequence[Group], variables: Group, dynamic: frozenset[int]) -> Group:
-    """Those of some variables that may stand above all of a group: every dynamic atom with one of it has them."""
+    """The variables that may stand above all others of a group: those of every dynamic atom that meets the group."""
     touched = (edges[atom] for atom in dynamic if edges[atom] & group)
     return variables.intersection(*touched)
 

@@ -30,7 +30,7 @@ class StaticBag:
 
     Args:
         variables: The variables that are joined.
-        kept: Those of them that its rows have.
+        kept: The joined variables that the bag's rows have.
         atoms: Positions of the atoms that are joined here and nowhere else; of each the variables above take part.
         bags: Positions, among the bags of the query, of those that are joined here and nowhere else; they come before.
         filters: Positions of atoms that only filter: of each the distinct values of the variables above.

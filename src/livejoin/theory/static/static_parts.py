@@ -35,9 +35,9 @@ class StaticPart:
     """A component of the static atoms without the variables of the dynamic atoms.
 
     Args:
-        atoms: Positions of its atoms, ascending.
-        intersection: Its variables that dynamic atoms have too.
-        private: Its other variables.
+        atoms: Positions of the component's atoms, ascending.
+        intersection: The component's variables that dynamic atoms have too.
+        private: The component's other variables.
     """
 
     atoms: tuple[int, ...]

@@ -53,7 +53,7 @@ class NoTransitionSystem:
     Args:
         reason: A clause.
         atom: Position of the dynamic atom that is the reason; None where it is none.
-        variables: Its variables that are.
+        variables: The atom's variables that are the reason.
     """
 
     reason: str

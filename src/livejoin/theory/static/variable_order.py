@@ -25,7 +25,7 @@ class OrderNode:
     """A variable of an order.
 
     Args:
-        variable: Its name.
+        variable: The name of the variable.
         atoms: Positions of the atoms of which it is the lowest variable, ascending.
         children: The variables right below it, by name.
     """

@@ -28,9 +28,9 @@ class View:
     """A view of a rewriting, or an atom.
 
     Args:
-        variables: Its variables.
+        variables: The variables of the view.
         atom: Position of the atom, None for a view.
-        children: What it is made of: none for an atom, one for a projection, several for a join.
+        children: The views below: none for an atom, one for a projection, several for a join.
     """
 
     variables: frozenset[str]

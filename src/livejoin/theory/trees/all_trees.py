@@ -118,8 +118,8 @@ class _Part:
     """A component of the atoms below a node, which only the node's variables connect to the rest.
 
     Args:
-        atoms: Its atoms, ascending.
-        key: The node's variables that it has.
+        atoms: The component's atoms, ascending.
+        key: The node's variables that the component has.
         fresh: Whether it has output variables that the node does not have.
         roots: The atoms that contain the key and are the root of some tree of it.
     """

@@ -181,7 +181,7 @@ def search_tree(
     Args:
         edges: The variables of each atom, at least one atom.
         free: The output variables; all of them if None.
-        weights: What a level of depth costs for each atom; 1 each if None.
+        weights: The cost of a level of depth for each atom; 1 each if None.
         budget: Largest number of separations into components that the search may make. Beyond it, the tree is that of
             `construct_tree`, and the report says that the search is not complete.
 

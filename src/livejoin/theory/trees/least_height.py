@@ -61,7 +61,7 @@ def least_height_shape(
     Args:
         edges: The variables of each atom.
         free: The output variables.
-        weights: What a level of depth costs for each atom.
+        weights: The cost of a level of depth for each atom.
         highest: Trees higher than this are not looked for.
         budget: Largest number of separations.
 

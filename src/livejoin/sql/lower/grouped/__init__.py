@@ -1,1 +1,1 @@
-"""Aggregates, groups and windows: from what is written to the calls that stores and joins keep."""
+"""Aggregates, groups and windows: from syntax to the calls that stores and joins maintain."""

@@ -1,8 +1,8 @@
-"""What stands within the parentheses of an aggregate, and in WITHIN GROUP behind them.
+"""The arguments and options of an aggregate call: within its parentheses, and in WITHIN GROUP after it.
 
-Spark writes an order within or behind a call, LISTAGG(x, ',') WITHIN GROUP (ORDER BY y), and a percentile as a second
-argument or as the only one. Here each has one form. What sqlglot does not keep of a call is looked for in the text, so
-that nothing is left out in silence.
+Spark takes an order within or after a call, as LISTAGG(x, ',') WITHIN GROUP (ORDER BY y), and a percentile as the
+second or as the only argument. Here each has one form. Parts that sqlglot drops are looked for in the text, so that
+nothing is ignored.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _READ = frozenset(
 
 @dataclass(frozen=True)
 class Form:
-    """What is written in a call beside its arguments.
+    """The options of a call beside its arguments.
 
     Args:
-        order: The order of a list or of a text, or that of the values of a percentile.
-        fractions: The percentiles; none of another aggregate.
-        is_array: Whether they are written as an array, which the result is too.
-        separator: What stands between the parts of a text.
+        order: The order of a list or of a text, or of the values of a percentile.
+        fractions: The percentiles; empty for other aggregates.
+        is_array: Whether the percentiles are written as an array; the result then is one too.
+        separator: The text between the parts of a joined text.
     """
 
     order: SortBy | None = None
@@ -48,7 +48,7 @@ PLAIN = Form()
 
 @dataclass(frozen=True)
 class Parts:
-    """The arguments of a call, resolved, whether they are DISTINCT, and what else is written."""
+    """The arguments of a call, resolved, whether they are DISTINCT, and the options."""
 
     arguments: tuple[exp.Expr, ...]
     distinct: bool
@@ -59,11 +59,11 @@ def parts_of(outer: exp.Expr, call: exp.Expr, written: str, source: Source, offs
     """The parts of a call.
 
     Args:
-        outer: The call, or what is around it: WITHIN GROUP.
+        outer: The call, or the WITHIN GROUP around it.
         call: The call.
-        written: Its name in the text.
+        written: The name of the function in the text.
         source: The SQL text.
-        offset: Where it is written.
+        offset: The offset of the call.
 
     Raises:
         UnsupportedQueryError: A number of arguments, an order or an option that the aggregate does not have.
@@ -109,7 +109,7 @@ def parts_of(outer: exp.Expr, call: exp.Expr, written: str, source: Source, offs
 
 
 def _written(call: exp.Expr) -> tuple[list[exp.Expr], bool, exp.Order | None]:
-    """The arguments as they are written, whether DISTINCT stands before them, and ORDER BY behind them."""
+    """The arguments, whether DISTINCT stands before them, and the ORDER BY after them."""
     if isinstance(call, exp.Anonymous):
         found = list(call.expressions)
     else:

@@ -1,7 +1,7 @@
-"""Aggregate functions where they are written: their names in Spark, DISTINCT, ORDER BY, and FILTER (WHERE ...).
+"""Aggregate calls as the text has them: Spark's names, DISTINCT, ORDER BY, and FILTER (WHERE ...).
 
-A call is recognised by its node; `aggregate_call` reads it, and refuses the forms that are not maintained. Where Spark
-leaves the result open, as of FIRST, it is one that depends on the rows alone. What Spark approximates is exact.
+A call is recognised by its node; `aggregate_call` reads it and refuses unsupported forms. Where Spark leaves the result
+open, as for FIRST, the result here depends on the rows alone. Aggregates that Spark approximates are exact here.
 """
 
 from __future__ import annotations
@@ -129,16 +129,16 @@ _OF_ONE_ROW = (exp.First, exp.FirstValue, exp.AnyValue, exp.Last, exp.LastValue)
 
 @dataclass(frozen=True)
 class WrittenAggregate:
-    """An aggregate as it is written.
+    """An aggregate call as the text has it.
 
     Args:
-        name: What it computes.
-        written: Its name in the text, for messages.
-        arguments: Its arguments, resolved; none for COUNT(*). COUNT may have several, and what is of two has two.
-        distinct: Whether equal arguments count once; False where that changes nothing.
+        name: The name of the aggregate.
+        written: The name in the text, for messages.
+        arguments: The resolved arguments; none for COUNT(*), several for COUNT, two for aggregates of two columns.
+        distinct: Whether equal arguments count once; False if that changes nothing.
         condition: The condition of its FILTER clause, resolved.
-        offset: Where it is written.
-        form: What else is written in it.
+        offset: The offset of the call.
+        form: The options of the call.
     """
 
     name: Name
@@ -151,16 +151,16 @@ class WrittenAggregate:
 
 
 def find_aggregate(node: exp.Expr) -> exp.Expr | None:
-    """The first aggregate call in an expression, itself included, maintained or not; but no window function.
+    """The first aggregate call in an expression, or the expression itself; window functions do not count.
 
-    What stands in a sub-query of the expression is not the expression's.
+    A sub-query in the expression is not searched.
     """
     parts = node.walk(prune=lambda part: isinstance(part, exp.Query))
     return next((part for part in parts if _is_aggregate(part) and not is_windowed(part)), None)
 
 
 def is_windowed(node: exp.Expr) -> bool:
-    """Whether OVER stands behind a call, and its FILTER clause if it has one."""
+    """Whether OVER follows a call, after its FILTER clause if it has one."""
     above = node.parent
     if isinstance(above, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)) and node.arg_key == "this":
         node, above = above, above.parent
@@ -168,7 +168,7 @@ def is_windowed(node: exp.Expr) -> bool:
 
 
 def is_within_aggregate(node: exp.Expr) -> bool:
-    """Whether an aggregate call, or its FILTER clause, has a node in it."""
+    """Whether a node stands within an aggregate call or its FILTER clause."""
     above = node.parent
     while above is not None:
         if _is_aggregate(above) or isinstance(above, exp.Filter):
@@ -178,15 +178,15 @@ def is_within_aggregate(node: exp.Expr) -> bool:
 
 
 def aggregate_call(node: exp.Expr, source: Source, default: int) -> WrittenAggregate | None:
-    """The aggregate call that a node is, FILTER clause included; None if it is none.
+    """The aggregate call of a node, with its FILTER clause; None if the node is none.
 
     Args:
         node: A resolved expression.
         source: The SQL text.
-        default: The offset of a call that does not know its own.
+        default: The offset to use for a call without one.
 
     Raises:
-        UnsupportedQueryError: An aggregate within this one, or a function or a form that is not maintained.
+        UnsupportedQueryError: An aggregate within this one, or an unsupported function or form.
     """
     refuse_unmaintained(node, source, default)
     condition: exp.Expr | None = None
@@ -220,27 +220,27 @@ def aggregate_call(node: exp.Expr, source: Source, default: int) -> WrittenAggre
 
 
 def _within(node: exp.Expr) -> exp.Expr | None:
-    """The call in a node that may have an option around it; None if there is none."""
+    """The call in a node, maybe with an option around it; None if there is none."""
     if isinstance(node, (exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)):
         node = node.this
     return None if _name(node) is None else node
 
 
 def _takes_option(node: exp.Expr) -> bool:
-    """Whether IGNORE NULLS says of a call what it does in any case."""
+    """Whether IGNORE NULLS changes nothing for a call."""
     return isinstance(node, exp.IgnoreNulls) and isinstance(node.this, _OF_ONE_ROW)
 
 
 def _condition(node: exp.Expr) -> exp.Expr:
-    """A condition, of which a bare NULL is one too."""
+    """A condition; a bare NULL becomes a condition too."""
     return exp.cast(node, exp.DType.BOOLEAN) if isinstance(node.unnest(), exp.Null) else node
 
 
 def refuse_aggregates(node: exp.Expr, clause: str, remedy: str, source: Source, default: int) -> None:
-    """Refuse aggregates and window functions where rows are chosen before they are grouped.
+    """Refuse aggregates and window functions in a clause that selects rows before they are grouped.
 
     Raises:
-        UnsupportedQueryError: There is one.
+        UnsupportedQueryError: The clause has one.
     """
     refuse_windows(node, source, default)
     if found := find_aggregate(node):
@@ -257,10 +257,10 @@ def refuse_aggregate(call: exp.Expr, clause: str, remedy: str, source: Source, o
 
 
 def refuse_outer_aggregates(node: exp.Expr, source: Source, default: int) -> None:
-    """Refuse an aggregate over columns of a query around alone, of which it is one, and not of the sub-query.
+    """Refuse an aggregate over outer columns alone: it would be one of the query around, not of the sub-query.
 
     Raises:
-        UnsupportedQueryError: There is one.
+        UnsupportedQueryError: The node has one.
     """
     for call in (part for part in node.walk() if _is_aggregate(part)):
         if any(outers(call)) and call.find(exp.Column) is None:
@@ -271,10 +271,10 @@ def refuse_outer_aggregates(node: exp.Expr, source: Source, default: int) -> Non
 
 
 def refuse_unmaintained(node: exp.Expr, source: Source, default: int) -> None:
-    """Refuse a call of an aggregate or a window function that is not maintained.
+    """Refuse an aggregate or window function that is not supported.
 
     Raises:
-        UnsupportedQueryError: The node is one.
+        UnsupportedQueryError: The node is such a call.
     """
     if (kind := _kind_outside(node)) is not None:
         raise _unmaintained(node, kind, source, call_offset(node, source, default))
@@ -293,7 +293,7 @@ def refuse_windows(node: exp.Expr, source: Source, default: int) -> None:
     """Refuse OVER.
 
     Raises:
-        UnsupportedQueryError: There is a window function.
+        UnsupportedQueryError: The node has a window function.
     """
     for window in node.find_all(exp.Window):
         at = call_offset(window.this, source, default)
@@ -303,7 +303,7 @@ def refuse_windows(node: exp.Expr, source: Source, default: int) -> None:
 
 
 def call_offset(node: exp.Expr, source: Source, default: int) -> int:
-    """Where a call is written; some functions do not know it."""
+    """The offset of a call; ``default`` for functions whose nodes have none."""
     at = offset_of(node, default)
     if isinstance(node, exp.Any):
         return source.find_back({TokenType.ANY}, at, at)
@@ -337,5 +337,5 @@ def _is_aggregate(node: exp.Expr) -> bool:
 
 
 def _kind_outside(node: exp.Expr) -> Kind | None:
-    """What a call is that is one of an aggregate or a window function, but of none that is maintained."""
+    """Whether a call is an unsupported aggregate or window function, and which of the two; None for other nodes."""
     return None if _name(node) is not None else unmaintained(node)

@@ -1,12 +1,12 @@
-"""Aggregates as expressions over those that are maintained: types, conditions, and what follows from others.
+"""Aggregates as expressions over the maintained ones: types, FILTER conditions, and composed aggregates.
 
-A row that a FILTER leaves out has a NULL argument. An aggregate of two arguments is over the rows in which neither is
-NULL; covariances and moments are those of the arguments as DOUBLEs, as in Spark. With v the variance and c the
-covariance over such rows
+A row that FILTER leaves out has a NULL argument. An aggregate of two arguments is over the rows in which neither is
+NULL. Covariances and moments are those of the arguments as DOUBLEs, as in Spark. With v the variance and c the
+covariance of such rows
 
     CORR = c / (SQRT(v_x) SQRT(v_y)),  REGR_SLOPE = c / v_x,  SKEWNESS = m_3 / v**1.5,  KURTOSIS = m_4 / v**2 - 3,
 
-each of which is rounded once before, and NULL where it would divide by 0.
+each input is rounded once before, and the result is NULL where it would divide by 0.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _SQRT, _COUNT = exp.Sqrt, AggregateCall("count", None, False, BIGINT)
 
 @dataclass(frozen=True)
 class Wanted:
-    """A call whose arguments have no columns yet; a value is NULL for rows that do not count, None for COUNT(*)."""
+    """A call whose arguments are not columns yet; a value is NULL for rows that do not count, None for COUNT(*)."""
 
     call: AggregateCall
     value: exp.Expr | None = None
@@ -66,22 +66,22 @@ Add = Callable[[Wanted], exp.Column]
 
 
 def where(value: exp.Expr, condition: exp.Expr | None) -> exp.Expr:
-    """A value where a condition is true, NULL elsewhere."""
+    """A value where a condition is true, else NULL."""
     if condition is None:
         return value
     return filtered(condition, value)
 
 
 def composed(call: WrittenAggregate, joined: Joined, add: Add) -> exp.Expr:
-    """The result of a call that is no COUNT, over the columns of the calls that it is made of.
+    """The result of a call other than COUNT, as an expression over the columns of maintained calls.
 
     Args:
         call: The call.
         joined: The rows.
-        add: Gives the column of a call.
+        add: Gives the column of a maintained call.
 
     Raises:
-        SqlTypeError: An argument has a type that the aggregate does not take.
+        SqlTypeError: An argument has a type that the aggregate does not accept.
     """
     match call.name:
         case "min_by" | "max_by":
@@ -147,7 +147,7 @@ def _result_type(function: Function, kind: SqlType) -> SqlType | None:
 
 
 def _percentiles(call: WrittenAggregate, joined: Joined, add: Add) -> exp.Expr:
-    """Percentiles, several of which are an array; as DOUBLEs, but of PERCENTILE_APPROX, which is one of the values."""
+    """Percentiles, several as an array; DOUBLEs, except for PERCENTILE_APPROX, which gives one of the values."""
     value = call.arguments[0]
     kind = _type(call, value, joined)
     if call.name != "percentile_approx":
@@ -166,7 +166,7 @@ def _percentiles(call: WrittenAggregate, joined: Joined, add: Add) -> exp.Expr:
 
 
 def _in_order(call: WrittenAggregate, joined: Joined, add: Add) -> exp.Expr:
-    """A list in the order of another expression, or a text made of it; without an order that of the values."""
+    """A list in the order of another expression, or a text joined from it; without an order, that of the values."""
     value, order = call.arguments[0], call.form.order
     kind = _type(call, value, joined)
     if (call.name == "string_agg" and kind != STRING) or kind.kind in _INTERVALS:
@@ -202,7 +202,7 @@ def _shape(call: WrittenAggregate, joined: Joined, add: Add) -> exp.Expr:
 
 
 def _tried(call: WrittenAggregate, joined: Joined, add: Add) -> exp.Expr:
-    """TRY_SUM is NULL where SUM does not fit; only sums of integers do not, and these are summed as decimals."""
+    """TRY_SUM: NULL where SUM overflows. Only sums of integers do, and these are summed as decimals."""
     value = call.arguments[0]
     kind = _type(call, value, joined)
     if kind.kind == "decimal" and kind.precision > _TRIED_DIGITS:

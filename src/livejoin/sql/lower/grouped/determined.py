@@ -23,11 +23,11 @@ from livejoin.sql.resolved.operand_order import TURNED
 def with_determined(
     groups: tuple[exp.Expr, ...], values: Sequence[exp.Expr], joined: Joined, start: int
 ) -> tuple[exp.Expr, ...]:
-    """The expressions of a GROUP BY, and behind them the columns that these determine and that values read.
+    """The expressions of a GROUP BY, and the further columns that they determine and that values read.
 
     Args:
         groups: The expressions of GROUP BY.
-        values: What is computed over the groups.
+        values: The expressions over the groups.
         joined: The join below.
         start: The offset of the SELECT.
     """
@@ -45,12 +45,12 @@ def with_determined(
 
 
 def _ungrouped(value: exp.Expr, places: dict[str, int], kinds: set[type[exp.Expr]]) -> list[exp.Column]:
-    """The columns in an expression that are neither grouped, nor within what is, nor within an aggregate.
+    """The columns in an expression that are not grouped, and stand neither in a grouped expression nor in an aggregate.
 
     Args:
         value: The expression.
-        places: The places of what is grouped, by their keys.
-        kinds: The kinds of what is grouped; other nodes are not worth the text of their key.
+        places: The positions of grouped expressions, by their keys.
+        kinds: The kinds of grouped expressions; the key of other nodes need not be computed.
     """
 
     def is_grouped(node: exp.Expr) -> bool:

@@ -4,10 +4,10 @@
 
 where every expression of the SELECT list, of HAVING and of ORDER BY is rewritten over the columns of the Aggregate: an
 expression of GROUP BY becomes its column, an aggregate becomes the column of its call. Equal arguments and equal calls
-are kept once.
+are maintained once.
 
-Grouping sets are UNION ALL of one such Project for each set, over the same rows: a group that the set lacks is NULL.
-Several sets over no rows give none, as in Spark; in DuckDB the empty one gives a row.
+Grouping sets are UNION ALL of one such Project for each set, over the same rows. A group that the set lacks is NULL.
+Several sets over no rows give no row, as in Spark; in DuckDB the empty set gives one.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Grouping:
     Args:
         groups: The expressions of GROUP BY, resolved, each once.
         joined: The join.
-        start: The offset of the SELECT, for what does not know its own.
+        start: The offset of the SELECT, for nodes without one.
     """
 
     def __init__(self, groups: tuple[exp.Expr, ...], joined: Joined, start: int) -> None:
@@ -70,21 +70,21 @@ class Grouping:
         self._calls: list[AggregateCall] = []
 
     def of_set(self, chosen: tuple[int, ...]) -> None:
-        """Let what follows be over the Aggregate of one grouping set, by the positions of its groups."""
+        """Rewrite from now on over the Aggregate of one grouping set, given by the positions of its groups."""
         self._set = chosen
 
     def over(self, value: exp.Expr, offset: int) -> exp.Expr:
         """A resolved expression over the columns of the Aggregate: column i is the `ColumnRef` (0, i).
 
         Raises:
-            UnsupportedQueryError: A column neither grouped nor in an aggregate, or a call that is not maintained.
-            SqlTypeError: The argument of an aggregate has a type that it does not take, or there is no such function.
+            UnsupportedQueryError: A column that is neither grouped nor in an aggregate, or an unsupported call.
+            SqlTypeError: The argument of an aggregate has a type that it does not accept, or there is no such function.
         """
         refuse_windows(value, self._source, offset)
         return value.transform(lambda part: self._exchanged(part, offset))
 
     def relation(self, is_global: bool) -> Relation:
-        """The Aggregate with the calls that were met; without any, each group once."""
+        """The Aggregate with all calls that were rewritten; without calls, each group once."""
         names = distinct_names([item.name for item in self._values])
         items = [Item(name, item.value, item.offset, item.role) for name, item in zip(names, self._values, strict=True)]
         products = [call.product for call in self._calls if call.product is not None]
@@ -101,7 +101,7 @@ class Grouping:
         return Aggregate(rows, self._groups, calls, is_global)
 
     def relations(self, sets: Sequence[tuple[int, ...]]) -> list[Relation]:
-        """An Aggregate for each grouping set with the calls that were met, all over one relation."""
+        """An Aggregate for each grouping set with all calls that were rewritten, over one relation."""
         whole = self.relation(is_global=False)
         rows = whole.input if isinstance(whole, (Aggregate, Distinct)) else whole
         calls = whole.calls if isinstance(whole, Aggregate) else ()
@@ -146,7 +146,7 @@ class Grouping:
         return part
 
     def _group(self, place: int) -> exp.Expr:
-        """The column of a group, NULL where the set does not have it."""
+        """The column of a group, NULL if the set lacks it."""
         if self._set is None:
             return column_at(place)
         if place in self._set:
@@ -156,7 +156,7 @@ class Grouping:
         return null_of(kind)
 
     def _which(self, call: exp.Expr, chosen: tuple[int, ...], offset: int) -> exp.Expr:
-        """GROUPING and GROUPING_ID: a bit for each group, the first one the highest, 1 where the set lacks it."""
+        """GROUPING and GROUPING_ID: a bit for each group, the first one the highest; 1 if the set lacks the group."""
         at = call_offset(call, self._source, offset)
         name = written_name(call, self._source, at)
         parts = call.expressions or [self._values[place].value for place in range(self._groups)]
@@ -191,7 +191,7 @@ class Grouping:
         return composed(call, self._joined, lambda wanted: self._add(wanted, call))
 
     def _add(self, wanted: Wanted, call: WrittenAggregate) -> exp.Column:
-        """The column of a call of the Aggregate, which is made unless it is there."""
+        """The column of a call of the Aggregate; the call is added if it is new."""
         role = f"argument of {call.written}"
         places = [
             None if value is None else self._column(value, call.offset, role) for value in (wanted.value, wanted.other)
@@ -203,7 +203,7 @@ class Grouping:
         return column_at(groups + self._calls.index(place))
 
     def _column(self, value: exp.Expr, offset: int, role: str) -> int:
-        """The position of a value among the columns of the join, which get it if they lack it."""
+        """The position of a value among the columns of the join; the column is added if it is new."""
         key = key_of(value)
         if key not in self._columns:
             self._columns[key] = len(self._values)
@@ -212,7 +212,7 @@ class Grouping:
         return self._columns[key]
 
     def _count(self, call: WrittenAggregate) -> Wanted:
-        """COUNT counts rows in which no argument is NULL, of DISTINCT arguments each combination once."""
+        """COUNT: rows in which no argument is NULL; with DISTINCT each combination of arguments once."""
         condition = call.condition
         values = call.arguments
         if call.name == "count_if":
@@ -233,7 +233,7 @@ class Grouping:
         return Wanted(AggregateCall("count", None, False, BIGINT, product), single)
 
     def _combination(self, values: tuple[exp.Expr, ...], call: WrittenAggregate) -> exp.Expr:
-        """Several values as one text that no other combination has, NULL if one of them is."""
+        """Several values as one text, different for different combinations; NULL if one value is."""
         text = exp.DataType.build(exp.DType.TEXT)
         parts: list[exp.Expr] = []
         for value in values:
@@ -265,5 +265,5 @@ class Grouping:
 
 
 def _named(rows: Relation, places: Sequence[int]) -> list[tuple[str, int]]:
-    """Distinct names for some columns of a relation, of which one may be there twice."""
+    """Distinct names for columns of a relation, where one column may occur twice."""
     return list(zip(distinct_names([rows.schema.names[place] for place in places]), places, strict=True))

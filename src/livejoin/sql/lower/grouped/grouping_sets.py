@@ -2,8 +2,8 @@
 
     ROLLUP (a, b)  =  GROUPING SETS ((a, b), (a), ())          CUBE (a, b)  =  GROUPING SETS ((a, b), (a), (b), ())
 
-Elements of GROUP BY beside each other are multiplied: `GROUP BY a, ROLLUP (b)` has the sets (a, b) and (a).
-GROUPING SETS within GROUPING SETS are more of them. A set that is there twice gives its groups twice.
+Several elements of GROUP BY are multiplied: `GROUP BY a, ROLLUP (b)` has the sets (a, b) and (a). GROUPING SETS within
+GROUPING SETS add their sets. A set that occurs twice gives its groups twice.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_SETS = 64  # each is groups of its own; CUBE of six columns
 
 
 def grouping_sets(group: exp.Group, source: Source) -> Sets | None:
-    """The sets of a GROUP BY; None if it has one grouping, which its expressions are.
+    """The sets of a GROUP BY; None for a plain list of expressions.
 
     Args:
         group: The clause.
@@ -56,7 +56,7 @@ def _sets(node: exp.Expr, outside: Sequence[exp.Expr], source: Source) -> Sets:
 
     Args:
         node: The element.
-        outside: What ROLLUP and CUBE are of if they say nothing themselves.
+        outside: The expressions of ROLLUP and CUBE if they name none.
         source: The SQL text.
     """
     match node:
@@ -78,7 +78,7 @@ def _parts(nodes: Sequence[exp.Expr]) -> Sets:
 
 
 def _part(node: exp.Expr) -> tuple[exp.Expr, ...]:
-    """One expression, or those in parentheses with commas between them."""
+    """One expression, or several in parentheses."""
     return tuple(node.expressions) if isinstance(node, exp.Tuple) else (node,)
 
 

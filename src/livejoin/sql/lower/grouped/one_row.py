@@ -1,9 +1,9 @@
-"""SELECTs that give at most one row, as their text says: LIMIT without ORDER BY leaves that row.
+"""SELECTs that give at most one row by their text: LIMIT without ORDER BY then keeps that row.
 
     SELECT SUM(v) FROM S LIMIT 100        SELECT * FROM (SELECT MAX(a) FROM R) x, (SELECT MAX(v) FROM S) y LIMIT 1
 
-A SELECT with aggregates and without GROUP BY gives one row, or with HAVING none. One without aggregates gives at most
-one if everything in its FROM does, for no join of two rows but a FULL one has two.
+A SELECT with aggregates and without GROUP BY gives one row, or none with HAVING. A SELECT without aggregates gives at
+most one if everything in its FROM does; only a FULL JOIN of two single rows may have two.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from livejoin.sql.lower.grouped.aggregates import find_aggregate
 
 
 def limit_keeps_all(select: exp.Select) -> bool:
-    """Whether a SELECT has a LIMIT of at least one row, nothing beside it that orders or skips, and at most one row.
+    """Whether a SELECT has a LIMIT of at least one row, no order and no OFFSET, and at most one row.
 
-    So has every SELECT whose LIMIT is ALL.
+    Also true if the LIMIT is ALL.
     """
     limit = select.args.get("limit")
     if select.args.get("order") or select.args.get("offset") or not isinstance(limit, exp.Limit):
@@ -31,7 +31,7 @@ def limit_keeps_all(select: exp.Select) -> bool:
 
 
 def gives_one_row(query: exp.Expr) -> bool:
-    """Whether a query gives at most one row, whatever is in the tables; False where its text does not say so.
+    """Whether a query gives at most one row for all tables; False if its text does not tell.
 
     >>> from sqlglot import parse_one
     >>> gives_one_row(parse_one("SELECT MAX(a) AS m FROM R")), gives_one_row(parse_one("SELECT a FROM R"))
@@ -53,7 +53,7 @@ def _aggregates(item: exp.Expr) -> bool:
 
 
 def _sources(select: exp.Select) -> Iterator[tuple[str, exp.Expr]]:
-    """What stands in FROM, with the side of the join that brings it."""
+    """The items of FROM, each with the side of the join that brings it."""
     if first := select.args.get("from_"):
         yield "", first.this
     yield from ((join.side.upper(), join.this) for join in select.args.get("joins") or [])

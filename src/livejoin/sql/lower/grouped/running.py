@@ -1,4 +1,4 @@
-"""Window functions over a part of each partition: aggregates up to each row, and values of rows before or behind.
+"""Window functions over a part of each partition: aggregates up to each row, and values of neighbouring rows.
 
     SUM(x) OVER (PARTITION BY k ORDER BY t)                                      RANGE: with all rows of the same t
     SUM(x) OVER (PARTITION BY k ORDER BY t ROWS UNBOUNDED PRECEDING)             ROWS: up to the row itself
@@ -6,8 +6,8 @@
     AVG(x) OVER (PARTITION BY k ORDER BY t ROWS BETWEEN 6 PRECEDING AND CURRENT ROW)
     LAG(x, 2, 0) OVER (PARTITION BY k ORDER BY t)        LEAD(x) OVER (...)      FIRST_VALUE, LAST_VALUE
 
-What looks forward is the same in the reverse order. `livejoin.query.relational.Running` adds the results as columns,
-over rows of which none stands twice: where they have no key, copies are numbered first.
+Functions that look forward are those that look back, in the reverse order. `livejoin.query.relational.Running` adds the
+results as columns. Its rows must be distinct: without a key, copies are numbered first.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ _MOST_BACK = 10_000
 
 @dataclass(frozen=True)
 class Frame:
-    """What a window function is over, and which one it is.
+    """The window function and the rows that it is over.
 
     Args:
-        function: Which one.
+        function: The window function.
         argument: The column of its argument, None for COUNT(*).
-        back: How many rows before, of LAG and LEAD.
-        over: Which rows it is over, from the row's side.
-        reverse: Whether it goes through the rows from the last one to the first.
+        back: For LAG and LEAD, how many rows away.
+        over: The rows that it is over, relative to the row.
+        reverse: Whether the rows are taken from the last to the first.
     """
 
     function: RunningFunction
@@ -82,10 +82,10 @@ class RunningWindow:
     """A window function over a part of each partition.
 
     Args:
-        frame: What it is.
+        frame: The function and its rows.
         partition: The columns of PARTITION BY.
-        order: Those of ORDER BY.
-        type: The type of its result.
+        order: The keys of ORDER BY.
+        type: The type of the result.
     """
 
     frame: Frame
@@ -105,7 +105,7 @@ def is_of_row(call: exp.Expr) -> bool:
 
 
 def is_spread(call: exp.Expr) -> bool:
-    """Whether a call is a variance or a standard deviation, which doubles are added to."""
+    """Whether a call is a variance or a standard deviation, which sum DOUBLEs."""
     return _FUNCTIONS.get(type(call)) in _SPREADS
 
 
@@ -115,10 +115,10 @@ def has_type_of_argument(function: RunningFunction) -> bool:
 
 
 def reach_of(node: exp.Window, name: str, source: Source, at: int) -> tuple[Reach, RunningFrame]:
-    """Which rows the frame of a window function has: those up to each row, all, or those from it on; or some around it.
+    """The rows in the frame of a window function: up to each row, all, from each row on, or some around it.
 
     Raises:
-        UnsupportedQueryError: It is another one.
+        UnsupportedQueryError: The frame is another one.
     """
     spec = node.args.get("spec")
     if spec is None:
@@ -150,7 +150,7 @@ def reach_of(node: exp.Window, name: str, source: Source, at: int) -> tuple[Reac
 
 
 def _bound(spec: exp.Expr, which: str) -> Literal["first", "last", "elsewhere"] | int | None:
-    """One end of a frame: the first row, the last one, or how many rows behind the row; None if it is not given."""
+    """One end of a frame: the first row, the last one, or an offset from the row; None if it is missing."""
     value, side = spec.args.get(which), str(spec.args.get(f"{which}_side") or "").upper()
     if value is None:
         return None
@@ -168,9 +168,9 @@ def _bound(spec: exp.Expr, which: str) -> Literal["first", "last", "elsewhere"] 
 def function_of(
     call: exp.Expr, reach: Reach, over: RunningFrame, *, known: bool
 ) -> tuple[RunningFunction, bool] | None:
-    """Which running function a call is, and whether it goes through the rows from the last one; None of another.
+    """The running function of a call, and whether it takes the rows from the last one; None for other calls.
 
-    ``known`` says that a call for one row counts those alone that have a value. Of whole partitions these come first.
+    ``known`` says that a function of one row skips NULLs. In whole partitions, rows with values then come first.
     """
     function = _FUNCTIONS.get(type(call))
     match function, reach:
@@ -193,10 +193,10 @@ def function_of(
 
 
 def back_of(call: exp.Expr, name: str, source: Source, at: int) -> int:
-    """How many rows before LAG looks, or behind LEAD.
+    """How many rows LAG looks back, or LEAD ahead.
 
     Raises:
-        UnsupportedQueryError: That is no number from 0 to 10,000.
+        UnsupportedQueryError: The argument is no number from 0 to 10,000.
     """
     given = call.args.get("offset")
     if given is None:
@@ -209,10 +209,10 @@ def back_of(call: exp.Expr, name: str, source: Source, at: int) -> int:
 
 
 def check_argument(function: RunningFunction, kind: SqlType, name: str, source: Source, at: int) -> None:
-    """Refuse an argument that a function does not take.
+    """Refuse an argument that a function does not accept.
 
     Raises:
-        UnsupportedQueryError: It is no number where one is added up.
+        UnsupportedQueryError: The argument of a sum is no number.
     """
     if function in ("sum", "avg") and kind.kind not in _NUMBERS:
         msg = f"{name} OVER a part of each partition adds up numbers, and its argument is {kind}: cast it"
@@ -220,7 +220,7 @@ def check_argument(function: RunningFunction, kind: SqlType, name: str, source: 
 
 
 def with_running(rows: Relation, windows: Sequence[RunningWindow]) -> tuple[Relation, list[int]]:
-    """Rows with the results of windows behind their columns, and the position of each."""
+    """Rows with the results of windows after their columns, and the position of each result."""
     if not windows:
         return rows, []
     width = len(rows.types)
@@ -247,7 +247,7 @@ def with_running(rows: Relation, windows: Sequence[RunningWindow]) -> tuple[Rela
 
 
 def _over(frame: Frame) -> RunningFrame:
-    """Which rows the results are over, as the order goes: of LAG, and of the first row of a partition, up to each."""
+    """The rows of the results, in the order; for LAG and for the first row of a partition those up to each row."""
     if isinstance(frame.over, RowsAround):
         return RowsAround(frame.over.behind, frame.over.before) if frame.reverse else frame.over
     return "rows" if frame.function in ("lag", "first") and isinstance(frame.over, str) else frame.over
@@ -258,7 +258,7 @@ def _moves(windows: Sequence[RunningWindow], chosen: Sequence[int]) -> bool:
 
 
 def _reversed(window: RunningWindow, width: int) -> tuple[SortKey, ...]:
-    """The order from the last row to the first, with all columns unless rows with equal keys have the same result."""
+    """The order from the last row to the first; with all columns unless rows with equal keys have equal results."""
     turned = tuple(SortKey(key.column, not key.descending, not key.nulls_first) for key in window.order)
     if _over(window.frame) == "range":
         return turned

@@ -24,9 +24,9 @@ class Rank:
     """A rank that a SELECT asks for.
 
     Args:
-        function: Which one.
+        function: The kind of rank.
         partition: The columns of PARTITION BY.
-        order: Those of ORDER BY.
+        order: The keys of ORDER BY.
     """
 
     function: RankFunction

@@ -42,14 +42,14 @@ class _Parts:
 def product_of(
     value: exp.Expr, condition: exp.Expr | None, kind: SqlType, joined: Joined, offset: int
 ) -> Product | None:
-    """An argument of SUM, AVG or VARIANCE as a product; None if it is none, or its factors are not narrow numbers.
+    """An argument of SUM, AVG or VARIANCE as a product; None if it is none, or its factors may be wide decimals.
 
     Args:
         value: The argument, resolved.
         condition: The condition of its FILTER clause, resolved.
         kind: The argument's type, whose scale is that of the product.
         joined: The join.
-        offset: Where the argument is written.
+        offset: The offset of the argument.
     """
     if joined.query is not None or kind.kind not in ("integer", "decimal"):
         return None
@@ -90,7 +90,7 @@ def count_of(present: Sequence[exp.Expr], condition: exp.Expr | None, joined: Jo
 
 
 def never_null(node: exp.Expr, joined: Joined) -> bool:
-    """Whether an expression is made of columns that are declared NOT NULL, of numbers, and of + - * alone."""
+    """Whether an expression has only NOT NULL columns, numbers, and + - *."""
     match node:
         case exp.Column():
             refs = refs_of(node)
@@ -148,7 +148,7 @@ def _is_zero(node: exp.Expr) -> bool:
 
 
 def _by_atom(nodes: Sequence[exp.Expr], joined: Joined) -> dict[int, list[exp.Expr]] | None:
-    """The atom that each expression is over, constants beside the first other one; None if some has no single atom."""
+    """The expressions by their atoms, constants with the first other one; None if one is over several atoms."""
     found: dict[int, list[exp.Expr]] = {}
     for node in sorted(nodes, key=lambda node: not refs_of(node)):
         placed = onto_one_atom(node, joined.conditions.equal, joined.scope)
@@ -162,7 +162,7 @@ def _by_atom(nodes: Sequence[exp.Expr], joined: Joined) -> dict[int, list[exp.Ex
 def _is_null_without_match(
     values: Mapping[int, Sequence[exp.Expr]], guards: Mapping[int, Sequence[exp.Expr]], joined: Joined
 ) -> bool:
-    """Whether an argument is NULL where an optional atom with a factor has no match, as the factor then counts zero.
+    """Whether an argument is NULL if an optional atom of its factors has no match; the factor then counts as zero.
 
     >>> from livejoin.catalog import Catalog
     >>> from livejoin.sql import bind_query, parse_columns
@@ -183,17 +183,17 @@ def _is_null_without_match(
 def _factors(
     nodes: Sequence[exp.Expr], guards: Sequence[exp.Expr], atom: int, joined: Joined, offset: int
 ) -> list[Expression | None]:
-    """The factors of an atom: as few as words hold, as a product of decimals has the digits of all of them.
+    """The factors of an atom, as few as possible: a product of decimals has the digits of all factors.
 
     Args:
-        nodes: What is multiplied.
-        guards: The conditions under which that is not NULL.
+        nodes: The factors.
+        guards: The conditions under which the product is not NULL.
         atom: The atom.
         joined: The join.
-        offset: Where the argument is written.
+        offset: The offset of the argument.
 
     Returns:
-        None in the place of one that no word holds.
+        None in place of a factor that does not fit into words.
     """
     products: list[exp.Expr] = []
     for node in nodes or [exp.Literal.number(1)]:
@@ -209,17 +209,16 @@ def _factors(
 
 
 def _is_wide(atom: int, node: exp.Expr, joined: Joined) -> bool:
-    """Whether an expression of an atom is a decimal of more digits than a word holds."""
+    """Whether an expression of an atom is a decimal with more digits than fit into a word."""
     found = _bound(node, atom, joined, 0)
     return not isinstance(found, Unsaid) and found[1].precision > NARROW_DIGITS
 
 
 def _narrow(node: exp.Expr, atom: int, joined: Joined, offset: int) -> Expression | None:
-    """A factor as an expression of its atom, which must not fail for rows that the atom's predicates keep out.
+    """A factor as an expression of its atom. It must not fail for rows that the atom's predicates drop.
 
     Returns:
-        None if a word does not hold its values, if it may fail for rows that join nothing, or if the tree of scalars
-        cannot say it.
+        None if its values do not fit into words, if it may fail for rows without a match, or if it cannot be a tree.
     """
     found = _bound(node, atom, joined, offset)
     if isinstance(found, Unsaid):
@@ -235,13 +234,13 @@ def _narrow(node: exp.Expr, atom: int, joined: Joined, offset: int) -> Expressio
 
 
 def _bound(node: exp.Expr, atom: int, joined: Joined, offset: int) -> tuple[Expression, SqlType] | Unsaid:
-    """An expression over the table of an atom, with its type."""
+    """Bind an expression over the table of an atom; gives its type too."""
     table = joined.scope.relations[atom].table
     return bind_tree(node, RowType.of_table(table.columns, table.arrow), joined.source, offset)
 
 
 def _kept(value: Expression, predicate: Expression | None) -> Expression | None:
-    """A value where a predicate is true, NULL elsewhere; None if DuckDB evaluates the predicate."""
+    """A value where a predicate is true, else NULL; None if DuckDB evaluates the predicate."""
     if predicate is None or value.scalar is None:
         return value
     if predicate.scalar is None:

@@ -1,7 +1,7 @@
-"""Aggregate and window functions that are not maintained: how a call of one is recognised, and what works instead.
+"""Unsupported aggregate and window functions: how their calls are recognised, and what works instead.
 
-Spark, DuckDB and sqlglot know some hundred aggregates. Those without a node of sqlglot's own are told by their names:
-DuckDB's catalog has its own, and a list here has those that only Spark has.
+Spark, DuckDB and sqlglot know some hundred aggregates. Those for which sqlglot has no node are recognised by name:
+DuckDB's catalog lists its own, and a table here lists those that only Spark has.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ _REMEDIES: dict[str, str] = {
 
 
 def unmaintained(node: exp.Expr) -> Kind | None:
-    """Whether a node that is none of the calls that are maintained calls an aggregate or a window function.
+    """Whether a node calls an unsupported aggregate or window function, and which of the two.
 
     >>> unmaintained(exp.Median(this=exp.column("a"))), unmaintained(exp.Abs(this=exp.column("a")))
     ('aggregate', None)
@@ -133,11 +133,11 @@ def spellings(node: exp.Expr) -> frozenset[str]:
 
 
 def instead_of(written: str, node: exp.Expr) -> str:
-    """What works in the place of an aggregate that is not maintained.
+    """A remedy for an unsupported aggregate.
 
     Args:
-        written: Its name in the text.
-        node: Its call.
+        written: The name in the text.
+        node: The call.
     """
     name = written.lower()
     return _REMEDIES.get(name) or _REMEDIES.get(_plain_name(node)) or MAINTAINED

@@ -1,7 +1,7 @@
 """The window functions of a SELECT's expressions, over the columns of its rows without windows.
 
-An expression over windows becomes one over two kinds of columns: those of the rows below, and the results of windows.
-The columns that the rows need for that, as those of PARTITION BY, are added to them.
+An expression with windows becomes one over two kinds of columns: those of the rows below, and the results of windows.
+Columns that windows need, such as those of PARTITION BY, are added to the rows.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class Window:
     """A window function over the columns of the rows below.
 
     Args:
-        function: Its call, over `ColumnRef` (0, i).
+        function: The call, over `ColumnRef` (0, i).
         partition: The columns of PARTITION BY.
-        order: Those of ORDER BY.
-        rank: Which rank it is; None of another function.
-        frame: What it is if it is over a part of each partition, else None.
-        name: Its name in the text.
-        offset: Where it stands.
+        order: The keys of ORDER BY.
+        rank: The kind of rank; None for other functions.
+        frame: The function and its rows, if it is over a part of each partition; else None.
+        name: The name in the text.
+        offset: The offset of the call.
     """
 
     function: exp.Expr
@@ -108,7 +108,7 @@ class Below:
         return part
 
     def _is_of_rows(self, part: exp.Expr) -> bool:
-        """Whether an expression is one of the rows, and not of those that QUALIFY leaves of them: it may fail."""
+        """Whether an expression may be computed before QUALIFY drops rows: it cannot fail."""
         if not self._block.qualified or isinstance(part, exp.Column):
             return True
         if self._block.groups is None:
@@ -118,7 +118,7 @@ class Below:
         return aggregate_call(part, self._source, self._block.start) is not None
 
     def _result(self, node: exp.Window) -> exp.Expr:
-        """The result of a window function; the default of LAG is that where there is no row so far away."""
+        """The result of a window function; for LAG, the default if there is no row that far away."""
         call = node.this.this if isinstance(node.this, (exp.IgnoreNulls, exp.RespectNulls)) else node.this
         self._refuse_within(node)
         if is_offset(call) and self._back(call) == 0:
@@ -190,7 +190,7 @@ class Below:
         return Window(self._function(node.this), partition, tuple(keys), rank, frame, name, at)
 
     def _frame(self, node: exp.Window, call: exp.Expr, name: str, at: int) -> Frame | None:
-        """What a window function is over, None if that is the whole of each partition in whichever order."""
+        """The frame of a window function; None if it is over whole partitions in any order."""
         if is_offset(call) and node.args.get("spec"):
             msg = f"{name} takes no frame: it says itself how many rows before or behind it looks"
             raise self._source.unsupported(name, msg, at)
@@ -226,7 +226,7 @@ class Below:
         return Frame(function, argument, self._back(call) if function == "lag" else 0, over, reverse)
 
     def _value_first(self, value: exp.Expr, *, last: bool) -> SortKey:
-        """The key by which rows that have a value come first in an order, or last."""
+        """The key that puts rows with a value first in an order, or last."""
         is_null = exp.Is(this=exp.paren(value.copy()), expression=exp.null())
         return SortKey(self._column(is_null), descending=last, nulls_first=False)
 

@@ -3,11 +3,11 @@
     SELECT a, SUM(x) OVER (PARTITION BY k) AS s FROM R
       =  SELECT r.a, g.s FROM R r, (SELECT k, SUM(x) AS s FROM R GROUP BY k) g WHERE r.k <=> g.k
 
-A partition has a group for NULL, which a join does not find: a key that may be NULL is joined as the two columns
-``k IS NULL`` and ``COALESCE(k, 0)``. The rows below are the SELECT's without windows, so that a window may be over
-groups: SUM(COUNT(*)) OVER (). A rank is kept for all rows of a partition, or for the first ones, where a condition
-on it says how many, in QUALIFY or in the query around (`livejoin.query.relational.Ranked`). What is over a part of each
-partition is in `livejoin.sql.lower.grouped.running`.
+A partition may have NULL as its key, which a join does not find. So a key that may be NULL is joined as two columns,
+``k IS NULL`` and ``COALESCE(k, 0)``. The rows below are the SELECT without windows, so a window may be over groups:
+SUM(COUNT(*)) OVER (). A rank is kept for all rows of a partition, or for the first ones if a condition on it gives a
+bound, in QUALIFY or in the query around (`livejoin.query.relational.Ranked`). `livejoin.sql.lower.grouped.running` has
+windows over a part of each partition.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from livejoin.sql.scalars.labels import STANDS_FOR, standing_for
 
 
 def windowed(block: SelectBlock, items: Sequence[Item], qualify: exp.Expr | None, lowering: Lowering) -> Relation:
-    """The relation of a SELECT with window functions, but for DISTINCT and ORDER BY.
+    """The relation of a SELECT with window functions, before DISTINCT and ORDER BY.
 
     Args:
         block: The SELECT.
-        items: Its columns, and those that only its ORDER BY needs.
+        items: The columns of the SELECT, and those that only its ORDER BY needs.
         qualify: The condition of QUALIFY.
-        lowering: What makes the relation of a SELECT.
+        lowering: Makes the relation of a SELECT.
 
     Raises:
-        UnsupportedQueryError: A window function that is not maintained.
-        SqlError: As the SELECTs that it is made of.
+        UnsupportedQueryError: An unsupported window function.
+        SqlError: A SELECT that this one is composed of is not valid.
     """
     below = Below(block)
     values = [below.over(item.value) for item in items]
@@ -72,7 +72,7 @@ def windowed(block: SelectBlock, items: Sequence[Item], qualify: exp.Expr | None
 
 
 def _with_windows(rows: Relation, below: Below, lowering: Lowering) -> tuple[Relation, list[int]]:
-    """The rows with the results of the windows behind their columns, and the position of each."""
+    """The rows with the results of the windows after their columns, and the position of each result."""
     places = [0] * len(below.windows)
     plain = rows
     running = [i for i, window in enumerate(below.windows) if window.frame is not None]
@@ -153,13 +153,13 @@ class _Read:
         return len(self.relation.types)
 
     def with_columns(self, values: Sequence[exp.Expr]) -> _Read:
-        """With further columns."""
+        """The relation with further columns."""
         copied = [(Item(name, column_at(i), 0), column_at(i)) for i, name in enumerate(self._names())]
         added = [(Item(f"k{self.width + i}", value, self.block.start), value) for i, value in enumerate(values)]
         return replace(self, relation=project(self.relation, [*copied, *added], None, self.block.source))
 
     def occurrence(self, atom: int) -> Occurrence:
-        """It in a scope."""
+        """The relation as an occurrence in a scope."""
         names = tuple(self._names())
         columns = tuple(Column(name, kind, is_made=True) for name, kind in zip(names, self.relation.types, strict=True))
         query = NestedQuery("", names, self.relation, None, None)
@@ -176,7 +176,7 @@ def _stacks(rows: Relation, below: Below) -> list[Stack]:
 
 
 def _to_compare(column: int, rows: Relation, below: Below) -> list[exp.Expr]:
-    """A column that tells rows apart as columns that are not NULL; one behind the rows' is the number of a copy."""
+    """A column that tells rows apart, as columns that are not NULL; the first one after the rows' numbers copies."""
     if column >= len(rows.types):
         return [column_at(column)]
     return _key_columns(column_at(column), rows.types[column], below.never_null(column))
@@ -185,9 +185,9 @@ def _to_compare(column: int, rows: Relation, below: Below) -> list[exp.Expr]:
 def _compared(
     read: list[_Read], other: _Read, own: Sequence[exp.Expr], theirs: Sequence[exp.Expr]
 ) -> list[tuple[int, int, int]]:
-    """Read one more relation, equal in some columns to the first; which column of which relation equals which.
+    """Add a relation to the join, equal in some columns to the first one; gives the equal columns.
 
-    ``read`` gets it, and its first relation the columns.
+    ``read`` gets the relation, and its first relation the columns.
     """
     before, behind = read[0].width, other.width
     read[0] = read[0].with_columns(own)
@@ -198,7 +198,7 @@ def _compared(
 def _groups(
     rows: Relation, partition: Sequence[int], functions: Sequence[exp.Expr], below: Below, lowering: Lowering
 ) -> Relation:
-    """The partitions with the results of functions behind their columns."""
+    """The partitions with the results of functions after their columns."""
     scope = Scope((_Read("rows", rows, below.block(), below.windows[0].offset).occurrence(0),))
     columns = [column_at(position) for position in partition]
     found = _plain(below.block(), scope, (), [*columns, *functions])
@@ -214,7 +214,7 @@ def _plain(
 
 
 def _key_columns(column: exp.Column, kind: SqlType, never_null: bool) -> list[exp.Expr]:
-    """A column that may be NULL as columns that are not, and are equal where it is."""
+    """A column that may be NULL, as columns that are not NULL and equal where the column is."""
     if never_null:
         return [column]
     is_null = exp.Is(this=column.copy(), expression=exp.null())

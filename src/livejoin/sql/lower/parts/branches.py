@@ -1,6 +1,6 @@
-"""Parts in normal form as the branches of a conjunctive query: conditions of each level split for itself, and keys.
+"""Parts in normal form as the branches of a conjunctive query: the conditions of each level, and the keys.
 
-Columns are equal within a level alone: across an edge they differ where there is no match.
+Columns are equal only within a level: across an edge they differ if there is no match.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ class Edge:
 
     Args:
         part: The part below.
-        pairs: The columns that are equal, the one above on the left.
-        above: Position of the edge below which it hangs; None for the core.
+        pairs: The equal columns, the one above on the left.
+        above: The position of the edge that this one hangs below; None for the core.
     """
 
     part: Part
@@ -34,7 +34,7 @@ def split_parts(block: SelectBlock, allow_product: bool) -> tuple[Conditions, tu
 
     Args:
         block: A SELECT in normal form (`livejoin.sql.lower.parts.normal_parts`).
-        allow_product: Whether a residual may be over occurrences that no equality connects.
+        allow_product: Whether a residual may compare occurrences that no equality connects.
 
     Raises:
         SqlError: A condition whose types do not fit, or a residual over occurrences that no equality connects.
@@ -85,7 +85,7 @@ def make_branches(edges: Sequence[Edge], atoms: Sequence[Atom]) -> tuple[Branch,
 
     Args:
         edges: The edges.
-        atoms: The atoms over all columns of their occurrences, those of the keys among them.
+        atoms: The atoms over all columns of their occurrences, including the columns of keys.
     """
 
     def variable(ref: ColumnRef) -> str:

@@ -1,8 +1,8 @@
-"""FULL JOINs that WHERE makes LEFT or RIGHT ones.
+"""FULL JOINs that WHERE turns into LEFT or RIGHT ones.
 
-A condition that rejects the NULLs of the columns of one side of a FULL JOIN keeps no row in which that side has no
-match, so that the FULL JOIN is a LEFT JOIN of that side with the other one: a plain query, which is merged into the
-reader (and made inner there, if the NULLs of the other side are rejected too).
+If a condition rejects the NULLs of one side of a FULL JOIN, no row remains in which that side has no match. The FULL
+JOIN is then a LEFT JOIN of that side with the other one: a plain query, which is merged into its reader. It becomes an
+inner join there if the NULLs of the other side are rejected too.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from livejoin.sql.resolved.query import BoundBlock, BoundCombined, NestedQuery, 
 
 
 def without_full_joins(block: SelectBlock, lowering: Lowering) -> SelectBlock:
-    """A SELECT with the same rows, in which FULL JOINs are outer joins of one side where its conditions say so.
+    """A SELECT with the same rows, in which conditions turn FULL JOINs into outer joins of one side.
 
     Args:
         block: The SELECT.
-        lowering: What binds a SELECT.
+        lowering: Binds SELECTs.
     """
     relations = [_simplified(relation, block, lowering) for relation in block.scope.relations]
     if all(new is old for new, old in zip(relations, block.scope.relations, strict=True)):
@@ -32,7 +32,7 @@ def without_full_joins(block: SelectBlock, lowering: Lowering) -> SelectBlock:
 
 
 def is_one_sided(relation: Occurrence, block: SelectBlock) -> bool:
-    """Whether an occurrence is a FULL JOIN that conditions of the SELECT make an outer join of one side."""
+    """Whether an occurrence is a FULL JOIN that conditions of the SELECT turn into an outer join of one side."""
     return _one_side(relation, block) is not None
 
 
@@ -46,7 +46,7 @@ def _simplified(relation: Occurrence, block: SelectBlock, lowering: Lowering) ->
 
 
 def _one_side(relation: Occurrence, block: SelectBlock) -> SelectBlock | None:
-    """The outer join of one side that a FULL JOIN is where conditions of its reader are true; None if it is none."""
+    """The outer join of one side for a FULL JOIN under the conditions of its reader; None if there is none."""
     bound = None if relation.nested is None else relation.nested.bound
     if not isinstance(bound, BoundCombined) or not bound.is_full_join:
         return None
@@ -75,5 +75,5 @@ def _one_side(relation: Occurrence, block: SelectBlock) -> SelectBlock | None:
 
 
 def _is_of(value: exp.Expr, left: frozenset[int], of_left: bool) -> bool:
-    """Whether a column of a FULL JOIN is one of its left side, or one of its right side."""
+    """Whether a column of a FULL JOIN belongs to the left side, or to the right side."""
     return isinstance(value, exp.Column) and (atoms_of(value) <= left) == of_left

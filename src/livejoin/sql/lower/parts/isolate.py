@@ -1,4 +1,4 @@
-"""Isolate some occurrences of a SELECT: a nested query joins them, and the SELECT reads its columns in their place.
+"""Isolating occurrences of a SELECT: a nested query joins them, and the SELECT reads its columns instead.
 
     SELECT f(R.a, S.b) FROM R, S, T WHERE c(R, S) AND d(S, T)
       =  SELECT f(q.a, q.b) FROM (SELECT R.a, S.b, ... FROM R, S WHERE c(R, S)) q, T WHERE d(q, T)
@@ -25,18 +25,18 @@ from livejoin.sql.resolved.query import NestedQuery, Occurrence, Scope, SelectBl
 
 @dataclass(frozen=True)
 class Isolated:
-    """What a nested query has of a SELECT; all of it is over the scope of that.
+    """The nested query to make; everything is over the scope of the SELECT.
 
     Args:
-        alias: Its alias, for messages and ``explain``.
-        name: What it is called as a table.
-        atoms: The occurrences.
-        conditions: The conditions of its core.
-        parts: Its parts; ``above`` counts among these.
-        values: Its columns.
-        distinct: Whether it has each row once.
-        given: An occurrence of another nested query that it reads beside its own, if there is one.
-        columns: For columns of the SELECT which of ``given`` stand for them.
+        alias: The alias of the nested query, for messages and ``explain``.
+        name: The name of the nested query as a table.
+        atoms: The occurrences to isolate.
+        conditions: The conditions of the nested query's core.
+        parts: The parts of the nested query; ``above`` counts among these.
+        values: The columns of the nested query.
+        distinct: Whether the nested query has each row once.
+        given: An occurrence of another nested query that it reads too, if there is one.
+        columns: For columns of the SELECT the columns of ``given`` in their place.
     """
 
     alias: str
@@ -54,7 +54,7 @@ def occurrence_of(block: SelectBlock, isolated: Isolated, lowering: Lowering) ->
     """The occurrence of a nested query, without a number.
 
     Raises:
-        SqlError: As the SELECT that it is does.
+        SqlError: The nested SELECT is not valid.
     """
     first = 0 if isolated.given is None else 1
     number = {atom: first + place for place, atom in enumerate(sorted(isolated.atoms))}
@@ -101,13 +101,13 @@ def occurrence_of(block: SelectBlock, isolated: Isolated, lowering: Lowering) ->
 def exchanged(
     block: SelectBlock, gone: Collection[int], new: Occurrence, columns: Mapping[ColumnRef, int]
 ) -> SelectBlock:
-    """A SELECT that reads one occurrence in the place of some others.
+    """A SELECT that reads one occurrence in place of others.
 
     Args:
-        block: The SELECT; the parts that the nested query has are no parts of it any more.
-        gone: The other occurrences.
-        new: The one.
-        columns: For the columns of the others that the SELECT uses: which of the new one stand for them.
+        block: The SELECT, without the parts that the nested query has.
+        gone: The occurrences to remove.
+        new: The occurrence to add.
+        columns: For the used columns of the removed occurrences, the columns of the new one.
     """
     number: dict[int, int] = {}
     relations: list[Occurrence] = []

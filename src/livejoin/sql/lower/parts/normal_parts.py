@@ -9,7 +9,7 @@ A part is in normal form if
 * its occurrences are joined by their equalities, without a cycle; those of the core may be joined by none, but not in a
   cycle either.
 
-What is not becomes so in steps, each of which keeps the rows of the SELECT:
+A SELECT whose parts are not in normal form takes these steps, each of which keeps its rows:
 
 1. `_hold_above`: columns above become equal ones of one occurrence; the part hangs on an optional one if it is over
    columns of that alone and rejects its NULLs; else what it is over is joined by a nested query.
@@ -66,10 +66,10 @@ def normal(block: SelectBlock, lowering: Lowering) -> SelectBlock:
 
     Args:
         block: The SELECT.
-        lowering: What makes the relations of nested queries.
+        lowering: Makes the relations of nested queries.
 
     Raises:
-        SqlError: A condition that a nested query would have to decide, and cannot.
+        SqlError: A condition that would have to be decided by a nested query, and cannot be.
     """
     if not block.parts:
         return block
@@ -80,9 +80,9 @@ def normal(block: SelectBlock, lowering: Lowering) -> SelectBlock:
 
 
 def is_normal(block: SelectBlock) -> bool:
-    """Whether the parts of a SELECT are in normal form, but for the cycles that their equalities may have.
+    """Whether the parts of a SELECT are in normal form, except for cycles of their equalities.
 
-    Cost: the conditions of the parts, and the columns in them.
+    Cost: linear in the conditions of the parts and their columns.
     """
     for position, part in enumerate(block.parts):
         if part.equalities:
@@ -101,7 +101,7 @@ def is_normal(block: SelectBlock) -> bool:
 
 
 def _held(block: SelectBlock, lowering: Lowering) -> SelectBlock:
-    """A SELECT whose parts take none of the first steps any more."""
+    """A SELECT to which none of the first four steps applies."""
     position, settled = 0, 0
     while settled < len(block.parts):
         found = next((one for step in _STEPS if (one := step(block, position, lowering)) is not None), None)
@@ -130,7 +130,7 @@ def _acyclic(block: SelectBlock, lowering: Lowering) -> SelectBlock:
 
 
 def _with_keys(block: SelectBlock) -> SelectBlock:
-    """A SELECT whose parts take none of the last steps any more."""
+    """A SELECT to which none of the last two steps applies."""
     for position in range(len(block.parts)):
         while (found := next((one for step in _LAST_STEPS if (one := step(block, position))), None)) is not None:
             block = found
@@ -171,7 +171,7 @@ def _hold_within(block: SelectBlock, position: int, _: Lowering) -> SelectBlock 
 
 
 def _once(block: SelectBlock, position: int, lowering: Lowering) -> SelectBlock | None:
-    """Two pairs with one column in common."""
+    """Apply `_once`: two pairs with a common column."""
     del lowering
     pairs = [(one, pair) for one in block.parts[position].conditions if (pair := pair_of(one, block, position))]
     for i, (_written, first) in enumerate(pairs):
@@ -189,7 +189,7 @@ def _once(block: SelectBlock, position: int, lowering: Lowering) -> SelectBlock 
 
 
 def _alone(block: SelectBlock, position: int) -> SelectBlock | None:
-    """Conditions over the row above alone."""
+    """Apply `_alone`: conditions over the row above alone."""
     part, sides = block.parts[position], Sides.of(block, position)
     if not sides.alone:
         return None
@@ -214,7 +214,7 @@ def _alone(block: SelectBlock, position: int) -> SelectBlock | None:
 
 
 def _computed(block: SelectBlock, position: int) -> SelectBlock | None:
-    """An equality of expressions."""
+    """Apply `_computed`: an equality of expressions."""
     for condition in Sides.of(block, position).both:
         if pair_of(condition, block, position) is None:
             found = keyed(condition, block, position)
@@ -231,7 +231,7 @@ def _computed(block: SelectBlock, position: int) -> SelectBlock | None:
 
 
 def _behind(block: SelectBlock, position: int, other: int) -> SelectBlock:
-    """A part hangs on another one, which stands before it."""
+    """Hang a part on an earlier one."""
     part = replace(block.parts[position], above=other)
     if other < position:
         return with_part(block, position, part)

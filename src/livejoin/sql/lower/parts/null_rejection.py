@@ -1,8 +1,8 @@
 """Whether a condition can be true for a row of NULLs.
 
-The columns of an outer join's side that has no match are NULL. A condition that is not true then, whatever the other
+The columns of an outer join's side without a match are NULL. A condition that cannot be true then, whatever the other
 columns are, *rejects* these NULLs: the rows that it keeps have a match (Galindo-Legaria and Rosenthal, 1997, section
-2). The check is a sound one: a condition that it does not know may be true.
+2). The check is sound: a condition that it does not understand counts as one that may be true.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _STRICT = (
 
 
 def rejects(condition: exp.Expr, nulls: Collection[ColumnRef] | Callable[[ColumnRef], bool]) -> bool:
-    """Whether a resolved condition is not true where some columns are NULL.
+    """Whether a resolved condition cannot be true if some columns are NULL.
 
     >>> from sqlglot import parse_one
     >>> def resolved(text):
@@ -51,7 +51,7 @@ def reject(conditions: Iterable[exp.Expr], nulls: Collection[ColumnRef] | Callab
 
 
 def gives_null(value: exp.Expr, nulls: Collection[ColumnRef] | Callable[[ColumnRef], bool]) -> bool:
-    """Whether a resolved expression is NULL where some columns are."""
+    """Whether a resolved expression is NULL if some columns are."""
     return _gives_null(value, nulls if callable(nulls) else nulls.__contains__)
 
 
@@ -93,7 +93,7 @@ def _either(left: bool | None, right: bool | None) -> bool | None:
 
 
 def _gives_null(node: exp.Expr, is_null: Callable[[ColumnRef], bool]) -> bool:
-    """Whether an expression is NULL for sure."""
+    """Whether an expression is certainly NULL."""
     match node:
         case exp.Null():
             return True

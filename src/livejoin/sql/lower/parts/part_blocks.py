@@ -1,13 +1,14 @@
-"""Blocks for what edges cannot say: parts, and what they hang on, as nested queries.
+"""Parts that edges cannot express become nested queries.
 
-A part whose conditions decide more than equalities do becomes one occurrence. If what they decide is over both sides,
-its nested query joins the different values k of the columns above that they use,
+A part whose conditions are more than equalities becomes one occurrence. If such a condition is over both sides, the
+nested query joins the distinct values k of the columns above that it uses,
 
     L LEFT JOIN S ON c(L.k, S)  =  L LEFT JOIN (SELECT d.k, S.* FROM (SELECT DISTINCT k FROM L) d, S WHERE c(d.k, S)) m
                                    ON L.k = m.k,
 
-with state in O(matches); a k that may be NULL, and that c does not reject then, is compared by ``<=>``. What one edge
-hangs on becomes one occurrence too if the edge is over columns of several: its state is then in O(the join's rows).
+with state in O(matches). If k may be NULL and c does not reject that, k is compared by ``<=>``. The occurrences above
+an edge become one occurrence too if the edge is over columns of several of them; the state is then in O(rows of their
+join).
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from livejoin.theory.classes.gyo import is_acyclic
 def joined_above(
     block: SelectBlock, level: int | None, gone: frozenset[int], parts: Sequence[int], lowering: Lowering
 ) -> SelectBlock:
-    """The occurrences of a level, and of some optional parts that are applied to it, as one."""
+    """Replace the occurrences of a level, and some optional parts that are applied to it, by one."""
     conditions = conditions_at(block, level)
     moved = [one for one in conditions if atoms_of(one) and atoms_of(one) <= gone]
     inner = [i for other in parts for i in below(block, other)]
@@ -57,7 +58,7 @@ def joined_above(
 
 
 def _inner_parts(block: SelectBlock, chosen: Sequence[int], levels: Collection[int | None]) -> tuple[Part, ...]:
-    """Parts as those of a query whose core has some levels."""
+    """The parts of a query whose core consists of some levels."""
     found = []
     for i in chosen:
         above = block.parts[i].above
@@ -67,7 +68,7 @@ def _inner_parts(block: SelectBlock, chosen: Sequence[int], levels: Collection[i
 
 
 def isolated(block: SelectBlock, position: int, lowering: Lowering) -> SelectBlock | None:
-    """A part whose conditions decide more than equalities and predicates do."""
+    """Isolate a part whose conditions are more than equalities and predicates."""
     part, sides, inside = block.parts[position], Sides.of(block, position), atoms_below(block, position)
     matches = needs_matches(block, position)
     if not matches and not _is_joined_by_more(block, position):
@@ -115,14 +116,14 @@ def isolated(block: SelectBlock, position: int, lowering: Lowering) -> SelectBlo
 
 
 def _compared(is_known: bool, left: exp.Expr, right: exp.Expr, offset: int) -> exp.Expr:
-    """Two columns are equal; if they need not be known, also where both are NULL."""
+    """Two columns are equal; NULLs are equal too, if the columns may be NULL."""
     found = exp.EQ(this=left, expression=right) if is_known else exp.NullSafeEQ(this=left, expression=right)
     found.meta[AT] = offset
     return found
 
 
 def needs_matches(block: SelectBlock, position: int) -> bool:
-    """Whether only both sides together say what matches."""
+    """Whether a match can only be decided by both sides together."""
     part, inside = block.parts[position], atoms_below(block, position)
     sides = Sides.of(block, position)
     if any(pair_of(one, block, position) is None and keyed(one, block, position) is None for one in sides.both):

@@ -1,4 +1,4 @@
-"""What the conditions of a part are over, and changes of them: the columns above and those of the part."""
+"""The sides of a part's conditions, columns above and columns of the part, and how to change them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Classes = tuple[tuple[ColumnRef, ...], ...]
 
 @dataclass(frozen=True)
 class Sides:
-    """The conditions of a part by what they are over.
+    """The conditions of a part by their columns.
 
     Args:
-        own: Columns of the part and of those that hang on it, or none.
-        alone: Columns above, and none of the part.
-        both: Columns of both.
+        own: Conditions over the part and those that hang on it, or over no column.
+        alone: Conditions over columns above alone.
+        both: Conditions over both.
     """
 
     own: tuple[exp.Expr, ...]
@@ -38,7 +38,7 @@ class Sides:
 
     @staticmethod
     def of(block: SelectBlock, position: int) -> Sides:
-        """Those of a part by its position."""
+        """The sides of a part, given by its position."""
         inside = atoms_below(block, position)
         found: tuple[list[exp.Expr], list[exp.Expr], list[exp.Expr]] = [], [], []
         for condition in block.parts[position].conditions:
@@ -55,7 +55,7 @@ def level_classes(conditions: Sequence[exp.Expr], atoms: Collection[int], scope:
 
 
 def pair_of(condition: exp.Expr, block: SelectBlock, position: int) -> Equality | None:
-    """The pair that a condition of a part is, the column above on the left; None if it is none."""
+    """The pair of a condition, the column above on the left; None if the condition is none."""
     part, inside = block.parts[position], atoms_below(block, position)
     found = column_equality(condition, 0)
     if found is None or not can_join(found, block.scope):
@@ -66,13 +66,13 @@ def pair_of(condition: exp.Expr, block: SelectBlock, position: int) -> Equality 
 
 
 def keyed(condition: exp.Expr, block: SelectBlock, position: int) -> tuple[Scope, tuple[Equality, ...]] | None:
-    """The pairs that an equality of an expression above and one of a part is, and the scope with their columns.
+    """The pairs of an equality between an expression above and one of a part, and the scope with their columns.
 
     Returns:
-        None if it is no equality, one side is over several occurrences, or it has no way to be said.
+        None if the condition is no equality, a side is over several occurrences, or a side cannot be a scalar tree.
 
     Raises:
-        SqlTypeError: The sides have no type in common.
+        SqlTypeError: The sides have no common type.
     """
     if not isinstance(condition, (exp.EQ, exp.NullSafeEQ)):
         return None
@@ -86,7 +86,7 @@ def keyed(condition: exp.Expr, block: SelectBlock, position: int) -> tuple[Scope
 
 
 def refs_above(block: SelectBlock, position: int) -> list[ColumnRef]:
-    """The columns above that the conditions of a part and of those that hang on it are over."""
+    """The columns above that are used in the conditions of a part and of those that hang on it."""
     inside = atoms_below(block, position)
     conditions = (one for i in below(block, position) for one in block.parts[i].conditions)
     return list(dict.fromkeys(ref for one in conditions for ref in refs_of(one) if ref.atom not in inside))
@@ -95,7 +95,7 @@ def refs_above(block: SelectBlock, position: int) -> list[ColumnRef]:
 def holder(
     refs: Sequence[ColumnRef], atoms: Collection[int], equal: Classes, scope: Scope
 ) -> dict[ColumnRef, ColumnRef] | None:
-    """For some columns equal ones of one occurrence, None if none has all."""
+    """For each of some columns an equal one, all of one occurrence; None if no occurrence has them all."""
     choices = [stand_ins(refs, atom, equal, scope) for atom in atoms]
     complete = [chosen for chosen in choices if len(chosen) == len(refs)]
     return min(complete, key=lambda chosen: sum(a != b for a, b in chosen.items()), default=None)
@@ -104,13 +104,13 @@ def holder(
 def with_stand_ins(
     block: SelectBlock, position: int, chosen: Mapping[ColumnRef, ColumnRef], only: Sequence[exp.Expr] | None = None
 ) -> SelectBlock | None:
-    """A SELECT in which the conditions of a part are over other columns; None if they are already.
+    """A SELECT in which the conditions of a part use other, equal columns; None if they already do.
 
     Args:
         block: The SELECT.
         position: The part.
         chosen: For columns the ones in their place.
-        only: The conditions of the part that change; all of them, and those of what hangs on it, if None.
+        only: The conditions of the part that change; if None, all of them and those of parts that hang on it.
     """
     if all(ref == other for ref, other in chosen.items()):
         return None

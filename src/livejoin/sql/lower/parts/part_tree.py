@@ -1,8 +1,7 @@
 """The parts of a SELECT as a tree: the core is its root, and a *level* is the core or a part.
 
-A row of a level is a row of the inner join of its own occurrences, with the matches of the optional parts that are
-applied to it beside it. The conditions of the core keep its rows, those of a part say which of its rows match a row
-above.
+A row of a level is a row of the inner join of its own occurrences, combined with the matches of the optional parts that
+are applied to it. The conditions of the core drop rows. Those of a part decide which of its rows match a row above.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from livejoin.sql.resolved.query import Scope, SelectBlock
 
 
 def flat(block: SelectBlock) -> SelectBlock:
-    """A SELECT whose conditions are conjuncts, the columns that USING, NATURAL and IN make equal among them."""
+    """A SELECT whose conditions are conjuncts, including the equalities of USING, NATURAL and IN."""
 
     def of(equalities: Iterable[Equality], conditions: Iterable[exp.Expr]) -> tuple[exp.Expr, ...]:
         found = [_equation(equality, block) for equality in equalities]
@@ -55,7 +54,7 @@ def with_conditions(block: SelectBlock, level: int | None, conditions: Sequence[
 
 
 def with_part(block: SelectBlock, position: int, part: Part) -> SelectBlock:
-    """A SELECT with another part in the place of one."""
+    """A SELECT in which a part is replaced."""
     return replace(block, parts=(*block.parts[:position], part, *block.parts[position + 1 :]))
 
 
@@ -74,7 +73,7 @@ def atoms_below(block: SelectBlock, position: int) -> frozenset[int]:
 
 
 def without_parts(block: SelectBlock, gone: Collection[int], above: int | None = None) -> SelectBlock:
-    """A SELECT without some parts; those that hang on them are applied to a level that stays."""
+    """A SELECT without some parts; those that hang on them are applied to a level that remains."""
     kept = [position for position in range(len(block.parts)) if position not in gone]
 
     def place(level: int | None) -> int | None:
@@ -90,7 +89,7 @@ def atoms_of(node: exp.Expr) -> frozenset[int]:
 
 
 def without_atoms(block: SelectBlock, gone: Collection[int]) -> SelectBlock:
-    """A SELECT without some occurrences, of which nothing is used; its parts have none of them."""
+    """A SELECT without some occurrences that are not used; its parts lose them too."""
     kept = [relation for relation in block.scope.relations if relation.atom not in gone]
     number = {relation.atom: place for place, relation in enumerate(kept)}
     found = block.mapped(

@@ -1,8 +1,8 @@
-"""Projection pushdown: a union has the columns that are read, as of a FULL JOIN, whose query has all of both sides.
+"""Projection pushdown: a union, such as that of a FULL JOIN, keeps only the columns that are read.
 
     pi_U(L UNION ALL R)  =  pi_U(L) UNION ALL pi_U(R)
 
-Only a sub-query in FROM loses columns: what has a name may be read by others, and its rows are kept once.
+Only a sub-query in FROM loses columns. A named query may have other readers, and its rows are stored once.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from livejoin.sql.resolved.query import BoundCombined, NestedQuery, Occurrence, 
 
 
 def push_down_projections(block: SelectBlock, lowering: Lowering) -> SelectBlock:
-    """A SELECT whose unions have the columns that it reads, at least one.
+    """A SELECT whose unions have only the columns that it reads, at least one.
 
     Args:
         block: The SELECT.
-        lowering: What makes the relation of a SELECT.
+        lowering: Makes the relation of a SELECT.
 
     Cost: the unions that lose columns are bound once more.
     """
@@ -32,13 +32,13 @@ def push_down_projections(block: SelectBlock, lowering: Lowering) -> SelectBlock
 
 
 def reads_all(relation: Occurrence, block: SelectBlock) -> bool:
-    """Whether a SELECT reads every column of an occurrence, or the only one, if that is a union that may lose some."""
+    """Whether a SELECT reads every column of an occurrence, or its only one, if it is a union that may lose columns."""
     most = len(relation.table.columns)
     return _sides(relation) is None or most == 1 or len(used(block, {relation.atom})) == most
 
 
 def _pushed_down(blocks: tuple[SelectBlock, ...], lowering: Lowering) -> tuple[SelectBlock, ...]:
-    """SELECTs that read the same unions under the same numbers; these have the columns that one of them reads."""
+    """SELECTs that read the same unions under the same numbers; the unions keep columns that any of them reads."""
     for atom, relation in enumerate(blocks[0].scope.relations):
         sides = _sides(relation)
         if sides is None or any(one.scope.relations[atom].nested is not relation.nested for one in blocks):
@@ -52,7 +52,7 @@ def _pushed_down(blocks: tuple[SelectBlock, ...], lowering: Lowering) -> tuple[S
 
 
 def _sides(relation: Occurrence) -> tuple[SelectBlock, SelectBlock] | None:
-    """The SELECTs of a sub-query that is UNION ALL of two without groups, DISTINCT and order; None of another one."""
+    """The SELECTs of a sub-query that is UNION ALL of two without groups, DISTINCT and order; else None."""
     bound = None if relation.nested is None or relation.nested.name else relation.nested.bound
     if not isinstance(bound, BoundCombined) or (bound.kind, bound.all) != ("union", True):
         return None

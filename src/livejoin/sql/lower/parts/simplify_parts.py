@@ -1,13 +1,13 @@
-"""Parts that WHERE makes simpler ones.
+"""Parts that WHERE makes simpler.
 
-* A condition of a level that rejects the NULLs of an optional part, or one of a part that must exist for a row of the
-  level, makes the part inner: its occurrences and conditions become the level's. What it hangs on follows, as its own
-  conditions reject the NULLs of that.
-* A condition over the level alone decides nothing about a match of a part that must exist: it becomes the level's.
-* ``x IS NULL`` for a column x of an optional part that no match has NULL in keeps the rows without a match: the part
-  must not exist. Its other columns are NULL then.
-* An optional part of which nothing is used goes if its matches do not count: below a part that must exist or must not,
-  or where its equalities have a key of its only table, so that it has one match at most.
+* If a condition of a level rejects the NULLs of an optional part, the part becomes inner: its occurrences and
+  conditions become the level's. The condition may also be one of a part that must exist for a row of the level. The
+  level that the part hangs on follows, if the part's conditions reject its NULLs.
+* A condition of a part that must exist, over the level alone, becomes the level's: it decides nothing about a match.
+* ``x IS NULL``, for a column x of an optional part that is not NULL in any match, keeps the rows without a match: the
+  part must not exist. Its other columns are NULL then.
+* An optional part without a used column is dropped if its matches do not count: below a part that must exist or must
+  not, or if its equalities contain a key of its only table, so that there is at most one match.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from livejoin.sql.resolved.typed import null_of
 
 
 def simplified(block: SelectBlock) -> SelectBlock:
-    """A SELECT with the same rows whose parts are as simple as its conditions make them; its conditions are flat."""
+    """A SELECT with the same rows and simpler parts; its conditions are flat."""
     while True:
         steps = (step(block, position) for position in range(len(block.parts)) for step in _STEPS)
         found = next((one for one in steps if one is not None), None)
@@ -46,7 +46,7 @@ def simplified(block: SelectBlock) -> SelectBlock:
 
 
 def _to_the_level(block: SelectBlock, position: int) -> SelectBlock | None:
-    """Conditions of a part that must exist which are over what it is applied to alone."""
+    """Move conditions of a part that must exist, which are over the level above alone, to that level."""
     part = block.parts[position]
     inside = atoms_below(block, position)
     alone = [one for one in part.conditions if (atoms := atoms_of(one)) and not atoms & inside]
@@ -58,7 +58,7 @@ def _to_the_level(block: SelectBlock, position: int) -> SelectBlock | None:
 
 
 def _to_inner(block: SelectBlock, position: int) -> SelectBlock | None:
-    """An optional part whose NULLs are rejected."""
+    """Make an optional part whose NULLs are rejected inner."""
     part = block.parts[position]
     if part.kind != "optional":
         return None
@@ -77,7 +77,7 @@ def _to_inner(block: SelectBlock, position: int) -> SelectBlock | None:
 
 
 def _to_not_exists(block: SelectBlock, position: int) -> SelectBlock | None:
-    """An optional part of which only the rows without a match are kept."""
+    """Turn an optional part of which only rows without a match are kept into one that must not exist."""
     part = block.parts[position]
     if part.kind != "optional":
         return None
@@ -107,7 +107,7 @@ def _to_not_exists(block: SelectBlock, position: int) -> SelectBlock | None:
 
 
 def _to_nothing(block: SelectBlock, position: int) -> SelectBlock | None:
-    """An optional part that makes no difference."""
+    """Drop an optional part that makes no difference."""
     part, own = block.parts[position], set(below(block, position))
     if part.kind != "optional" or not (_is_not_counted(block, position) or _has_one_match(block, position)):
         return None
@@ -119,7 +119,7 @@ def _to_nothing(block: SelectBlock, position: int) -> SelectBlock | None:
 
 
 def _is_not_counted(block: SelectBlock, position: int) -> bool:
-    """Whether a part hangs below one of which only counts whether there is a match."""
+    """Whether a part hangs below one for which only the existence of a match counts."""
     level = block.parts[position].above
     while level is not None and block.parts[level].kind == "optional":
         level = block.parts[level].above
@@ -144,7 +144,7 @@ def _has_one_match(block: SelectBlock, position: int) -> bool:
 
 
 def _is_null(condition: exp.Expr, block: SelectBlock, position: int) -> bool:
-    """Whether a condition is ``x IS NULL`` for a column x that no match of a part has NULL in."""
+    """Whether a condition is ``x IS NULL`` for a column x that is not NULL in any match of a part."""
     part = block.parts[position]
     if not isinstance(condition, exp.Is) or not isinstance(condition.expression, exp.Null):
         return False
