@@ -15,7 +15,7 @@ def misfit(table: Table, column: Column, row: int, value: str, coerce: Coerce) -
         column: The column.
         row: The position of the change.
         value: The value, as it is shown.
-        coerce: What the column would have taken.
+        coerce: The way in which the column was read.
     """
     overflow = column.type.kind == "integer" and value.removeprefix("-").isdigit()
     verb = "overflows" if overflow else "does not fit"

@@ -55,7 +55,7 @@ class Misfit(Exception):
     """A value that its column does not take; a signal to the caller, who makes the error.
 
     Args:
-        row: Its position.
+        row: The position of the value.
         value: The value, as it is shown.
     """
 
@@ -134,7 +134,7 @@ def _chunked(texts: list[str]) -> pa.ChunkedArray:
     """Texts in Arrow.
 
     Raises:
-        Misfit: One of them cannot be encoded.
+        Misfit: A text cannot be encoded.
     """
 
     def attempt(low: int, high: int) -> pa.Array:

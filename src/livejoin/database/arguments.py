@@ -196,7 +196,7 @@ def check_json(values: object, argument: str) -> dict[str, Any]:
     """A mapping from texts to JSON values, as it comes back from JSON.
 
     Raises:
-        StateError: It is something else.
+        StateError: The value is something else.
 
     >>> check_json({"orders": 17, "part": (1, 2)}, "offsets")
     {'orders': 17, 'part': [1, 2]}
@@ -217,7 +217,7 @@ def check_word(value: object, argument: str, allowed: Sequence[str]) -> None:
     """Refuse what is none of some words.
 
     Raises:
-        SchemaError: It is none.
+        SchemaError: The value is none.
     """
     if not isinstance(value, str) or value not in allowed:
         msg = f"{argument} is {shown(value)}; allowed are {' and '.join(map(repr, allowed))}"
@@ -233,7 +233,7 @@ def check_intake(coerce: object, extra_columns: object, otherwise: Intake) -> In
         otherwise: What holds where nothing is said.
 
     Raises:
-        SchemaError: One of them is no such word.
+        SchemaError: A value is no such word.
     """
     if coerce is None and extra_columns is None:
         return otherwise

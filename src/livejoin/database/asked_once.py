@@ -26,9 +26,9 @@ def asked(contents: Contents, sql: str) -> pa.Table:
 
     Raises:
         SqlError: The query is wrong, or outside of what livejoin has.
-        SchemaError: It reads a column that is not kept.
-        ExpressionError: It has no value on some row.
-        CapacityError: It takes more memory than there may be.
+        SchemaError: The query reads a column that is not kept.
+        ExpressionError: An expression has no value on some row.
+        CapacityError: The query takes more memory than there may be.
     """
     query = contents.bind(sql, allow_product=True)
     refuse_large_joins(query)

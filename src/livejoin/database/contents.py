@@ -74,7 +74,7 @@ class Contents:
         letters: Deltas that subscribers have not been called with yet.
         tally: Counts of all commits so far.
         is_telling: Whether subscribers are being called.
-        seen: What has happened since the dictionaries were last looked through for garbage.
+        seen: The changes since the dictionaries were last looked through for garbage.
         pause: Values that may pass before tables and blocks are looked at again for what can be given back.
         is_compacting: Whether what takes the place of something is being built from what is there.
         replacement: What takes the place of tables and dictionaries, and is not there yet.

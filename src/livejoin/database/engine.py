@@ -92,7 +92,7 @@ class Database:
             the commit is refused with `StorageError`, and nothing is changed. What is written has no name in the folder
             and is gone with its commit object, or with the process. Without it every delta is in memory, as are those
             of views with subscribers.
-        spill_over: So many bytes, or a text as for ``memory_limit``; by default 256 MB, or a sixteenth of
+        spill_over: A number of bytes, or a text as for ``memory_limit``; by default 256 MB, or a sixteenth of
             ``memory_limit`` if that is less.
         sync: With a path: when what was changed is on the disk, so that it survives a loss of power. ``commit``:
             before a call returns. ``batch``: ``sync_every`` at the latest, or after 1 MB; a process that is killed
@@ -112,7 +112,7 @@ class Database:
             path, ``sync``, ``damaged``, ``coerce`` or ``extra_columns`` none of these words.
         StateError: Another database has the folder open, or it is damaged, or is no folder of a database.
         StorageError: No file can be made in ``spill``, or the folder cannot be read or written.
-        MemoryLimitError: What is in the folder takes more than it may.
+        MemoryLimitError: The content of the folder takes more than it may.
 
     >>> db = Database()
     >>> db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
@@ -183,8 +183,8 @@ class Database:
         """Let JSON values of yours stay with the database, in the place of those of before; they are in `extra`.
 
         Raises:
-            StateError: They are not JSON values; nothing has changed.
-            StorageError: They could not be written; nothing has changed.
+            StateError: A value is no JSON value; nothing has changed.
+            StorageError: The values could not be written; nothing has changed.
         """
         kept = check_json(extra, "extra")
         contents = self._contents
@@ -318,8 +318,8 @@ class Database:
         """Declare a table.
 
         Args:
-            name: Its name.
-            columns: Its columns as in SQL, for example ``"src BIGINT, dst BIGINT"``; also NOT NULL, PRIMARY KEY, UNIQUE
+            name: The name.
+            columns: The columns as in SQL, for example ``"src BIGINT, dst BIGINT"``; also NOT NULL, PRIMARY KEY, UNIQUE
                 and FOREIGN KEY, which promises something to the planner and is not checked. Keys are checked for what
                 each version leaves; a row with NULL in a column of UNIQUE never conflicts. Changes by key go by the
                 PRIMARY KEY alone. Or a class with annotated fields (a dataclass, a NamedTuple, a TypedDict, a pydantic
@@ -600,7 +600,7 @@ class Database:
         """Replace the rows of a static table, also while views use it: one commit with its deltas.
 
         Args:
-            table: Its name.
+            table: The name of the table.
             data: All rows that it is to have, as for `apply`: those that it has already cost a look and change nothing.
             coerce: As for `apply`.
             extra_columns: As for `apply`.

@@ -114,7 +114,7 @@ class Pending:
         """Add what a statement changes, as the tables are.
 
         Raises:
-            UnsupportedQueryError: It reads what a statement before it has changed.
+            UnsupportedQueryError: The statement reads a table that one before it has changed.
             SqlError, SchemaError, ChangeError, ExpressionError, CapacityError: As for a view and for a commit.
         """
         table = contents.declared(statement.table)

@@ -67,8 +67,8 @@ class _Field(NamedTuple):
     """A field of a class.
 
     Args:
-        name: Its name.
-        annotation: Its annotation.
+        name: The name of the field.
+        annotation: The type that is written.
         metadata: What stands beside the annotation.
         is_optional: Whether it may be left out.
     """
@@ -83,8 +83,8 @@ def declared_columns(table: str, columns: object, key: str | Sequence[str] | Non
     """The columns of a table as SQL declares them.
 
     Args:
-        table: Its name, for messages.
-        columns: They as text, a class with annotated fields, or an Arrow schema.
+        table: The name of the table, for messages.
+        columns: The columns as text, a class with annotated fields, or an Arrow schema.
         key: The columns of its primary key, by name.
 
     Raises:
@@ -193,7 +193,7 @@ def _of_annotation(where: str, annotation: Any, metadata: Iterable[Any] = ()) ->
     """The type that an annotation stands for, and whether it allows NULL.
 
     Raises:
-        SchemaError: It stands for none.
+        SchemaError: The annotation stands for none.
     """
     beside = list(_spread(metadata))
     origin, arguments = get_origin(annotation), get_args(annotation)

@@ -69,13 +69,13 @@ class TablePart:
     """The changes of one table.
 
     Args:
-        table: Its number.
+        table: The table's number.
         rows: How many there are.
         kept: The columns that its rows have values of; None for all.
         words: The words of these.
         weights: +1 for each row that comes, -1 for each that goes.
         replaces: By key, whether each takes the place of the row with its key; else None.
-        sequence: Their ``_seq``, if they have one.
+        sequence: The ``_seq`` of each change; None if there is none.
         ranks: Where each change has a version of its own, which one, from 0.
     """
 
@@ -92,7 +92,7 @@ class TablePart:
         """The changes, in the words of a database.
 
         Raises:
-            StateError: They are none of this table.
+            StateError: The changes are none of this table.
         """
         kept = range(len(table.columns)) if self.kept is None else self.kept
         types = [table.columns[place].type for place in kept]
@@ -113,9 +113,9 @@ class Layout:
 
     Args:
         table: The table.
-        number: Its number.
+        number: The table's number.
         all_kept: The columns that rows have values of, as the table says it.
-        kept: They in order; None for all.
+        kept: The same columns in order; None for all.
         coded: Which of them may have codes.
     """
 
@@ -154,11 +154,11 @@ def commit_body(
     """The body of a commit.
 
     Args:
-        inputs: Its changes.
+        inputs: The changes of each table.
         layout: How the rows of a table are written.
         codec: The dictionaries.
         versions: The first of its versions, and how many it is.
-        manner: Its granularity, and how conflicts are treated.
+        manner: The granularity, and how conflicts are treated.
         notes: JSON values that stand with it.
     """
     granularity, on_conflict = manner

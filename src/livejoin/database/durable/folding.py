@@ -50,11 +50,11 @@ class Folding:
 
     Args:
         path: The folder of the database.
-        log: Its log.
+        log: The log of the database.
 
     Attributes:
         least_bytes: Complete segments of less are not folded, unless they have many records.
-        most_records: So many records are.
+        most_records: The number of records from which on they are.
     """
 
     def __init__(self, path: Path, log: Log) -> None:

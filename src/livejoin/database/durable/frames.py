@@ -31,12 +31,12 @@ class Record:
     """A record of a segment.
 
     Args:
-        kind: What it is.
-        version: That of the database behind it.
+        kind: A number of `livejoin.database.durable.bodies`.
+        version: The version of the database behind the record.
         durable: Bytes of the segment that were durable when it was written.
         begin: Where it stands in the segment.
         end: Where it ends.
-        body: What it says.
+        body: The content of the record.
     """
 
     kind: int
@@ -52,7 +52,7 @@ class Frames:
     """What a segment holds.
 
     Args:
-        records: Its records, in order.
+        records: The records, in order.
         end: Where the last one ends.
         lost: Whether something that was durable stood behind it and is no record any more.
     """

@@ -95,7 +95,7 @@ def open_home(path: Path, empty: Contents, pace: Pace, damaged: Damaged) -> Cont
         damaged: What becomes of a log that is damaged.
 
     Raises:
-        StateError: It is open already, is no such folder, or is damaged.
+        StateError: The folder is open already, is no such folder, or is damaged.
         StorageError: The disk or the system refuses.
         MemoryLimitError: The database would take more than it may.
     """
@@ -136,7 +136,7 @@ def _refuse_others(path: Path, names: set[str]) -> None:
     """Refuse a folder that is somebody else's.
 
     Raises:
-        StateError: It is.
+        StateError: The folder is.
     """
     if "CURRENT" in names:
         msg = (

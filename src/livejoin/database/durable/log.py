@@ -62,11 +62,11 @@ class Segment:
     """A segment that is being written; mutable.
 
     Args:
-        file: Its file.
-        number: Its number.
+        file: The open file.
+        number: The number of the segment.
         end: Where its last record ends.
         before: What `Log.written` was where it begins.
-        records: Its records, about.
+        records: The number of records, about.
     """
 
     file: GrownFile
@@ -83,9 +83,9 @@ class Account:
     Args:
         identity: Which log it is.
         numbers: The number of each table that was declared, by its name in lower case.
-        next_number: That of the next table.
+        next_number: The number of the next table.
         records: Records behind the last snapshot.
-        bytes: Their bytes, in the segments that are complete.
+        bytes: The bytes of the complete segments behind the last snapshot.
     """
 
     identity: str
@@ -132,9 +132,9 @@ class Log:
 
     Args:
         path: The folder of the database, for messages.
-        folder: That of the segments, which the log closes.
+        folder: The folder of the segments, which the log closes.
         segment: The last segment, which it closes, and of which all is durable.
-        account: What it has said so far.
+        account: The tables and records that the log has so far.
         pace: How soon what is written is durable.
 
     Attributes:
@@ -191,10 +191,6 @@ class Log:
         return self._synced if self.pace.sync == "commit" else self.written
 
     @property
-    def is_settled(self) -> bool:
-        """Whether it is known of each record whether it stands."""
-        return self._pending is None
-
     @property
     def has_failed(self) -> bool:
         """Whether the disk refused to make it durable."""
@@ -204,8 +200,8 @@ class Log:
         """Refuse a call where the log cannot go on.
 
         Raises:
-            StorageError: It has failed.
-            StateError: It was closed, or is that of the process that this one was forked from.
+            StorageError: The disk has failed.
+            StateError: The log was closed, or is another process's, from which this one was forked.
         """
         if self._failure is not None:
             if self._failed_by is None:
@@ -260,9 +256,9 @@ class Log:
         """Write a record at the end; it is pending.
 
         Args:
-            kind: What it is, as `livejoin.database.durable.bodies` names it.
-            version: That of the database behind it.
-            body: What it says.
+            kind: The kind, as `livejoin.database.durable.bodies` names it.
+            version: The version of the database behind the record.
+            body: The content of the record.
             stands: Whether what it says stands, which is known when `settle` asks.
 
         Raises:

@@ -44,9 +44,9 @@ class Recovered:
     """What a folder holds; mutable.
 
     Args:
-        contents: Its tables and values; no views yet.
+        contents: The tables and the user's values; no views yet.
         account: What its log has said.
-        views: Its views by name in lower case, each behind those that it reads.
+        views: The views by name in lower case, each behind those that it reads.
     """
 
     contents: Contents
@@ -68,7 +68,7 @@ class Recovered:
         """Let what a record says happen.
 
         Raises:
-            StateError, ValueError, LookupError: It says what cannot be.
+            StateError, ValueError, LookupError: The record says what cannot be.
         """
         contents = self.contents
         match record.kind:
@@ -164,7 +164,7 @@ class Damage(Exception):  # how a log is damaged: whoever opens it says so, or c
     Args:
         name: The file of the segment.
         at: Where in it.
-        why: What is wrong there.
+        why: The reason, in words.
         version: Up to which version what comes before is whole.
     """
 
@@ -190,7 +190,7 @@ def replay(folder: Folder, found: Recovered, first: int, before: int | None = No
 
     Args:
         folder: The folder of the segments, open.
-        found: What the snapshot holds; becomes what the log makes of it.
+        found: The content of the snapshot, to which the records are applied.
         first: The number of the first segment.
         before: The number of the segment to stop before, where all that are read are complete; None for all there are,
             of which the last one is cut where a record is torn, and opened.
@@ -253,7 +253,7 @@ def _behind_the_first(name: str, found: Recovered, number: int, records: Sequenc
     """The records of a segment behind the first one, which says whose it is.
 
     Raises:
-        Damage: It is another log's.
+        Damage: The segment is another log's.
     """
     if not records:
         return

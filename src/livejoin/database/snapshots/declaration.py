@@ -28,8 +28,8 @@ class ViewImage:
     """What is kept of a view.
 
     Args:
-        name: Its name.
-        sql: Its query.
+        name: The name.
+        sql: The query.
         deltas: Whether it keeps deltas.
         algorithm: What maintains its joins.
         statistics: The statistics that its plan was chosen by: the same ones give the same plan.

@@ -96,7 +96,7 @@ def add_views(contents: Contents, views: Iterable[ViewImage], load: bool = True)
         load: Whether their blocks are loaded; else the caller brings their states.
 
     Raises:
-        LivejoinError: One of them cannot be there.
+        LivejoinError: A view cannot be there.
     """
     for kept in views:
         contents.refuse_taken(kept.name)

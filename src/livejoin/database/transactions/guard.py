@@ -68,10 +68,10 @@ class Guard:
         """What a call does last, without the lock: wait until what it has written is durable, and tell of it.
 
         Args:
-            due: What it has written, as the log knows it.
+            due: The place up to which the call has written, as the log counts.
 
         Raises:
-            StorageError: It could not be made durable.
+            StorageError: The change could not be made durable.
         """
         assert self.log is not None
         self.log.wait(due)

@@ -33,12 +33,12 @@ class Journal:
 
     Args:
         tables: The tables that it may have staged.
-        version: That of the database when it stands.
+        version: The version of the database when the commit stands.
         events: The events of base tables, by name in lower case; of a commit that stands.
-        deltas: What it does to the views that it may reach and that say so, by the view's name.
+        deltas: The deltas of the views that keep deltas and that it may reach, by the view's name.
         versions: How many versions it is.
         then: Called once it stands, by whatever call ends it; may be called again.
-        passed: What it brings and takes that the dictionaries may know; of a commit that stands.
+        passed: The values that come and go, for the dictionaries; of a commit that stands.
         offsets: Up to where sources are read when it stands.
     """
 

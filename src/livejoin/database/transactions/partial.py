@@ -71,7 +71,7 @@ class _Runs:
     """Changes sorted by their keys, those of one key in their order.
 
     Args:
-        at: Their positions among all.
+        at: The positions of these changes among all.
         first: Whether each is the first of its key.
         starts: Whether each begins anew: from the table's row, or from none.
         row: At the first change of a key the id of the row that the table has of it; -1 for all others.

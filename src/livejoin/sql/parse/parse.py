@@ -239,7 +239,7 @@ def tokenized(sql: str) -> Source:
     """A text with its tokens.
 
     Raises:
-        SqlSyntaxError: It is no text, or ends within a string, a quoted name or a comment.
+        SqlSyntaxError: The value is no text, or ends within a string, a quoted name or a comment.
     """
     if not isinstance(sql, str):
         msg = f"a query is a text; found {sql!r:.80}"

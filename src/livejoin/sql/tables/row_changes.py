@@ -69,9 +69,9 @@ class RowChanges:
     """A statement that changes rows of one table.
 
     Args:
-        verb: Its first word.
+        verb: The first word.
         table: The table.
-        parts: What it does, which may be several things in a MERGE.
+        parts: The changes, of which a MERGE may have several.
         matches: In a MERGE: count the pairs of rows that match, and the rows of the table that have a match.
     """
 
@@ -90,7 +90,7 @@ def read_row_changes(source: Source) -> RowChanges:
     """The statement of a text.
 
     Raises:
-        SqlSyntaxError: It is not written as such a statement is.
+        SqlSyntaxError: The text is not written as such a statement is.
     """
     words = _Words(source)
     match words.next().text.upper():
@@ -156,7 +156,7 @@ class _Words:
         """Take some words.
 
         Raises:
-            SqlSyntaxError: They do not come.
+            SqlSyntaxError: Other words come.
         """
         for word in words:
             if not self.take(word):
