@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import livejoin
 from conjunctive import bind
 from livejoin.catalog import Catalog
-from livejoin.dataflow import arrow_delta as module
 from livejoin.dataflow.batches import Delta, Rows
+from livejoin.dataflow.deltas import arrow_delta as module
 from livejoin.dataflow.deltas.arrow_delta import (
     ChunkRows,
     cancel,

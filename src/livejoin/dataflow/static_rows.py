@@ -35,7 +35,8 @@ from livejoin.state.derived_rows import DerivedRows
 from livejoin.state.table import BaseTable
 from livejoin.words import WORD_BYTES, Words
 
-Rows: TypeAlias = "BaseTable | DerivedRows"
+RowsWithIds: TypeAlias = BaseTable | DerivedRows
+"""What a join loads rows from: their words lie ``stride`` apart, and `find` tells the id of a row."""
 
 _PIECE = 1 << 16  # rows whose predicates are evaluated at a time
 _ROUNDS = 3  # times that a semi-join is made at most: enough for a tree of them; more would only leave out more
@@ -53,7 +54,7 @@ class StaticUse:
 
     use: TableUse
     selector: Selector
-    rows: Rows
+    rows: RowsWithIds
 
 
 @dataclass(frozen=True, eq=False)

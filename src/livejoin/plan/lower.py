@@ -42,7 +42,7 @@ from livejoin.plan.operators import (
 from livejoin.plan.own_rows import over_own_rows
 from livejoin.plan.powers import BIGINT, POWER, Power, or_zero, power_expression, power_of
 from livejoin.plan.restricted_groups import Restricted, restricted
-from livejoin.plan.thresholds import Compared, compared, grouped, with_groups
+from livejoin.plan.thresholds import ComparedRows, compared, grouped, with_groups
 from livejoin.query import ColumnRef, ConjunctiveQuery, Factor, Output
 from livejoin.query.aggregates import AggregateCall
 from livejoin.query.keys import determined
@@ -136,15 +136,15 @@ def _below(relation: Relation, by: JoinPlanner) -> Operator:
 
 def _computed(relation: Project, below: Operator) -> ProjectOperator:
     found = compared(relation)
-    reason = _MANY_ROWS if isinstance(found, Compared) else found or ""
+    reason = _MANY_ROWS if isinstance(found, ComparedRows) else found or ""
     said = {"across": relation.across, "refusal": relation.refusal, "reason": reason, "written": relation.written}
     return ProjectOperator(below, relation.outputs, relation.types, relation.predicate, **said)
 
 
-def _threshold(relation: Project, by: JoinPlanner) -> Compared | None:
+def _threshold(relation: Project, by: JoinPlanner) -> ComparedRows | None:
     """A join with groups in whose place rows are compared with bounds, if there are few enough of them to be kept."""
     found = compared(relation) if by.thresholds else None
-    if not isinstance(found, Compared) or not isinstance(found.rows.input, Join):
+    if not isinstance(found, ComparedRows) or not isinstance(found.rows.input, Join):
         return None
     query = found.rows.input.query
     optional = any(branch.kind == "optional" for branch in query.branches)
@@ -154,8 +154,8 @@ def _threshold(relation: Project, by: JoinPlanner) -> Compared | None:
     return found if _threshold(found.rows, by) else None
 
 
-def _restricted(found: Compared) -> Compared:
-    """Compared rows with the bounds of their own keys alone, where these follow from the rows of the same join."""
+def _restricted(found: ComparedRows) -> ComparedRows:
+    """ComparedRows rows with the bounds of their own keys alone, where these follow from the rows of the same join."""
     join, rows = found.bounds.input, found.rows.input
     assert isinstance(join, Join) and isinstance(rows, Join), "bounds and rows are those of joins"
     own = restricted(rows, join.query.atoms[0], join.inputs[0].relation)
@@ -165,7 +165,7 @@ def _restricted(found: Compared) -> Compared:
     return replace(found, bounds=replace(found.bounds, input=bounds), rows=replace(found.rows, input=own.join))
 
 
-def _shown(found: Compared, by: JoinPlanner) -> ProjectOperator:
+def _shown(found: ComparedRows, by: JoinPlanner) -> ProjectOperator:
     """The compared rows, as they were asked for (AJU, Theorem 14)."""
     bounds, rows = _below(found.bounds, by), _compared_rows(found.rows, by)
     threshold = ThresholdOperator(bounds, rows, found.keys, found.comparison, found.rows.types, found.written)

@@ -41,7 +41,7 @@ _EXACT = ("integer", "decimal")
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedRows:
     """A join with groups in whose place rows are compared with a bound.
 
     Args:
@@ -63,7 +63,7 @@ class Compared:
     written: str
 
 
-def compared(relation: Relation) -> Compared | str | None:
+def compared(relation: Relation) -> ComparedRows | str | None:
     """A join whose rows are compared with a bound; else why it is none, or None where nothing is compared with groups.
 
     Args:
@@ -86,7 +86,7 @@ def compared(relation: Relation) -> Compared | str | None:
         rest = [other for other in parts if other is not part]
         for atom in groups:
             found = _with_bounds(relation, relation.input, part, rest, atom)
-            if isinstance(found, Compared):
+            if isinstance(found, ComparedRows):
                 return found
             reasons += [found] if found else []
     return reasons[0] if reasons else "no side of a comparison is of the groups alone"
@@ -133,7 +133,7 @@ def _substituted(scalar: Scalar, values: Sequence[Scalar]) -> Scalar:
             return scalar
 
 
-def grouped(relation: Aggregate, found: Compared) -> bool:
+def grouped(relation: Aggregate, found: ComparedRows) -> bool:
     """Whether aggregates over the compared rows are sums that a bound lets in and out as a whole."""
     return (
         len(relation.calls) <= _MOST_CALLS
@@ -142,7 +142,7 @@ def grouped(relation: Aggregate, found: Compared) -> bool:
     )
 
 
-def with_groups(found: Compared) -> Project:
+def with_groups(found: ComparedRows) -> Project:
     """The compared rows with the columns that are asked for behind the compared one, and no others."""
     below = found.rows
     kept = found.keys + 1
@@ -192,7 +192,7 @@ def _is_single(join: Join, atom: Atom) -> bool:
     return isinstance(relation, Aggregate) and relation.is_global
 
 
-def _with_bounds(relation: Project, join: Join, part: Scalar, rest: Sequence[Scalar], place: int) -> Compared | str:
+def _with_bounds(relation: Project, join: Join, part: Scalar, rest: Sequence[Scalar], place: int) -> ComparedRows | str:
     """The join without an atom of groups, one side of a comparison with which is its bound; or why that cannot be."""
     query, groups = join.query, join.query.atoms[place]
     if not isinstance(part, Call) or part.function not in _TURNED:
@@ -233,7 +233,7 @@ def _with_bounds(relation: Project, join: Join, part: Scalar, rest: Sequence[Sca
     rows = _rows(relation, join, place, columns, shown, (*types, wider), _as(side, wider), rest)
     at = {column: len(keys) + 1 + i for i, column in enumerate(columns)}
     outputs = tuple(_moved(output, at) for output in relation.outputs)
-    return Compared(bounds, rows, len(keys), comparison, outputs, relation.types, relation.across)
+    return ComparedRows(bounds, rows, len(keys), comparison, outputs, relation.types, relation.across)
 
 
 def _is_unique(groups: Atom, variables: Sequence[str]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from livejoin.dataflow.blocks.block import Change, InputRelation
 from livejoin.dataflow.blocks.passing import Passing
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.selection import NO_VALUES, Selection, Selector
-from livejoin.dataflow.static_rows import Reduced, StaticUse, kept_rows, reduced
+from livejoin.dataflow.static_rows import Reduced, RowsWithIds, StaticUse, kept_rows, reduced
 from livejoin.families.events import TableEvents, inverse, table_events, view_events
 from livejoin.families.join_access import RowIndexes
 from livejoin.families.kept_rows import KeptRows
@@ -26,9 +26,6 @@ from livejoin.state.codec import Codec
 from livejoin.state.derived_rows import DerivedEvents, DerivedRows
 from livejoin.state.table import BaseTable
 from livejoin.words import Words
-
-Rows: TypeAlias = "BaseTable | DerivedRows"
-"""What a join loads rows from: their words lie ``stride`` apart, and `find` tells the id of a row."""
 
 LOADED = "the events of rows that are loaded"
 """What the memory of `RowSource.all_rows` is for."""
@@ -221,7 +218,7 @@ class RowSource:
         """About how many bytes the records of rows take that take part in nothing; see `Passing.wasted`."""
         return self.passing.wasted([self._rows(use).rows for use in self._uses])
 
-    def _rows(self, use: _Use) -> Rows:
+    def _rows(self, use: _Use) -> RowsWithIds:
         if use.place is None:
             return self._tables[use.name]
         return self._inputs[use.place].stored()
@@ -286,7 +283,7 @@ class _Use:
         self.place = place
 
 
-def _selected(use: _Use, table: Rows, rows: Words, masks: Words | None) -> Selection:
+def _selected(use: _Use, table: RowsWithIds, rows: Words, masks: Words | None) -> Selection:
     """What a join has to know of rows, whose masks may be known."""
     if masks is None:
         return use.selector.select(table.values_of(rows))

@@ -189,7 +189,7 @@ def maintain(
         events: int64 of shape (EVENT_FIELDS, n): table, row id, weight, mask of atoms, version. A weight is the
             change of the row's multiplicity, which stays non-negative.
         cursor_words: int64, the cursor of an enumeration and AHEAD_WORDS words behind it; see
-            `PhysicalPlan.cursor_words`.
+            `CrownPlan.cursor_words`.
         emit: Whether deltas are enumerated; live views are kept either way if the plan says so.
         output: int64 of shape (head columns and words of an annotation, capacity): the delta's rows.
         segments: int64 of shape (RUN_FIELDS, n): first output row, version and sign (+1 or -1) of each segment of

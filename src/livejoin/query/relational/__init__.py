@@ -15,12 +15,12 @@ from typing import TypeAlias
 from livejoin.query.relational.groups import Aggregate, Distinct, SetKind, SetOperation
 from livejoin.query.relational.joins import Input, Join
 from livejoin.query.relational.ordered import Ranked, Running, TopK
-from livejoin.query.relational.relation import Compared, DerivedRelation
+from livejoin.query.relational.relation import ComparedColumn, DerivedRelation
 from livejoin.query.relational.rows import Numbers, Project
 
 __all__ = [
     "Aggregate",
-    "Compared",
+    "ComparedColumn",
     "DerivedRelation",
     "Distinct",
     "Input",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Self
 import pyarrow as pa
 
 from livejoin.query.aggregates import AggregateCall
-from livejoin.query.relational.relation import Compared, DerivedRelation
+from livejoin.query.relational.relation import ComparedColumn, DerivedRelation
 from livejoin.schema import SqlType
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Distinct(DerivedRelation):
     def only_grows(self) -> bool:
         return self.input.only_grows
 
-    def compared(self) -> Iterator[Compared]:
+    def compared(self) -> Iterator[ComparedColumn]:
         yield from (("DISTINCT", self, column) for column in range(len(self.types)))
         yield from super().compared()
 
@@ -90,7 +90,7 @@ class SetOperation(DerivedRelation):
         right = self.right.never_changes if self.kind == "except" else self.right.only_grows
         return right and self.left.only_grows
 
-    def compared(self) -> Iterator[Compared]:
+    def compared(self) -> Iterator[ComparedColumn]:
         yield from super().compared()
         if self.kind != "union" or not self.all:
             yield from ((self.kind.upper(), self, column) for column in range(len(self.types)))
@@ -138,7 +138,7 @@ class Aggregate(DerivedRelation):
     def char_lengths(self) -> tuple[int, ...]:
         return (*self.input.char_lengths[: self.groups], *([0] * len(self.calls)))
 
-    def compared(self) -> Iterator[Compared]:
+    def compared(self) -> Iterator[ComparedColumn]:
         yield from (("GROUP BY", self.input, column) for column in range(self.groups))
         for call in self.calls:
             if call.function != "count" or call.ignores_copies:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 import pyarrow as pa
 
 from livejoin.query.orders import RankFunction, RunningCall, RunningFrame, SortKey
-from livejoin.query.relational.relation import Compared, DerivedRelation
+from livejoin.query.relational.relation import ComparedColumn, DerivedRelation
 from livejoin.schema import SqlType
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class TopK(DerivedRelation):
     def char_lengths(self) -> tuple[int, ...]:
         return self.input.char_lengths
 
-    def compared(self) -> Iterator[Compared]:
+    def compared(self) -> Iterator[ComparedColumn]:
         yield from (("ORDER BY", self.input, key.column) for key in self.keys)
         yield from super().compared()
 
@@ -104,7 +104,7 @@ class Ranked(DerivedRelation):
     def char_lengths(self) -> tuple[int, ...]:
         return (*self.input.char_lengths, 0)
 
-    def compared(self) -> Iterator[Compared]:
+    def compared(self) -> Iterator[ComparedColumn]:
         yield from (("PARTITION BY", self.input, column) for column in self.partition)
         yield from (("ORDER BY", self.input, key.column) for key in self.keys)
         yield from super().compared()
@@ -156,7 +156,7 @@ class Running(DerivedRelation):
     def char_lengths(self) -> tuple[int, ...]:
         return (*self.input.char_lengths, *([0] * len(self.calls)))
 
-    def compared(self) -> Iterator[Compared]:
+    def compared(self) -> Iterator[ComparedColumn]:
         yield from (("PARTITION BY", self.input, column) for column in self.partition)
         yield from (("ORDER BY", self.input, key.column) for key in self.keys)
         yield from super().compared()

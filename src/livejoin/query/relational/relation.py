@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 if TYPE_CHECKING:
     from livejoin.query.relational import Relation
 
-Compared: TypeAlias = tuple[str, "Relation", int]
+ComparedColumn: TypeAlias = tuple[str, "Relation", int]
 """A column that a clause compares: the clause, the relation, and the position of the column."""
 
 
@@ -49,7 +49,7 @@ class DerivedRelation(ABC):
         """
         return self.never_changes
 
-    def compared(self) -> Iterator[Compared]:
+    def compared(self) -> Iterator[ComparedColumn]:
         """The columns that it compares, and those that the relations below do, in the order of the clauses."""
         for one in self.below:
             yield from one.compared()
