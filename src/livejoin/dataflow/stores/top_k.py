@@ -91,7 +91,7 @@ class TopKStore(OrderedState):
         status = k.NEED_SPACE
         while status != k.DONE:
             out = np.empty((kernel.CHANGE_FIELDS + values.shape[0], capacity), np.int64)
-            status = kernel.maintain(self.arena.words, self.plan, values, weights, versions, *text, touched, out)
+            status = kernel.maintain(self.arena.words, self.plan, values, weights, versions, text, touched, out)
             parts.append(out[:, : int(self.arena.words[kernel.K_MADE])])
             if status == k.NEED_SPACE:
                 self.arena.grow()
@@ -114,8 +114,7 @@ class TopKStore(OrderedState):
         cursor = np.array([-1, 0])
         while cursor[0] != 0:
             output = np.empty((width + 1, min(capacity, max(self.count(), 1))), np.int64)
-            text = self.order.text(self.codec)
-            made = kernel.scan(self.arena.words, self.plan, *text, cursor, output)
+            made = kernel.scan(self.arena.words, self.plan, self.order.text(self.codec), cursor, output)
             if made:
                 yield self.order.decode(output[:width, :made], self.codec), output[width, :made]
 

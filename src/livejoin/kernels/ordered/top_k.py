@@ -36,7 +36,8 @@ from livejoin.kernels.ordered.order_nodes import (
     new_entry,
 )
 from livejoin.kernels.ordered.order_tree import descend, first_leaf, insert, plant, remove, select, weigh
-from livejoin.kernels.parameters import Arena, ArenaArray, Cursor, Line, Matrix, Output, Plan, Texts, Touched, Words
+from livejoin.kernels.parameters import Arena, ArenaArray, Cursor, Line, Matrix, Output, Plan, Texts, Touched
+from livejoin.kernels.values.dictionary_view import strings_of
 from livejoin.kernels.values.row_order import E_COUNT, E_IN, E_WORDS, O_LIMIT, O_OFFSET, O_WIDTH, compare
 
 # Arena header behind the tree's
@@ -251,9 +252,7 @@ def maintain(
     values: Matrix,
     weights: Line,
     versions: Line,
-    heap: Words,
-    starts: Words,
-    lengths: Line,
+    text: Texts,
     touched: Touched,
     out: Output,
 ) -> int:
@@ -265,7 +264,7 @@ def maintain(
         values: int64 of shape (words of a row, n): the rows as order words.
         weights: int64, what each change adds to its row's multiplicity.
         versions: int64, ascending.
-        heap, starts, lengths: The dictionary of strings, if there are any in the rows.
+        text: The dictionary of strings, if there are any in the rows: its heap, starts and lengths.
         touched: int64 of n places, scratch.
         out: int64 of shape (CHANGE_FIELDS + words of a row, capacity): the changes of the window, K_MADE of them.
 
@@ -278,7 +277,7 @@ def maintain(
     """
     m = words(arena)
     p = words(plan)
-    text = (heap, starts, lengths)
+    strings, entries = strings_of(text), words(touched)
     m[K_MADE] = 0
     change = m[K_CHANGE]
     left = AT_ONCE
@@ -292,8 +291,8 @@ def maintain(
                     m[K_NEEDED] = needed
                     m[K_CHANGE] = change
                     return OUTPUT_FULL
-                _begin_end(m, p, text)
-            left = _end_version(m, p, versions[change - 1], touched, text, out, left)
+                _begin_end(m, p, strings)
+            left = _end_version(m, p, versions[change - 1], entries, strings, out, left)
         if change == weights.shape[0] and m[K_STEP] == APPLYING:
             return DONE
         if left == 0:
@@ -302,19 +301,17 @@ def maintain(
         if not has_space(m, p):
             m[K_CHANGE] = change
             return NEED_SPACE
-        _apply(m, p, values, change, weights[change], touched, text)
+        _apply(m, p, values, change, weights[change], entries, strings)
         change += 1
         left -= 1
 
 
 @kernel
-def scan(
-    arena: ArenaArray, plan: Plan, heap: Words, starts: Words, lengths: Line, cursor: Cursor, output: Output
-) -> int:
+def scan(arena: ArenaArray, plan: Plan, text: Texts, cursor: Cursor, output: Output) -> int:
     """Write the window's rows in order.
 
     Args:
-        arena, plan, heap, starts, lengths: As for `maintain`.
+        arena, plan, text: As for `maintain`.
         cursor: int64[2], a leaf and a place in it: (-1, 0) to begin, (0, ...) at the end; changed.
         output: int64 of shape (words of a row + 1, capacity): the rows' words, then their copies in the window.
 
@@ -328,7 +325,7 @@ def scan(
         if m[K_LOW] == 0:
             cursor[0] = 0
             return 0
-        descend(m, p, m[K_LOW], (heap, starts, lengths))
+        descend(m, p, m[K_LOW], strings_of(text))
         cursor[0] = m[T_LEAF]
         cursor[1] = m[T_PLACE] - 1
     leaf = cursor[0]
