@@ -78,6 +78,19 @@ def _explain(given: argparse.Namespace, errors: Console) -> int:
     return OK
 
 
+def _shell(given: argparse.Namespace, errors: Console) -> int:
+    from livejoin.cli.shell import Shell, open_database  # noqa: PLC0415
+
+    try:
+        with open_database(given.folder) as database:
+            return OK if Shell(database, Console(highlight=False), errors).run(given.command_text) else FAILED
+    except LivejoinError as error:
+        _show(errors, error)
+        return WRONG_INPUT
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="livejoin",
@@ -123,6 +136,15 @@ def _parser() -> argparse.ArgumentParser:
             epilog=_OF_EXPLAIN,
         )
     )
+    shell = commands.add_parser(
+        "shell",
+        help="type SQL, watch views, import files",
+        description="A database in a folder, or in memory without one: type SQL, or pipe a script in. .help says more.",
+        epilog=_OF_ANY,
+    )
+    shell.set_defaults(command=_shell)
+    shell.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="where it stays; made if it is missing")
+    shell.add_argument("-c", dest="command_text", metavar="SQL", help="run this, print what it gives, and end")
     return parser
 
 

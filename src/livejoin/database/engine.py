@@ -39,7 +39,7 @@ from livejoin.database.names import ByName
 from livejoin.database.overview import explain_graph, figures
 from livejoin.database.snapshots import snapshot
 from livejoin.database.snapshots.image import image_of, restored
-from livejoin.database.statements import run_script
+from livejoin.database.statements import ask, run_script
 from livejoin.database.transactions import transaction
 from livejoin.database.transactions.compaction import compact
 from livejoin.database.transactions.guard import Guard, alone
@@ -263,6 +263,28 @@ class Database:
                 raise ChangeFormatError(msg, statement.name)
             return self.refresh(statement.name, parameters)
         return run_script(self._contents, sql, parameters, allow_product)
+
+    @alone
+    def sql(self, query: str, parameters: Any = None) -> pa.Table:
+        """The result of a query that is asked once, over tables and views as they are.
+
+        Args:
+            query: A SELECT. It may be any that a view may be; nothing is maintained of it afterwards.
+            parameters: The values of ``?`` in a list, or of ``:name`` in a dict.
+
+        Raises:
+            SqlError: The text is no query, is wrong, or is outside of what livejoin has.
+            ExpressionError: An expression has no value on some row.
+            CapacityError: The query takes more memory than there may be.
+
+        Cost: that of creating a view of it and of reading that: O(rows of its tables, and result).
+
+        >>> db = Database()
+        >>> _ = db.execute("CREATE TABLE stock (item STRING, pieces INT); INSERT INTO stock VALUES ('nuts', 7)")
+        >>> db.sql("SELECT item FROM stock WHERE pieces > :least", {"least": 5}).to_pylist()
+        [{'item': 'nuts'}]
+        """
+        return ask(self._contents, query, parameters)
 
     @alone
     def alter_table(self, name: str, *, static: bool | None = None, append_only: bool | None = None) -> None:

@@ -76,6 +76,15 @@ def run_script(contents: Contents, sql: str, parameters: object, allow_product: 
     return found
 
 
+def ask(contents: Contents, sql: str, parameters: object) -> pa.Table:
+    """The result of one query; as `livejoin.Database.sql`."""
+    texts = statements(sql, parameters)
+    if len(texts) > 1:
+        msg = f"found {len(texts)} statements; sql answers one query, and execute runs several statements"
+        raise UnsupportedQueryError(msg, clause=";")
+    return asked(contents, texts[0] if texts else sql)
+
+
 _AS_WRITTEN = Intake(coerce="json")  # a constant has the type of its text, and becomes what it is exactly
 _BEGINS = ("BEGIN", "BEGIN TRANSACTION", "START TRANSACTION")
 _ENDS = ("COMMIT", "END", "ROLLBACK")

@@ -10,7 +10,7 @@ from livejoin.sql.tables.alter import AlterTable
 from livejoin.sql.tables.declare import parse_columns, parse_create_table
 from livejoin.sql.tables.row_changes import VALUE, ChangedRows, NewRows, RowChanges, constants_of
 from livejoin.sql.tables.schema_file import SchemaText, parse_schema, parse_schema_text
-from livejoin.sql.tables.script import statements
+from livejoin.sql.tables.script import is_complete, statements
 from livejoin.sql.tables.statement import (
     CreateTable,
     CreateView,
@@ -39,6 +39,7 @@ __all__ = [
     "bind_view",
     "bind_views",
     "constants_of",
+    "is_complete",
     "names_read",
     "normal_text",
     "parse_columns",

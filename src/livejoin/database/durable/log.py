@@ -191,7 +191,6 @@ class Log:
         return self._synced if self.pace.sync == "commit" else self.written
 
     @property
-    @property
     def has_failed(self) -> bool:
         """Whether the disk refused to make it durable."""
         return self._failed_by is not None

@@ -19,7 +19,10 @@ from livejoin.sql.parse.arguments import WrongCount
 from livejoin.sql.parse.column_types import CAST_TYPES, unknown_type
 from livejoin.sql.parse.source import Source
 
-STATEMENTS = "allowed are SELECT, CREATE and DROP of TABLE and VIEW, ALTER TABLE and REFRESH TABLE"
+STATEMENTS = (
+    "allowed are SELECT, INSERT, UPDATE, DELETE, MERGE INTO, CREATE and DROP of TABLE and VIEW, ALTER TABLE and REFRESH "
+    "TABLE"
+)
 
 
 class NotParsed(ParseError):

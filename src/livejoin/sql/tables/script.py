@@ -46,6 +46,25 @@ def statements(sql: str, parameters: object = None) -> list[str]:
     return [one for one in (text.strip() for text in found) if one and tokenized(one).tokens]
 
 
+def is_complete(text: str) -> bool:
+    """Whether a text ends with a semicolon that is within no string, comment or transaction.
+
+    >>> [is_complete(text) for text in ("SELECT 1;", "SELECT ';", "-- a;", "BEGIN; DELETE FROM t;", "BEGIN; COMMIT;")]
+    [True, False, False, False, True]
+    """
+    try:
+        tokens = tokenized(text).tokens
+    except SqlSyntaxError:
+        return False
+    firsts = [
+        token.text.upper()
+        for place, token in enumerate(tokens)
+        if not place or tokens[place - 1].token_type is TokenType.SEMICOLON
+    ]
+    opened = sum((word in ("BEGIN", "START")) - (word in ("COMMIT", "END", "ROLLBACK")) for word in firsts)
+    return bool(tokens) and tokens[-1].token_type is TokenType.SEMICOLON and opened <= 0
+
+
 def _values(source: Source, parameters: object) -> Iterator[tuple[int, int, str]]:
     """Where values go, from where to where, and the values as SQL."""
     if parameters is None:

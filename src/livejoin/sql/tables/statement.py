@@ -1,4 +1,4 @@
-"""The statements that a database runs: CREATE, DROP, ALTER TABLE and REFRESH TABLE."""
+"""The statements that a database runs: those that declare something, and those that change rows."""
 
 from __future__ import annotations
 

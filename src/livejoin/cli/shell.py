@@ -1,0 +1,341 @@
+"""``livejoin shell``: SQL, typed or piped in, with what each statement does to the views that are watched.
+
+A statement ends with a semicolon and may go over several lines. A line that begins with a dot is a command of the shell
+(``.help``). Ctrl-C gives up what is being typed, or cuts off what runs; Ctrl-D ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+import livejoin
+from livejoin.errors import LivejoinError, SchemaError
+from livejoin.own_folders import cache_folder
+from livejoin.sql import is_complete, statements
+
+_MOST_ROWS = 50
+_MOST_HISTORY = 2000
+_PROMPT, _MORE = "livejoin> ", "     ...> "
+_WORDS = (
+    *(
+        "SELECT",
+        "FROM",
+        "WHERE",
+        "GROUP BY",
+        "HAVING",
+        "ORDER BY",
+        "LIMIT",
+        "JOIN",
+        "LEFT JOIN",
+        "ON",
+        "AS",
+        "AND",
+        "OR",
+    ),
+    *(
+        "INSERT INTO",
+        "VALUES",
+        "UPDATE",
+        "SET",
+        "DELETE FROM",
+        "MERGE INTO",
+        "USING",
+        "WHEN MATCHED THEN",
+        "BEGIN",
+        "COMMIT",
+    ),
+    *("CREATE TABLE", "CREATE VIEW", "DROP TABLE", "DROP VIEW", "ALTER TABLE", "PRIMARY KEY", "EXPLAIN", "NOT NULL"),
+)
+
+
+def open_database(folder: Path | None) -> livejoin.Database:
+    """The database of a folder, or one in memory."""
+    return livejoin.Database() if folder is None else livejoin.open(folder)
+
+
+class Shell:
+    """A shell over a database; mutable.
+
+    Args:
+        database: The database.
+        console: Where results go.
+        errors: Where errors go.
+    """
+
+    def __init__(self, database: livejoin.Database, console: Console, errors: Console) -> None:
+        self._database = database
+        self._console = console
+        self._errors = errors
+        self._watched: dict[str, Callable[[], None]] = {}
+        self._commands: dict[str, tuple[str, str, Callable[..., None]]] = {
+            ".help": ("", "this list", self._help),
+            ".tables": ("", "the tables, with their rows", self._tables),
+            ".views": ("", "the views, with their queries", self._views),
+            ".schema": ("NAME", "the columns of a table or a view", self._schema),
+            ".watch": ("VIEW", "print what each statement changes in a view", self._watch),
+            ".unwatch": ("VIEW", "no longer", self._unwatch),
+            ".import": ("FILE TABLE", "bring rows of a .csv, .parquet or .jsonl file", self._import),
+            ".read": ("FILE", "run the statements of a file", self._read),
+            ".quit": ("", "end; so does Ctrl-D", self._help),
+        }  # fmt: skip
+
+    def run(self, text: str | None = None) -> bool:
+        """Run a text, or what is typed or piped in, to its end.
+
+        Returns:
+            Whether all went well; a text or a pipe ends with the first error.
+        """
+        if text is not None:
+            return all(map(self._tried, _split(text.splitlines(keepends=True))))
+        if not sys.stdin.isatty():
+            return all(map(self._tried, _split(sys.stdin)))
+        where = self._database.path
+        at = f"in {str(where)!r}" if where else "in memory, nothing stays"
+        self._console.print(f"livejoin {livejoin.__version__}, {at}; .help says what can be typed")
+        with _history(self._complete):
+            while (given := self._typed()) is not None:
+                if given.strip() in (".quit", ".exit"):
+                    break
+                self._tried(given)
+        return True
+
+    def _typed(self) -> str | None:
+        """The next statement or command that is typed; None at the end."""
+        lines: list[str] = []
+        while True:
+            try:
+                lines.append(input(_MORE if lines else _PROMPT))
+            except EOFError:
+                self._console.print()
+                return None
+            except KeyboardInterrupt:
+                self._console.print()
+                lines = []
+                continue
+            text = "\n".join(lines)
+            if not text.strip():
+                lines = []
+            elif text.lstrip().startswith(".") or is_complete(text):
+                return text
+
+    def _tried(self, text: str) -> bool:
+        """Run a statement or a command; whether it went well, and else its error is shown."""
+        try:
+            self._one(text.strip())
+        except (LivejoinError, OSError, pa.ArrowException) as error:
+            self._errors.print(Text.assemble(("error: ", "bold red"), (str(error), "red")), soft_wrap=True)
+            return False
+        except KeyboardInterrupt:
+            self._errors.print("cut off; the statement stands or it does not: its tables say which", style="yellow")
+            return False
+        return True
+
+    def _one(self, text: str) -> None:
+        if text.startswith("."):
+            self._command(text)
+            return
+        pieces = statements(text)
+        if len(pieces) > 1 and not any(piece.upper().startswith(("BEGIN", "START")) for piece in pieces):
+            for piece in pieces:
+                self._one(piece)
+            return
+        word = text.split(maxsplit=1)[0].upper() if pieces else ""
+        body = text.rstrip(";").rstrip()
+        if word in ("SELECT", "WITH", "FROM", "TABLE") or word.startswith("("):
+            self._show(self._database.sql(body))
+        elif word == "EXPLAIN":
+            self._console.print(str(self._database.explain(body[len(word) :].strip())), soft_wrap=True)
+        elif body:
+            commit = self._database.execute(text)
+            if commit is None:
+                self._console.print("done", style="dim")
+                return
+            rows = {name: commit.rows(name) for name in commit.views if commit.rows(name)}
+            changed = "; ".join(f"{name}: {_counted(number, 'delta row')}" for name, number in rows.items())
+            self._console.print(
+                f"{_counted(commit.changes, 'change')}, version {commit.version}{'; ' + changed if changed else ''}",
+                style="dim",
+            )
+
+    def _command(self, text: str) -> None:
+        name, *given = shlex.split(text)
+        if name not in self._commands:
+            msg = f"there is no command {name}; .help lists them"
+            raise SchemaError(msg)
+        arguments, _, function = self._commands[name]
+        if len(given) != len(arguments.split()):
+            msg = f"{name} takes {arguments or 'nothing'}, and {len(given)} were given; quote names with spaces"
+            raise SchemaError(msg)
+        function(*given)
+
+    def _help(self) -> None:
+        table = Table(box=None, show_header=False)
+        table.add_row(
+            "SQL;", "SELECT, INSERT, UPDATE, DELETE, MERGE INTO, CREATE, DROP, ALTER TABLE, BEGIN; ... COMMIT;"
+        )
+        table.add_row("EXPLAIN SELECT ...;", "what maintaining a query would cost")
+        for name, (arguments, about, _) in self._commands.items():
+            table.add_row(f"{name} {arguments}", about)
+        self._console.print(table)
+
+    def _tables(self) -> None:
+        figures = self._database.stats()["tables"]
+        for name, table in self._database.tables.items():
+            rows = figures[name]["rows"]
+            self._console.print(f"{name}: {_counted(rows, 'row')} ({', '.join(c.name for c in table.columns)})")
+
+    def _views(self) -> None:
+        for name, view in self._database.views.items():
+            watched = " [watched]" if name.lower() in self._watched else ""
+            self._console.print(Text(f"{name}{watched}: {' '.join(view.sql.split())}"), soft_wrap=True)
+
+    def _schema(self, name: str) -> None:
+        views, tables = self._database.views, self._database.tables
+        if name in views:
+            for field in views[name].schema:
+                self._console.print(Text(f"{field.name} {field.type}"))
+            return
+        table = tables[name]
+        for place, column in enumerate(table.columns):
+            notes = " PRIMARY KEY" * (place in table.primary_key) or " NOT NULL" * (not column.nullable)
+            self._console.print(Text(f"{column.name} {column.type}{notes}"))
+
+    def _watch(self, name: str) -> None:
+        view = self._database.views[name]
+        if name.lower() not in self._watched:
+            self._watched[name.lower()] = view.subscribe(lambda delta: self._show_delta(view.name, delta))
+        self._show(view.to_arrow())
+
+    def _unwatch(self, name: str) -> None:
+        end = self._watched.pop(name.lower(), None)
+        if end is None:
+            msg = f"{name!r} is not watched"
+            raise SchemaError(msg)
+        end()
+
+    def _import(self, file: str, name: str) -> None:
+        rows = _rows_of(Path(file).expanduser())
+        if name not in self._database.tables:
+            self._database.create_table(name, rows.schema)
+        commit = self._database.apply(name, rows, coerce="json")
+        self._console.print(f"{_counted(commit.changes, 'row')} into {name}", style="dim")
+
+    def _read(self, file: str) -> None:
+        for text in _split(Path(file).expanduser().read_text().splitlines(keepends=True)):
+            self._one(text.strip())
+
+    def _show_delta(self, name: str, delta: pa.Table) -> None:
+        if delta.num_rows:
+            shown = delta.drop_columns(["_commit_version"])
+            kinds = shown.column_names.index("_change_type")
+            order = [kinds, *(place for place in range(shown.num_columns) if place != kinds)]
+            self._show(shown.select(order), name)
+
+    def _show(self, rows: pa.Table, title: str | None = None) -> None:
+        table = Table(title=title, title_justify="left", caption_justify="left")
+        for field in rows.schema:
+            number = (
+                pa.types.is_integer(field.type) or pa.types.is_floating(field.type) or pa.types.is_decimal(field.type)
+            )
+            table.add_column(Text(field.name), justify="right" if number else "left")
+        few = rows.slice(0, _MOST_ROWS)
+        columns = [column.cast(pa.string()) if _is_time(column.type) else column for column in few.columns]
+        for values in zip(*(column.to_pylist() for column in columns), strict=True):
+            table.add_row(*(Text("NULL", "dim") if value is None else Text(str(value)) for value in values))
+        more = rows.num_rows - few.num_rows
+        table.caption = f"{_counted(rows.num_rows, 'row')}{f', of which {few.num_rows} are shown' if more else ''}"
+        self._console.print(table)
+
+    def _complete(self, text: str) -> list[str]:
+        """The words that begin so: of SQL, of the shell, and the names of tables, views and columns."""
+        names = {*self._database.tables, *self._database.views}
+        names |= {column.name for table in self._database.tables.values() for column in table.columns}
+        words = self._commands if text.startswith(".") else [*sorted(names), *_WORDS]
+        return [word for word in words if word.lower().startswith(text.lower())]
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _is_time(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_temporal(kind))
+
+
+def _split(lines: Any) -> Iterator[str]:
+    """The statements and commands of lines, in order; what stands behind the last semicolon is one too."""
+    text = ""
+    for line in lines:
+        text += line if line.endswith("\n") else f"{line}\n"
+        if (text.lstrip().startswith(".") and text.endswith("\n")) or is_complete(text):
+            yield text
+            text = ""
+    if text.strip():
+        yield text
+
+
+def _rows_of(file: Path) -> pa.Table:
+    """The rows of a file, by its ending.
+
+    Raises:
+        SchemaError: The ending is none that is known.
+        OSError, pa.ArrowException: The file cannot be read.
+    """
+    match file.suffix.lower():
+        case ".csv":
+            from pyarrow import csv  # noqa: PLC0415  # only who imports needs it
+
+            return csv.read_csv(file)
+        case ".parquet":
+            from pyarrow import parquet  # noqa: PLC0415
+
+            return parquet.read_table(file)
+        case ".jsonl" | ".ndjson" | ".json":
+            from pyarrow import json  # noqa: PLC0415
+
+            return json.read_json(file)
+    msg = f"{str(file)!r} ends with none of .csv, .parquet and .jsonl"
+    raise SchemaError(msg)
+
+
+@contextlib.contextmanager
+def _history(complete: Callable[[str], list[str]]) -> Iterator[None]:
+    """Lines of before come back by the arrow keys, and Tab completes words, where Python has readline."""
+    try:
+        import readline  # noqa: PLC0415
+    except ImportError:
+        yield
+        return
+    folder = cache_folder()
+    file = None if folder is None else folder / "shell-history"
+    found: list[str] = []
+
+    def completer(text: str, state: int) -> str | None:
+        nonlocal found
+        if state == 0:
+            found = complete(text)
+        return found[state] if state < len(found) else None
+
+    readline.set_completer(completer)
+    readline.set_completer_delims(" \t\n,;()=<>")
+    readline.parse_and_bind("tab: complete")
+    readline.set_history_length(_MOST_HISTORY)
+    if file is not None:
+        with contextlib.suppress(OSError):
+            readline.read_history_file(file)
+    try:
+        yield
+    finally:
+        if file is not None:
+            with contextlib.suppress(OSError):
+                readline.write_history_file(file)

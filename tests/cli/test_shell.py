@@ -1,0 +1,113 @@
+"""``livejoin shell``: scripts that are piped in, what is typed, files that are imported."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from rich.console import Console
+
+import livejoin
+from livejoin.cli.main import main
+from livejoin.cli.shell import Shell
+
+SCRIPT = """
+CREATE TABLE t (id BIGINT PRIMARY KEY,  -- a comment; with a semicolon
+                a INT);
+CREATE VIEW v AS SELECT SUM(a) AS total FROM t;
+.watch v
+INSERT INTO t VALUES (1, 2), (2, 40);
+BEGIN; INSERT INTO t VALUES (3, 100);
+UPDATE t SET a = 0 WHERE id = 99; COMMIT;
+"""
+
+
+def shell(db: livejoin.Database, text: str) -> tuple[bool, str, str]:
+    """What a text gives: whether all went well, what is shown, and the errors."""
+    out, errors = io.StringIO(), io.StringIO()
+    fine = Shell(db, Console(file=out, width=100), Console(file=errors, width=200)).run(text)
+    return fine, out.getvalue(), errors.getvalue()
+
+
+def test_a_script_is_piped_in_and_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = SCRIPT.replace("UPDATE t SET a = 0 WHERE id = 99;", "INSERT INTO t VALUES (4, 1000);")
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    assert main(["shell", str(tmp_path / "a shop")]) == 0
+    shown = capsys.readouterr().out
+    assert "2 changes, version 1; v: 2 delta rows" in shown
+    assert "2 changes, version 2; v: 2 delta rows" in shown
+    assert "update_postimage" in shown
+    assert main(["shell", str(tmp_path / "a shop"), "-c", "SELECT total FROM v"]) == 0
+    assert "1142" in capsys.readouterr().out
+
+
+def test_the_first_error_ends_a_script(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["shell", "-c", f"{SCRIPT} SELECT 17 AS never;"]) == 1
+    given = capsys.readouterr()
+    assert "reads table 't'" in given.err
+    assert "17" not in given.out
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
+def test_files_are_imported(tmp_path: Path, kind: str) -> None:
+    rows = pa.table({"id": [1, 2], "name": ["Zoë", None]})
+    file = tmp_path / f"some people.{kind}"
+    if kind == "parquet":
+        parquet.write_table(rows, file)
+    else:
+        file.write_text(
+            "id,name\n1,Zoë\n2,\n" if kind == "csv" else '{"id": 1, "name": "Zoë"}\n{"id": 2, "name": null}\n'
+        )
+    db = livejoin.Database()
+    fine, shown, _ = shell(
+        db, f".import '{file}' people\nSELECT name FROM people WHERE id = 1;\n.tables\n.schema people"
+    )
+    assert fine
+    assert "2 rows into people" in shown
+    assert "Zoë" in shown
+    assert "people: 2 rows (id, name)" in shown
+    assert "id BIGINT" in shown
+
+
+def test_what_the_shell_says() -> None:
+    db = livejoin.Database()
+    fine, shown, _ = shell(
+        db, f"{SCRIPT.partition('BEGIN')[0]}.views\n.schema v\n.unwatch v\nEXPLAIN SELECT a FROM t;\n.help"
+    )
+    assert fine
+    assert "v [watched]: SELECT SUM(a)" in shown
+    assert "total int64" in shown
+    assert "verdict" in shown
+    assert ".import FILE TABLE" in shown
+    for text, error in {
+        ".nope": "no command .nope",
+        ".watch": ".watch takes VIEW, and 0 were given",
+        ".watch nope": "nope",
+        ".unwatch v": "is not watched",
+        ".import x.txt t": ".csv",
+        ".import nope.csv t": "nope.csv",
+        ".read nope.sql": "nope.sql",
+        "SELEC 1;": "SELEC",
+    }.items():
+        fine, _, errors = shell(db, text)
+        assert not fine
+        assert error in errors
+
+
+def test_a_folder_that_is_open_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with livejoin.open(tmp_path / "db"):
+        assert main(["shell", str(tmp_path / "db"), "-c", "SELECT 1"]) == 2
+    assert "is open" in capsys.readouterr().err
+
+
+def test_words_are_completed() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE Orders (ordered_at TIMESTAMP)")
+    found = Shell(db, Console(), Console())
+    assert found._complete("ord") == ["Orders", "ordered_at", "ORDER BY"]
+    assert found._complete(".w") == [".watch"]
