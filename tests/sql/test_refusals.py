@@ -147,7 +147,7 @@ SYNTAX = [
     ("SELECT G.src FROM G JOIN H ^USING WHERE w = 1", "USING lacks columns"),
     ("SELECT G.src FROM G WHERE src ^IN ()", "IN lacks values"),
     ("^SELECT FROM G", "the SELECT list is empty"),
-    ("^SELEC src FROM G", "no statement begins with 'SELEC'; allowed are SELECT, CREATE and DROP"),
+    ("^SELEC src FROM G", "no statement begins with 'SELEC'; allowed are SELECT, INSERT, UPDATE"),
     ("SELECT src FROM G WHERE src = ^= 3", "found '=' where a value is expected, behind '='"),
     ("SELECT src FROM G WHERE src BETWEEN 3^", "BETWEEN lacks two values"),
 ]
