@@ -1,4 +1,4 @@
-"""Sorting the rows of a result by the ORDER BY of its query, for reading; see `livejoin.query.relational.Query`."""
+"""Sorting the rows of a result by the ORDER BY of its query, for reading; see `livejoin.query.bound_query.Query`."""
 
 from __future__ import annotations
 
