@@ -9,6 +9,7 @@ commits. A table is named by its number, under which the log declared it. What i
 from __future__ import annotations
 
 import json
+import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -222,7 +223,7 @@ class _Reader:
         return self._body[self._at - size : self._at]
 
     def array(self, kind: type[np.generic], *shape: int) -> npt.NDArray[Any]:
-        size = int(np.prod(shape, dtype=object)) * np.dtype(kind).itemsize
+        size = math.prod(shape) * np.dtype(kind).itemsize
         return np.frombuffer(self.raw(size), kind).reshape(shape).copy()  # aligned, and writable, as kernels have it
 
     @property
@@ -252,7 +253,12 @@ def read_commit(body: memoryview) -> CommitBody:
 def _read_part(reader: _Reader) -> TablePart:
     table, columns, flags, rows, strings, string_bytes, decimals = reader.fields(_PART)
     kept = tuple(reader.array(np.uint16, columns).tolist()) if flags & _KEPT else None
-    weights = reader.array(np.int8, rows).astype(np.int64) if flags & _WEIGHTS else np.ones(rows, np.int64)
+    sound = True
+    if flags & _WEIGHTS:
+        weights = reader.array(np.int8, rows).astype(np.int64)
+        sound = bool((np.abs(weights) == 1).all())
+    else:
+        weights = np.ones(rows, np.int64)
     replaces = reader.array(np.uint8, rows).astype(np.bool_) if flags & _REPLACES else None
     sequence = reader.array(np.int64, rows) if flags & _SEQUENCE else None
     ranks = reader.array(np.int64, rows) if flags & _VERSIONS else None
@@ -260,7 +266,9 @@ def _read_part(reader: _Reader) -> TablePart:
     lengths = reader.array(np.int32, strings)
     heap = reader.array(np.uint8, string_bytes)
     wide = reader.array(np.uint8, decimals * DECIMAL_BYTES)
-    if not np.isin(weights, (1, -1)).all() or (lengths < 0).any() or int(lengths.sum(dtype=np.int64)) != string_bytes:
+    if strings:
+        sound = sound and int(lengths.min()) >= 0 and int(lengths.sum(dtype=np.int64)) == string_bytes
+    if not sound or (string_bytes and not strings):
         msg = "the weights or strings of changes are none"
         raise ValueError(msg)
     return TablePart(table, rows, kept, Portable(words, heap, lengths, wide), weights, replaces, sequence, ranks)
