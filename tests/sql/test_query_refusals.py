@@ -282,6 +282,7 @@ TYPES_HERE = [
     ("SELECT ^listagg(src) FROM H", "LISTAGG of src, which is INT; allowed are STRING"),
     ("SELECT ^kurtosis(t) FROM H", "KURTOSIS of t, which is TIMESTAMP"),
     ("SELECT ^variance(d) FROM H", "VARIANCE of d, which is DATE"),
+    ("SELECT ^variance(s) OVER (ORDER BY t) FROM H", "VARIANCE of s, which is STRING; allowed are"),
     ("SELECT ^bool_and(src) FROM H", "BOOL_AND of src, which is INT; allowed are BOOLEAN"),
     ("SELECT count(*) FILTER (WHERE ^src) FROM H", "the condition src of COUNT has the type INT; allowed is BOOLEAN"),
     ("SELECT sum(w) FILTER (WHERE ^src) FROM H", "the condition src of SUM has the type INT"),

@@ -25,6 +25,7 @@ from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.parse.source import shown
 from livejoin.sql.resolved.column import key_of
 from livejoin.sql.scalars.bind import filtered
+from livejoin.sql.scalars.labels import text_of
 from livejoin.sql.scalars.operands import BIGINT, BOOLEAN, DOUBLE, STRING
 from livejoin.sql.scalars.result_types import average_type, sum_type
 
@@ -207,13 +208,15 @@ def _tried(call: WrittenAggregate, joined: Joined, add: Add) -> exp.Expr:
     kind = _type(call, value, joined)
     if kind.kind == "decimal" and kind.precision > _TRIED_DIGITS:
         msg = (
-            f"{call.written} of {shown(value)}, which is {kind}: a sum of more than {_TRIED_DIGITS + 10} digits is "
+            f"{call.written} of {text_of(value)}, which is {kind}: a sum of more than {_TRIED_DIGITS + 10} digits is "
             f"refused, and not NULL; CAST it to DECIMAL({_TRIED_DIGITS}, {min(kind.scale, _TRIED_DIGITS)}) or write SUM"
         )
         raise joined.source.unsupported(call.written, msg, call.offset)
     if kind.kind in ("interval", "months"):
         plain = call.written.upper().removeprefix("TRY_")
-        msg = f"{call.written} of {shown(value)}, an {kind}: what does not fit is refused, and not NULL; write {plain}"
+        msg = (
+            f"{call.written} of {text_of(value)}, an {kind}: what does not fit is refused, and not NULL; write {plain}"
+        )
         raise joined.source.unsupported(call.written, msg, call.offset)
     if call.name == "try_avg" or kind.kind != "integer":
         return _plain(replace(call, name="sum" if call.name == "try_sum" else "avg"), joined, add)
@@ -305,10 +308,10 @@ def _list(values: exp.Expr) -> exp.Expr:
 
 
 def _type(call: WrittenAggregate, value: exp.Expr, joined: Joined) -> SqlType:
-    kind = joined.type_of(value, shown(value), f"argument of {call.written}", call.offset)
+    kind = joined.type_of(value, text_of(value), f"argument of {call.written}", call.offset)
     if kind.is_payload:
         msg = (
-            f"{call.written} of the column {shown(value)!r}, which is {kind} and only passed through: it may be "
+            f"{call.written} of the column {text_of(value)!r}, which is {kind} and only passed through: it may be "
             "selected, counted and tested for NULL; keep what is aggregated in a column of its own"
         )
         raise joined.source.unsupported(call.written, msg, call.offset)
@@ -337,5 +340,5 @@ def _no_argument(call: WrittenAggregate, value: exp.Expr, kind: SqlType, joined:
         allowed = "integers, DECIMAL, DOUBLE and intervals"
     elif call.name == "percentile_approx":
         allowed = "integers, DECIMAL, DOUBLE, DATE and TIMESTAMP"
-    msg = f"{call.written} of {shown(value)}, which is {kind}; allowed are {allowed}: CAST it"
+    msg = f"{call.written} of {text_of(value)}, which is {kind}; allowed are {allowed}: CAST it"
     return joined.source.error(SqlTypeError, msg, call.offset)
