@@ -274,3 +274,24 @@ def test_tables_in_which_the_row_before_is_not_known() -> None:
     town = [{"id": 1, "town": "Oslo", "_change_type": "upsert"}, {"id": 2, "town": "Bonn", "_change_type": "upsert"}]
     db.apply("P", town, on_conflict="ignore")
     assert rows(db) == {(1, "Ada", "Oslo"), (2, "Bob", "Bonn")}
+
+
+def test_what_is_late_or_skipped_says_nothing() -> None:
+    db = people(sequence_by=None)
+    db.apply("P", [(1, "Ada", "London")])
+    changes = [
+        {"id": 1, "name": "Bob", "town": "Rome", "_change_type": "insert"},
+        {"id": 1, "name": "Eve", "_change_type": "upsert"},
+    ]
+    assert db.apply("P", changes, on_conflict="ignore").ignored == 1
+    assert rows(db) == {(1, "Eve", "London")}
+    db = livejoin.Database()
+    db.create_table("P", "id BIGINT PRIMARY KEY, name STRING, town STRING, lsn BIGINT", sequence_by="lsn")
+    db.create_view("v", "SELECT id, name, town FROM P")
+    db.apply("P", [(1, "Ada", "London", 10)])
+    late = {"id": 1, "lsn": 5, "town": "Rome", "_change_type": "upsert"}
+    assert db.apply("P", [{"id": 1, "lsn": 12, "name": "Eve", "_change_type": "upsert"}, late]).late == 1
+    assert rows(db) == {(1, "Eve", "London")}
+    db.apply("P", [{"id": 1, "lsn": 20, "_change_type": "delete"}])
+    db.apply("P", [{**late, "lsn": 19}, {"id": 1, "lsn": 21, "name": "Ida", "_change_type": "upsert"}])
+    assert rows(db) == {(1, "Ida", None)}

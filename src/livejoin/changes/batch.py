@@ -84,6 +84,17 @@ class ChangeBatch:
         ]
         return pa.Table.from_arrays(arrays, schema=self.table.arrow)
 
+    def take(self, rows: Words) -> ChangeBatch:
+        """The changes at some positions. Cost: O(positions * columns)."""
+        return ChangeBatch(
+            self.table,
+            tuple(self.rows.take(pa.array(rows)).columns),
+            self.weights[rows],
+            None if self.sequence is None else self.sequence[rows],
+            None if self.replaces is None else self.replaces[rows],
+            given=None if self.given is None else self.given[:, rows],
+        )
+
 
 def read_changes(
     table: Table, data: object, needs_sequence: bool = False, by_key: ByKey = "given", intake: Intake = STRICT

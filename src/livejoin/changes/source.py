@@ -18,6 +18,7 @@ from livejoin.changes.records import columns_of, fields_of, named_values
 from livejoin.errors import ChangeFormatError, LivejoinError
 from livejoin.schema import CHANGE_COLUMNS, Table
 from livejoin.shown import type_name
+from livejoin.words import Words
 
 Values: TypeAlias = pa.ChunkedArray | tuple[Any, ...]
 
@@ -77,6 +78,42 @@ def read_source(table: Table, data: object, may_differ: bool = False) -> Source:
         raise ChangeFormatError(msg, table.name) from error
 
 
+def as_pieces(table: Table, data: Any) -> pa.Table | np.ndarray[Any, Any] | list[Any]:
+    """Data of any supported kind as what `take` takes some of, and `read_source` reads as it would have read the data.
+
+    Raises:
+        ChangeFormatError: As `read_source`.
+    """
+    try:
+        if isinstance(data, pa.Table) or (isinstance(data, np.ndarray) and data.ndim == 1):
+            return data
+        if _is_pandas(data) or hasattr(data, _STREAM) or hasattr(data, _ARRAY):
+            return _as_arrow(table, data)
+        _refuse_no_rows(table, data)
+        return list(data)
+    except (LivejoinError, MemoryError):
+        raise
+    except Exception as error:  # the data may be of anybody's class, which may raise anything
+        msg = f"the changes, of type {type_name(data)}, cannot be read: {type(error).__name__}: {error}"
+        raise ChangeFormatError(msg, table.name) from error
+
+
+def take(data: pa.Table | np.ndarray[Any, Any] | list[Any], rows: Words) -> Any:
+    """Some rows of data, by their positions."""
+    if len(rows) == len(data):
+        return data
+    if isinstance(data, pa.Table):
+        return data.take(pa.array(rows))
+    return data[rows] if isinstance(data, np.ndarray) else [data[row] for row in rows.tolist()]
+
+
+def _refuse_no_rows(table: Table, data: object) -> None:
+    """Refuse what is not made of rows."""
+    if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
+        msg = f"the changes are of type {type_name(data)}; {_ALLOWED}"
+        raise ChangeFormatError(msg, table.name)
+
+
 def _read(table: Table, data: Any, may_differ: bool) -> Source:
     if type(data) is list and data:  # what is asked most often, asked first
         found = set(map(type, data))
@@ -89,9 +126,7 @@ def _read(table: Table, data: Any, may_differ: bool) -> Source:
         return Source(tuple(frame.schema.names), tuple(frame.columns), frame.num_rows, _is_sound(frame))
     if isinstance(data, np.ndarray) and data.dtype.names is not None:
         return _from_records(table, data)
-    if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
-        msg = f"the changes are of type {type_name(data)}; {_ALLOWED}"
-        raise ChangeFormatError(msg, table.name)
+    _refuse_no_rows(table, data)
     return _from_objects(table, list(data), may_differ)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 import pyarrow as pa
 
@@ -15,6 +17,23 @@ from livejoin.errors import ReadError
 
 NOTHING: Mapping[str, tuple[int, int]] = MappingProxyType({})
 _MOST_ROWS = (1 << 63) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class BadRow:
+    """A change that was left out of a commit, because it is none or a view has no value for it.
+
+    Args:
+        table: The name of its table, as it was given.
+        row: Its position among the changes that were given for the table.
+        reason: What an error would have said.
+        change: The change as it was given; of Arrow a dict.
+    """
+
+    table: str
+    row: int
+    reason: str
+    change: Any
 
 
 class Commit:
@@ -31,6 +50,8 @@ class Commit:
         ignored: How many changes were skipped: conflicts, and insertions that came too late for a window by range.
         late: How many changes of tables with ``sequence_by`` were skipped because their key has a newer change.
         sequence: The largest ``_seq`` of the changes, in a replay the last; None where changes have no ``_seq``.
+        bad_rows: How many changes were left out as ``on_bad_rows`` says.
+        dead_letters: These changes with the reasons, with ``on_bad_rows="dead_letter"``; else none.
     """
 
     def __init__(
@@ -49,6 +70,8 @@ class Commit:
         self.ignored = ignored
         self.sequence = sequence
         self.late = late
+        self.bad_rows = 0
+        self.dead_letters: tuple[BadRow, ...] = ()
         self._left_out = left_out  # how many of each table, in lower case, were ignored and late, where some were
         self._deltas = deltas
         self._quiet = quiet

@@ -41,6 +41,7 @@ from livejoin.database.snapshots import snapshot
 from livejoin.database.snapshots.image import image_of, restored
 from livejoin.database.statements import ask, run_script
 from livejoin.database.transactions import transaction
+from livejoin.database.transactions.bad_rows import ON_BAD_ROWS, OnBadRows, commit_good
 from livejoin.database.transactions.compaction import compact
 from livejoin.database.transactions.guard import Guard, alone
 from livejoin.database.transactions.redeclare import redeclare
@@ -103,13 +104,16 @@ class Database:
         coerce: Which values of changes columns take. ``strict``: those of their own kind, so that '1.10' is no DECIMAL.
             ``json``: also what JSON and people write, as `apply` says.
         extra_columns: What becomes of columns in changes that their table does not have: ``refuse`` or ``ignore``.
+        on_bad_rows: What becomes of changes that cannot be read, or that views have no value for, in `apply`: ``fail``,
+            ``skip`` or ``dead_letter``.
 
     Attributes:
         extra: The user's JSON values; `keep_extra`, and `save`, keep them.
 
     Raises:
         SchemaError: ``threads`` is not a positive integer, ``memory_limit`` or ``spill_over`` no size, ``spill`` no
-            path, ``sync``, ``damaged``, ``coerce`` or ``extra_columns`` none of these words.
+            path, ``sync``, ``damaged``, ``coerce``, ``extra_columns`` or
+            ``on_bad_rows`` none of these words.
         StateError: Another database has the folder open, or it is damaged, or is no folder of a database.
         StorageError: No file can be made in ``spill``, or the folder cannot be read or written.
         MemoryLimitError: The content of the folder takes more than it may.
@@ -135,6 +139,7 @@ class Database:
         damaged: Damaged = "refuse",
         coerce: Coerce = "strict",
         extra_columns: ExtraColumns = "refuse",
+        on_bad_rows: OnBadRows = "fail",
     ) -> None:
         limit = check_bytes(memory_limit, "memory_limit")
         if not isinstance(threads, int) or isinstance(threads, bool) or not 1 <= threads <= _MAX_THREADS:
@@ -142,6 +147,8 @@ class Database:
             raise SchemaError(msg)
         pace = check_pace(sync, sync_every)
         check_word(damaged, "damaged", ("refuse", "cut"))
+        check_word(on_bad_rows, "on_bad_rows", ON_BAD_ROWS)
+        self._on_bad_rows = on_bad_rows
         self._intake = check_intake(coerce, extra_columns, STRICT)
         folder = None if path is None else check_folder(path)
         scratch = check_scratch(spill, spill_over, limit)
@@ -556,6 +563,7 @@ class Database:
         offsets: Mapping[str, Any] | None = None,
         coerce: Coerce | None = None,
         extra_columns: ExtraColumns | None = None,
+        on_bad_rows: OnBadRows | None = None,
     ) -> Commit:
         """Apply one atomic commit.
 
@@ -586,6 +594,10 @@ class Database:
                 and one without is in UTC. Columns that are not given are NULL.
             extra_columns: What becomes of columns that the table does not have: ``refuse`` or ``ignore``; None as the
                 database does.
+            on_bad_rows: What becomes of a change that is none of its table, has a value that does not fit, or for which
+                a view's expression has no value: ``fail`` refuses the commit, ``skip`` leaves the change out and counts
+                it in the commit's ``bad_rows``, ``dead_letter`` also gives it back there, in ``dead_letters``; None as
+                the database does. Conflicts are what ``on_conflict`` says.
 
         Returns:
             The commit with the net delta of every view.
@@ -607,8 +619,16 @@ class Database:
         named = {changes: data} if isinstance(changes, str) else check_changes(changes, _APPLY)
         notes = transaction.NO_NOTES if offsets is None else {"offsets": check_json(offsets, "offsets")}
         intake = check_intake(coerce, extra_columns, self._intake)
-        batches = transaction.read(self._contents, named, False, on_conflict, intake)
-        return transaction.commit(self._contents, batches, on_conflict, notes)
+        if on_bad_rows is not None:
+            check_word(on_bad_rows, "on_bad_rows", ON_BAD_ROWS)
+        manner = on_bad_rows or self._on_bad_rows
+        if manner == "fail":
+            batches = transaction.read(self._contents, named, False, on_conflict, intake)
+            return transaction.commit(self._contents, batches, on_conflict, notes)
+        commit, bad = commit_good(self._contents, named, on_conflict, intake, notes)
+        commit.bad_rows = len(bad)
+        commit.dead_letters = tuple(bad) if manner == "dead_letter" else ()
+        return commit
 
     @alone
     def refresh(
@@ -748,7 +768,7 @@ class Database:
         self.extra = kept
 
     @classmethod
-    def load(
+    def load(  # noqa: PLR0913  # the options of a database
         cls,
         folder: str | Path,
         *,
@@ -759,6 +779,7 @@ class Database:
         spill_over: str | int | None = None,
         coerce: Coerce = "strict",
         extra_columns: ExtraColumns = "refuse",
+        on_bad_rows: OnBadRows = "fail",
     ) -> Database:
         """The database that `save` wrote.
 
@@ -778,6 +799,7 @@ class Database:
             spill_over: As for `Database`.
             coerce: As for `Database`.
             extra_columns: As for `Database`.
+            on_bad_rows: As for `Database`.
 
         Raises:
             StateError: There is no snapshot, or it is damaged or of another version.
@@ -795,6 +817,7 @@ class Database:
             spill_over=spill_over,
             coerce=coerce,
             extra_columns=extra_columns,
+            on_bad_rows=on_bad_rows,
         )
         empty = database._contents
         database._contents = restored(image, empty.workers, empty.memory_limit, empty.scratch)

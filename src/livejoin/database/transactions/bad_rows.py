@@ -1,0 +1,178 @@
+"""Commits of the changes that are good: the others are left out, each with the reason.
+
+A change is bad by itself where it is no change of its table, or a value does not fit its column; and among the others
+where a view's expression has no value for what it brings. Law: the commit is that of the other changes, in their order,
+and each of those left out fails where it is added to changes that are good. Conflicts are not bad rows: what becomes of
+them is said by ``on_conflict``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from livejoin.changes import ChangeBatch, Intake
+from livejoin.changes.source import as_pieces, take
+from livejoin.database.commit import BadRow, Commit
+from livejoin.database.contents import Contents
+from livejoin.database.transactions import transaction
+from livejoin.database.transactions.staging import OnConflict
+from livejoin.errors import (
+    AbsentRowError,
+    ChangeError,
+    ChangeFormatError,
+    ChangeValueError,
+    DuplicateKeyError,
+    ExpressionError,
+    LivejoinError,
+)
+from livejoin.words import Words
+
+OnBadRows = Literal["fail", "skip", "dead_letter"]
+"""What becomes of changes that are none, or that a view has no value for."""
+ON_BAD_ROWS: tuple[OnBadRows, ...] = ("fail", "skip", "dead_letter")
+
+_OF_A_ROW = (ChangeFormatError, ChangeValueError)
+
+
+def commit_good(
+    contents: Contents,
+    named: Mapping[str, object],
+    on_conflict: OnConflict,
+    intake: Intake,
+    notes: Mapping[str, Any],
+) -> tuple[Commit, list[BadRow]]:
+    """Apply the good ones of some changes as one commit.
+
+    Args:
+        contents: The database's contents.
+        named: The changes of each table.
+        on_conflict: What happens to conflicts.
+        intake: How far data may differ from what tables are declared to be.
+        notes: JSON values that stand with the commit.
+
+    Returns:
+        The commit, and the changes that were left out, in the order of each table's data.
+
+    Raises:
+        LivejoinError: As for `livejoin.Database.apply`, where what fails is no single change: a column that is missing
+            in all rows, a conflict.
+
+    Cost: that of the commit where all are good. For b bad ones of n, b log n pieces are read once more; where a view
+    has no value, log n commits are tried for each.
+    """
+    data = {name: as_pieces(contents.catalog[name], given) for name, given in named.items()}
+    kept = {name: np.arange(len(given)) for name, given in data.items()}
+    reasons: dict[tuple[str, int], str] = {}
+
+    def leave_out(name: str, position: int, error: LivejoinError) -> None:
+        row = int(kept[name][position])
+        reasons[name, row] = error.message if isinstance(error, ChangeError) else str(error)
+        kept[name] = np.delete(kept[name], position)
+
+    while True:
+        some = {name: take(data[name], rows) for name, rows in kept.items()}
+        try:
+            batches = transaction.read(contents, some, False, on_conflict, intake)
+        except _OF_A_ROW as error:
+            if error.row < 0:
+                raise
+            name = next(name for name in kept if contents.catalog[name].name == error.table)
+            bad = list(_unreadable(contents, name, some[name], on_conflict, intake))
+            for position, reason in reversed(bad or [(error.row, error)]):
+                leave_out(name, position, reason)
+            continue
+        names = {batch.table.name: name for batch, name in zip(batches, kept, strict=True)}
+        before = contents.version
+        try:
+            commit = transaction.commit(contents, batches, on_conflict, notes)
+        except ChangeValueError as error:
+            if error.row < 0 or contents.version > before:  # what stands was refused by a subscriber
+                raise
+            leave_out(names[error.table], error.row, error)
+        except ExpressionError as error:
+            if contents.version > before:
+                raise
+            table, position, why = _guilty(contents, batches, error)
+            leave_out(names[table], position, why)
+        else:
+            return commit, _bad_rows(data, reasons)
+
+
+def _bad_rows(data: Mapping[str, Any], reasons: Mapping[tuple[str, int], str]) -> list[BadRow]:
+    return [BadRow(name, row, reasons[name, row], _as_given(data[name], row)) for name, row in _ordered(data, reasons)]
+
+
+def _ordered(data: Iterable[str], places: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+    order = {name: number for number, name in enumerate(data)}
+    return sorted(places, key=lambda place: (order[place[0]], place[1]))
+
+
+def _as_given(data: Any, row: int) -> Any:
+    """A change as it was given; one of Arrow as a dict."""
+    if not isinstance(data, pa.Table):
+        return data[row]
+    found: dict[str, Any] = {}
+    for name, column in zip(data.column_names, data.columns, strict=True):
+        try:
+            found[name] = column[row].as_py()
+        except (pa.ArrowException, ValueError, OverflowError):  # no object of Python, or no value at all
+            found[name] = None
+    return found
+
+
+def _unreadable(
+    contents: Contents, name: str, data: Any, on_conflict: OnConflict, intake: Intake
+) -> Iterator[tuple[int, LivejoinError]]:
+    """The changes of a table that cannot be read by themselves, in their order, by halving."""
+    pieces = [(0, len(data))]
+    while pieces:
+        begin, end = pieces.pop()
+        try:
+            transaction.read(contents, {name: take(data, np.arange(begin, end))}, False, on_conflict, intake)
+        except _OF_A_ROW as error:
+            if end - begin == 1:
+                yield begin, error
+            else:
+                middle = (begin + end) // 2
+                pieces += [(middle, end), (begin, middle)]
+
+
+def _guilty(contents: Contents, batches: Sequence[ChangeBatch], error: LivejoinError) -> tuple[str, int, LivejoinError]:
+    """The table and position of a change with which an expression fails, beside those before, with which none does."""
+    tables = np.repeat(np.arange(len(batches)), [batch.length for batch in batches])
+    rows = np.concatenate([np.arange(batch.length) for batch in batches])
+    manner: OnConflict = (
+        "update" if any(batch.by_key and not batch.table.append_only for batch in batches) else "ignore"
+    )
+
+    def fails(count: int) -> LivejoinError | None:
+        first = [rows[:count][tables[:count] == number] for number in range(len(batches))]
+        return _failure(contents, batches, first, manner)
+
+    good, bad = 0, int(rows.shape[0])
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        failure = fails(middle)
+        good, bad, error = (good, middle, failure) if failure is not None else (middle, bad, error)
+    return batches[tables[good]].table.name, int(rows[good]), error
+
+
+def _failure(
+    contents: Contents, batches: Sequence[ChangeBatch], kept: list[Words], manner: OnConflict
+) -> LivejoinError | None:
+    """How an expression fails with some changes, but for those that conflict because others are missing."""
+    while True:
+        some = [batch.take(rows) for batch, rows in zip(batches, kept, strict=True)]
+        try:
+            transaction.trial(contents, some, manner)
+        except (AbsentRowError, DuplicateKeyError) as conflict:
+            number = next(i for i, batch in enumerate(batches) if batch.table.name == conflict.table)
+            kept[number] = np.delete(kept[number], conflict.row)
+        except ExpressionError as error:
+            return error
+        else:
+            return None

@@ -1,0 +1,158 @@
+"""``on_bad_rows``: a change that cannot be applied is left out with its reason, and the others are applied."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import livejoin
+from livejoin.errors import (
+    AbsentRowError,
+    ChangeFormatError,
+    ChangeValueError,
+    DuplicateKeyError,
+    ExpressionError,
+    SchemaError,
+)
+from strategies import FUZZ
+
+T = "id BIGINT PRIMARY KEY, price DECIMAL(5, 2), n INT NOT NULL"
+
+
+def made(**options: Any) -> livejoin.Database:
+    db = livejoin.Database(**options)
+    db.create_table("t", T)
+    db.create_view("v", "SELECT id, 10 DIV n AS tenth FROM t")
+    return db
+
+
+def ids(db: livejoin.Database) -> list[int]:
+    return sorted(row["id"] for row in db.views["v"].to_arrow().to_pylist())
+
+
+ONE = Decimal(1)
+
+
+def test_one_bad_row_of_each_kind() -> None:
+    db = made()
+    rows: list[Any] = [
+        {"id": 1, "price": ONE, "n": 1, "_change_type": "insert"},
+        {"id": 2, "price": "x", "n": 1, "_change_type": "insert"},
+        {"id": 3, "price": ONE, "n": None, "_change_type": "insert"},
+        {"id": 4, "price": ONE, "n": 1, "_change_type": "merge"},
+        {"id": 5, "price": ONE, "n": 0, "_change_type": "insert"},
+        {"id": 6, "price": ONE, "_change_type": "insert"},
+        {"id": 7, "price": ONE, "n": 2, "_change_type": "upsert"},
+        {"id": 8, "price": ONE, "_change_type": "upsert"},
+        {"price": ONE, "n": 1, "_change_type": "delete"},
+    ]
+    with pytest.raises((ChangeFormatError, ChangeValueError, ExpressionError)):
+        db.apply("t", rows)
+    commit = db.apply("t", iter(rows), on_bad_rows="dead_letter")
+    assert (commit.version, commit.changes, commit.bad_rows, ids(db)) == (1, 2, 7, [1, 7])
+    letters = {letter.row: letter for letter in commit.dead_letters}
+    assert [*letters] == [1, 2, 3, 4, 5, 7, 8]
+    for row, reason in {
+        1: "'x'",
+        2: "NULL in column 'n'",
+        3: "'merge'",
+        5: "'n'",
+        7: "no row has the key",
+        8: "'id'",
+    }.items():
+        assert reason in letters[row].reason and letters[row].change is rows[row] and letters[row].table == "t"
+    assert "10 DIV n" in letters[4].reason
+    skipped = db.apply("t", [(9, ONE, 1), (10, ONE, "x"), (11, None, 1)], on_bad_rows="skip")
+    assert (skipped.bad_rows, skipped.dead_letters, ids(db)) == (1, (), [1, 7, 9, 11])
+    assert db.apply("t", [(12, ONE, 1)]).bad_rows == 0
+    db._check()
+
+
+@pytest.mark.parametrize("form", ["arrow", "pandas", "records"])
+def test_each_form(form: str) -> None:
+    columns = {"id": [1, 2, 3, 4], "price": [1.0, 2.5, 1.005, 3.0], "n": [1, 0, 1, 2]}
+    data: Any = pa.table(columns)
+    if form == "pandas":
+        data = pd.DataFrame(columns)
+    elif form == "records":
+        data = np.array(list(zip(*columns.values(), strict=True)), [("id", "i8"), ("price", "f8"), ("n", "i4")])
+    db = made(coerce="json", on_bad_rows="dead_letter")
+    commit = db.apply("t", data)
+    assert [letter.row for letter in commit.dead_letters] == [1, 2] and ids(db) == [1, 4]
+    assert "1.005" in commit.dead_letters[1].reason
+    change = commit.dead_letters[1].change
+    assert tuple(change.values() if isinstance(change, dict) else change) == (3, 1.005, 1)
+
+
+def test_what_is_no_single_change_is_an_error() -> None:
+    db = made(on_bad_rows="skip")
+    with pytest.raises(ChangeFormatError, match="missing column 'n'"):
+        db.apply("t", [{"id": 1, "price": ONE}])
+    with pytest.raises(DuplicateKeyError):
+        db.apply("t", [(1, ONE, 1), (1, ONE, 2), (2, "x", 1)])
+    with pytest.raises(AbsentRowError):
+        db.apply("t", [{"id": 1, "_change_type": "delete"}])
+    for data in (5, "text", {"id": 1}):
+        with pytest.raises(ChangeFormatError, match="of type"):
+            db.apply("t", data)
+    assert db.version == 0 and ids(db) == []
+    for options in ({"on_bad_rows": "ignore"}, {"on_bad_rows": None}):
+        with pytest.raises(SchemaError, match="on_bad_rows"):
+            livejoin.Database(**options)  # type: ignore[arg-type]
+    with pytest.raises(SchemaError, match="on_bad_rows"):
+        db.apply("t", [], on_bad_rows="x")  # type: ignore[arg-type]
+
+
+def test_a_subscriber_that_raises_is_no_bad_row() -> None:
+    db = made()
+
+    def fail(delta: pa.Table) -> None:
+        msg = "no"
+        raise ExpressionError(msg)
+
+    db.views["v"].subscribe(fail)
+    with pytest.raises(ExpressionError, match="no"):
+        db.apply("t", [(1, ONE, 1)], on_bad_rows="skip")
+    assert db.version == 1 and ids(db) == [1]
+
+
+@FUZZ
+@given(data=st.data())
+def test_the_others_are_applied(data: st.DataObject) -> None:
+    """Several tables, in one process and in a folder: what is left out is what is bad, and nothing else."""
+    good = st.sampled_from([(ONE, 1), (None, 2)])
+    bad = st.sampled_from([("x", 1), (ONE, None), (ONE, 0), (Decimal("0.001"), 1)])
+    db = livejoin.Database()
+    for name in ("t", "u"):
+        db.create_table(name, T)
+    db.create_view("v", "SELECT t.id, 10 DIV t.n AS a, 10 DIV u.n AS b FROM t JOIN u ON t.id = u.id")
+    db.create_view("w", "SELECT id, 10 DIV n AS a FROM t")
+    db.create_view("x", "SELECT id, 10 DIV n AS a FROM u")
+    expected: dict[str, list[int]] = {}
+    changes: dict[str, list[Any]] = {}
+    for name in ("t", "u"):
+        kinds = data.draw(st.lists(st.booleans(), max_size=12))
+        changes[name] = [(row, *data.draw(good if is_good else bad)) for row, is_good in enumerate(kinds)]
+        expected[name] = [row for row, is_good in enumerate(kinds) if not is_good]
+    commit = db.apply(changes, on_bad_rows="dead_letter")
+    found = {name: [letter.row for letter in commit.dead_letters if letter.table == name] for name in changes}
+    assert found == expected and commit.bad_rows == sum(map(len, expected.values()))
+    for name, view in (("t", "w"), ("u", "x")):
+        rows = sorted(row["id"] for row in db.views[view].to_arrow().to_pylist())
+        assert rows == [row for row, *_ in changes[name] if row not in expected[name]]
+    db._check()
+
+
+def test_many_bad_rows() -> None:
+    """All of them, at the cost of a logarithm of pieces each and not of the whole."""
+    db = made()
+    rows = [(row, ONE if row % 3 else "x", 1) for row in range(3000)]
+    assert db.apply("t", rows, on_bad_rows="skip").bad_rows == 1000
+    assert len(ids(db)) == 2000
