@@ -242,7 +242,9 @@ class Shell:
             self._show(shown.select(order), name)
 
     def _show(self, rows: pa.Table, title: str | None = None) -> None:
-        table = Table(title=title, title_justify="left", caption_justify="left")
+        more = max(0, rows.num_rows - _MOST_ROWS)
+        caption = f"{_counted(rows.num_rows, 'row')}{f', of which {_MOST_ROWS} are shown' if more else ''}"
+        table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
         for field in rows.schema:
             number = (
                 pa.types.is_integer(field.type) or pa.types.is_floating(field.type) or pa.types.is_decimal(field.type)
@@ -252,8 +254,6 @@ class Shell:
         columns = [column.cast(pa.string()) if _is_time(column.type) else column for column in few.columns]
         for values in zip(*(column.to_pylist() for column in columns), strict=True):
             table.add_row(*(Text("NULL", "dim") if value is None else Text(str(value)) for value in values))
-        more = rows.num_rows - few.num_rows
-        table.caption = f"{_counted(rows.num_rows, 'row')}{f', of which {few.num_rows} are shown' if more else ''}"
         self._console.print(table)
 
     def _complete(self, text: str) -> list[str]:

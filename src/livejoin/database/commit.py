@@ -25,8 +25,8 @@ class BadRow:
 
     Args:
         table: The name of its table, as it was given.
-        row: Its position among the changes that were given for the table.
-        reason: What an error would have said.
+        row: The position among the changes that were given for the table.
+        reason: The message that an error would have had.
         change: The change as it was given; of Arrow a dict.
     """
 
@@ -51,7 +51,7 @@ class Commit:
         late: How many changes of tables with ``sequence_by`` were skipped because their key has a newer change.
         sequence: The largest ``_seq`` of the changes, in a replay the last; None where changes have no ``_seq``.
         bad_rows: How many changes were left out as ``on_bad_rows`` says.
-        dead_letters: These changes with the reasons, with ``on_bad_rows="dead_letter"``; else none.
+        dead_letters: The changes that were left out, with the reasons, for ``on_bad_rows="dead_letter"``; else none.
     """
 
     def __init__(
