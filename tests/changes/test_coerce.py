@@ -111,6 +111,18 @@ REFUSED: list[tuple[str, Any]] = [
 ]
 
 
+@pytest.mark.parametrize("kind", [pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())], ids=str)
+def test_texts_of_each_arrow_type(kind: pa.DataType) -> None:
+    for type, value, expected in [*TAKEN, ("STRING", "x", "x"), ("CHAR(2)", "x", "x ")]:
+        if isinstance(value, str):
+            table = parse_columns("t", f"c {type}")
+            column = pa.chunked_array([pa.array([value, None]).cast(kind)])
+            assert convert(column, table.columns[0], table, False, coerce="json").to_pylist() == [expected, None]
+    with pytest.raises(ChangeValueError, match=r"row 1 .*'x'"):
+        table = parse_columns("t", "c DATE")
+        convert(pa.chunked_array([pa.array([None, "x"]).cast(kind)]), table.columns[0], table, False, coerce="json")
+
+
 @pytest.mark.parametrize("objects", [False, True], ids=["arrow", "objects"])
 @pytest.mark.parametrize(("type", "value"), REFUSED)
 def test_what_is_refused(type: str, value: Any, objects: bool) -> None:
@@ -196,11 +208,16 @@ def test_texts_of_decimals_against_fractions(texts: list[str], scale: int, digit
 
 
 @FUZZ
-@given(values=st.lists(st.floats(), min_size=1, max_size=5), scale=st.integers(0, 30))
-def test_floats_for_decimals_are_their_shortest_texts(values: list[float], scale: int) -> None:
+@given(
+    values=st.lists(st.floats(), min_size=1, max_size=5)
+    | st.lists(st.integers(-(10**16), 10**16).map(lambda n: n / 10**4), min_size=1, max_size=5),
+    scale=st.integers(0, 30),
+    digits=st.sampled_from([8, 15, 16, 38]),
+)
+def test_floats_for_decimals_are_their_shortest_texts(values: list[float], scale: int, digits: int) -> None:
     def outcome(*given: Any, objects: bool) -> Any:
         try:
-            return taken(f"DECIMAL(38, {scale})", *given, objects=objects)
+            return taken(f"DECIMAL({max(digits, scale)}, {scale})", *given, None, objects=objects)
         except ChangeValueError as error:
             return error.row
 

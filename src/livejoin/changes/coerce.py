@@ -46,6 +46,8 @@ _MIDNIGHT = r"[ T]00:00(:00(\.0+)?)?(Z|[+-]00(:?00)?)?"
 _MOST_DIGITS = 38
 _TOO_MANY = "9" * 80 + "." + "9" * 80
 _EXACT_IN_DOUBLE = 2**53
+_SHORT = 15  # digits that a double always has
+_EXACT_POWER = 22  # of ten, that is a double
 _EPOCH = dt.datetime(1970, 1, 1)
 _MICROSECOND = dt.timedelta(microseconds=1)
 _BOUNDS = tuple((bound - _EPOCH) // _MICROSECOND for bound in (dt.datetime.min, dt.datetime.max))
@@ -74,11 +76,14 @@ def coerced_arrow(values: pa.ChunkedArray, type: SqlType) -> pa.ChunkedArray:
     Cost: O(values) in Arrow; decimals in texts with an exponent are read one by one.
     """
     given = values.type
-    if _types.is_string(given) or _types.is_large_string(given) or _types.is_string_view(given):
+    if _types.is_string_view(given) and type.kind in _PYTHON:  # as Polars gives them; Arrow matches no patterns in them
+        return _of_texts(values.cast(pa.large_string()), type)
+    if _types.is_string(given) or _types.is_large_string(given):
         return _of_texts(values, type)
     match type.kind:
         case "decimal" if _types.is_floating(given):
-            return _of_texts(values.cast(pa.string()), type, values)
+            found = _short_decimals(values, type) if _types.is_float64(given) else None
+            return found if found is not None else _of_texts(values.cast(pa.string()), type, values)
         case "double" if _types.is_decimal(given) or (type.bits and _types.is_integer(given)):
             return _of_texts(values.cast(pa.string()), type, values)
         case "double" if _types.is_integer(given):
@@ -256,6 +261,29 @@ def _decimals(texts: pa.ChunkedArray, type: SqlType, given: pa.ChunkedArray) -> 
     return _cast(pc.replace_substring_regex(texts, r"(\.[0-9]*?)0+$", r"\1"), type, given)
 
 
+def _short_decimals(values: pa.ChunkedArray, type: SqlType) -> pa.ChunkedArray | None:
+    """Doubles as decimals, if all have at most 15 digits and fit; else None.
+
+    Two decimals of 15 digits have two nearest doubles, so that the one that a double is nearest to is its shortest
+    text. A whole number below 2^53 over a power of ten up to 10^22 is rounded once, to the double nearest to it.
+    """
+    if type.scale > _EXACT_POWER:
+        return None
+    whole, power = _whole(values), float(10**type.scale)
+    valid = whole.is_valid().to_numpy(zero_copy_only=False)
+    numbers = whole.fill_null(0.0).to_numpy()
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = np.rint(numbers * power)
+        fits = (np.abs(scaled) < float(10 ** min(_SHORT, type.precision))) & (scaled / power == numbers)
+    if not fits.all():
+        return None
+    words = np.empty((len(whole), 2), np.int64)
+    words[:, 0] = scaled
+    words[:, 1] = words[:, 0] >> 63
+    mask = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return pa.chunked_array([pa.Array.from_buffers(type.arrow, len(whole), [mask, pa.py_buffer(words)])])
+
+
 def _without_exponent(text: str) -> str:
     """The number in plain digits; too many of them where it is larger or finer than any DECIMAL.
 
@@ -281,7 +309,9 @@ def _timestamps(texts: pa.ChunkedArray, type: SqlType, given: pa.ChunkedArray) -
     if not pc.any(zoned).as_py():
         return _cast(texts, type, given)
     in_utc = pa.timestamp("us", "UTC")
-    completed = pc.if_else(zoned, texts, pc.binary_join_element_wise(texts, "Z", ""))
+    completed = pc.if_else(
+        zoned, texts, pc.binary_join_element_wise(texts, pa.scalar("Z", texts.type), pa.scalar("", texts.type))
+    )
     completed = pc.replace_substring_regex(completed, r"^(.{10})Z$", r"\1 00:00Z")
 
     def attempt(low: int, high: int) -> pa.ChunkedArray:
