@@ -12,7 +12,7 @@ from torture.durable_faults import check_commit, killed, opened
 from torture.file_faults import KINDS, results
 from torture.interrupts import Life, places, points
 
-CASES = int(os.environ.get("LIVEJOIN_TORTURE", "6"))
+CASES = int(os.environ.get("LIVEJOIN_TORTURE", "3"))
 SEED = int(os.environ.get("LIVEJOIN_SEED", "1"))
 
 
@@ -62,6 +62,7 @@ def test_a_disk_that_fails(tmp_path: Path) -> None:
     life.db.close()
 
 
+@pytest.mark.torture
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
 @pytest.mark.parametrize("sync", ["commit", "batch"])
 def test_a_killed_process_loses_nothing_that_it_told(tmp_path: Path, sync: str) -> None:
