@@ -19,14 +19,9 @@ from livejoin.database.view import View
 from livejoin.dataflow.blocks.row_source import RowSource
 from livejoin.dataflow.moving import adaptive
 from livejoin.dataflow.node import Node
-from livejoin.families import join_trees
-from livejoin.plan.explain.predicted_work import predicted_work, tree_lines
+from livejoin.plan.explain.predicted_work import predicted_work
 from livejoin.plan.operators import AnyJoin
-from livejoin.plan.query_plan import plan_join
-from livejoin.search.choose import Choice, measure
-from livejoin.search.problem import Problem
-from livejoin.search.statistics import Statistics
-from livejoin.theory.trees.all_trees import all_trees
+from moves import move_anywhere
 from oracle import assert_same_rows, multiset, signed_multiset
 from random_queries import queries
 from random_relational import CLASSES, relational_queries
@@ -36,23 +31,6 @@ from strategies import EXAMPLES, FUZZ, scenarios
 PATH = "SELECT R.a, S.b, T.c, U.d, V.e, V.f FROM R JOIN S ON R.b = S.b JOIN T ON S.c = T.c JOIN U ON T.d = U.d \
 JOIN V ON U.e = V.e"
 COLUMNS = {"R": "ab", "S": "bc", "T": "cd", "U": "de", "V": "ef"}
-
-
-def move_anywhere(view: View, random: Random) -> None:
-    """Move a view to any of the trees of its joins."""
-
-    def choose(problem: Problem) -> Choice:
-        tree = random.choice(list(all_trees(problem.edges, problem.free, 60)))
-        return Choice(measure(tree, problem), (), 1, 0, False, False, "It is any one.")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(join_trees, "choose", choose)
-        for node in view._below:
-            if isinstance(node.plan, AnyJoin):
-                plan = plan_join(node.plan, Statistics(), node.plan.physical.live, view.algorithm, 1)
-                note(f"{view.name} moves to {tree_lines(plan)}")
-                node.move(plan, Statistics())
-                assert node.plan is plan
 
 
 def kept(view: View) -> Node:

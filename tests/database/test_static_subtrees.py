@@ -12,6 +12,7 @@ import pytest
 import livejoin
 from livejoin.families.static_subtrees import merged
 from livejoin.plan.operators import BagOperator
+from moves import move_anywhere
 from static_lives import FORMS, StaticLife, StaticQuery, random_snowflake, with_branches
 from strategies import EXAMPLES
 
@@ -29,6 +30,25 @@ def test_random_snowflakes_of_one_relation(seed: int, tmp_path: Path, monkeypatc
     assert any(isinstance(node.plan, BagOperator) for node in life.database._contents.graph.nodes)
     for _ in life.steps(tmp_path / "kept", refreshed=0.6):
         pass
+
+
+@pytest.mark.parametrize("seed", range(max(3, EXAMPLES // 5)))
+def test_views_over_one_relation_move_to_other_trees(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The relation stays, and the join above it goes over; commits and refreshes find the same."""
+    monkeypatch.setattr(merged, "LEAST_SAVED", -(1 << 60))
+    monkeypatch.setattr(merged, "_WORTH", 0.0)
+    generator = random.Random(f"moves {SEED} {seed}")
+    life = _drawn(generator, seed)
+    life.algorithm = "crown"
+    life.views(*FORMS)
+    for _ in range(6):
+        for view in life.database.views.values():
+            if generator.random() < 0.7:
+                move_anywhere(view, generator)
+        life.commit(life.changes())
+        life.refresh(generator.choice(life.of("static")))
+        life.database._check()
+    assert any(isinstance(node.plan, BagOperator) for node in life.database._contents.graph.nodes)
 
 
 def _drawn(generator: random.Random, seed: int) -> StaticLife:
