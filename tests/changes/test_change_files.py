@@ -96,3 +96,10 @@ def test_columns_of_another_table_are_named_by_who_reads_the_changes(tmp_path: P
     for header, message in (("src,dst,when\n1,2,3\n", "unknown column 'when'"), ("src,src\n1,2\n", "there twice")):
         with pytest.raises(ChangeFormatError, match=message):
             read_changes(table, read_file(written(tmp_path, header), table))
+
+
+@pytest.mark.parametrize("text", ["1e-999999999", "1e999999999", "0.001", "1e-3", "x", "12345678901"])
+def test_decimals_of_csv_that_do_not_fit(text: str, tmp_path: Path) -> None:
+    """Arrow's own reader of CSV ends the process at the first of them."""
+    with pytest.raises(ChangeFormatError, match=rf"column 'c' is DECIMAL\(10, 2\), and has '{text}' in row 1"):
+        read_file(written(tmp_path, f"{HEADER}1,1,x,1.5e1,,,,,insert\n2,1,x,{text},,,,,insert\n"), TABLE)

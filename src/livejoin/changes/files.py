@@ -1,7 +1,8 @@
 """Files of changes: CSV and Parquet, read whole.
 
-A CSV file has a header; an empty field that is not quoted is NULL, as Spark reads it. Columns are typed by the table's
-The table's declaration gives the types of columns, never the values of a file.
+A CSV file has a header; an empty field that is not quoted is NULL, as Spark reads it. The table's declaration gives the
+types of columns, never the values of a file. Decimals are read from texts by `livejoin.changes.coerce`: Arrow's reader
+ends the process where one has an exponent as in ``1e-999999999``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import csv
 
+from livejoin.changes.coerce import Misfit, coerced_arrow
 from livejoin.changes.source import ARROW_ERRORS
 from livejoin.errors import ChangeFormatError
 from livejoin.schema import CHANGE_COLUMNS, CHANGE_TYPE, SEQUENCE, Table
@@ -57,12 +59,23 @@ def _read_csv(file: BinaryIO, table: Table) -> pa.Table:
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
-    return csv.read_csv(file, convert_options=options)
+    rows = csv.read_csv(file, convert_options=options)
+    for place, name in enumerate(rows.column_names):
+        if table.has_column(name) and (kind := table.columns[table.position(name)].type).kind == "decimal":
+            try:
+                rows = rows.set_column(place, name, coerced_arrow(rows.column(place), kind))
+            except Misfit as error:
+                msg = f"column {name!r} is {kind}, and has {error.value} in row {error.row}"
+                raise ChangeFormatError(msg, table.name) from None
+    return rows
 
 
 def _types(table: Table, header: Sequence[str]) -> dict[str, pa.DataType]:
     """The types of columns by the header's spelling of their names; names are compared without regard to case."""
-    known = {column.name.lower(): column.type.arrow for column in table.columns}
+    known = {
+        column.name.lower(): pa.string() if column.type.kind == "decimal" else column.type.arrow
+        for column in table.columns
+    }
     known |= {CHANGE_TYPE: pa.string(), SEQUENCE: pa.int64()}
     ignored = {name: pa.string() for name in CHANGE_COLUMNS if name not in known}
     return {name: (known | ignored)[name.lower()] for name in header if name.lower() in (known | ignored)}
