@@ -157,7 +157,7 @@ class Database:
         if folder is not None:
             self._contents = open_home(folder, self._contents, pace, damaged)
             assert self._contents.log is not None
-            weakref.finalize(self, self._contents.log.close)
+            weakref.finalize(self._contents, self._contents.log.close)  # a view of it may be all that somebody keeps
         self.extra: dict[str, Any] = self._contents.extra
 
     @property

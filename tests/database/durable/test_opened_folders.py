@@ -224,6 +224,13 @@ def test_one_database_at_a_time(tmp_path: Path) -> None:
     del db
     left = livejoin.open(tmp_path / "db")
     del left  # whoever forgets a database gives it back
+    with livejoin.open(tmp_path / "db") as db:
+        db.execute("CREATE TABLE T (a INT); CREATE VIEW v AS SELECT a FROM T")
+    view = livejoin.open(tmp_path / "db").views["v"]  # the view keeps its database
+    assert view.count() == 0
+    with pytest.raises(StateError, match="is open"):
+        livejoin.open(tmp_path / "db")
+    del view
     livejoin.open(tmp_path / "db").close()
 
 

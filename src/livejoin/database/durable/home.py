@@ -7,6 +7,7 @@ segments behind it.
 from __future__ import annotations
 
 import fcntl
+import gc
 import logging
 import os
 import time
@@ -108,7 +109,11 @@ def open_home(path: Path, empty: Contents, pace: Pace, damaged: Damaged) -> Cont
         raise StorageError(msg) from error
     _refuse_others(path, names)
     try:
-        lock = take(path, LOCK, "the database")
+        try:
+            lock = take(path, LOCK, "the database")
+        except BlockingIOError:
+            gc.collect()  # a database that was forgotten gives its folder back
+            lock = take(path, LOCK, "the database")
     except BlockingIOError as error:
         msg = (
             f"{str(path)!r} is open: {error.args[0]} has it. One database at a time opens a folder; close that one, or "
