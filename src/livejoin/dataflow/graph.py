@@ -76,9 +76,9 @@ class Choices:
     """How the joins of a query are maintained.
 
     Args:
-        algorithm: What was asked to maintain them.
+        algorithm: The algorithm that was asked for.
         adaptive: Whether they may move to other plans.
-        statistics: What their plans were chosen by.
+        statistics: The statistics by which the plans were chosen.
         view: The view that the query is of; what moves a join calls it so.
     """
 
@@ -96,7 +96,7 @@ class _Applying:
         told: The names of views that have subscribers, in lower case.
 
     Attributes:
-        changes: What changed, of the blocks that were asked.
+        changes: The changes of the blocks so far, for those that were asked.
     """
 
     def __init__(self, tables: Mapping[str, TableChange], told: Collection[str]) -> None:
@@ -273,7 +273,7 @@ class Graph:
         """The nodes that a change of some base tables may reach, in topological order.
 
         Args:
-            tables: Their names in lower case.
+            tables: The names of the base tables, in lower case.
 
         Cost: O(tables), but for the first time.
         """

@@ -55,12 +55,12 @@ class Node:
 
     Args:
         digest: A fingerprint of what it maintains, the same in every process.
-        plan: Its operator.
+        plan: The block's operator.
         inputs: The nodes that it reads.
         make: Makes its block, empty.
         replan: Gives the plan of a join for other statistics.
-        algorithm: What was asked to maintain a join.
-        statistics: What the plan of a join was chosen by.
+        algorithm: The algorithm that was asked for, of a join.
+        statistics: The statistics by which the plan of a join was chosen.
 
     Attributes:
         readers: The nodes that read it, each as often as it does.
@@ -69,8 +69,8 @@ class Node:
         version: Of the state: another one where the rows, or the order in which they are read, may have changed.
         seconds: Spent in applying changes.
         naming: Puts the names of its views before its errors.
-        adaptive: What moves its join to other plans, if it may.
-        spreading: What lets its join go over to cells and back, if there are other threads.
+        adaptive: Moves the join to other plans, if it may.
+        spreading: Lets the join go over to cells and back, if there are other threads.
         reads: The base tables that it reads itself, by name in lower case.
         depth: One more than the most of those that it reads: nodes of one depth do not read each other.
         is_timed: Whether there are other threads, so that it counts for something what its changes take.

@@ -48,8 +48,8 @@ class StaticUse:
 
     Args:
         use: How its program uses it.
-        selector: What tells of its rows what the join has to know.
-        rows: Its rows.
+        selector: Reads from the table's rows what the join has to know.
+        rows: The table's rows.
     """
 
     use: TableUse
@@ -139,7 +139,7 @@ class NumberedRows:
 
     Args:
         join: The join, in one piece.
-        kept: These numbers, by the table's position in the program.
+        kept: The numbers, by the table's position in the program.
     """
 
     def __init__(self, join: WholeJoin, kept: Mapping[int, KeptRows]) -> None:
@@ -165,7 +165,7 @@ def kept_rows(one: StaticUse, left: Reduced, budget: Budget) -> KeptRows | None:
 
     Args:
         one: The table.
-        left: What is left of it.
+        left: The rows that are left.
         budget: The memory of the database.
     """
     ids = left.ids[left.masks != 0]

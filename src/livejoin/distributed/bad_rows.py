@@ -78,7 +78,7 @@ class Tries(Protocol):
         """`keep` of what each task reads of the batch."""
 
     def run_kept(self, plan: Plan, task: Task, some: Sequence[Some]) -> list[Outcome]:
-        """These changes, as `send` sends them, through the stages: what the cells did."""
+        """Run the changes, as `send` sends them, through the stages; the outcomes of the cells."""
 
     def try_kept(self, plan: Plan, task: Task, some: Sequence[Some]) -> None:
         """As `run_kept`, for a batch that is only tried."""
@@ -89,7 +89,7 @@ class WithoutBad:
     """A batch that was applied without some changes.
 
     Args:
-        done: What the cells did.
+        done: The outcomes of the cells.
         changes: How many had come.
         time: The time of the batch; None where nothing came.
         refused: How many were left out, by table.
@@ -149,7 +149,7 @@ def keep(
         time: The time of the batch.
 
     Raises:
-        ChangeFormatError: They are no changes.
+        ChangeFormatError: The rows are no changes.
         LivejoinError: More values than may be left out are refused.
         StorageError: The disk refuses.
 
@@ -224,7 +224,7 @@ class _Batch:
     """The changes of a batch in their order.
 
     Args:
-        kept: What tasks read, in their order.
+        kept: The changes that tasks read, in their order.
     """
 
     def __init__(self, kept: Sequence[Kept]) -> None:

@@ -96,7 +96,7 @@ def _asked(path: Path, plan: Plan, request: tuple[Task, int, int, list[CellPart]
     """What a cell's process answers; it is started if there is none.
 
     Raises:
-        OSError, EOFError: It does not answer.
+        OSError, EOFError: The process does not answer.
     """
     with _connected(path, plan) as connection:
         _send(connection, pickle.dumps(request))

@@ -74,7 +74,7 @@ class Cells:
             task: The batch.
             stage: The stage.
             cell: The cell.
-            brought: What it is brought.
+            brought: The parts that are brought to the cell.
 
         Returns:
             What it did, and the deltas of the relations that the stage shows.
@@ -303,7 +303,7 @@ def held_tables(folder: Path, stage: Stage, held: Held, limits: Limits) -> Datab
     Raises:
         StateError: A file is missing or damaged.
         StorageError: The disk refuses.
-        MemoryLimitError: They take more than the limit.
+        MemoryLimitError: The tables take more than the limit.
     """
     database = load_tables(folder / held.snapshot, limits) if held.snapshot else tables_of(stage, limits)
     for file, size in held.log:

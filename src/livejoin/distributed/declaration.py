@@ -123,7 +123,7 @@ def read_declaration(path: Path, digest: str) -> Declaration:
     """The declaration of a plan.
 
     Raises:
-        StateError: It is missing or damaged.
+        StateError: The declaration is missing or damaged.
         StorageError: The disk refuses.
     """
     file = path / _name(digest)

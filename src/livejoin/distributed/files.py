@@ -59,7 +59,7 @@ def delta_of(folder: Path, file: str) -> pa.Table:
     """The delta in a file, of whichever form.
 
     Raises:
-        StateError: It is missing or damaged.
+        StateError: The file is missing or damaged.
         StorageError: The disk refuses.
     """
     if not is_parquet(file):
@@ -109,7 +109,7 @@ def bytes_of(folder: Path, name: str, size: int | None = None) -> bytes:
     """The content of a file, whose size is known if a manifest says it: one cut behind a batch is whole batches too.
 
     Raises:
-        StateError: It is missing, or has another size.
+        StateError: The file is missing, or has another size.
         StorageError: The disk refuses.
     """
     try:

@@ -39,7 +39,7 @@ class Source:
 
     Args:
         plan: The plan.
-        held: What each cell of each stage holds.
+        held: The state of each cell of each stage.
         tables: The base tables whose rows go on, as they are declared now, by their names in lower case.
         earlier: For a table, by its name, the text of what new columns are in these rows; NULL where nothing is said.
     """
@@ -57,7 +57,7 @@ class Surveyed:
     Args:
         samples: For each base table some of the rows whose home it is, as they are declared now.
         rows: How many these are drawn from.
-        marks: What these tables know beside their rows.
+        marks: The marks of these tables: what they know beside their rows.
         results: For each view that was asked for the files with what the cell has of its result.
     """
 
@@ -71,7 +71,7 @@ def survey(source: Source, task: Task, views: Iterable[str], cell: int) -> Surve
     """Look at a cell before its rows move.
 
     Args:
-        source: What is moved.
+        source: The state of the cells that is moved.
         task: The batch in which it is; names of files come from it.
         views: The views of the plan before whose results are asked for.
         cell: The cell.
@@ -106,7 +106,7 @@ def rows_of_cell(source: Source, now: Plan, task: Task, cell: int) -> list[CellP
     """The rows whose home a cell of the plan before is, to the cells of the plan of now.
 
     Args:
-        source: What is moved.
+        source: The state of the cells that is moved.
         now: The plan of now.
         task: The batch in which it is.
         cell: The cell.
@@ -124,7 +124,7 @@ def samples_of(found: Iterable[Surveyed], tables: Mapping[str, Table]) -> dict[s
     """Samples of the base tables from what the cells found; of some that have many rows none is over-represented.
 
     Args:
-        found: What each cell found.
+        found: The findings of the cells.
         tables: The declarations of now, by names in lower case.
     """
     found = list(found)
@@ -167,8 +167,8 @@ def rows_at_home(
         tables: The base tables, as they are declared now, by their names in lower case.
         stage: The stage.
         cell: The cell.
-        database: What it has in the stage.
-        earlier: What columns are in them that their table did not have; NULL without.
+        database: The cell's tables in the stage.
+        earlier: The columns in the rows that their table did not have then, by table; NULL without.
 
     Cost: O(rows log rows) of its tables, and for the rows of a join that of sending them.
     """

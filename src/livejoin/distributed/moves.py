@@ -37,7 +37,7 @@ def with_values(table: Table, changes: pa.Table, known: Known | None, folder: Pa
     Args:
         table: The table.
         changes: All of its changes that one task reads.
-        known: What was found; None if nothing was asked yet.
+        known: The values found so far; None if nothing was asked yet.
         folder: Where the files are.
 
     Raises:

@@ -42,11 +42,11 @@ class CellPart(NamedTuple):
         stage: The stage in which it is brought.
         place: The position of the exchange there.
         sender: Who sent it; names sort in an order that is the same in every attempt.
-        number: Its number among what that one sent.
+        number: The part's number among those that one sender sent.
         data: The changes; empty if they are in a file.
         file: The file.
         begin: Where they begin in it.
-        size: Their bytes.
+        size: The bytes of the file.
         is_tick: Whether it is what `Sender.tick` made of changes.
     """
 
@@ -155,7 +155,7 @@ def advance(
         task: The batch.
         stage: The stage.
         cell: The cell.
-        came: What came to it in this stage, in any order.
+        came: The parts that came to the cell in this stage, in any order.
 
     Raises:
         LivejoinError: As `Cells.run`, with a note that says where; or a file of parts is not there.
@@ -221,7 +221,7 @@ def _decoded(folder: Path, part: CellPart) -> pa.Table:
     """The changes of a part.
 
     Raises:
-        StateError: Its file is not there, or not what was written.
+        StateError: The part's file is not there, or has other content than was written.
         StorageError: The disk refuses.
     """
     try:

@@ -19,7 +19,7 @@ class Fill:
     """How cells that hold nothing are filled with all rows of the base tables.
 
     Args:
-        marks: What base tables know beside their rows, by their names in lower case.
+        marks: The marks of base tables, which they know beside their rows, by names in lower case.
         views: The views whose whole results are told.
     """
 
@@ -35,10 +35,10 @@ class Task:
         folder: Where their files are; all hosts see it.
         plan: The digest of the stages.
         batch_id: The batch.
-        epoch: That of the driver.
-        held: What each cell of each stage holds before it.
+        epoch: The epoch of the driver.
+        held: The state of each cell of each stage before the batch.
         fill: How the cells are filled, if it is no batch but what they hold before the first one of theirs.
-        policy: What becomes of changes that cannot be applied.
+        policy: The policy for changes that cannot be applied.
         recovery_seconds: How long a cell may take to apply the batches behind its snapshots again; None for no limit.
         is_trial: Whether it is only to be found out if the changes can be applied, without those that conflict.
         time: The time of the batch; None where it has none, or nobody knows it yet.
@@ -80,7 +80,7 @@ class Outcome:
     Args:
         stage: The stage.
         cell: The cell.
-        held: What it holds now.
+        held: The state of the cell after the batch.
         deltas: For each view whose delta has rows here the file with it, and the rows.
         rows: Rows here of each view whose result is here.
         state_bytes: Bytes in use of its state.
@@ -93,7 +93,7 @@ class Outcome:
         was_rebuilt: Whether it had a state, which was not there and was made from its files.
         lambda_observed: The most that a change cost in one of its joins, as `View.stats` says it.
         ignored: Changes that did nothing since they came in conflict, of the base tables whose home the cell is.
-        late: Those of them whose key has a newer one.
+        late: The number of the ignored changes whose key has a newer one.
         found: For base tables the file with the rows here that were asked for.
     """
 

@@ -43,7 +43,7 @@ def digest_of(words: Words, state_format: int, of: bytes = b"") -> str:
     Args:
         words: The plan as the kernels read it.
         state_format: Changes whenever a stored state could be misread.
-        of: What tells the plans of a family from those of others.
+        of: Values that tell the plans of a family from those of others.
     """
     return hashlib.sha256(of + words.tobytes() + bytes([state_format])).hexdigest()[:16]
 
@@ -159,12 +159,12 @@ class Program(Protocol):
         """Rows that all expected changes are predicted to visit; 0 if there is but one plan for the query.
 
         Args:
-            known: What is known of the tables, which may have changed since the program was compiled.
+            known: The known figures of the tables, which may have changed since the program was compiled.
         """
 
     def footprint(self, known: Statistics) -> tuple[TableBytes, ...]:
         """Predicted bytes of a row of each table; empty where nothing is predicted.
 
         Args:
-            known: What is known of the tables.
+            known: The known figures of the tables.
         """

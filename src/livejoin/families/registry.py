@@ -84,7 +84,7 @@ def kept_output(
     Args:
         query: The join.
         asked: The variables that are asked for.
-        known: What is known of its tables.
+        known: The known figures of the query's tables.
         algorithm: Which families are considered.
     """
     least: frozenset[str] | None = None
@@ -106,7 +106,7 @@ def ranked(query: ConjunctiveQuery, known: Statistics, algorithm: str) -> tuple[
 
     Args:
         query: The query, whose free variables are such an output as `kept_output` gives.
-        known: What is known of its tables.
+        known: The known figures of the query's tables.
         algorithm: Which families are considered.
 
     Raises:
@@ -150,9 +150,9 @@ def ranked_again(
 
     Args:
         query: The join.
-        across: It over these relations, where there are some.
-        before: What the first of its plans was chosen from.
-        known: What is known of its tables.
+        across: The query over the relations that stand for static tables, where there are some.
+        before: The query from which the first plan was chosen.
+        known: The known figures of the query's tables.
         algorithm: Which families are considered.
     """
     found = ranked(query, known, algorithm)

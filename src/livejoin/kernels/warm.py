@@ -94,7 +94,7 @@ class _Announcer(Listener):
         self._depth += 1
 
     def on_end(self, event: Event) -> None:
-        """It was compiled."""
+        """Note that a kernel was compiled."""
         self._depth -= bool(_own_module(event))
 
 

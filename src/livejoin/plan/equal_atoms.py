@@ -28,8 +28,8 @@ class Counted:
 
     Args:
         relation: The aggregation.
-        join: What it reads.
-        factors: What each product of an annotation has as factors besides.
+        join: The join that the aggregation reads.
+        factors: The further factors of each product of an annotation.
     """
 
     relation: Aggregate
@@ -42,7 +42,7 @@ def with_counts(relation: Aggregate, join: Join) -> Counted | None:
 
     Args:
         relation: The aggregation.
-        join: What it reads.
+        join: The join that the aggregation reads.
     """
     query = join.query
     sets = [] if query.branches else list(_equal_atoms(relation, query))

@@ -21,7 +21,7 @@ class JoinPlanner:
         plan: The plan of one.
         output: The output that is kept for some variables of one: these and what its family needs besides; None where
             results come with multiplicities alone.
-        delta: What bounds the results of one that a change adds and removes, amortised, if a plan may rest on that.
+        delta: The bound on the results that one change adds and removes, amortised, if a plan may rest on that.
         split: How a program is split into cells.
         rows: The program of a relation that a plan keeps for itself, and how it is split into cells.
         powers: Whether counts of equal atoms are powers.

@@ -220,7 +220,7 @@ def _leaf(join: Join, query: ConjunctiveQuery, by: JoinPlanner, live: bool) -> _
 
 
 def _named(given: Sequence[JoinInput], query: ConjunctiveQuery) -> tuple[JoinInput, ...]:
-    """Those of some relations that a query reads."""
+    """The given relations that a query reads."""
     names = {atom.table.name for atom in query.atoms}
     return tuple(one for one in given if one.table.name in names)
 

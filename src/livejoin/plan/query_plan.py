@@ -43,9 +43,9 @@ def plan_query(
 
     Args:
         query: The query.
-        statistics: What is known of its tables.
+        statistics: The known figures of the query's tables.
         deltas: Whether the view's deltas are asked for. Stores above a join need its deltas in any case.
-        algorithm: What maintains the joins.
+        algorithm: The algorithm that maintains the joins.
         threads: Cells that each join is split into where it can be.
     """
     return plan_with_reasons(query, statistics, deltas, algorithm, threads).operator
@@ -58,9 +58,9 @@ def plan_with_reasons(
 
     Args:
         query: The query.
-        statistics: What is known of its tables.
+        statistics: The known figures of the query's tables.
         deltas: Whether the view's deltas are asked for.
-        algorithm: What maintains the joins.
+        algorithm: The algorithm that maintains the joins.
         threads: Cells that each join is split into where it can be.
     """
     refuse_cells(algorithm, threads, f"the database has threads={threads}")
@@ -99,9 +99,9 @@ def candidates_again(
 
     Args:
         leaf: The join, with the plan that other statistics give it.
-        before: What its first plan was chosen from.
-        statistics: These statistics.
-        algorithm: What maintains it.
+        before: The query from which the first plan was chosen.
+        statistics: The other statistics.
+        algorithm: The algorithm that maintains the join.
     """
     return ranked_again(leaf.query, leaf.physical.query, before, statistics, algorithm)
 
@@ -111,9 +111,9 @@ def plan_join(leaf: AnyJoin, statistics: Statistics, live: bool, algorithm: Algo
 
     Args:
         leaf: The join.
-        statistics: What is known of its tables.
+        statistics: The known figures of the join's tables.
         live: Whether its deltas are asked for.
-        algorithm: What maintains it.
+        algorithm: The algorithm that maintains the join.
         threads: Cells that it is split into if it can be.
     """
     plan = join_candidates(leaf.physical.query, statistics, algorithm)[0].first
@@ -126,12 +126,12 @@ def refuse_cells(algorithm: Algorithm, cells: int, asked: str) -> None:
     """Refuse what is kept in one piece where joins are split into cells.
 
     Args:
-        algorithm: What maintains the joins.
+        algorithm: The algorithm that maintains the joins.
         cells: How many cells there are.
-        asked: What asks for them, as a clause.
+        asked: The clause that asks for cells.
 
     Raises:
-        UnsupportedQueryError: It is.
+        UnsupportedQueryError: The query is kept in one piece.
     """
     if algorithm == "transitions" and cells > 1:
         msg = (
@@ -165,7 +165,7 @@ def join_candidates(
 
     Args:
         join: The join, over an output that is kept.
-        statistics: What is known of its tables.
-        algorithm: What maintains it.
+        statistics: The known figures of the join's tables.
+        algorithm: The algorithm that maintains the join.
     """
     return ranked(join, statistics, algorithm)

@@ -45,10 +45,10 @@ class AggregateCall:
     """An aggregate function over the rows of a group.
 
     Args:
-        function: Its name; STDDEV is the root of a VARIANCE in a projection above, COUNT(*) has no argument. MOMENT_3
-            and MOMENT_4 are central moments. LIST_BY is the list of the arguments in the order of others. Of several
-            MODEs it is the least one. Where several rows have the least value, MIN_BY takes the least argument of
-            them, NULL first; where several have the greatest, MAX_BY takes the greatest argument.
+        function: The function's name; STDDEV is the root of a VARIANCE in a projection above, COUNT(*) has no argument.
+            MOMENT_3 and MOMENT_4 are central moments. LIST_BY is the list of the arguments in the order of others. Of
+            several MODEs it is the least one. Where several rows have the least value, MIN_BY takes the least argument
+            of them, NULL first; where several have the greatest, MAX_BY takes the greatest argument.
         argument: Position of the argument in the input's columns, None for COUNT(*). Rows in which it is NULL do not
             count (ARRAY_AGG keeps them). A FILTER clause is a CASE in the argument.
         distinct: Whether equal values of a group count once.

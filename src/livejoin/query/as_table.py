@@ -20,7 +20,7 @@ def as_table(name: str, columns: tuple[Column, ...], relation: Relation) -> Tabl
 
     Args:
         name: The table's name.
-        columns: Its columns.
+        columns: The columns of the relation.
         relation: The relation.
     """
     best = min((sorted(key) for key in keys(relation)), key=lambda key: (len(key), key), default=[])

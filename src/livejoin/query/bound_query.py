@@ -18,10 +18,10 @@ class Query:
     """A bound query.
 
     Args:
-        sql: Its text.
+        sql: The text of the query.
         root: The relation that it gives.
         reads: The views that the text names, each once, in lower case; not those that only these read.
-        order: What the rows are sorted by as they are read; nothing keeps them in this order.
+        order: The order in which the rows are read; nothing keeps them in this order.
         order_below: Whether the order is over the columns of the relation that ``root`` is a projection of, as it is by
             a column that the result does not show.
         numbered: The columns that got a number behind their names, because the SELECT list gives a name to several:

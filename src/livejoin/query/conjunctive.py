@@ -70,8 +70,8 @@ class Output:
     """One output column.
 
     Args:
-        name: Its name, distinct among the outputs.
-        type: Its Arrow type.
+        name: The column's name, distinct among the outputs.
+        type: The column's Arrow type.
         source: Either the position in the query's ``head`` of the column that it copies, or an expression over the
             head's columns, whose text calls them ``c0``, ``c1``, ... by their position in the head.
     """
@@ -158,9 +158,9 @@ class ConjunctiveQuery:
             variables, and a result has the multiplicity of the rows that it is made of.
         sums: The annotation of every result (CROWN, section 7.3), which follows the head; the first one counts. Empty:
             without annotation.
-        branches: What hangs on the inner join of the other atoms, the core, by other edges; parents before children.
-            No two parts have a variable in common. The head has columns of the core and of optional branches that hang
-            on the core or on optional branches.
+        branches: The parts that hang on the inner join of the other atoms, the core, by other edges; parents before
+            children. No two parts have a variable in common. The head has columns of the core and of optional branches
+            that hang on the core or on optional branches.
 
     ``variables`` and ``edges`` are the query's hypergraph: variables are nodes, each atom is an edge.
     """

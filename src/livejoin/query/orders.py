@@ -66,8 +66,8 @@ class RunningCall:
     """A function over the rows of a partition up to each of them.
 
     Args:
-        function: Its name; FIRST is the value of the first row, FIRST_PEER that of the first row with the row's keys,
-            FIRST_KNOWN that of the first row that has one, LAG that of a row before.
+        function: The function's name; FIRST is the value of the first row, FIRST_PEER that of the first row with the
+            row's keys, FIRST_KNOWN that of the first row that has one, LAG that of a row before.
         argument: Position of the argument in the input's columns, None for COUNT(*).
         type: The type of the result.
         back: How many rows before, of LAG.

@@ -34,7 +34,7 @@ class Addressed(Generic[Buffers]):
 
     Attributes:
         buffers: The same.
-        line: What kernels take (`livejoin.kernels.memory.addresses`).
+        line: The line of addresses for kernels (`livejoin.kernels.memory.addresses`).
 
     Raises:
         TypeError: An array is not what kernels would take it for.

@@ -100,7 +100,7 @@ class Codec:
         budget: The memory of its database; None where it stands alone.
 
     Attributes:
-        budget: That memory, for all that keep words of the codec.
+        budget: The budget of that memory, for all that keep words of the codec.
 
     >>> codec, text = Codec(), SqlType("string")
     >>> words = codec.encode(pa.table({"a": ["x", None, "y", "x"]}), Table("T", (Column("a", text),)))
@@ -279,7 +279,7 @@ class Codec:
         """The bytes of strings one behind the other, NULL as none, and where the first begins and where each ends.
 
         Args:
-            codes: Their words.
+            codes: The words of the strings.
 
         Returns:
             None if they are more than 2 GiB.

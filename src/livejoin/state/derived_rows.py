@@ -41,7 +41,7 @@ class DerivedEvents:
 
     Args:
         rows: Row ids.
-        weights: What each adds to the row's multiplicity.
+        weights: The change of the row's multiplicity, for each event.
         versions: The version of each.
     """
 
@@ -55,7 +55,7 @@ class DerivedRows:
 
     Args:
         columns: Number of columns, at least one.
-        name: What messages call it.
+        name: The relation's name in messages.
         budget: The memory of its database; None where it stands alone.
     """
 

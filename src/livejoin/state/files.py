@@ -100,7 +100,7 @@ class Folder:
         """Some bytes of a file.
 
         Raises:
-            ValueError: It is no file, or ends before.
+            ValueError: The name is that of no file, or the file ends before.
         """
         file = system(os.open, _plain(name), _READ, dir_fd=self._descriptor)
         try:
@@ -124,12 +124,13 @@ class Folder:
         """The content of a file.
 
         Args:
-            name: Its name.
+            name: The name of the file.
             exactly: The size that it must have.
             at_most: The size that it may have.
 
         Raises:
-            ValueError: It is no file, or has another size, which is looked at before memory is taken for it.
+            ValueError: The name is that of no file, or the file has another size, which is looked at before memory is
+                taken for it.
         """
         file = system(os.open, _plain(name), _READ, dir_fd=self._descriptor)
         try:
@@ -248,7 +249,7 @@ def _plain(name: str) -> str:
     """A name, which is no path.
 
     Raises:
-        ValueError: It is one.
+        ValueError: The name is a path.
     """
     if name in ("", ".", "..") or "/" in name or "\0" in name:
         msg = f"{name!r:.80} is no name of a file in the snapshot"

@@ -421,7 +421,7 @@ class BaseTable:
 
         Args:
             values: Words of shape (columns of the key, n).
-            key: One of the table's keys; None for the primary key.
+            key: A key of the table; None for the primary key.
         """
         found = np.empty(values.shape[1], np.int64)
         if key in (None, self.table.primary_key):
@@ -439,7 +439,7 @@ class BaseTable:
 
         Args:
             column: The column.
-            ids: What `used_ids` gives, for who asks for several columns.
+            ids: The ids from `used_ids`, for callers that ask for several columns.
         """
         named: Words = self.words[(self.used_ids() if ids is None else ids) * self.stride + self._first + column]
         if self.tombstones is None or column not in self.table.primary_key:
@@ -451,7 +451,7 @@ class BaseTable:
 
         Args:
             columns: The columns, of types whose words are such codes.
-            ids: What `used_ids` gives.
+            ids: The ids from `used_ids`.
             marks: A place for each code of the dictionary; those that no row holds stay as they are.
 
         Returns:

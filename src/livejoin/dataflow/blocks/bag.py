@@ -36,7 +36,7 @@ class BagBlock:
     """A join inside a join; mutable. As `livejoin.dataflow.blocks.block.Block`.
 
     Args:
-        plan: Its plan.
+        plan: The bag's operator.
         tables: The base tables by name in lower case.
         inputs: The stored relations that it reads, in the order of the plan's inputs.
         codec: The database's codec.
@@ -83,7 +83,7 @@ class BagBlock:
         """Refuse to be larger than the views that read it allow.
 
         Raises:
-            PreprocessingLimitError: It is.
+            PreprocessingLimitError: The bag is larger.
         """
         derived = self.plan.derived
         if not derived.table.static or (limit := self._limit()) is None or self.rows.rows <= limit[0]:

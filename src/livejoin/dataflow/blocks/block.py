@@ -75,7 +75,7 @@ class Change(Protocol):
         """The changed rows as a user sees them, net within each version.
 
         Args:
-            schema: Theirs, as from `livejoin.dataflow.deltas.arrow_delta.delta_schema`.
+            schema: The schema of the rows, as from `livejoin.dataflow.deltas.arrow_delta.delta_schema`.
             scratch: Where they are written if they take too much memory; None where they shall be in memory.
 
         Raises:
@@ -113,7 +113,7 @@ class Block(Protocol):
             tables: The changes of base tables by name in lower case; all that change, also those not read.
             inputs: The changes of the derived relations that the block reads, by position; none of one that did not
                 change.
-            wanted: What readers want.
+            wanted: The needs of the readers.
 
         Returns:
             What changed; None if nobody asks.

@@ -39,7 +39,7 @@ class JoinBlock:
     """A join; mutable. As `livejoin.dataflow.blocks.block.Block`.
 
     Args:
-        plan: Its plan.
+        plan: The join's operator.
         tables: The base tables by name in lower case.
         inputs: The stored relations that it reads, in the order of the plan's inputs.
         codec: The database's codec.
@@ -83,7 +83,7 @@ class JoinBlock:
 
         Args:
             matrix: int64 of shape (EVENT_FIELDS, n), as `livejoin.families.events.view_events` orders them.
-            wanted: What readers want.
+            wanted: The needs of the readers.
         """
         rows, tables = wanted.rows, wanted.tables
         self.done = (matrix.shape[1], 0, False)

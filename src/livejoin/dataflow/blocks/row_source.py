@@ -50,7 +50,7 @@ class RowSource:
         query: The join's query.
         uses: How its program uses the tables.
         given: The derived relations among them.
-        inputs: What keeps these, in the same order.
+        inputs: The stores of the derived relations, in the same order.
         tables: The base tables by name in lower case.
         codec: The database's codec.
 
@@ -272,7 +272,7 @@ class _Use:
 
     Args:
         use: How its program uses it.
-        selector: What tells of its rows what the join has to know.
+        selector: Reads from the table's changed rows what the join has to know.
         place: Position of the derived relation among the inputs; None for a base table.
     """
 

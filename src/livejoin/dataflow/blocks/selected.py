@@ -32,7 +32,7 @@ class SelectedBlock(Stateless):
     """A selection and projection of one relation; as `livejoin.dataflow.blocks.block.Block`.
 
     Args:
-        plan: Its plan.
+        plan: The operator of the selection.
         tables: The base tables by name in lower case.
         inputs: The relation, if it is a derived one; else empty.
         codec: The database's codec.

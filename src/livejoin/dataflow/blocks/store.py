@@ -26,7 +26,7 @@ class StoreBlock:
     """A store; mutable. As `livejoin.dataflow.blocks.block.Block`.
 
     Args:
-        plan: Its plan.
+        plan: The store's operator.
         inputs: The relations that it reads; one may stand there several times.
         codec: The database's codec.
     """

@@ -28,7 +28,7 @@ class StoredBlock:
 
     Args:
         below: The relation; it has at least one column, none of lists.
-        name: What messages call it.
+        name: The relation's name in messages.
         codec: The database's codec.
     """
 

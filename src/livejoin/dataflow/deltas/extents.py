@@ -32,14 +32,14 @@ class Extent:
 
     Args:
         file: The file.
-        schema: That of its record batch.
+        schema: The schema of the piece's record batch.
         at: Where it begins.
-        size: Its bytes there.
-        nbytes: Its bytes in memory.
-        stored: Its rows, each once.
-        rows: Its rows, each as often as it stands in the delta.
-        growth: Those that come less those that go.
-        version: That of all rows; None if it has several, and then all rows of each.
+        size: The piece's bytes in the file.
+        nbytes: The piece's bytes in memory.
+        stored: The number of rows in the file, each once.
+        rows: The number of rows, each as often as it stands in the delta.
+        growth: The rows that come less the rows that go.
+        version: The version of all rows; None if there are several versions, and then all rows of each are here.
         goes: Whether a row goes; of several versions, whether in one of them rows go and come.
         comes: The same of rows that come.
     """
@@ -101,7 +101,7 @@ class DeltaWriter:
         """Write rows.
 
         Args:
-            rows: Their values.
+            rows: The values of the rows.
             kinds: The kind of each.
             copies: How often each stands there.
             versions: The version of each, ascending.

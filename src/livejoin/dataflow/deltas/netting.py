@@ -82,7 +82,7 @@ def _net_sides(extents: Sequence[Extent], scratch: Scratch, writer: DeltaWriter,
     """What goes and what comes of one version, net.
 
     Args:
-        extents: Its rows, or a part of them that has all copies of each.
+        extents: The rows of the version, or a part of them that has all copies of each.
         scratch: Where files are made.
         writer: Writes what is left.
         used: Bits of the hashes that they were split by.

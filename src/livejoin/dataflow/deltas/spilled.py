@@ -104,7 +104,7 @@ class Gathering:
         """Where the pieces are written; None if all are in memory.
 
         Args:
-            pieces: What `take` gave, in order; those in memory are taken out one after the other.
+            pieces: The results of `take`, in order; those in memory are taken out one after the other.
 
         Raises:
             StorageError, ExpressionError, CapacityError: As for `DeltaWriter.changes`.

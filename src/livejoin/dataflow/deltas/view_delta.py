@@ -22,7 +22,7 @@ class ViewDelta(Protocol):
 
     @property
     def num_rows(self) -> int:
-        """Its rows."""
+        """The number of rows of the delta."""
 
     @property
     def is_in_files(self) -> bool:
@@ -32,8 +32,8 @@ class ViewDelta(Protocol):
         """All of it.
 
         Raises:
-            StorageError: It is in a file, which the system refuses to read.
-            MemoryLimitError: It is in files, and would pass the limit of the database.
+            StorageError: The delta is in a file, which the system refuses to read.
+            MemoryLimitError: The delta is in files, and would pass the limit of the database.
         """
 
     def batches(self, max_rows: int) -> Iterator[pa.RecordBatch]:
@@ -49,7 +49,7 @@ class DeltaPart(Protocol):
 
     @property
     def length(self) -> int:
-        """Its rows."""
+        """The number of rows of the part."""
 
     def table(self, schema: pa.Schema) -> pa.Table:
         """The rows as Arrow, with the schema of a delta."""
@@ -62,8 +62,8 @@ class MemoryDelta:
     else. May be read by several threads at a time.
 
     Args:
-        parts: Its pieces in order.
-        schema: That of the delta, as from `livejoin.dataflow.deltas.arrow_delta.delta_schema`.
+        parts: The pieces of the delta, in order.
+        schema: The schema of the delta, as from `livejoin.dataflow.deltas.arrow_delta.delta_schema`.
     """
 
     def __init__(self, parts: Sequence[DeltaPart], schema: pa.Schema) -> None:
@@ -125,8 +125,8 @@ class FileDelta:
     """A delta in files, which it holds: they are closed when it is gone.
 
     Args:
-        extents: Its pieces in order.
-        schema: That of the delta, as from `livejoin.dataflow.deltas.arrow_delta.delta_schema`.
+        extents: The pieces of the delta, in order.
+        schema: The schema of the delta, as from `livejoin.dataflow.deltas.arrow_delta.delta_schema`.
         budget: The memory of the database.
     """
 

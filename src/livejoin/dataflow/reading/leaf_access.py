@@ -23,9 +23,9 @@ class LeafAccess:
     """The rows of a conjunctive query.
 
     Args:
-        plan: Its plan, without a count that is the multiplicity.
-        join: Its results.
-        results: What makes rows of them.
+        plan: The plan of the query, without a count that is the multiplicity.
+        join: The results of the join.
+        results: Makes rows of the results.
     """
 
     def __init__(self, plan: JoinOperator, join: JoinAccess, results: Results) -> None:
@@ -65,9 +65,9 @@ class AnnotatedAccess:
     """The groups of a join with annotated results; a keyed access.
 
     Args:
-        plan: Their plan.
+        plan: The plan of the groups.
         codec: The database's codec.
-        join: Its results.
+        join: The results of the join.
     """
 
     def __init__(self, plan: AnnotatedOperator, codec: Codec, join: JoinAccess) -> None:

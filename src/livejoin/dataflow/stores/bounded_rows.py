@@ -111,8 +111,8 @@ class BoundedRows:
         """Apply changes; what the result, or its sums, gain and lose, as lines (`livejoin.kernels.thresholds`).
 
         Args:
-            bounds: Those of the bounds: their keys and values.
-            rows: Those of the rows.
+            bounds: The changes of the bounds: keys and values.
+            rows: The changes of the rows.
             arguments: Where sums are kept, the values that the groups' kernel takes in for the rows.
             emit: Whether rows of the result are asked for.
         """

@@ -43,7 +43,7 @@ class Place:
     Args:
         offset: The first one.
         width: How many.
-        last: What the last one is, for `livejoin.kernels.values.row_order`.
+        last: The kind of the last word, for `livejoin.kernels.values.row_order`.
         null: The first one where the value is NULL.
         hole: The word that words were moved away from, down if NULL comes last.
         key: How the column is ordered.

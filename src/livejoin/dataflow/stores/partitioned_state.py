@@ -33,7 +33,7 @@ class PartitionedState(OrderedState):
         window: Two words of the plans.
 
     Attributes:
-        plan, prefix, keys: What the words of a row are, those of its partition, and these with those of the keys.
+        plan, prefix, keys: Descriptions of the words of a row, of its partition, and of its partition and its keys.
     """
 
     def __init__(

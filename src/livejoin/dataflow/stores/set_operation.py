@@ -49,7 +49,7 @@ class SetOperationStore:
 
     Attributes:
         sides: Counts of an entry of the multiset.
-        kernel_kind: What `livejoin.kernels.relation.multiset` calls the operation.
+        kernel_kind: The operation's number in `livejoin.kernels.relation.multiset`.
 
     >>> distinct = SetOperationStore("distinct", False, Codec(), [SqlType.integer(64)])
     >>> rows = Rows(distinct.codec, distinct.types, [np.array([7, 7, 8])], 3)

@@ -40,7 +40,7 @@ class BagJoinPlan:
     """The plan of the join inside a bag.
 
     Args:
-        relations: Its relations.
+        relations: The relations of the join.
         attributes: The bag's attributes: variables, then (relation, factor) pairs.
         kept: Positions of the attributes that its rows have, in order.
         words: The plan, int64; see `livejoin.kernels.bag.layout`.
@@ -48,7 +48,7 @@ class BagJoinPlan:
         stores: The stores.
         header_words: Words of the arena's header, directories and tables included.
         directories: References of the directory headers in the arena.
-        pairs: Its pair views, if it is a triangle that is only counted.
+        pairs: The pair views of the join, if it is a triangle that is only counted.
     """
 
     relations: tuple[BagRelation, ...]

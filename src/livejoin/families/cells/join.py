@@ -88,9 +88,9 @@ class CellJoin(InCells["JoinCell"]):
 
         Args:
             events: As for `maintain`.
-            finish: What each chunk is made into.
-            settle: What the pieces of one cell, those that go and those that come, are made into at last, where no
-                row comes from two cells; it is told whether a multiplicity changed that stayed positive.
+            finish: Turns each chunk into the wanted form.
+            settle: Turns the pieces of one cell, those that go and those that come, into the wanted form at last, where
+                no row comes from two cells; the function is told whether a multiplicity changed that stayed positive.
 
         Returns:
             The pieces, and whether they were settled: all events are of one version.
@@ -122,7 +122,7 @@ class CellJoin(InCells["JoinCell"]):
         """As `size`, but exact.
 
         Raises:
-            CapacityError: It is beyond 64 bits.
+            CapacityError: The number is beyond 64 bits.
         """
         return exactly(self.size())
 

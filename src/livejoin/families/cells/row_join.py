@@ -24,7 +24,7 @@ class CellRowJoin(InCells["RowCell"]):
 
     Args:
         program: The program of each cell.
-        name: What messages call the relation.
+        name: The relation's name in messages.
         partition: How it is split.
         workers: The threads.
         budget: The memory of the database.

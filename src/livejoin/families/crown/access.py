@@ -59,7 +59,7 @@ class _Edge:
 
     Args:
         variables: The key.
-        directory: Its directory, 0 for the one group of the root.
+        directory: The directory of the edge, 0 for the one group of the root.
         key: Offset of the key in an entry.
         block: From an entry to the reference of the rows' block.
         length: From an entry to the word that has their number in its upper half.

@@ -37,7 +37,7 @@ def index_bytes(
     Args:
         query: The query.
         tree: The tree that maintains it.
-        problem: What is known of the atoms' join keys.
+        problem: The known facts about the atoms' join keys.
         passing: The share of the rows that take part in each atom; the others have no place in its directories.
         listed: The atoms whose rows stand in the block of their slot: those of the connex subtree.
     """

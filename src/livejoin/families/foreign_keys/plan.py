@@ -37,7 +37,7 @@ class ForeignKeyPlan(WordProgram):
 
     Args:
         query: The query.
-        graph: Its graph; a relation is the atom at its position.
+        graph: The foreign-key graph; a relation is the atom at its position.
         live: Whether deltas are asked for; the state is the same.
         words: The plan, int64; see `livejoin.kernels.foreign_keys.layout`.
         steps: The rows that a result is read from.

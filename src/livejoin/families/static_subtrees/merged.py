@@ -43,7 +43,7 @@ class MergedCandidate(Across):
     Args:
         relations: The relations.
         outer: The plan across them.
-        told: What they stand for.
+        told: The static tables that the relations stand for.
     """
 
     relations: tuple[DerivedTable, ...]
@@ -82,7 +82,7 @@ def merged(query: ConjunctiveQuery, known: Statistics, plan: Candidate, planner:
 
     Args:
         query: The query.
-        known: What is known of its tables.
+        known: The known figures of the query's tables.
         plan: The plan that is taken without.
         planner: Plans queries.
     """

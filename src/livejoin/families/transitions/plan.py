@@ -36,10 +36,10 @@ class TransitionPlan(WordProgram, OnlyProgram, Steady):
         tables: The base tables in the order of the plan's table descriptors.
         header_words: Words of the header of the records' arena.
         live_words: Words of the header of the live arena.
-        live_directories: Its directories, with the words of an entry.
+        live_directories: The directories of the live part, with the words of an entry.
         atoms: Offsets of the descriptors of the dynamic atoms.
         hub_places: Where the records of the hub have the variables of the static join, its lines.
-        lines: Its variables.
+        lines: The variables of the query.
         decided: For each dynamic atom the lines of its keys.
         shown: The lines that results show.
         shared: The variables that have a state for each of their values.
@@ -61,7 +61,7 @@ class TransitionPlan(WordProgram, OnlyProgram, Steady):
 
     @property
     def directories(self) -> tuple[int, ...]:
-        """Those of the records' arena: none."""
+        """The directories of the records' arena: none."""
         return ()
 
     @property

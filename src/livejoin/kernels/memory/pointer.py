@@ -115,7 +115,7 @@ class _Item(AbstractTemplate):
 
 @infer_global(operator.setitem)
 class _Change(AbstractTemplate):
-    """That of ``pointer[index] = value``."""
+    """The typing of ``pointer[index] = value``."""
 
     metadata: Any = FIRST
 

@@ -32,7 +32,7 @@ class PartitionBuffers(NamedTuple):
 
     Args:
         arena: The rows; changed.
-        plan: What the words of a row are, see O_WIDTH and the constants beside it.
+        plan: A description of the words of a row, see O_WIDTH and the constants beside it.
         prefix, keys: The same for its first words: those of the partition, and these with those of the keys.
         wide: The same with the words that an entry has behind those of its row.
         calls: Aggregates up to each row, see C_NUMBER of `livejoin.kernels.ordered.running_state`; else one word.

@@ -34,9 +34,9 @@ class TableBuffers(NamedTuple):
         slots: The index over them (`livejoin.kernels.relation.row_index`), its log2 size first; changed.
         key: Number and offsets of the primary key's words in a row; ``[0]`` without one.
         unique_slots: The index of the UNIQUE constraints (`livejoin.kernels.relation.unique`); changed.
-        uniques: What these are; ``[0]`` without them.
+        uniques: A description of the unique keys; ``[0]`` without them.
         queue: Ring of row ids by arrival, a power of two, or the heap of a window by range; changed.
-        window: What the window is (`livejoin.kernels.relation.range_window`).
+        window: A description of the window (`livejoin.kernels.relation.range_window`).
         phase: How far a staging has come (`livejoin.kernels.relation.settling`); changed.
         stride: Words a row.
         first: Offset of a row's first value: 2 if there is a window, else 1.

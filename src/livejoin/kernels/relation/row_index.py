@@ -135,7 +135,7 @@ def look_ahead(t: TableBuffers, values: Values, n: int, count: int, progress: Li
     Args:
         t: The table.
         values: Words of n changes.
-        n: Their number.
+        n: The number of changes.
         count: How many are looked up next, at most AHEAD; behind G_NEXT stands which.
         progress: The hash of each is written behind G_HASHES; what was read goes to G_SEEN, or the compiler would leave
             the reads out.

@@ -17,8 +17,8 @@ class ThresholdBuffers(NamedTuple):
         arena: The rows and the bounds; changed.
         whole, key, grouped, placed: Plans of the words of a row, see `livejoin.kernels.values.row_order`: all of them,
             those of the key, these with those of the group, these with the compared ones.
-        wide: That of an entry, whose values are counted too.
-        bounded: That of the compared words alone.
+        wide: The plan of the words of an entry, whose values are counted too.
+        bounded: The plan of the compared words alone.
         form: See F_KEY of `livejoin.kernels.thresholds.layout` and the constants behind it.
         summed: Where sums are kept, the plan of the groups (`livejoin.kernels.groups.layout`).
         place: One place, scratch.

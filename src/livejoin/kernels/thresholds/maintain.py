@@ -249,7 +249,7 @@ def prepare(arena: ArenaArray, sums: int, carried: int, values: int) -> None:
         arena: The arena; changed.
         sums: Words of the values of an entry.
         carried: Which of them go on the number of the word before, a bit each.
-        values: Their offset in an entry.
+        values: The offset of the values in an entry.
     """
     m = view(arena)
     m[T_SUMS], m[T_CARRIED], m[T_VALUES] = sums, carried, values

@@ -36,7 +36,7 @@ class Planned:
         asked: The variables that are asked for; None for all.
         live: Whether the program gives deltas.
         algorithm: The name by which the families were selected.
-        known: What was known of the tables.
+        known: The figures of the tables when the plan was made.
     """
 
     query: ConjunctiveQuery
@@ -61,7 +61,7 @@ def describe(
 
     Args:
         query: The query.
-        statistics: What is known of its tables; nothing if None.
+        statistics: The known figures of the query's tables; none if None.
         free: The variables that distinct results are asked for; None asks for all, with multiplicities.
         live: Whether deltas are asked for.
         log: A change log, one batch a table, with ``_seq`` if there are several.

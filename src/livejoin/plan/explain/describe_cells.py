@@ -15,7 +15,7 @@ def cells_outline(leaf: AnyJoin, tables: Sequence[TableOutline], threads: int) -
 
     Args:
         leaf: The join.
-        tables: What is known of its tables; empty if nothing is predicted for its plan.
+        tables: The known figures of the tables; empty if nothing is predicted for the plan.
         threads: The threads of the database.
     """
     if threads == 1:

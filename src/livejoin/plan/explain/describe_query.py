@@ -44,7 +44,7 @@ class MaintainedJoin:
     """A join that runs already.
 
     Args:
-        statistics: What its plan was chosen by.
+        statistics: The statistics by which the plan was chosen.
         live: Whether it gives deltas.
         bag_rows: The rows of the bags that it reads, by their titles, which differ within a join.
     """
@@ -75,13 +75,13 @@ def describe_query(
 
     Args:
         query: The query.
-        statistics: What is known of its tables.
+        statistics: The known figures of the query's tables.
         live: Whether the view's deltas are asked for.
         log: A change log, one batch a table.
-        algorithm: What maintains the joins.
+        algorithm: The algorithm that maintains the joins.
         threads: Cells that each join is split into where it can be.
         running: The joins that run already.
-        static: What is kept of static tables; None if it is not to be said.
+        static: The static tables that are kept; None if it is not to be said.
     """
     known = statistics
     for join in query.joins:

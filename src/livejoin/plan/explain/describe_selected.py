@@ -29,7 +29,7 @@ def explained_selection(
 
     Args:
         plan: The selection.
-        known: What is known of the tables.
+        known: The known figures of the tables.
         live: Whether the view's deltas are asked for.
         log: A change log, one batch a table.
     """

@@ -23,7 +23,7 @@ def with_cells(explanation: Explanation, query: Query, log: Sequence[ChangeBatch
         cells: How many cells there are.
 
     Raises:
-        CapacityError: So many cells cannot be.
+        CapacityError: There cannot be so many cells.
     """
     samples = {batch.table.name.lower(): sampled(batch.table, batch.rows) for batch in log}
     staged = stages({"": query}, lambda join: choose(join, samples, cells))

@@ -17,12 +17,12 @@ class BlockOutline:
     """A block of the graph.
 
     Args:
-        number: Its place in the order in which a commit goes through the blocks, from 1.
-        kind: What it is, in a word or two.
-        does: What it does and keeps, in lines.
-        reads: What it reads: names of tables, and numbers of blocks as ``#2``.
+        number: The block's place in the order in which a commit goes through the blocks, from 1.
+        kind: The kind of block, in a word or two.
+        does: The block's work and state, in lines.
+        reads: The inputs: names of tables, and numbers of blocks as ``#2``.
         read_by: Who reads it: numbers of blocks, and views as ``view v``.
-        update: What a change of what it reads costs; empty where that is one look-up or nothing.
+        update: The cost of a change of an input; empty where that is one look-up or nothing.
         rows: Rows of its relation; a float beyond 64 bits.
         state_bytes: Bytes of its state.
     """

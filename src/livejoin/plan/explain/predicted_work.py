@@ -16,7 +16,7 @@ def predicted_work(plan: Operator, statistics: Statistics) -> float:
 
     Args:
         plan: The plan.
-        statistics: What is known of the tables; ``changes`` is how many there are.
+        statistics: The known figures of the tables; ``changes`` is how many there are.
     """
     return sum(leaf.physical.predicted_work(statistics) for leaf in joins_of(plan))
 

@@ -25,7 +25,7 @@ class SetOperator(PlanOperator):
     """A set operation of one or two inputs over a counted store of rows; ``distinct`` has one input.
 
     Args:
-        operation: Which one.
+        operation: The kind of set operation.
         all: Whether copies count; UNION ALL keeps no store.
         inputs: The relations.
         types: Types of the columns.

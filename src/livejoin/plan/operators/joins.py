@@ -32,7 +32,7 @@ class JoinInput:
 
     Args:
         table: How the join's atoms see it, see `livejoin.query.relational.Input`.
-        operator: What stores it.
+        operator: The operator that stores the relation.
     """
 
     table: Table
@@ -99,7 +99,8 @@ class JoinOperator(Joining):
     """The results of a conjunctive query; the columns are the query's outputs.
 
     Args:
-        physical: Its plan: full with multiplicities, or distinct, or annotated with a count that is the multiplicity.
+        physical: The plan of the join: full with multiplicities, or distinct, or annotated with a count that is the
+            multiplicity.
         query: The join as it was asked for. That of the plan has bags in place of the atoms inside of them.
         types: Types of the outputs.
         asked: The variables that are asked for; the plan's output may have more, to be free-connex. None: all.
@@ -160,7 +161,7 @@ class Result:
         kind: The function.
         sums: Positions of the components that it is computed from: of a count the count; of the others the number of
             arguments that are not NULL, their sum and, for variances, the sum of their squares.
-        type: Its type.
+        type: The type of the result.
         scale: Digits behind the point of the sum; twice as many in the sum of squares.
     """
 
@@ -240,7 +241,7 @@ class StoredOperator(PlanOperator):
 
     Args:
         input: The relation.
-        name: What messages call it.
+        name: The relation's name in messages.
     """
 
     input: Operator
@@ -283,8 +284,8 @@ class BagOperator(Joining):
     """A join inside a join, whose rows are kept with stable ids as those of a `StoredOperator`.
 
     Args:
-        derived: What it is.
-        program: What maintains it.
+        derived: The relation as a join sees it.
+        program: The program that maintains the bag.
         partition: How it is split into cells; None keeps it in one piece.
         inputs: The derived relations among its tables.
     """

@@ -49,7 +49,7 @@ class PlanOperator(ABC):
         """What it says, without its inputs. Digests of blocks in snapshots are made of it: it stays what it is.
 
         Args:
-            algorithm: What was asked to maintain its join.
+            algorithm: The algorithm that was asked for, of a join.
             adaptive: Whether its join may move to another plan.
         """
 
@@ -58,7 +58,7 @@ class PlanOperator(ABC):
         """What it does and costs, without its inputs; nothing of a join that there is nothing to say of."""
 
     def does(self, families: Families) -> Iterator[str]:
-        """Its `lines`, and what DuckDB evaluates for it."""
+        """The operator's `lines`, and the work that DuckDB does for it."""
         yield from self.lines(families)
         if slow := [step.text for one in self.expressions for step in one.steps or (one,) if step.scalar is None]:
             yield f"evaluated by DuckDB, a call of about a millisecond a commit: {', '.join(slow)}"
@@ -104,7 +104,7 @@ class PlanOperator(ABC):
         """The operators below with what the first store above each of them keeps, itself included.
 
         Args:
-            above: What the first store above it keeps; empty where there is none.
+            above: The state of the first store above; empty where there is none.
         """
         return tuple((one, above) for one in self.below)
 
@@ -130,5 +130,5 @@ class PlanOperator(ABC):
 
 
 def many(number: int, what: str) -> str:
-    """So many of something, in words."""
+    """A number of things in words, as in ``2 rows``."""
     return f"{number} {what}" + ("" if number == 1 else "s")

@@ -24,9 +24,9 @@ class SelectedOperator(PlanOperator):
     """The rows of one relation that a predicate is true for, and what is computed from them, for a store above.
 
     Args:
-        query: What is computed, as a conjunctive query of one atom under bag semantics; the columns are its outputs.
+        query: The expressions, as a conjunctive query of one atom under bag semantics; the columns are its outputs.
         types: Types of the outputs.
-        inputs: What maintains the relation, if it is a derived one; empty for a base table.
+        inputs: The operator that maintains the relation, if it is a derived one; empty for a base table.
         aliases: The atoms of the join that it stands for, if these are several (`livejoin.plan.powers`).
     """
 
@@ -84,9 +84,9 @@ class ProjectOperator(PlanOperator):
     Args:
         input: The relation.
         outputs: The columns.
-        types: Their types.
+        types: The types of the expressions.
         predicate: The condition, or None.
-        too_large: What an error says where an output has no value, as it does not fit; empty where users wrote it.
+        too_large: The message where an output has no value, as it does not fit; empty where users wrote it.
         across, refusal, written: As of a `livejoin.query.relational.Project`.
         reason: Why rows that ``across`` compares with groups are those of a join with these and not of a
             `livejoin.plan.operators.ThresholdOperator`.

@@ -25,7 +25,7 @@ class ByColumns:
     """Each row goes to one cell, that of its values in some columns; without columns to the first cell.
 
     Args:
-        columns: Their positions. NULLs are equal.
+        columns: The positions of the columns. NULLs are equal.
         nulls: Only rows that have NULL in one of these go there; empty for all rows.
     """
 
@@ -85,7 +85,7 @@ class Home:
         table: The table's name.
         route: Where a join brings its rows, if a row may be in several cells: the first of them counts. None where
             it is in one.
-        bits: Those of the table in the masks of the route.
+        bits: The table's bits in the masks of the route.
     """
 
     stage: int
@@ -117,8 +117,8 @@ class Stage:
     """What happens in each cell between two exchanges of rows: one commit.
 
     Args:
-        exchanges: What is brought to the cells. All tables of the stage are in one of them.
-        shown: What they show, over these tables.
+        exchanges: The relations that are brought to the cells. All tables of the stage are in one of them.
+        shown: The relations that the cells show, over these tables.
     """
 
     exchanges: tuple[Exchange, ...]

@@ -24,11 +24,11 @@ class Project(DerivedRelation):
     Args:
         input: The relation.
         outputs: The columns; each copies one (its position) or is an expression over ``c0``, ``c1``, ... .
-        types: Their types.
+        types: The types of the expressions.
         predicate: A BOOLEAN over ``c0``, ``c1``, ..., or None.
         across: Where the predicate holds the conditions across tables that a join below cannot decide: these as they
             are written, for messages. Empty elsewhere.
-        refusal: What an error says where an output has no value, which is how a query forbids rows; empty elsewhere.
+        refusal: The message where an output has no value, which is how a query forbids rows; empty elsewhere.
         written: The predicate as users wrote it, for messages.
     """
 

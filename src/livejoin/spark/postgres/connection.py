@@ -89,7 +89,7 @@ def explained(conninfo: str, what: str) -> Iterator[None]:
 
     Args:
         conninfo: The server.
-        what: What could not be done, and the consequence, as the end of a sentence.
+        what: The failed task, and the consequence, as the end of a sentence.
     """
     try:
         yield
