@@ -455,6 +455,8 @@ def test_a_snapshot_is_made_beside_while_the_database_goes_on(tmp_path: Path) ->
     for state in histories(db, 40):
         states.append(state)
         if len(states) == 30:
+            while not (tmp_path / "db" / "snapshots" / "CURRENT").exists():  # it is begun in another thread
+                threading.Event().wait(0.05)
             assert folding.look(wait=120)
     assert (tmp_path / "db" / "snapshots" / "CURRENT").exists()
     assert min(one.name for one in (tmp_path / "db" / "log").iterdir()) > "000000000005"

@@ -63,6 +63,7 @@ class Folding:
         self._process: subprocess.Popen[bytes] | None = None
         self._turn = threading.Lock()
         self._upto = 0
+        self._has_ended = False
         self.least_bytes = LEAST_BYTES
         self.most_records = MOST_RECORDS
 
@@ -71,10 +72,10 @@ class Folding:
         with self._turn:
             account = self._log.account
             large = account.bytes >= max(self.least_bytes, self._snapshot_bytes())
-            if (large or account.records >= self.most_records) and self.look():
-                self.begin()
+            if not self._has_ended and (large or account.records >= self.most_records) and self._look(0):
+                self._begin()
 
-    def begin(self) -> None:
+    def _begin(self) -> None:
         """Make a snapshot of the complete segments."""
         self._upto = self._log.segment
         source = str(Path(livejoin.__file__).parent.parent)
@@ -94,6 +95,11 @@ class Folding:
         self._log.account.bytes = self._log.account.records = 0
 
     def look(self, wait: float = 0) -> bool:
+        """As `_look`, for who is not in the middle of it."""
+        with self._turn:
+            return self._look(wait)
+
+    def _look(self, wait: float) -> bool:
         """Notice that the process has ended, and remove the segments that its snapshot has taken over.
 
         Args:
@@ -122,10 +128,12 @@ class Folding:
 
     def stop(self) -> None:
         """End the process, which leaves the snapshot of before."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            process.communicate()
+        with self._turn:
+            self._has_ended = True
+            process, self._process = self._process, None
+            if process is not None:
+                process.kill()
+                process.communicate()
 
     def _snapshot_bytes(self) -> int:
         """The bytes of the snapshot that is there."""

@@ -320,7 +320,7 @@ class Log:
         self._waiting.pop(threading.get_ident(), None)
         if self._has_new_segment:
             self._has_new_segment = False
-            self.on_segment()
+            threading.Thread(target=self.on_segment, name="livejoin-snapshot", daemon=True).start()
 
     def sync(self, upto: int | None = None) -> None:
         """Make durable what was written up to a place, or all of it, with what others have written by now.
