@@ -18,7 +18,7 @@ class Intake:
     Args:
         coerce: ``strict``: values of the column's kind, and every column. ``json``: what `livejoin.changes.coerce` says
             too, and a column that is not given is NULL.
-        extra_columns: What becomes of columns that the table does not have.
+        extra_columns: What happens to columns that the table does not have.
     """
 
     coerce: Coerce = "strict"

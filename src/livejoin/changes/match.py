@@ -46,7 +46,7 @@ def match_names(
         names: The names in the data.
         needs_sequence: Whether ``_seq`` must be there.
         may_lack: Which columns may be missing: where there is no ``_change_type``, and where there is.
-        extra_columns: What becomes of columns that the table does not have.
+        extra_columns: What happens to columns that the table does not have.
 
     Raises:
         ChangeFormatError: A column is missing, doubled or unknown.

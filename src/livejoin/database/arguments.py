@@ -229,8 +229,8 @@ def check_intake(coerce: object, extra_columns: object, otherwise: Intake) -> In
 
     Args:
         coerce: Which values are taken; None as otherwise.
-        extra_columns: What becomes of columns that a table does not have; None as otherwise.
-        otherwise: What holds where nothing is said.
+        extra_columns: What happens to columns that a table does not have; None as ``otherwise``.
+        otherwise: The policy where nothing is said.
 
     Raises:
         SchemaError: A value is no such word.

@@ -77,11 +77,11 @@ class Contents:
         seen: The changes since the dictionaries were last looked through for garbage.
         pause: Values that may pass before tables and blocks are looked at again for what can be given back.
         is_compacting: Whether what takes the place of something is being built from what is there.
-        replacement: What takes the place of tables and dictionaries, and is not there yet.
+        replacement: The tables and dictionaries that take the place of these, and are not there yet.
         guard: Lets one call run at a time, and first what an earlier one left undone.
         extra: The user's JSON values, kept with a snapshot.
         offsets: Up to where each source was read, as the commits said.
-        log: What makes it stay; None if nothing does.
+        log: The log that makes changes stay; None if nothing does.
         is_closed: Whether it takes no call any more.
     """
 

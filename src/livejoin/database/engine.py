@@ -103,8 +103,8 @@ class Database:
             which goes on from what comes before the damage, and keeps the rest in files beside it.
         coerce: Which values of changes columns take. ``strict``: those of their own kind, so that '1.10' is no DECIMAL.
             ``json``: also what JSON and people write, as `apply` says.
-        extra_columns: What becomes of columns in changes that their table does not have: ``refuse`` or ``ignore``.
-        on_bad_rows: What becomes of changes that cannot be read, or that views have no value for, in `apply`: ``fail``,
+        extra_columns: What happens to columns in changes that their table does not have: ``refuse`` or ``ignore``.
+        on_bad_rows: What happens to changes that cannot be read, or that views have no value for, in `apply`: ``fail``,
             ``skip`` or ``dead_letter``.
 
     Attributes:
@@ -592,9 +592,9 @@ class Database:
                 at its scale, other numbers and texts of numbers for a DOUBLE (the nearest one), texts of digits for
                 integers, and ISO texts for DATE and TIMESTAMP, where one with an offset is the instant that it names
                 and one without is in UTC. Columns that are not given are NULL.
-            extra_columns: What becomes of columns that the table does not have: ``refuse`` or ``ignore``; None as the
+            extra_columns: What happens to columns that the table does not have: ``refuse`` or ``ignore``; None as the
                 database does.
-            on_bad_rows: What becomes of a change that is none of its table, has a value that does not fit, or for which
+            on_bad_rows: What happens to a change that is none of its table, has a value that does not fit, or for which
                 a view's expression has no value: ``fail`` refuses the commit, ``skip`` leaves the change out and counts
                 it in the commit's ``bad_rows``, ``dead_letter`` also gives it back there, in ``dead_letters``; None as
                 the database does. Conflicts are what ``on_conflict`` says.

@@ -69,7 +69,7 @@ class _Field(NamedTuple):
     Args:
         name: The name of the field.
         annotation: The type that is written.
-        metadata: What stands beside the annotation.
+        metadata: The values beside the annotation.
         is_optional: Whether it may be left out.
     """
 

@@ -76,7 +76,7 @@ class Folder:
         """Open a file that is there, to write more of it.
 
         Raises:
-            ValueError: It is no file.
+            ValueError: The name is that of no file.
         """
         return GrownFile(system(os.open, _plain(name), _GROW, dir_fd=self._descriptor), name)
 
@@ -211,10 +211,10 @@ class GrownFile:
 
     Args:
         descriptor: The open file, which this one closes.
-        name: Its name in its folder.
+        name: The file's name in its folder.
 
     Raises:
-        ValueError: It is no file.
+        ValueError: The name is that of no file.
     """
 
     def __init__(self, descriptor: int, name: str) -> None:

@@ -47,8 +47,8 @@ class Coded:
     """Which lines of words may have codes.
 
     Args:
-        texts: Those of strings.
-        wide: Those of decimals.
+        texts: The lines of strings.
+        wide: The lines of decimals.
     """
 
     texts: tuple[int, ...]
@@ -56,7 +56,7 @@ class Coded:
 
     @classmethod
     def of(cls, types: Sequence[SqlType]) -> Coded:
-        """Those of lines of some types."""
+        """The lines of some types that may have codes."""
         texts = [place for place, type in enumerate(types) if type.word_kind == "string"]
         wide = [place for place, type in enumerate(types) if type.word_kind != "string" and is_coded(type)]
         return cls(tuple(texts), tuple(wide))

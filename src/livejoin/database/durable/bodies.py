@@ -128,7 +128,7 @@ class Layout:
 
     @classmethod
     def of(cls, table: Table, number: int, all_kept: frozenset[int] | None) -> Layout:
-        """That of a table."""
+        """The layout of a table."""
         kept = None if all_kept is None else tuple(sorted(all_kept))
         places = range(len(table.columns)) if kept is None else kept
         return cls(table, number, all_kept, kept, Coded.of([table.columns[place].type for place in places]))

@@ -37,7 +37,7 @@ _OURS = frozenset((LOCK, SNAPSHOTS, LOG, "folding"))
 
 @dataclass(eq=False)
 class Lock:
-    """That a folder is taken; mutable.
+    """The mark that a folder is taken; mutable.
 
     Args:
         descriptor: The file that is locked; -1 when it is not any more.
@@ -93,7 +93,7 @@ def open_home(path: Path, empty: Contents, pace: Pace, damaged: Damaged) -> Cont
         path: The folder.
         empty: Contents with the threads and limits of the database.
         pace: How soon what is written is durable.
-        damaged: What becomes of a log that is damaged.
+        damaged: What happens to a log that is damaged.
 
     Raises:
         StateError: The folder is open already, is no such folder, or is damaged.

@@ -65,7 +65,7 @@ class Segment:
         file: The open file.
         number: The number of the segment.
         end: Where its last record ends.
-        before: What `Log.written` was where it begins.
+        before: The value of `Log.written` where the segment begins.
         records: The number of records, about.
     """
 

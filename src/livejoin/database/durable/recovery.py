@@ -45,7 +45,7 @@ class Recovered:
 
     Args:
         contents: The tables and the user's values; no views yet.
-        account: What its log has said.
+        account: The account of what the log has said.
         views: The views by name in lower case, each behind those that it reads.
     """
 

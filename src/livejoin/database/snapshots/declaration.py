@@ -31,7 +31,7 @@ class ViewImage:
         name: The name.
         sql: The query.
         deltas: Whether it keeps deltas.
-        algorithm: What maintains its joins.
+        algorithm: The algorithm that maintains the view's joins.
         statistics: The statistics that its plan was chosen by: the same ones give the same plan.
         adaptive: Whether it may move to another plan; its running figures begin anew.
     """

@@ -34,7 +34,7 @@ class Guard:
 
     Attributes:
         lock: Held while a call runs; a thread may take it again.
-        log: What makes it durable that a call has changed; None if nothing does.
+        log: The log that makes changes durable; None if nothing does.
     """
 
     log: Log | None = None
