@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 import duckdb
+import numpy as np
 import pytest
 
 import livejoin
@@ -206,6 +207,8 @@ VALUES: list[tuple[str, Any]] = [
     ("INTERVAL DAY TO SECOND", -dt.timedelta(days=3, microseconds=5)),
     ("UUID", UUID(int=12345)),
     ("INT", None),
+    ("BIGINT", np.int64(7)),
+    ("DOUBLE", np.float32(0.5)),
 ]
 
 
@@ -264,6 +267,7 @@ def test_transactions_are_one_commit(db: livejoin.Database) -> None:
         ("DELETE FROM nope", None, SchemaError, "no table 'nope'"),
         ("UPDATE t SET b = 1", None, SchemaError, "no column 'b'"),
         ("UPDATE t SET a = 1, A = 2", None, SqlSyntaxError, "twice"),
+        ("UPDATE t SET a = s.a FROM s WHERE t.id = s.id", None, SqlSyntaxError, "MERGE INTO changes rows"),
         ("UPDATE t SET s.a = 1", None, SqlSyntaxError, "only columns of t"),
         ("UPDATE t SET a = 1 WHERE", None, SqlSyntaxError, "an expression is expected"),
         ("UPDATE t SET a = 99999999999 WHERE id = 1", None, ChangeError, "overflows INT"),

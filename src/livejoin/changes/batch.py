@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -53,6 +53,8 @@ class ChangeBatch:
             bool of shape (columns, rows): what is not given stays as it is in that row. None where all is given.
         words: The words of all columns, int64 of shape (columns, rows), where these are BIGINTs that came as Python
             objects, none of them NULL; else None.
+        written: For changes from a log: makes the words of all columns, in the dictionaries as they are when it is
+            called; else None.
     """
 
     table: Table
@@ -62,6 +64,7 @@ class ChangeBatch:
     replaces: Flags | None = None
     words: Words | None = None
     given: Flags | None = None
+    written: Callable[[], Words] | None = None
 
     @property
     def by_key(self) -> bool:
@@ -78,6 +81,10 @@ class ChangeBatch:
         """The columns as Arrow."""
         if self.words is not None:
             return pa.Table.from_arrays(list(map(pa.array, self.words)), schema=self.table.arrow)
+        if self.written is not None:  # an error shows them, and a log has none but by damage
+            return pa.Table.from_arrays(
+                [pa.nulls(self.length, field.type) for field in self.table.arrow], schema=self.table.arrow
+            )
         arrays = [
             pa.array(column.values, declared.type.arrow) if isinstance(column, PlainColumn) else column
             for column, declared in zip(self.columns, self.table.columns, strict=True)

@@ -32,7 +32,7 @@ from livejoin.database.contents import Contents, GivenStatistics
 from livejoin.database.declaring import ViewSettings
 from livejoin.database.durable.bodies import KEEP, plain
 from livejoin.database.durable.closing import close
-from livejoin.database.durable.home import Damaged, open_home
+from livejoin.database.durable.home import Damaged, open_home, refuse_home
 from livejoin.database.durable.log import Sync
 from livejoin.database.explaining import explain_query
 from livejoin.database.names import ByName
@@ -49,7 +49,7 @@ from livejoin.database.transactions.refresh import refresh
 from livejoin.database.transactions.replay import Manner, Replay, replay_whole
 from livejoin.database.transactions.staging import Granularity, OnConflict
 from livejoin.database.view import View
-from livejoin.errors import ChangeFormatError, SchemaError, StateError
+from livejoin.errors import ChangeFormatError, SchemaError
 from livejoin.families.cells.workers import Workers
 from livejoin.kernels.warm import ready
 from livejoin.plan import Explanation
@@ -760,9 +760,7 @@ class Database:
         """
         kept = self.extra if extra is None else check_extra(extra)
         target = check_folder(folder)
-        if self.path is not None and target.absolute() == self.path:
-            msg = f"{str(target)!r} is the folder in which the database stays anyway; save to another one"
-            raise StateError(msg)
+        refuse_home(target)
         compact(self._contents)
         snapshot.write(target, image_of(self._contents, kept))
         self.extra = kept

@@ -24,6 +24,7 @@ from kept_database import kept_database
 from livejoin.database.durable import fold_process
 from livejoin.database.durable import log as log_module
 from livejoin.database.durable.folding import remove_before
+from livejoin.database.transactions import compaction
 from livejoin.errors import SchemaError, StateError
 from livejoin.state.files import Folder
 from oracle import multiset, signed_multiset
@@ -210,6 +211,57 @@ def test_random_commits_with_all_ways_to_treat_conflicts(tmp_path: Path) -> None
     there.close()
 
 
+@pytest.mark.parametrize("folds", [False, True])
+def test_texts_that_come_and_go(tmp_path: Path, folds: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What no row uses is forgotten by the dictionaries, also while a log is applied to the tables."""
+    for name in ("_MIN_GARBAGE", "_LITTLE_BYTES", "_PAUSE"):
+        monkeypatch.setattr(compaction, name, 0)
+    monkeypatch.setattr(compaction, "_COMMIT", 1 << 20)
+    here, there = livejoin.Database(), livejoin.open(tmp_path / "db", sync="off")
+    for db in (here, there):
+        db.execute("CREATE TABLE T (k BIGINT PRIMARY KEY, s STRING, d DECIMAL(30, 1))")
+        db.create_view("v", "SELECT s, COUNT(*) AS n, MAX(d) AS d FROM T GROUP BY s")
+    for number in range(40):
+        rows = [(k, f"text {number} {k}", 10**25 + number + k) for k in range(number % 7)]
+        for db in (here, there):
+            db.apply("T", rows, on_conflict="update")
+        if number == 25 and folds:
+            fold(there)
+    expected = seen(here)
+    there.close()
+    with livejoin.open(tmp_path / "db") as db:
+        assert seen(db) == expected
+        db.execute("CREATE TABLE U (s STRING)")
+        db.apply("U", [(f"other {i}",) for i in range(100)])
+        assert multiset(db.views["v"].to_arrow()) == expected["v"][3]
+        db._check()
+
+
+def test_a_commit_that_stands_says_so_though_the_database_is_closed_meanwhile(tmp_path: Path) -> None:
+    for number in range(4):
+        db = livejoin.open(tmp_path / "db")
+        if not number:
+            db.execute("CREATE TABLE T (a BIGINT)")
+            db.execute("CREATE VIEW v AS SELECT a FROM T")
+        before, told = db.version, list[int]()
+        db.views["v"].subscribe(lambda delta, told=told: told.extend(delta["_commit_version"].to_pylist()))
+        stood: list[int] = []
+
+        def work(db: livejoin.Database = db, stood: list[int] = stood) -> None:
+            with pytest.raises(StateError, match="is closed"):
+                while True:
+                    stood.append(db.apply("T", [(1,)]).version)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        while len(stood) < 3:
+            threading.Event().wait(0.001)
+        db.close()
+        thread.join()
+        with livejoin.open(tmp_path / "db") as again:
+            assert list(range(before + 1, again.version + 1)) == stood == told
+
+
 def test_one_database_at_a_time(tmp_path: Path) -> None:
     db = livejoin.open(tmp_path / "db")
     with pytest.raises(StateError, match=f"process {os.getpid()}"):
@@ -255,8 +307,13 @@ def test_folders_that_are_somebody_elses(tmp_path: Path) -> None:
     livejoin.Database().save(tmp_path / "saved")
     with pytest.raises(StateError, match=r"Database\.load"):
         livejoin.open(tmp_path / "saved")
-    with livejoin.open(tmp_path / "db") as db, pytest.raises(StateError, match="stays anyway"):
-        db.save(tmp_path / "db")
+    with livejoin.open(tmp_path / "db") as db:
+        (tmp_path / "link").symlink_to(tmp_path / "db")
+        for target in ("db", "link", "db/snapshots", "db/log"):
+            with pytest.raises(StateError, match="belongs to the folder of a database"):
+                db.save(tmp_path / target)
+    with pytest.raises(StateError, match="belongs to the folder of a database"):
+        livejoin.Database().save(tmp_path / "db")
     for options in ({"sync": "sometimes"}, {"sync_every": 3}, {"damaged": None}):
         with pytest.raises(SchemaError, match=next(iter(options))):
             livejoin.open(tmp_path / "db", **options)
@@ -394,7 +451,7 @@ def test_what_a_loss_of_power_leaves_of_records_is_cut(tmp_path: Path) -> None:
         assert multiset(db.views["v"].to_arrow()) == states[1]
 
 
-@pytest.mark.parametrize("where", ["first", "middle", "body", "missing", "another log"])
+@pytest.mark.parametrize("where", ["first", "middle", "body", "cut out", "missing", "another log"])
 def test_damage_is_refused_and_says_what_is_left(tmp_path: Path, where: str) -> None:
     folder = tmp_path / "db"
     with livejoin.open(folder) as db:
@@ -424,9 +481,11 @@ def test_damage_is_refused_and_says_what_is_left(tmp_path: Path, where: str) -> 
         file.write_bytes((tmp_path / "other" / "log" / file.name).read_bytes())
     else:
         data = bytearray(file.read_bytes())
-        place = {"first": 41, "middle": ends[2] + 5, "body": ends[3] + 60}[where]
-        left = {"first": 0, "middle": 2, "body": 3}[where]
+        place = {"first": 41, "middle": ends[2] + 5, "body": ends[3] + 60, "cut out": ends[2] + 7}[where]
+        left = {"first": 0, "middle": 2, "body": 3, "cut out": 2}[where]
         data[place] ^= 0x10
+        if where == "cut out":
+            del data[place : place + 13]
         file.write_bytes(data)
     with pytest.raises(StateError, match=rf"{file.name}.*up to version {left}\b.*damaged='cut'"):
         livejoin.open(folder)

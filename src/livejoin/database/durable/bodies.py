@@ -100,12 +100,16 @@ class TablePart:
         if self.words.words.shape[0] != len(types):
             msg = f"changes of {self.words.words.shape[0]} columns of table {table.name!r}, which has {len(types)}"
             raise StateError(msg)
-        words = words_here(codec, self.words, Coded.of(types))
-        if self.kept is not None:
+
+        def written() -> Words:
+            words = words_here(codec, self.words, Coded.of(types))
+            if self.kept is None:
+                return words
             whole = np.full((len(table.columns), self.rows), NULL_CODE)
             whole[list(kept)] = words
-            words = whole
-        return ChangeBatch(table, (), self.weights, self.sequence, self.replaces, words)
+            return whole
+
+        return ChangeBatch(table, (), self.weights, self.sequence, self.replaces, written=written)
 
 
 @dataclass(frozen=True, eq=False)

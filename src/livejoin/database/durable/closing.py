@@ -24,6 +24,7 @@ def close(contents: Contents) -> None:
             contents.guard.enter(again=False)
             if log is not None:
                 log.sync()
+                contents.guard.enter(again=False)  # subscribers hear of what is durable now
                 log.append(CLOSE, contents.version, (), lambda: True)
                 log.settle()
         except StateError:  # it is closed, or the parent process has it

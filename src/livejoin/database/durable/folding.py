@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("livejoin")
 
 LEAST_BYTES = 64 << 20
-MOST_RECORDS = 100_000
+MOST_RECORDS = 20_000
+_BYTES_OF_A_RECORD = 2000  # of a snapshot, that take about as long to make as a record to apply
 _MODULE = "livejoin.database.durable.fold_process"
 
 
@@ -71,8 +72,10 @@ class Folding:
         """Make a snapshot of the complete segments if they are worth it, and none is being made."""
         with self._turn:
             account = self._log.account
-            large = account.bytes >= max(self.least_bytes, self._snapshot_bytes())
-            if not self._has_ended and (large or account.records >= self.most_records) and self._look(0):
+            there = self._snapshot_bytes()
+            large = account.bytes >= max(self.least_bytes, there)
+            many = account.records >= self.most_records + there // _BYTES_OF_A_RECORD
+            if not self._has_ended and (large or many) and self._look(0):
                 self._begin()
 
     def _begin(self) -> None:

@@ -97,7 +97,7 @@ def _is_lost(data: bytes | bytearray, view: memoryview, at: int) -> bool:
     """Whether a record behind a place says that something there was durable."""
     place = data.find(MAGIC, at)
     while place >= 0:
-        found = _record(view, place) if place % ALIGN == 0 else None
+        found = _record(view, place)
         if found is not None and found.durable > at:
             return True
         place = data.find(MAGIC, place + 1)

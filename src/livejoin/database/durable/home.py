@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import gc
+import io
 import logging
 import os
 import time
@@ -32,6 +33,7 @@ Damaged = Literal["refuse", "cut"]
 LOCK = "lock"
 SNAPSHOTS = "snapshots"
 LOG = "log"
+_LOCKED = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _OURS = frozenset((LOCK, SNAPSHOTS, LOG, "folding"))
 
 
@@ -40,16 +42,14 @@ class Lock:
     """The mark that a folder is taken; mutable.
 
     Args:
-        descriptor: The file that is locked; -1 when it is not any more.
+        file: The file that is locked; closed when nobody has this object any more, as where Ctrl-C comes.
     """
 
-    descriptor: int
+    file: io.FileIO
 
     def release(self) -> None:
         """Give it back; once more changes nothing."""
-        descriptor, self.descriptor = self.descriptor, -1
-        if descriptor >= 0:
-            os.close(descriptor)
+        self.file.close()
 
 
 def take(path: Path, name: str, what: str) -> Lock:
@@ -65,25 +65,25 @@ def take(path: Path, name: str, what: str) -> Lock:
         StorageError: The system refuses.
     """
     try:
-        descriptor = os.open(path / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        file = io.FileIO(path / name, "rb+", opener=lambda found, _: os.open(found, _LOCKED, 0o644))
     except OSError as error:
         msg = (
             f"the file {str(path / name)!r} cannot be opened: {error.strerror}; repair that, and open the folder again"
         )
         raise StorageError(msg) from error
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{what} of process {os.getpid()}".encode(), 0)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        file.truncate(0)
+        os.pwrite(file.fileno(), f"{what} of process {os.getpid()}".encode(), 0)
     except BlockingIOError:
-        holder = os.pread(descriptor, 1000, 0).decode(errors="replace")
-        os.close(descriptor)
+        holder = os.pread(file.fileno(), 1000, 0).decode(errors="replace")
+        file.close()
         raise BlockingIOError(holder or "another one") from None
     except OSError as error:
-        os.close(descriptor)
+        file.close()
         msg = f"{str(path)!r} cannot be locked ({error.strerror}); give a folder on a file system that has locks"
         raise StorageError(msg) from error
-    return Lock(descriptor)
+    return Lock(file)
 
 
 def open_home(path: Path, empty: Contents, pace: Pace, damaged: Damaged) -> Contents:
@@ -135,6 +135,19 @@ def open_home(path: Path, empty: Contents, pace: Pace, damaged: Damaged) -> Cont
             msg = f"{str(path)!r} could not be opened: {error}; it may be sound, try again when that is mended"
             raise StorageError(msg) from error
         raise
+
+
+def refuse_home(path: Path) -> None:
+    """Refuse to write a snapshot into the folder of a database, open or not.
+
+    Raises:
+        StateError: The path is such a folder, or lies in one.
+    """
+    found = path.resolve()
+    for one in (found, found.parent):
+        if (one / LOCK).is_file() and (one / LOG).is_dir():
+            msg = f"{str(path)!r} belongs to the folder of a database, {str(one)!r}; save to a folder of its own"
+            raise StateError(msg)
 
 
 def _refuse_others(path: Path, names: set[str]) -> None:

@@ -30,7 +30,7 @@ Sync = Literal["commit", "batch", "off"]
 """When what is written is synchronised with the disk: before a call returns, every so often, or at the end."""
 
 SEGMENT_BYTES = 64 << 20
-SEGMENT_RECORDS = 100_000
+SEGMENT_RECORDS = 20_000
 _NAME_DIGITS = 12
 
 
@@ -189,6 +189,11 @@ class Log:
     def told(self) -> int:
         """Up to where subscribers may hear of what stands: what is durable, or where nobody waits for it all."""
         return self._synced if self.pace.sync == "commit" else self.written
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the log takes nothing any more."""
+        return self._is_closed
 
     @property
     def has_failed(self) -> bool:

@@ -76,7 +76,8 @@ class Guard:
         assert self.log is not None
         self.log.wait(due)
         with self.lock:
-            self._settle()
+            if not self.log.is_closed:  # by another thread, which has told of all that stood
+                self._settle()
 
     def is_held(self) -> bool:
         """Whether this thread holds the lock."""

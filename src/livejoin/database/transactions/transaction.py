@@ -268,6 +268,8 @@ def words_of(contents: Contents, batch: ChangeBatch, fresh: Words | None = None)
     """
     if batch.words is not None:
         return batch.words
+    if batch.written is not None:  # not before: what no row uses is forgotten before a commit
+        return batch.written()
     kept = None if batch.table.retain == "all" else kept_columns(contents, batch.table)
     try:
         return contents.codec.encode_columns(batch.columns, batch.length, batch.table, kept, fresh)

@@ -267,7 +267,9 @@ def _where(condition: str | None) -> str:
 def _update(words: _Words) -> RowChanges:
     table, alias = _target(words, ("SET",))
     words.expect("SET")
-    columns, values = _assignments(words, alias, ("WHERE",))
+    columns, values = _assignments(words, alias, ("WHERE", "FROM"))
+    if words.word() == "FROM":
+        words.refuse("UPDATE ... FROM is not supported: MERGE INTO changes rows by those of another table")
     where = words.until() if words.take("WHERE") else None
     words.end()
     query = f"SELECT {_quoted(alias)}.*, {_computed(values)} FROM {_quoted(table)} {_quoted(alias)}{_where(where)}"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from uuid import UUID
 
+import numpy as np
 from sqlglot import Token, TokenType
 
 from livejoin.errors import SqlSyntaxError
@@ -116,6 +117,8 @@ def literal(value: object, source: Source, offset: int) -> str:
     Raises:
         SqlSyntaxError: There is no such value in SQL.
     """
+    if isinstance(value, np.generic):
+        value = value.item()
     match value:
         case None:
             return "NULL"
