@@ -92,7 +92,14 @@ def test_queries_outside_of_what_is_maintained(guarded: Guarded, sql: str, part:
 
 @pytest.mark.parametrize(
     "sql",
-    ["INSERT INTO G VALUES (1, 2)", "UPDATE G SET src = 1", "SELECT 1", "not sql at all", "", "DROP TABLE nothere"],
+    [
+        "INSERT OVERWRITE G VALUES (1, 2)",
+        "UPDATE G SET nope = 1",
+        "SELECT 1",
+        "not sql at all",
+        "",
+        "DROP TABLE nothere",
+    ],
 )
 def test_bad_statements(guarded: Guarded, sql: str) -> None:
     with pytest.raises(errors.LivejoinError) as caught:
