@@ -16,13 +16,13 @@ CASES = int(os.environ.get("LIVEJOIN_TORTURE", "3"))
 SEED = int(os.environ.get("LIVEJOIN_SEED", "1"))
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, pytest.param(MemoryError, marks=pytest.mark.torture)])
 def test_a_durable_commit_that_is_cut_off_is_there_or_not(tmp_path: Path, error: type[BaseException]) -> None:
     """At whatever point: memory and disk agree on whether it stands, and its subscribers hear of it once."""
     life = Life(SEED, folder=tmp_path / "db")
     total = points(life)
     outcomes: Counter[str] = Counter()
-    for at in places(total, 4 * CASES, SEED):
+    for at in places(total, 3 * CASES, SEED):
         stands, cut = life.cut(error, at, again=at % 3 == 0)
         outcomes["stands" if stands else "does not"] += 1
         try:

@@ -145,7 +145,7 @@ def test_tables_that_know_more_than_their_rows(tmp_path: Path, options: str) -> 
         else "k BIGINT, t BIGINT NOT NULL, s STRING"
     )
     here, there = livejoin.Database(), livejoin.open(tmp_path / "db")
-    for number in range(9):
+    for number in range(7):
         for db in (here, there):
             if number == 0:
                 db.create_table("T", columns, **given)
