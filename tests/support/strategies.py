@@ -1,7 +1,7 @@
 """Hypothesis strategies: random tables, rows, commits and scenarios (the queries are in `random_queries.py`).
 
 Value domains are tiny so that joins hit, and hold the edges of each type. `FUZZ` is the settings of every property
-test: 5 examples, or as many as the environment variable `LIVEJOIN_FUZZ` says.
+test: 4 examples, or as many as the environment variable `LIVEJOIN_FUZZ` says.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from livejoin.search.algorithm import Algorithm
 from random_queries import queries
 from scenario import Change, ColumnSpec, ColumnType, CommitSpec, QuerySpec, Row, Scenario, TableSpec, canonical_row
 
-EXAMPLES = int(os.environ.get("LIVEJOIN_FUZZ", "5"))
+EXAMPLES = int(os.environ.get("LIVEJOIN_FUZZ", "4"))
 FUZZ = settings(
     max_examples=EXAMPLES,
     deadline=None,
