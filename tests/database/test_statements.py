@@ -72,6 +72,7 @@ class Statements:
                 f"{of}s LIKE 'x%'",
                 f"{of}id IN (SELECT s.id FROM s WHERE s.a > {n})",
                 f"{of}a > (SELECT AVG(s.a) FROM s)",
+                f"{of}id = {n} AND {of}a < (SELECT MAX(u.a) FROM t u)",
             ]
         )
 
@@ -93,12 +94,14 @@ class Statements:
                 return f"INSERT INTO {table} (a, s, id) SELECT a, s, id + 1 FROM {other} WHERE {where}"
 
     def assigned(self, of: str) -> str:
-        found = [
-            f"a = {self.value(of)}",
-            f"s = {self.text()}",
-            f"id = {self.random.choice([f'{of}id', f'{of}id + 1'])}",
-        ]
-        return ", ".join(self.random.sample(found, self.random.randrange(1, 3)))
+        """Values of one or two columns."""
+        found = {
+            "a": [self.value(of), "(SELECT MAX(u.a) FROM t u)"],
+            "s": [self.text()],
+            "id": [f"{of}id", f"{of}id + 1"],
+        }
+        chosen = self.random.sample([*found], self.random.randrange(1, 3))
+        return ", ".join(f"{column} = {self.random.choice(found[column])}" for column in chosen)
 
     def update(self) -> str:
         table = self.random.choice(["t", "s"])
@@ -303,6 +306,23 @@ def test_all_columns_of_a_source(db: livejoin.Database) -> None:
     db.execute("INSERT INTO t BY NAME SELECT 'nine' AS s, 9 AS id")
     found = sorted(row for row in rows(db, "t") if row[0] in (1, 8, 9))
     assert found == [(1, 5, "one"), (8, 5, "eight"), (9, None, "nine")]
+
+
+def test_one_row_by_its_key_beside_others_of_its_table(db: livejoin.Database) -> None:
+    """A sub-query over the table reads all of it, and columns that are not kept are not NULL."""
+    db.execute("UPDATE t SET a = (SELECT MAX(u.a) FROM t u) WHERE id = 1")
+    db.execute("DELETE FROM t WHERE id = 2 AND a < (SELECT AVG(u.a) FROM t u)")
+    assert sorted(rows(db, "t")) == [(1, 20, "x"), (2, 20, "y;"), (3, None, None)]
+    db.create_table("kept", "id BIGINT PRIMARY KEY, a INT, s STRING", retain="used")
+    db.execute("CREATE VIEW k AS SELECT id, a FROM kept; INSERT INTO kept VALUES (1, 2, 's')")
+    with pytest.raises(SchemaError, match="'s' of table 'kept'"):
+        db.execute("UPDATE kept SET a = 5 WHERE id = 1")
+
+
+def test_braces_in_a_merge_of_all_columns(db: livejoin.Database) -> None:
+    db.execute("INSERT INTO s VALUES (1, 7, '{}'), (2, 8, '{0}')")
+    db.execute("MERGE INTO t USING s x ON t.id = x.id AND x.s <> '{0}' WHEN MATCHED THEN UPDATE SET *")
+    assert sorted(rows(db, "t"))[:2] == [(1, 7, "{}"), (2, 20, "y;")]
 
 
 def test_one_row_by_its_key_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,6 @@ from typing import Any, Self, overload
 import pyarrow as pa
 
 from livejoin.changes import STRICT, Coerce, ExtraColumns
-from livejoin.database import declaring
 from livejoin.database.arguments import (
     check_bytes,
     check_changes,
@@ -29,7 +28,6 @@ from livejoin.database.arguments import (
 )
 from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents, GivenStatistics
-from livejoin.database.declaring import ViewSettings
 from livejoin.database.durable.bodies import KEEP, plain
 from livejoin.database.durable.closing import close
 from livejoin.database.durable.home import Damaged, open_home, refuse_home
@@ -39,7 +37,9 @@ from livejoin.database.names import ByName
 from livejoin.database.overview import explain_graph, figures
 from livejoin.database.snapshots import snapshot
 from livejoin.database.snapshots.image import image_of, restored
-from livejoin.database.statements import ask, run_script
+from livejoin.database.statements import declaring
+from livejoin.database.statements.declaring import ViewSettings
+from livejoin.database.statements.script import ask, run_script
 from livejoin.database.transactions import transaction
 from livejoin.database.transactions.bad_rows import ON_BAD_ROWS, OnBadRows, commit_good
 from livejoin.database.transactions.compaction import compact

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from livejoin.changes import ChangeBatch, read_changes
 from livejoin.database.arguments import check_changes, check_limit, check_switch
 from livejoin.database.contents import Contents
-from livejoin.database.declaring import ViewSettings
+from livejoin.database.statements.declaring import ViewSettings
 from livejoin.families.registry import check_algorithm
 from livejoin.plan import Explanation, describe_query
 from livejoin.plan.explain.describe_spread import with_cells

@@ -8,7 +8,7 @@ from livejoin.sql.bind.views import bind_view, bind_views, names_read
 from livejoin.sql.normal_text import normal_text
 from livejoin.sql.tables.alter import AlterTable
 from livejoin.sql.tables.declare import parse_columns, parse_create_table
-from livejoin.sql.tables.row_changes import VALUE, ChangedRows, NewRows, RowChanges, constants_of
+from livejoin.sql.tables.row_changes import ALL_OF_SOURCE, VALUE, ChangedRows, NewRows, RowChanges, constants_of
 from livejoin.sql.tables.schema_file import SchemaText, parse_schema, parse_schema_text
 from livejoin.sql.tables.script import is_complete, statements
 from livejoin.sql.tables.statement import (
@@ -23,6 +23,7 @@ from livejoin.sql.tables.statement import (
 from livejoin.sql.to_duckdb.transpile import to_duckdb
 
 __all__ = [
+    "ALL_OF_SOURCE",
     "VALUE",
     "AlterTable",
     "ChangedRows",

@@ -241,8 +241,9 @@ class GrownFile:
         system(_SYNC, self._descriptor)
 
     def close(self) -> None:
-        """Close it."""
-        os.close(self._descriptor)
+        """Close it; what is written to it later is refused, and goes to no other file that has its number then."""
+        descriptor, self._descriptor = self._descriptor, -1
+        os.close(descriptor)
 
 
 def _plain(name: str) -> str:

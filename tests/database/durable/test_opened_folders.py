@@ -302,6 +302,7 @@ def test_a_closed_database_says_so(tmp_path: Path) -> None:
 
 def test_folders_that_are_somebody_elses(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("x")
+    (tmp_path / "log").mkdir()
     with pytest.raises(StateError, match=r"other files \(thesis.tex\)"):
         livejoin.open(tmp_path)
     livejoin.Database().save(tmp_path / "saved")
@@ -378,6 +379,49 @@ def test_nobody_hears_of_what_is_not_durable(tmp_path: Path, monkeypatch: pytest
     db.apply("T", [(1,)])
     assert durable
     assert told == [1]
+
+
+def test_a_child_of_a_fork_does_not_keep_the_folder(tmp_path: Path) -> None:
+    """It has the file of the lock open too, as long as it lives."""
+    db = livejoin.open(tmp_path / "db")
+    heard, tell = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(tell)
+        os.read(heard, 1)
+        os._exit(0)
+    try:
+        db.close()
+        livejoin.open(tmp_path / "db").close()
+    finally:
+        os.close(tell)
+        os.waitpid(child, 0)
+        os.close(heard)
+
+
+def test_closing_in_the_middle_of_a_commit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As from the handler of a signal: the commit goes on, and what comes later too."""
+    db = livejoin.open(tmp_path / "db")
+    db.execute("CREATE TABLE T (a BIGINT)")
+    log, refused = db._contents.log, list[str]()
+    assert log is not None
+    real = log.commit
+
+    def commit(*given: Any) -> None:
+        try:
+            db.close()
+        except StateError as error:
+            refused.append(str(error))
+        real(*given)
+
+    monkeypatch.setattr(log, "commit", commit)
+    assert db.apply("T", [(1,)]).version == 1
+    assert "in the middle of another one" in refused[0]
+    monkeypatch.undo()
+    db.apply("T", [(2,)])
+    db.close()
+    with livejoin.open(tmp_path / "db") as again:
+        assert again.version == 2
 
 
 def test_a_child_of_a_fork_does_not_write(tmp_path: Path) -> None:

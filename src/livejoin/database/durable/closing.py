@@ -13,12 +13,16 @@ def close(contents: Contents) -> None:
     The last record says that all before it is durable, so that a later damage is known as such.
 
     Raises:
+        StateError: The call comes in the middle of a commit of the same thread; nothing has changed.
         StorageError: The disk refused, and nobody has heard of it yet; the files are closed all the same.
     """
     log = contents.log
+    again = contents.guard.is_held()
     with contents.guard.lock:
         if contents.is_closed:
             return
+        if again:
+            contents.guard.enter(again)
         was_told = log is not None and log.has_failed
         try:
             contents.guard.enter(again=False)

@@ -115,9 +115,7 @@ class Folding:
         if process is None:
             return True
         try:
-            _, said = (
-                process.communicate(timeout=wait) if wait is not None or process.poll() is not None else (b"", None)
-            )
+            _, said = process.communicate(timeout=wait)
         except subprocess.TimeoutExpired:
             return False
         self._process = None

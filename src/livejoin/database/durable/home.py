@@ -48,8 +48,10 @@ class Lock:
     file: io.FileIO
 
     def release(self) -> None:
-        """Give it back; once more changes nothing."""
-        self.file.close()
+        """Give it back, also where a child of this process still has the file open; once more changes nothing."""
+        if not self.file.closed:
+            fcntl.flock(self.file, fcntl.LOCK_UN)
+            self.file.close()
 
 
 def take(path: Path, name: str, what: str) -> Lock:
@@ -162,7 +164,8 @@ def _refuse_others(path: Path, names: set[str]) -> None:
             "stays has a folder of its own"
         )
         raise StateError(msg)
-    if names and LOG not in names and not names <= _OURS:
+    is_home = {LOCK, LOG} <= names
+    if not is_home and not names <= _OURS:
         some = ", ".join(sorted(names - _OURS)[:3])
         msg = f"{str(path)!r} has other files ({some}) and no database; give a folder that is empty, or a new one"
         raise StateError(msg)

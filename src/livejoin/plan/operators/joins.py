@@ -94,8 +94,40 @@ class Joining(PlanOperator):
         return 1 if self.partition is None else self.partition.cells
 
 
+class Programmed(Joining):
+    """A join that a program of its own maintains.
+
+    Attributes:
+        physical: The program.
+        query: The join as it was asked for.
+    """
+
+    physical: Program
+    query: ConjunctiveQuery
+
+    @property
+    def line(self) -> str:
+        return self.physical.line
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        return expressions_of(self.query)
+
+    @property
+    def amortised_changes(self) -> UpdateBound | None:
+        return None if self.inputs else delta_bound(self.query)
+
+    @property
+    def digest(self) -> str:
+        return self.physical.digest
+
+    @property
+    def uses(self) -> Sequence[TableUse]:
+        return self.physical.tables
+
+
 @dataclass(frozen=True, eq=False)
-class JoinOperator(Joining):
+class JoinOperator(Programmed):
     """The results of a conjunctive query; the columns are the query's outputs.
 
     Args:
@@ -132,26 +164,6 @@ class JoinOperator(Joining):
             asked = ", ".join(sorted(self.asked)) or "()"
             yield f"the output {asked} is not free-connex: kept with {more}, projected away above"
 
-    @property
-    def line(self) -> str:
-        return self.physical.line
-
-    @property
-    def expressions(self) -> tuple[Expression, ...]:
-        return expressions_of(self.query)
-
-    @property
-    def amortised_changes(self) -> UpdateBound | None:
-        return None if self.inputs else delta_bound(self.query)
-
-    @property
-    def digest(self) -> str:
-        return self.physical.digest
-
-    @property
-    def uses(self) -> Sequence[TableUse]:
-        return self.physical.tables
-
 
 @dataclass(frozen=True)
 class Result:
@@ -172,7 +184,7 @@ class Result:
 
 
 @dataclass(frozen=True, eq=False)
-class AnnotatedOperator(Joining):
+class AnnotatedOperator(Programmed):
     """Groups with aggregates that are sums of products (CROWN, section 7.3): no state but the join tree's.
 
     Args:
@@ -211,28 +223,8 @@ class AnnotatedOperator(Joining):
         yield f"{many(len(self.results), 'aggregate')} {families[self.query][0].family.aggregates}"
 
     @property
-    def line(self) -> str:
-        return self.physical.line
-
-    @property
     def replaced_by(self) -> tuple[int, ...]:
         return tuple(range(len(self.physical.query.head)))
-
-    @property
-    def expressions(self) -> tuple[Expression, ...]:
-        return expressions_of(self.query)
-
-    @property
-    def amortised_changes(self) -> UpdateBound | None:
-        return None if self.inputs else delta_bound(self.query)
-
-    @property
-    def digest(self) -> str:
-        return self.physical.digest
-
-    @property
-    def uses(self) -> Sequence[TableUse]:
-        return self.physical.tables
 
 
 @dataclass(frozen=True, eq=False)

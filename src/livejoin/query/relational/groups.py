@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Self
 import pyarrow as pa
 
 from livejoin.query.aggregates import AggregateCall
-from livejoin.query.relational.relation import ComparedColumn, DerivedRelation
+from livejoin.query.relational.relation import ComparedColumn, DerivedRelation, OverOne, SomeRows
 from livejoin.schema import SqlType
 
 if TYPE_CHECKING:
@@ -19,31 +19,8 @@ SetKind = Literal["union", "except", "intersect"]
 
 
 @dataclass(frozen=True)
-class Distinct(DerivedRelation):
+class Distinct(SomeRows):
     """Each row of a relation once."""
-
-    input: Relation
-
-    @property
-    def types(self) -> tuple[SqlType, ...]:
-        """The types of its columns."""
-        return self.input.types
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The Arrow schema of the rows."""
-        return self.input.schema
-
-    @property
-    def below(self) -> tuple[Relation, ...]:
-        return (self.input,)
-
-    def over(self, below: Sequence[Relation]) -> Self:
-        return replace(self, input=below[0])
-
-    @property
-    def char_lengths(self) -> tuple[int, ...]:
-        return self.input.char_lengths
 
     @property
     def only_grows(self) -> bool:
@@ -97,7 +74,7 @@ class SetOperation(DerivedRelation):
 
 
 @dataclass(frozen=True)
-class Aggregate(DerivedRelation):
+class Aggregate(OverOne):
     """One row for each group: the group's columns, then the results of the calls.
 
     Args:
@@ -109,7 +86,6 @@ class Aggregate(DerivedRelation):
             (`livejoin.plan.restricted_groups`); empty where all are.
     """
 
-    input: Relation
     groups: int
     calls: tuple[AggregateCall, ...]
     is_global: bool
@@ -126,13 +102,6 @@ class Aggregate(DerivedRelation):
         fields = [self.input.schema.field(i) for i in range(self.groups)]
         fields += [pa.field(f"a{i}", call.arrow) for i, call in enumerate(self.calls)]
         return pa.schema(fields)
-
-    @property
-    def below(self) -> tuple[Relation, ...]:
-        return (self.input,)
-
-    def over(self, below: Sequence[Relation]) -> Self:
-        return replace(self, input=below[0])
 
     @property
     def char_lengths(self) -> tuple[int, ...]:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from livejoin.query.orders import RankFunction, RunningCall, RunningFrame, SortKey
-from livejoin.query.relational.relation import ComparedColumn, DerivedRelation
+from livejoin.query.relational.relation import ComparedColumn, OverOne, SomeRows
 from livejoin.schema import SqlType
 
 if TYPE_CHECKING:
-    from livejoin.query.relational import Relation
+    pass
 
 
 @dataclass(frozen=True)
-class TopK(DerivedRelation):
+class TopK(SomeRows):
     """The first rows in an order; rows with equal keys are ordered by all columns, so that the result is determined.
 
     Args:
@@ -27,31 +27,9 @@ class TopK(DerivedRelation):
         offset: Rows skipped before.
     """
 
-    input: Relation
     keys: tuple[SortKey, ...]
     limit: int
     offset: int
-
-    @property
-    def types(self) -> tuple[SqlType, ...]:
-        """The types of its columns."""
-        return self.input.types
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The Arrow schema of the rows."""
-        return self.input.schema
-
-    @property
-    def below(self) -> tuple[Relation, ...]:
-        return (self.input,)
-
-    def over(self, below: Sequence[Relation]) -> Self:
-        return replace(self, input=below[0])
-
-    @property
-    def char_lengths(self) -> tuple[int, ...]:
-        return self.input.char_lengths
 
     def compared(self) -> Iterator[ComparedColumn]:
         yield from (("ORDER BY", self.input, key.column) for key in self.keys)
@@ -59,7 +37,7 @@ class TopK(DerivedRelation):
 
 
 @dataclass(frozen=True)
-class Ranked(DerivedRelation):
+class Ranked(OverOne):
     """The rows of each partition in an order, all or the first ones, each with its rank, an INT, behind its columns.
 
     Rows with equal keys are ordered by all columns, so that the ROW_NUMBER of each is determined; RANK counts the rows
@@ -75,7 +53,6 @@ class Ranked(DerivedRelation):
             the partitions and the order of that, or numbers the copies of equal rows.
     """
 
-    input: Relation
     partition: tuple[int, ...]
     keys: tuple[SortKey, ...]
     function: RankFunction
@@ -94,13 +71,6 @@ class Ranked(DerivedRelation):
         return self.input.schema.append(pa.field(name, pa.int32()))
 
     @property
-    def below(self) -> tuple[Relation, ...]:
-        return (self.input,)
-
-    def over(self, below: Sequence[Relation]) -> Self:
-        return replace(self, input=below[0])
-
-    @property
     def char_lengths(self) -> tuple[int, ...]:
         return (*self.input.char_lengths, 0)
 
@@ -111,7 +81,7 @@ class Ranked(DerivedRelation):
 
 
 @dataclass(frozen=True)
-class Running(DerivedRelation):
+class Running(OverOne):
     """Each row with aggregates over a part of its partition, in an order, behind its columns.
 
     Rows with equal keys are ordered by all columns. NULLs are one partition.
@@ -124,7 +94,6 @@ class Running(DerivedRelation):
         calls: The aggregates.
     """
 
-    input: Relation
     partition: tuple[int, ...]
     keys: tuple[SortKey, ...]
     frame: RunningFrame
@@ -144,13 +113,6 @@ class Running(DerivedRelation):
             fields.append(pa.field(_fresh(f"{call.function}_{len(names)}", names), call.type.arrow))
             names.append(fields[-1].name)
         return pa.schema([*self.input.schema, *fields])
-
-    @property
-    def below(self) -> tuple[Relation, ...]:
-        return (self.input,)
-
-    def over(self, below: Sequence[Relation]) -> Self:
-        return replace(self, input=below[0])
 
     @property
     def char_lengths(self) -> tuple[int, ...]:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self, TypeAlias
+
+import pyarrow as pa
+
+from livejoin.schema import SqlType
 
 if TYPE_CHECKING:
     from livejoin.query.relational import Relation
@@ -53,3 +58,39 @@ class DerivedRelation(ABC):
         """The columns that it compares, and those that the relations below do, in the order of the clauses."""
         for one in self.below:
             yield from one.compared()
+
+
+@dataclass(frozen=True)
+class OverOne(DerivedRelation):
+    """A relation that is made of one other.
+
+    Args:
+        input: The relation below.
+    """
+
+    input: Relation
+
+    @property
+    def below(self) -> tuple[Relation, ...]:
+        return (self.input,)
+
+    def over(self, below: Sequence[Relation]) -> Self:
+        return replace(self, input=below[0])
+
+
+class SomeRows(OverOne):
+    """A relation with the columns of the one below it, and some of its rows."""
+
+    @property
+    def types(self) -> tuple[SqlType, ...]:
+        """The types of its columns."""
+        return self.input.types
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the rows."""
+        return self.input.schema
+
+    @property
+    def char_lengths(self) -> tuple[int, ...]:
+        return self.input.char_lengths

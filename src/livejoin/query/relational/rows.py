@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
 from livejoin.query.conjunctive import Output
-from livejoin.query.relational.relation import DerivedRelation
+from livejoin.query.relational.relation import DerivedRelation, OverOne
 from livejoin.query.scalar import Expression
 from livejoin.schema import SqlType
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Project(DerivedRelation):
+class Project(OverOne):
     """Expressions over the columns of a relation, for the rows that a predicate is true for.
 
     Args:
@@ -32,7 +32,6 @@ class Project(DerivedRelation):
         written: The predicate as users wrote it, for messages.
     """
 
-    input: Relation
     outputs: tuple[Output, ...]
     types: tuple[SqlType, ...]
     predicate: Expression | None = None
@@ -44,13 +43,6 @@ class Project(DerivedRelation):
     def schema(self) -> pa.Schema:
         """The Arrow schema of the rows."""
         return pa.schema([pa.field(o.name, o.type) for o in self.outputs])
-
-    @property
-    def below(self) -> tuple[Relation, ...]:
-        return (self.input,)
-
-    def over(self, below: Sequence[Relation]) -> Self:
-        return replace(self, input=below[0])
 
     @property
     def char_lengths(self) -> tuple[int, ...]:

@@ -24,6 +24,8 @@ from livejoin.sql.parse.source import Source, shown
 
 VALUE = "livejoin_value_"
 """Names of the columns that `ChangedRows` computes begin so."""
+ALL_OF_SOURCE = f"{VALUE}of_source"
+"""A name in the place of all columns of a source."""
 
 _OPENS = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE}
 _CLOSES = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END}
@@ -54,14 +56,13 @@ class ChangedRows:
         columns: The columns that get other values; none where the rows go; None for all that the source of a MERGE has
             too.
         query: Gives all columns of the table, and behind them the values, called `VALUE` and a number.
-        source: With all columns: the text of the source, by which these are found, and how it is called.
-        where: The condition, where the query is over the table alone.
+        source: With all columns: the text of the source, by which these are found, and how it is called. The query has
+            `ALL_OF_SOURCE` in the place of the values then.
     """
 
     columns: tuple[str, ...] | None
     query: str
     source: tuple[str, str] | None = None
-    where: str | None = None
 
 
 @dataclass(frozen=True)
@@ -104,16 +105,29 @@ def read_row_changes(source: Source) -> RowChanges:
             return _merge(words)
 
 
-def constants_of(condition: str, columns: Sequence[str]) -> list[str] | None:
-    """The constants that a condition says some columns of one table to be equal to; None if it does not.
+def constants_of(query: str, columns: Sequence[str]) -> list[str] | None:
+    """The constants that some columns of the one table of a query have in each row that it looks at.
 
-    >>> constants_of("id = 5 AND (s LIKE 'a%' OR s IS NULL) AND t.day = DATE '2026-01-01'", ["day", "id"])
-    ["CAST('2026-01-01' AS DATE)", '5']
-    >>> constants_of("id = 5 OR TRUE", ["id"])
+    Args:
+        query: A query; of one that reads a table twice, as in a sub-query, nothing is said.
+        columns: The columns.
+
+    Returns:
+        The constants as SQL; None if the condition does not say them.
+
+    >>> constants_of(
+    ...     "SELECT * FROM t WHERE id = 5 AND (s LIKE 'a%' OR s IS NULL) AND t.day = DATE '2026-01-01'", ["id"]
+    ... )
+    ['5']
+    >>> constants_of("SELECT * FROM t WHERE id = 5 OR TRUE", ["id"])
+    >>> constants_of("SELECT * FROM t WHERE id = 5 AND a > (SELECT AVG(a) FROM t)", ["id"])
     """
-    tree, _ = parse(f"SELECT 1 FROM t WHERE {condition}")
+    tree, _ = parse(query)
+    condition = tree.args.get("where")
+    if condition is None or len(list(tree.find_all(exp.Table, exp.Query))) > 2:  # the query itself, and its table
+        return None
     found: dict[str, str] = {}
-    where = tree.args["where"].this
+    where = condition.this
     for one in where.flatten() if isinstance(where, exp.And) else (where,):
         if isinstance(one, exp.EQ):
             for column, value in ((one.this, one.expression), (one.expression, one.this)):
@@ -257,7 +271,7 @@ def _delete(words: _Words) -> RowChanges:
     where = words.until() if words.take("WHERE") else None
     words.end()
     query = f"SELECT {_quoted(alias)}.* FROM {_quoted(table)} {_quoted(alias)}{_where(where)}"
-    return RowChanges("DELETE", table, (ChangedRows((), query, where=where),))
+    return RowChanges("DELETE", table, (ChangedRows((), query),))
 
 
 def _where(condition: str | None) -> str:
@@ -273,7 +287,7 @@ def _update(words: _Words) -> RowChanges:
     where = words.until() if words.take("WHERE") else None
     words.end()
     query = f"SELECT {_quoted(alias)}.*, {_computed(values)} FROM {_quoted(table)} {_quoted(alias)}{_where(where)}"
-    return RowChanges("UPDATE", table, (ChangedRows(columns, query, where=where),))
+    return RowChanges("UPDATE", table, (ChangedRows(columns, query),))
 
 
 def _assignments(words: _Words, alias: str, ends: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
@@ -383,6 +397,6 @@ def _action(words: _Words, sides: _Sides, of: str, where: str) -> NewRows | Chan
         return ChangedRows((), f"SELECT {mine} FROM {rows}")
     words.expect("UPDATE", "SET")
     if of == "matched" and words.take("*"):
-        return ChangedRows(None, f"SELECT {mine}, {{}} FROM {rows}", (sides.source, sides.other))
+        return ChangedRows(None, f"SELECT {mine}, {ALL_OF_SOURCE} FROM {rows}", (sides.source, sides.other))
     columns, values = _assignments(words, sides.alias, ("WHEN",))
     return ChangedRows(columns, f"SELECT {mine}, {_computed(values)} FROM {rows}")

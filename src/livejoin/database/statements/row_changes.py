@@ -14,99 +14,15 @@ import pyarrow as pa
 
 from livejoin.changes import Intake, read_changes
 from livejoin.changes.convert import convert
-from livejoin.database.asked_once import asked
-from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents
-from livejoin.database.declaring import declare
+from livejoin.database.statements.asked_once import asked
 from livejoin.database.transactions import transaction
 from livejoin.errors import ChangeError, ChangeValueError, SchemaError, UnsupportedQueryError
 from livejoin.families.cells.workers import Workers
 from livejoin.schema import CHANGE_TYPE, Table
-from livejoin.sql import (
-    VALUE,
-    ChangedRows,
-    NewRows,
-    RefreshTable,
-    RowChanges,
-    constants_of,
-    names_read,
-    parse_statement,
-    statements,
-)
-
-
-def run_script(contents: Contents, sql: str, parameters: object, allow_product: bool) -> Commit | None:
-    """Run the statements of a text, one after the other; as `livejoin.Database.execute`.
-
-    Args:
-        contents: The database's contents.
-        sql: The text.
-        parameters: The values of ``?`` or ``:name``; None for none.
-        allow_product: Whether views may have conditions over tables that no equality connects.
-
-    Returns:
-        The last commit; None if no statement changed rows.
-    """
-    found: Commit | None = None
-    pending: Pending | None = None
-    for text in statements(sql, parameters) or [sql]:
-        word = " ".join(text.upper().split())
-        if word in _BEGINS:
-            pending = _begun(pending)
-        elif word in _ENDS:
-            changes, pending = _ended(pending), None
-            found = _committed(contents, changes) if word != "ROLLBACK" else found
-        else:
-            statement = parse_statement(text)
-            if isinstance(statement, RowChanges):
-                changes = pending or Pending()
-                changes.add(contents, statement)
-                found = _committed(contents, changes) if pending is None else found
-            elif isinstance(statement, RefreshTable):
-                msg = "REFRESH TABLE stands alone, with its rows: db.execute('REFRESH TABLE t', rows)"
-                raise UnsupportedQueryError(msg, clause="REFRESH TABLE")
-            elif pending is not None:
-                msg = "only INSERT, UPDATE, DELETE and MERGE INTO stand between BEGIN and COMMIT"
-                raise UnsupportedQueryError(msg, clause="BEGIN")
-            else:
-                declare(contents, statement, allow_product)
-    if pending is not None:
-        msg = "BEGIN without COMMIT: give both in one text, or all changes to apply, which is one commit"
-        raise UnsupportedQueryError(msg, clause="BEGIN")
-    return found
-
-
-def ask(contents: Contents, sql: str, parameters: object) -> pa.Table:
-    """The result of one query; as `livejoin.Database.sql`."""
-    texts = statements(sql, parameters)
-    if len(texts) > 1:
-        msg = f"found {len(texts)} statements; sql answers one query, and execute runs several statements"
-        raise UnsupportedQueryError(msg, clause=";")
-    return asked(contents, texts[0] if texts else sql)
-
+from livejoin.sql import ALL_OF_SOURCE, VALUE, ChangedRows, NewRows, RowChanges, constants_of, names_read
 
 _AS_WRITTEN = Intake(coerce="json")  # a constant has the type of its text, and becomes what it is exactly
-_BEGINS = ("BEGIN", "BEGIN TRANSACTION", "START TRANSACTION")
-_ENDS = ("COMMIT", "END", "ROLLBACK")
-
-
-def _begun(pending: Pending | None) -> Pending:
-    if pending is not None:
-        msg = "BEGIN within a transaction; COMMIT it first"
-        raise UnsupportedQueryError(msg, clause="BEGIN")
-    return Pending()
-
-
-def _ended(pending: Pending | None) -> Pending:
-    if pending is None:
-        msg = "COMMIT and ROLLBACK stand behind a BEGIN in the same text"
-        raise UnsupportedQueryError(msg, clause="COMMIT")
-    return pending
-
-
-def _committed(contents: Contents, changes: Pending) -> Commit:
-    batches = transaction.read(contents, changes.given(), False, "error")
-    return transaction.commit(contents, batches, "error")
 
 
 @dataclass
@@ -127,8 +43,7 @@ class Pending:
             SqlError, SchemaError, ChangeError, ExpressionError, CapacityError: As for a view and for a commit.
         """
         table = contents.declared(statement.table)
-        queries = [part.query for part in statement.parts if not isinstance(part, NewRows) or part.query]
-        self._refuse_changed(contents, queries)
+        self._refuse_changed(contents, [part.query for part in statement.parts])
         if statement.matches is not None and any(isinstance(part, ChangedRows) for part in statement.parts):
             _refuse_many_matches(contents, table, statement.matches)
         for part in statement.parts:
@@ -138,7 +53,7 @@ class Pending:
         """Refuse queries of tables that are about to change: the rows that they are to have are not there yet."""
         if not self.tables:
             return
-        read = {name.lower() for sql in queries for name in names_read(sql.replace("{}", "1"))}
+        read = {name.lower() for sql in queries for name in names_read(sql)}
         read |= {table.lower() for name in read if name in contents.views for table in _tables_of(contents, name)}
         for name in self.tables:
             if name.lower() in read:
@@ -173,9 +88,10 @@ def _changes(contents: Contents, table: Table, part: NewRows | ChangedRows) -> I
         if not columns:
             msg = f"UPDATE SET *: the source has none of the columns of table {table.name!r}"
             raise SchemaError(msg)
-        query = query.format(", ".join(f"`{name}`.`{one}` AS {VALUE}{i}" for i, one in enumerate(columns)))
+        values = ", ".join(f"`{name}`.`{one}` AS {VALUE}{i}" for i, one in enumerate(columns))
+        query = query.replace(ALL_OF_SOURCE, values, 1)
     places = [_place(table, name) for name in columns]
-    found = asked(_with_key(contents, table, part) or contents, query)
+    found = asked(_with_key(contents, table, query) or contents, query)
     old = found.select(range(len(table.columns))).rename_columns(table.arrow.names)
     yield _kind(table, old, "delete")
     if not columns:
@@ -186,14 +102,14 @@ def _changes(contents: Contents, table: Table, part: NewRows | ChangedRows) -> I
     yield _kind(table, new, "insert")
 
 
-def _with_key(contents: Contents, table: Table, part: ChangedRows) -> Contents | None:
-    """Contents that have no rows of the table but the one with the key that a condition names; None if it names none.
+def _with_key(contents: Contents, table: Table, query: str) -> Contents | None:
+    """Contents that have no rows of the table but the one with the key that a query asks for; None if it asks for none.
 
     So a statement about one row costs the same however many there are.
     """
-    if part.where is None or not table.primary_key or names_read(part.query) != {table.name.lower()}:
+    if not table.primary_key or table.retain != "all":
         return None
-    texts = constants_of(part.where, [table.columns[place].name for place in table.primary_key])
+    texts = constants_of(query, [table.columns[place].name for place in table.primary_key])
     if texts is None:
         return None
     few = Contents(Workers(1))
