@@ -545,6 +545,24 @@ def test_damage_is_refused_and_says_what_is_left(tmp_path: Path, where: str) -> 
         assert db.version == left + (where != "first")
 
 
+def test_a_log_that_is_gone_is_no_new_database(tmp_path: Path) -> None:
+    for gone in ("log", "log/000000000001.log"):
+        folder = tmp_path / gone.replace("/", " ")
+        with livejoin.open(folder) as db:
+            db.execute("CREATE TABLE T (a BIGINT)")
+        shutil.move(folder / gone, tmp_path / "away")
+        with pytest.raises(StateError, match=r"is gone.*damaged='cut'"):
+            livejoin.open(folder)
+        shutil.move(tmp_path / "away", folder / gone)
+        with livejoin.open(folder) as db:
+            assert "T" in db.tables
+        (folder / "log" / "000000000001.log").unlink()
+        with livejoin.open(folder, damaged="cut") as db:
+            assert not db.tables
+            fold(db)
+        livejoin.open(folder).close()
+
+
 def test_a_snapshot_is_made_beside_while_the_database_goes_on(tmp_path: Path) -> None:
     """By the size of the log, again and again; segments that a snapshot has are removed."""
     db = livejoin.open(tmp_path / "db", sync="off")

@@ -1,7 +1,7 @@
 """The folder of a database that stays, which one database at a time has.
 
-``lock`` is locked by ``flock`` as long as it is open, and says by whom; ``snapshots`` has the snapshot, and ``log`` the
-segments behind it.
+``lock`` is locked by ``flock`` as long as it is open, and says by whom, and which log there is, so that a folder whose
+log is gone is not taken for a new one; ``snapshots`` has the snapshot, and ``log`` the segments behind it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from typing import Literal
 
 from livejoin.database.contents import Contents
 from livejoin.database.durable.folding import Folding, remove_before
-from livejoin.database.durable.log import Log, Pace, Segment
+from livejoin.database.durable.log import Log, Pace, Segment, number_of
 from livejoin.database.durable.recovery import Damage, Recovered, cut_off, read_snapshot, replay
 from livejoin.database.snapshots.image import add_views
+from livejoin.database.snapshots.snapshot import is_there
 from livejoin.errors import StateError, StorageError
 from livejoin.state.files import Folder
 
@@ -33,6 +34,7 @@ Damaged = Literal["refuse", "cut"]
 LOCK = "lock"
 SNAPSHOTS = "snapshots"
 LOG = "log"
+_KNOWN = "\nlog "
 _LOCKED = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _OURS = frozenset((LOCK, SNAPSHOTS, LOG, "folding"))
 
@@ -43,9 +45,21 @@ class Lock:
 
     Args:
         file: The file that is locked; closed when nobody has this object any more, as where Ctrl-C comes.
+        before: The text that the file had.
     """
 
     file: io.FileIO
+    before: str
+
+    def say(self, what: str) -> None:
+        """Let the file say who has it, or what is there, for whoever looks at it next.
+
+        Raises:
+            OSError: The system refuses.
+        """
+        os.pwrite(self.file.fileno(), what.encode(), 0)
+        os.ftruncate(self.file.fileno(), len(what.encode()))
+        os.fsync(self.file.fileno())
 
     def release(self) -> None:
         """Give it back, also where a child of this process still has the file open; once more changes nothing."""
@@ -75,17 +89,18 @@ def take(path: Path, name: str, what: str) -> Lock:
         raise StorageError(msg) from error
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        file.truncate(0)
-        os.pwrite(file.fileno(), f"{what} of process {os.getpid()}".encode(), 0)
+        lock = Lock(file, os.pread(file.fileno(), 1000, 0).decode(errors="replace"))
+        _, known, log = lock.before.partition(_KNOWN)
+        lock.say(f"{what} of process {os.getpid()}{known}{log}")
     except BlockingIOError:
-        holder = os.pread(file.fileno(), 1000, 0).decode(errors="replace")
+        holder = os.pread(file.fileno(), 1000, 0).decode(errors="replace").partition("\n")[0]
         file.close()
         raise BlockingIOError(holder or "another one") from None
     except OSError as error:
         file.close()
         msg = f"{str(path)!r} cannot be locked ({error.strerror}); give a folder on a file system that has locks"
         raise StorageError(msg) from error
-    return Lock(file)
+    return lock
 
 
 def open_home(path: Path, empty: Contents, pace: Pace, damaged: Damaged) -> Contents:
@@ -124,6 +139,8 @@ def open_home(path: Path, empty: Contents, pace: Pace, damaged: Damaged) -> Cont
         raise StateError(msg) from None
     try:
         _wait_for_folding(path)
+        if damaged == "refuse":
+            _refuse_without_log(path, lock)
         found, segment = _recovered(path, empty, damaged)
         try:
             add_views(found.contents, list(found.views.values()))
@@ -168,6 +185,21 @@ def _refuse_others(path: Path, names: set[str]) -> None:
     if not is_home and not names <= _OURS:
         some = ", ".join(sorted(names - _OURS)[:3])
         msg = f"{str(path)!r} has other files ({some}) and no database; give a folder that is empty, or a new one"
+        raise StateError(msg)
+
+
+def _refuse_without_log(path: Path, lock: Lock) -> None:
+    """Refuse a folder that had a database, of which nothing is there any more.
+
+    Raises:
+        StateError: The folder is such a one.
+    """
+    segments = [one.name for one in (path / LOG).iterdir()] if (path / LOG).is_dir() else []
+    if _KNOWN in lock.before and not any(map(number_of, segments)) and not is_there(path / SNAPSHOTS):
+        msg = (
+            f"the log of the database in {str(path)!r} is gone: {str(path / LOG)!r} has no segment, and there is no "
+            "snapshot. Put them back from a copy; or begin anew, in another folder or with damaged='cut'"
+        )
         raise StateError(msg)
 
 
@@ -217,6 +249,8 @@ def _opened(path: Path, lock: Lock, found: Recovered, segment: Segment, pace: Pa
     log = Log(path, Folder.at(path / LOG), segment, found.account, pace)
     folding = Folding(path, log)
     log.on_segment = folding.begin_if_due
+
+    lock.say(f"the database of process {os.getpid()}{_KNOWN}{found.account.identity}")
 
     def close() -> None:
         folding.stop()
