@@ -229,6 +229,17 @@ def test_values_of_parameters(kind: str, value: Any, named: bool) -> None:
         assert db.execute("DELETE FROM p WHERE v = ?", [value]).changes == 1  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("value", [-5, -5.5, Decimal("-5.25"), np.int16(-5)])
+def test_values_stand_for_themselves_whatever_is_beside_them(value: Any) -> None:
+    """Two signs would begin a comment, in which the condition would be."""
+    db = livejoin.Database()
+    db.execute("CREATE TABLE p (k INT, v DECIMAL(20, 5)); INSERT INTO p VALUES (1, 0), (2, 0)")
+    commit = db.execute("UPDATE p SET v=v-? WHERE k=?AND v=?", [value, 2, 0])
+    assert commit is not None
+    assert commit.changes == 2
+    assert rows(db, "p") == Counter({(1, Decimal(0)): 1, (2, -Decimal(str(value))): 1})
+
+
 def test_an_aware_time_is_an_instant() -> None:
     db = livejoin.Database()
     db.execute("CREATE TABLE p (v TIMESTAMP)")

@@ -32,6 +32,7 @@ import numpy as np
 import pyarrow as pa
 
 from livejoin.errors import SchemaError
+from livejoin.schema.names import backticked
 from livejoin.schema.types import is_variant
 from livejoin.shown import shown
 
@@ -107,9 +108,9 @@ def declared_columns(table: str, columns: object, key: str | Sequence[str] | Non
                 listed = ", ".join(one for one, _ in declared)
                 msg = f"table {table!r}: key names {name!r}, which is no field; the fields are {listed}"
                 raise SchemaError(msg)
-        parts = [f"{_quoted(name)} {kind}" for name, kind in declared]
+        parts = [f"{backticked(name)} {kind}" for name, kind in declared]
     if names:
-        parts.append(f"PRIMARY KEY ({', '.join(map(_quoted, names))})")
+        parts.append(f"PRIMARY KEY ({', '.join(map(backticked, names))})")
     return ", ".join(parts)
 
 
@@ -146,10 +147,6 @@ def _declared(table: str, columns: object) -> list[tuple[str, str]]:
 
 def _null(nullable: bool) -> str:
     return "" if nullable else " NOT NULL"
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _fields(where: str, model: object) -> list[_Field] | None:
@@ -234,7 +231,7 @@ def _of_class(where: str, kind: type, beside: Sequence[Any]) -> str:
         return _of_decimal(beside)
     fields = _fields(where, kind)
     if fields is not None:
-        parts = [f"{_quoted(one.name)}: {_of_annotation(where, one.annotation, one.metadata)[0]}" for one in fields]
+        parts = [f"{backticked(one.name)}: {_of_annotation(where, one.annotation, one.metadata)[0]}" for one in fields]
         return f"STRUCT<{', '.join(parts)}>"
     found = next((name for one, name in _TYPES if issubclass(kind, one)), None)
     if found is None or (issubclass(kind, enum.Enum) and not issubclass(kind, (str, int))):
@@ -314,7 +311,7 @@ def _of_arrow(where: str, kind: pa.DataType) -> str:
     if is_variant(kind):
         return "VARIANT"
     if is_a.is_struct(kind) and kind.num_fields:
-        parts = [f"{_quoted(one.name)}: {_of_arrow(where, one.type)}" for one in kind]
+        parts = [f"{backticked(one.name)}: {_of_arrow(where, one.type)}" for one in kind]
         return f"STRUCT<{', '.join(parts)}>"
     if is_a.is_map(kind):
         return f"MAP<{_of_arrow(where, kind.key_type)}, {_of_arrow(where, kind.item_type)}>"

@@ -10,6 +10,7 @@ from typing import Literal
 import pyarrow as pa
 
 from livejoin.errors import SchemaError
+from livejoin.schema.names import backticked
 
 Kind = Literal[
     "boolean", "integer", "double", "decimal", "date", "timestamp", "string", "binary",
@@ -41,7 +42,7 @@ def is_made_list(type: pa.DataType) -> bool:
 
 
 def _quoted(name: str) -> str:
-    return name if name.isidentifier() and name.isascii() else "`" + name.replace("`", "``") + "`"
+    return name if name.isidentifier() and name.isascii() else backticked(name)
 
 
 @dataclass(frozen=True)

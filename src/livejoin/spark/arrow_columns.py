@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from livejoin.errors import SchemaError
+from livejoin.schema.names import backticked
 
 TEXT_TYPE = b"__CHAR_VARCHAR_TYPE_STRING"
 """Where Spark's metadata of a column of strings say that it is ``char(n)`` or ``varchar(n)``; Delta keeps them."""
@@ -66,9 +67,9 @@ def sql_columns(table: str, columns: pa.Schema, key: tuple[str, ...] = ()) -> st
     >>> sql_columns("T", pa.schema([("id", pa.int64()), ("price", pa.decimal128(10, 2))]), ("id",))
     '`id` BIGINT, `price` DECIMAL(10, 2), PRIMARY KEY (`id`)'
     """
-    parts = [f"{_quoted(field.name)} {_sql_type(table, field)}" for field in columns]
+    parts = [f"{backticked(field.name)} {_sql_type(table, field)}" for field in columns]
     if key:
-        parts.append(f"PRIMARY KEY ({', '.join(map(_quoted, key))})")
+        parts.append(f"PRIMARY KEY ({', '.join(map(backticked, key))})")
     return ", ".join(parts)
 
 
@@ -84,7 +85,3 @@ def _sql_type(table: str, field: pa.Field) -> str:
         msg = f"table {table!r}, column {field.name!r} has the type {kind}, which livejoin does not keep"
         raise SchemaError(msg)
     return _NAMES[kind]
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

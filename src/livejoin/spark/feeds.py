@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from livejoin.errors import SchemaError
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, CORRUPT, ORIGIN, REFUSED, SEQUENCE
-from livejoin.spark.stream_part import quoted
+from livejoin.schema.names import backticked
 
 
 def from_envelopes(
@@ -63,7 +63,7 @@ def from_envelopes(
         carried.append(F.when(unread.isNotNull(), F.col(ORIGIN)).alias(ORIGIN))
     more = [F.col(path).alias(name) for name, path in (beside or {}).items()]
     exploded = frame.select(*carried, *more, F.explode(images).alias("image"))
-    rows = [F.col(f"image.row.{quoted(column)}").alias(column) for column in columns]
+    rows = [F.col(f"image.row.{backticked(column)}").alias(column) for column in columns]
     rows += [F.col(name) for name in beside or ()]
     names = [name for name in exploded.columns if name in (SEQUENCE, REFUSED, CORRUPT, ORIGIN)]
     return exploded.select(*names, F.col("image.kind").alias(CHANGE_TYPE), *rows)
@@ -91,7 +91,7 @@ def from_versions(frame: DataFrame, columns: Sequence[str], by_key: bool) -> Dat
     if ORIGIN in frame.columns:
         carried.append(F.when(carried[0].isNotNull() | refused.isNotNull(), F.col(ORIGIN)).alias(ORIGIN))
     sequence = F.shiftleft(version, 1) + comes.cast("bigint")
-    rows = [F.col(quoted(column)) for column in columns]
+    rows = [F.col(backticked(column)) for column in columns]
     own = [sequence.alias(SEQUENCE), F.when(is_known, said).otherwise(kind).alias(CHANGE_TYPE), refused.alias(REFUSED)]
     return frame.select(*own, *carried, *rows)
 

@@ -41,9 +41,10 @@ from livejoin.schema import (
     TableSettings,
     is_variant,
 )
+from livejoin.schema.names import backticked
 from livejoin.spark.failures import OF_SPARK, unread
 from livejoin.spark.local_folder import path_of
-from livejoin.spark.stream_part import StreamPart, quoted
+from livejoin.spark.stream_part import StreamPart
 
 TAG = "_table"
 _PLAIN_TYPES: dict[type[T.DataType], SqlType] = {
@@ -212,7 +213,7 @@ def _packed_parts(stream: DataFrame, parts: Mapping[int, tuple[StreamPart, Seque
     tags = F.lit(None).cast("int")
     rows = []
     for tag, (part, columns) in parts.items():
-        row = F.col(quoted(part.column))
+        row = F.col(backticked(part.column))
         tags = F.when(row.isNotNull(), F.lit(tag)).otherwise(tags)
         fields = [row.getField(name).alias(name) for name in columns]
         also = [WITHOUT] if WITHOUT in stream.columns else []
@@ -346,7 +347,7 @@ def _row_column(frame: DataFrame, column: str) -> Expression:
 
 
 def _named(frame: DataFrame, column: str) -> Expression:
-    return frame["`" + column.replace("`", "``") + "`"]
+    return frame[backticked(column)]
 
 
 def _with_paths(rows: pa.Table) -> pa.Table:

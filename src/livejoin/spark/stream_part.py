@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from livejoin.schema import CHANGE_TYPE, SEQUENCE
+from livejoin.schema.names import backticked
 
 NUMBERS = "columns"
 
@@ -41,10 +42,5 @@ class StreamPart:
     @property
     def frame(self) -> DataFrame:
         """The changes of this table alone, as a frame; a second source if it is used beside the stream."""
-        row = F.col(quoted(self.column))
-        return self.stream.where(row.isNotNull()).select(SEQUENCE, CHANGE_TYPE, f"{quoted(self.column)}.*")
-
-
-def quoted(column: str) -> str:
-    """A column's name, quoted for Spark SQL."""
-    return "`" + column.replace("`", "``") + "`"
+        row = F.col(backticked(self.column))
+        return self.stream.where(row.isNotNull()).select(SEQUENCE, CHANGE_TYPE, f"{backticked(self.column)}.*")

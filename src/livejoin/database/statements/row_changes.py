@@ -20,6 +20,7 @@ from livejoin.database.transactions import transaction
 from livejoin.errors import ChangeError, ChangeValueError, SchemaError, UnsupportedQueryError
 from livejoin.families.cells.workers import Workers
 from livejoin.schema import CHANGE_TYPE, Table
+from livejoin.schema.names import backticked
 from livejoin.sql import ALL_OF_SOURCE, VALUE, ChangedRows, NewRows, RowChanges, constants_of, names_read
 
 _AS_WRITTEN = Intake(coerce="json")  # a constant has the type of its text, and becomes what it is exactly
@@ -83,12 +84,12 @@ def _changes(contents: Contents, table: Table, part: NewRows | ChangedRows) -> I
     if columns is None:
         assert part.source is not None
         text, name = part.source
-        there = asked(contents, f"SELECT * FROM {text} `{name}` WHERE 1 = 0").column_names
+        there = asked(contents, f"SELECT * FROM {text} {backticked(name)} WHERE 1 = 0").column_names
         columns = tuple(one.name for one in table.columns if one.name.lower() in map(str.lower, there))
         if not columns:
             msg = f"UPDATE SET *: the source has none of the columns of table {table.name!r}"
             raise SchemaError(msg)
-        values = ", ".join(f"`{name}`.`{one}` AS {VALUE}{i}" for i, one in enumerate(columns))
+        values = ", ".join(f"{backticked(name)}.{backticked(one)} AS {VALUE}{i}" for i, one in enumerate(columns))
         query = query.replace(ALL_OF_SOURCE, values, 1)
     places = [_place(table, name) for name in columns]
     found = asked(_with_key(contents, table, query) or contents, query)

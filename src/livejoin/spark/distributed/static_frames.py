@@ -24,6 +24,7 @@ from livejoin.errors import DuplicateKeyError, LivejoinError
 from livejoin.plan.dispatch import TableSample, sampled
 from livejoin.plan.dispatch.sample import SAMPLE
 from livejoin.schema import Table
+from livejoin.schema.names import backticked
 from livejoin.spark.distributed.steps import (
     SAID,
     SCHEMA,
@@ -35,7 +36,6 @@ from livejoin.spark.distributed.steps import (
     whole_changes,
 )
 from livejoin.spark.frames import row_frame, without_zones
-from livejoin.spark.stream_part import quoted
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ def _sum(parts: list[CellPart]) -> Digest:
 
 
 def _in_one_form(table: Table, position: int) -> Expression:
-    column = F.col(quoted(table.names[position]))
+    column = F.col(backticked(table.names[position]))
     return F.rtrim(column) if table.columns[position].is_char else column
 
 

@@ -12,10 +12,10 @@ from pyspark.sql import types as T
 
 from livejoin.errors import SchemaError
 from livejoin.schema import CHANGE_TYPE, CORRUPT, SEQUENCE
+from livejoin.schema.names import backticked
 from livejoin.spark.feeds import from_envelopes
 from livejoin.spark.kafka.source import FORMAT, MESSAGE, KafkaReader, KafkaSource
 from livejoin.spark.read_limit import checked
-from livejoin.spark.stream_part import quoted
 
 Messages = Literal["append", "upsert", "debezium"]
 _ALL = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
@@ -76,7 +76,7 @@ def read_kafka(
     parsed = F.from_json(value, T.StructType([*row.fields, text]), _ALL).alias("r")
     if messages == "append":
         rows = frame.where(F.col("value").isNotNull()).select(sequence, value.alias("v"), parsed)
-        fields = [F.col(f"r.{quoted(name)}") for name in row.names]
+        fields = [F.col(f"r.{backticked(name)}") for name in row.names]
         return rows.select(SEQUENCE, _unread("v", "r").alias(CORRUPT), *fields)
     of_key = T.StructType([*(field for field in row.fields if field.name in keys), text])
     key_text, is_gone = F.col("key").cast("string"), F.col("value").isNull()
@@ -85,7 +85,9 @@ def read_kafka(
     rows = frame.select(sequence, kind, value.alias("v"), key_text.alias("t"), parsed, gone)
     unread = F.when(F.col("v").isNull(), _unread("t", "k")).otherwise(_unread("v", "r"))
     whole = [
-        F.coalesce(f"r.{quoted(name)}", f"k.{quoted(name)}").alias(name) if name in keys else F.col(f"r.{quoted(name)}")
+        F.coalesce(f"r.{backticked(name)}", f"k.{backticked(name)}").alias(name)
+        if name in keys
+        else F.col(f"r.{backticked(name)}")
         for name in row.names
     ]
     return rows.select(SEQUENCE, CHANGE_TYPE, unread.alias(CORRUPT), *whole)

@@ -11,6 +11,7 @@ from itertools import pairwise
 from sqlglot import Token, TokenType
 
 from livejoin.errors import SqlSyntaxError
+from livejoin.schema.names import backticked
 from livejoin.sql.parse.source import Source
 
 
@@ -42,5 +43,5 @@ def _dotted(tokens: tuple[Token, ...]) -> list[Token]:
 
 def _as_name(token: Token) -> str:
     if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
-        return "`" + token.text.replace("`", "``") + "`"
+        return backticked(token.text)
     return token.text

@@ -19,6 +19,7 @@ from typing import Literal, NoReturn
 from sqlglot import Token, TokenType, exp
 
 from livejoin.errors import SqlSyntaxError
+from livejoin.schema.names import backticked
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.source import Source, shown
 
@@ -237,10 +238,6 @@ _FORMS = (
 )
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
 def _insert(words: _Words) -> RowChanges:
     if words.word() == "OVERWRITE":
         words.refuse("INSERT OVERWRITE is not supported: DELETE FROM t in the same script, or refresh a static table")
@@ -270,7 +267,7 @@ def _delete(words: _Words) -> RowChanges:
     table, alias = _target(words, ("WHERE",))
     where = words.until() if words.take("WHERE") else None
     words.end()
-    query = f"SELECT {_quoted(alias)}.* FROM {_quoted(table)} {_quoted(alias)}{_where(where)}"
+    query = f"SELECT {backticked(alias)}.* FROM {backticked(table)} {backticked(alias)}{_where(where)}"
     return RowChanges("DELETE", table, (ChangedRows((), query),))
 
 
@@ -286,7 +283,9 @@ def _update(words: _Words) -> RowChanges:
         words.refuse("UPDATE ... FROM is not supported: MERGE INTO changes rows by those of another table")
     where = words.until() if words.take("WHERE") else None
     words.end()
-    query = f"SELECT {_quoted(alias)}.*, {_computed(values)} FROM {_quoted(table)} {_quoted(alias)}{_where(where)}"
+    query = (
+        f"SELECT {backticked(alias)}.*, {_computed(values)} FROM {backticked(table)} {backticked(alias)}{_where(where)}"
+    )
     return RowChanges("UPDATE", table, (ChangedRows(columns, query),))
 
 
@@ -324,14 +323,14 @@ class _Sides:
 
     @property
     def target(self) -> str:
-        return f"{_quoted(self.table)} {_quoted(self.alias)}"
+        return f"{backticked(self.table)} {backticked(self.alias)}"
 
     @property
     def joined(self) -> str:
-        return f"{self.target} JOIN {self.source} {_quoted(self.other)} ON {self.on}"
+        return f"{self.target} JOIN {self.source} {backticked(self.other)} ON {self.on}"
 
     def without_match(self, of: Literal["target", "source"]) -> str:
-        mine, others = self.target, f"{self.source} {_quoted(self.other)}"
+        mine, others = self.target, f"{self.source} {backticked(self.other)}"
         if of == "source":
             mine, others = others, mine
         return f"{mine} WHERE NOT EXISTS (SELECT 1 FROM {others} WHERE {self.on})"
@@ -348,7 +347,7 @@ def _merge(words: _Words) -> RowChanges:
         other = words.name("the source")
     else:
         source, other = _target(words, ("ON",))
-        source = _quoted(source)
+        source = backticked(source)
     words.expect("ON")
     sides = _Sides(table, alias, source, other, words.until("WHEN"))
     parts: list[NewRows | ChangedRows] = []
@@ -372,19 +371,19 @@ def _merge(words: _Words) -> RowChanges:
     if not parts:
         words.refuse("expected WHEN [NOT] MATCHED ... THEN ...")
     words.end()
-    matched = f"{sides.target} WHERE EXISTS (SELECT 1 FROM {source} {_quoted(other)} WHERE {sides.on})"
+    matched = f"{sides.target} WHERE EXISTS (SELECT 1 FROM {source} {backticked(other)} WHERE {sides.on})"
     matches = f"SELECT COUNT(*) AS n FROM {sides.joined}", f"SELECT COUNT(*) AS n FROM {matched}"
     return RowChanges("MERGE", table, tuple(parts), matches)
 
 
 def _action(words: _Words, sides: _Sides, of: str, where: str) -> NewRows | ChangedRows:
     """What a clause of a MERGE does."""
-    mine = f"{_quoted(sides.alias)}.*"
+    mine = f"{backticked(sides.alias)}.*"
     if of == "source":
         words.expect("INSERT")
         rows = sides.without_match("source")
         if words.take("*"):
-            return NewRows(None, f"SELECT {_quoted(sides.other)}.* FROM {rows} AND {where}", by_name=True)
+            return NewRows(None, f"SELECT {backticked(sides.other)}.* FROM {rows} AND {where}", by_name=True)
         columns = words.names() if words.word() == "(" else None
         words.expect("VALUES", "(")
         values = [words.until(",")]

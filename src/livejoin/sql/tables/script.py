@@ -34,7 +34,8 @@ def statements(sql: str, parameters: object = None) -> list[str]:
     source = tokenized(sql)
     pieces, at = list[str](), 0
     for begin, end, text in _values(source, parameters):
-        pieces += [sql[at:begin], text]
+        apart = [" " if sql[place : place + 1].isalnum() else "" for place in (begin - 1, end)]
+        pieces += [sql[at:begin], apart[0], text, apart[1]]
         at = end
     sql = "".join([*pieces, sql[at:]])
     source = tokenized(sql) if pieces else source
@@ -112,7 +113,10 @@ def _places(tokens: Sequence[Token]) -> Iterator[tuple[int, int, str | None]]:
 
 
 def literal(value: object, source: Source, offset: int) -> str:
-    """A value of Python as SQL.
+    """A value of Python as SQL, which means the same whatever stands beside it.
+
+    >>> literal(-5, Source("", ()), 0)  # as in a-?, where two signs would begin a comment
+    '(-5)'
 
     Raises:
         SqlSyntaxError: There is no such value in SQL.
@@ -125,11 +129,11 @@ def literal(value: object, source: Source, offset: int) -> str:
         case bool():
             return str(value).upper()
         case int():
-            return str(value) if -_LARGEST < value < _LARGEST else f"{value}BD"
+            return _signed(str(value) if -_LARGEST < value < _LARGEST else f"{value}BD")
         case float():
-            return f"{value!r}D" if value - value == 0.0 else f"CAST('{value!r}' AS DOUBLE)"
+            return _signed(f"{value!r}D") if value - value == 0.0 else f"CAST('{value!r}' AS DOUBLE)"
         case Decimal() if value.is_finite():
-            return f"{value:f}BD"
+            return _signed(f"{value:f}BD")
         case str():
             return _text(value)
         case bytes() | bytearray() | memoryview():
@@ -152,6 +156,10 @@ def literal(value: object, source: Source, offset: int) -> str:
             return f"INTERVAL '{sign}{days} {hours:02}:{minutes:02}:{seconds:02}.{micros:06}' DAY TO SECOND"
     msg = f"the value {shown(value)} has no literal in SQL; give it by apply, or as a text"
     raise source.error(SqlSyntaxError, msg, offset)
+
+
+def _signed(number: str) -> str:
+    return f"({number})" if number.startswith("-") else number
 
 
 def _text(value: str) -> str:
