@@ -100,6 +100,8 @@ def make_store(plan: StoreOperator, codec: Codec) -> AnyStore:
             return ThresholdStore(plan.types, plan.keys, plan.comparison, codec)
         case ThresholdAggregateOperator():
             return ThresholdAggregateStore(plan, codec)
+        case _:
+            assert_never(plan)
 
 
 def used_words(store: AnyStore, kind: Kind) -> Words:
