@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import livejoin
-from livejoin.errors import ChangeError
+from livejoin.errors import ChangeError, ReadError
 
 
 def database() -> livejoin.Database:
@@ -83,8 +83,10 @@ def test_a_commit_of_a_subscriber_is_refused(commit: Callable[[livejoin.Database
     versions: list[int] = []
     db.views["one"].subscribe(lambda _: commit(db))
     db.views["two"].subscribe(lambda delta: versions.extend(delta["_commit_version"].to_pylist()))
-    with pytest.raises(ChangeError, match="a subscriber makes a commit while it is called for version 1"):
-        db.apply("T", [(1,)])
+    db.apply("T", [(1,)])
+    refused = db.views["one"].last_subscriber_error
+    assert isinstance(refused, ChangeError)
+    assert "a subscriber makes a commit while it is called for version 1" in str(refused)
     assert db.version == 1 and versions == [1], "the commit stands, and all have heard of it"
     assert db.views["one"].count() == 1
     db.drop_view("one")
@@ -110,6 +112,78 @@ def test_a_subscriber_reads_saves_and_makes_views(tmp_path: Path) -> None:
     loaded = livejoin.Database.load(tmp_path)
     assert loaded.version == 2
     assert loaded.views["three"].to_arrow().to_pylist() == [{"n": 2}]
+
+
+def fail(_: pa.Table) -> None:
+    msg = "out of paper"
+    raise RuntimeError(msg)
+
+
+def test_what_a_subscriber_raises_goes_to_its_own_handler(caplog: pytest.LogCaptureFixture) -> None:
+    db = database()
+    view, got, heard = db.views["one"], list[Exception](), list[int]()
+    view.subscribe(fail, on_error=got.append)
+    view.subscribe(lambda delta: heard.append(delta.num_rows))
+    assert [db.apply("T", [(i,)]).version for i in (1, 2)] == [1, 2]
+    assert [str(error) for error in got] == ["out of paper"] * 2, "the subscription goes on"
+    assert heard == [1, 1] and view.last_subscriber_error is None and not caplog.records
+
+
+def test_without_a_handler_it_is_logged_and_kept(caplog: pytest.LogCaptureFixture) -> None:
+    db = database()
+    db.views["one"].subscribe(fail)
+    assert db.apply("T", [(1,)])["one"].num_rows == 1
+    (record,) = caplog.records
+    assert (record.name, record.levelname) == ("livejoin", "ERROR")
+    assert "'one'" in record.getMessage() and "version 1" in record.getMessage()
+    assert record.exc_info is not None and record.exc_info[2] is not None, "with its traceback"
+    assert record.exc_info[1] is db.views["one"].last_subscriber_error
+    assert db.views["two"].last_subscriber_error is None
+
+
+def test_a_handler_that_fails_is_logged_with_what_it_handles(caplog: pytest.LogCaptureFixture) -> None:
+    db = database()
+    heard: list[int] = []
+    handlers: list[Callable[[Exception], object]] = [lambda error: 1 // 0, lambda _: db.apply("T", [(9,)])]
+    for handler in handlers:
+        db.views["one"].subscribe(fail, on_error=handler)
+    db.views["two"].subscribe(lambda delta: heard.append(delta.num_rows))
+    db.apply("T", [(1,)])
+    kinds = [record.exc_info[0] for record in caplog.records if record.exc_info is not None]
+    assert kinds == [ZeroDivisionError, ChangeError], "a handler commits as little as a subscriber"
+    assert "out of paper" in caplog.text
+    assert heard == [1] and db.version == 1
+
+
+def test_interrupts_come_out_when_all_have_heard() -> None:
+    """Of a subscriber and of a handler; the first one is told."""
+    db = database()
+    heard: list[int] = []
+
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    def leave(_: object) -> None:
+        raise SystemExit
+
+    db.views["one"].subscribe(fail, on_error=interrupt)
+    db.views["one"].subscribe(leave)
+    db.views["two"].subscribe(lambda delta: heard.append(delta.num_rows))
+    with pytest.raises(KeyboardInterrupt):
+        db.apply("T", [(1,)])
+    assert (heard, db.version) == ([1], 1)
+
+
+def test_handlers_are_checked() -> None:
+    view = database().views["one"]
+
+    async def later(_: Exception) -> None:
+        pass
+
+    with pytest.raises(ReadError, match="on_error of view 'one' is 3"):
+        view.subscribe(fail, on_error=3)  # type: ignore[arg-type]
+    with pytest.raises(ReadError, match="is async"):
+        view.subscribe(fail, on_error=later)
 
 
 def test_an_interrupt_in_a_subscriber_leaves_the_commit_and_the_next_ones() -> None:

@@ -10,6 +10,7 @@ import contextlib
 import shlex
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,7 @@ class Shell:
         self._console = console
         self._errors = errors
         self._watched: dict[str, Callable[[], None]] = {}
+        self._unshown: list[Exception] = []
         self._commands: dict[str, tuple[str, str, Callable[..., None]]] = {
             ".help": ("", "this list", self._help),
             ".tables": ("", "the tables, with their rows", self._tables),
@@ -130,8 +132,11 @@ class Shell:
 
     def _tried(self, text: str) -> bool:
         """Run a statement or a command; whether it went well, and else its error is shown."""
+        self._unshown.clear()
         try:
             self._one(text.strip())
+            if self._unshown:
+                raise self._unshown[0]
         except (LivejoinError, OSError, pa.ArrowException) as error:
             self._errors.print(Text.assemble(("error: ", "bold red"), (str(error), "red")), soft_wrap=True)
             return False
@@ -213,7 +218,8 @@ class Shell:
     def _watch(self, name: str) -> None:
         view = self._database.views[name]
         if name.lower() not in self._watched:
-            self._watched[name.lower()] = view.subscribe(lambda delta: self._show_delta(view.name, delta))
+            show = partial(self._show_delta, view.name)
+            self._watched[name.lower()] = view.subscribe(show, on_error=self._unshown.append)
         self._show(view.to_arrow())
 
     def _unwatch(self, name: str) -> None:

@@ -17,7 +17,7 @@ from livejoin.database.snapshots.declaration import ViewImage
 from livejoin.database.sorted_rows import sorted_rows
 from livejoin.database.tally import Tally
 from livejoin.database.transactions.guard import Guard, alone
-from livejoin.database.transactions.subscribers import Callback, Subscribers
+from livejoin.database.transactions.subscribers import Callback, ErrorHandler, Subscribers
 from livejoin.dataflow.blocks.block import Batches, Change
 from livejoin.dataflow.deltas.arrow_delta import delta_schema
 from livejoin.dataflow.deltas.repeated import repeated
@@ -385,29 +385,43 @@ class View:
         }
 
     @alone
-    def subscribe(self, callback: Callback) -> Callable[[], None]:
+    def subscribe(self, callback: Callback, on_error: ErrorHandler | None = None) -> Callable[[], None]:
         """Call ``callback(delta)`` after each commit, with an empty table where nothing changed.
 
         Callbacks are called in the order of the versions, while the database is at the version of the delta. A callback
         may read, subscribe, end subscriptions, create and drop views, and save. It may not commit: `Database.apply` and
         `Database.replay` raise ChangeError there. A subscription that ends meanwhile, as when its view is dropped, is
-        not called any more; a new one is called from the next commit on. An exception of a callback reaches the caller
-        of the commit after all callbacks were called; the commit stands.
+        not called any more; a new one is called from the next commit on.
+
+        The commit stands when callbacks are called, so that what they raise does not come out of `Database.apply`:
+        ``on_error(exception)`` is called instead, and may do what a callback may. Without ``on_error`` the exception is
+        logged with its traceback by the logger ``livejoin``, and kept in `last_subscriber_error`. In both cases the
+        subscription goes on. What is no ``Exception``, as KeyboardInterrupt, comes out of the call that made the
+        commit, after all callbacks were called.
 
         A callback gets the whole delta as a table, so deltas of a view with subscribers are never spilled. A delta that
         does not fit into ``memory_limit`` refuses the commit. For deltas larger than memory use `Commit.batches`.
+
+        Args:
+            callback: The function that gets each delta.
+            on_error: The function that gets what the callback raises.
 
         Returns:
             A function that ends the subscription; a second call does nothing.
 
         Raises:
-            ReadError: The view was created with ``deltas=False``, or the callback is no function, or an ``async``
-                function, which nothing would await.
+            ReadError: The view was created with ``deltas=False``; or the callback or ``on_error`` is no function, or an
+                ``async`` function, which nothing would await.
         """
         if not self.deltas:
             msg = f"view {self.name!r} was created with deltas=False and has nothing to subscribe to"
             raise ReadError(msg)
-        return self._subscribers.add(callback)
+        return self._subscribers.add(callback, on_error)
+
+    @property
+    def last_subscriber_error(self) -> Exception | None:
+        """The last exception of a subscriber without ``on_error``, or of an ``on_error``; None if there was none."""
+        return self._subscribers.last_error
 
     def __repr__(self) -> str:
         return f"View({self.name!r}, {sum(len(join.atoms) for join in self._query.joins)} atoms)"

@@ -23,8 +23,8 @@ from livejoin.state.table import BaseTable
 if TYPE_CHECKING:
     from livejoin.database.contents import Contents
 
-Letter: TypeAlias = tuple[Subscription, pa.Table, int]
-"""A subscription, the delta that its callback is to be called with, and where the log has the commit; 0 without one."""
+Letter: TypeAlias = tuple[Subscription, pa.Table, int, int]
+"""A subscription, the delta that it is to be told, where the log has the commit (0 without one), its version."""
 
 
 @dataclass(eq=False)
@@ -100,7 +100,7 @@ def _letters(contents: Contents, journal: Journal) -> Iterator[Letter]:
     written = 0 if contents.log is None else contents.log.written
     for view in contents.views.values():
         for one in view._subscribers.now():
-            yield one, journal.deltas.get(view.name, view._no_delta).table(), written
+            yield one, journal.deltas.get(view.name, view._no_delta).table(), written, journal.version
 
 
 def deliver(contents: Contents) -> None:
@@ -108,17 +108,17 @@ def deliver(contents: Contents) -> None:
 
     Where there is a log these are the deltas of commits that are durable.
 
-    All subscribers are called, whatever they raise; one whose subscription another one has ended is not. The first
-    exception is raised at the end.
+    All subscribers are called, whatever they raise; one whose subscription another one has ended is not. What they
+    raise goes to their handlers (`Subscription.tell`); the first one that is no `Exception` is raised at the end.
     """
     failure: BaseException | None = None
     contents.is_telling = True
     try:
         while contents.letters and (contents.log is None or contents.letters[0][2] <= contents.log.told):
-            subscription, delta, _ = contents.letters.popleft()
+            subscription, delta, _, version = contents.letters.popleft()
             if not subscription.has_ended:
                 try:
-                    subscription.callback(delta)
+                    subscription.tell(delta, version)
                 except BaseException as error:
                     failure = failure or error
     finally:

@@ -129,7 +129,7 @@ class Replay:
                 self._refuse_another(batch)
             return _run(self._contents, ranked, end - begin, self._manner, partial(setattr, self, "_applied", end))
         except LivejoinError as error:
-            if self._applied > begin:  # it is a subscriber's
+            if self._applied > begin:  # it stands
                 raise
             raise self._stopped(error, begin) from (error.__cause__ if isinstance(error, StorageError) else error)
 

@@ -1,11 +1,14 @@
 """The functions that a view calls with its deltas.
 
 Law: each subscriber hears of every version since it subscribed, in order, while the database is at that version. So a
-subscriber cannot commit: later subscribers would hear of that commit first.
+subscriber cannot commit: later subscribers would hear of that commit first. Law: what a subscriber raises is its own
+affair. The commit stands, the other subscribers hear of it, and the call that made it gives it back. Only what ends
+programs, as KeyboardInterrupt, comes out of that call.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -15,15 +18,45 @@ import pyarrow as pa
 
 from livejoin.errors import ReadError
 
+logger = logging.getLogger("livejoin")
+
 Callback = Callable[[pa.Table], object]
+ErrorHandler = Callable[[Exception], object]
+"""What a subscriber's exception is given to."""
 
 
 @dataclass(eq=False)
 class Subscription:
-    """One subscription of a callback, which may be subscribed more than once. Mutable."""
+    """One subscription of a callback, which may be subscribed more than once. Mutable.
 
+    Args:
+        subscribers: All subscriptions of the view.
+        callback: The function that gets each delta.
+        on_error: The function that gets what the callback raises; None if that is logged.
+        has_ended: Whether it is called no more.
+    """
+
+    subscribers: Subscribers
     callback: Callback
+    on_error: ErrorHandler | None
     has_ended: bool = False
+
+    def tell(self, delta: pa.Table, version: int) -> None:
+        """Call the callback with the delta of a version; what it raises goes to its handler, or else to the log.
+
+        Raises:
+            BaseException: The callback or the handler raised what is no `Exception`, as KeyboardInterrupt.
+        """
+        try:
+            self.callback(delta)
+        except Exception as error:
+            if self.on_error is None:
+                self.subscribers.note(error, f"{self.callback!r} failed", version)
+                return
+            try:
+                self.on_error(error)
+            except Exception as failure:  # has the first one as its context
+                self.subscribers.note(failure, f"{self.on_error!r} failed, which handles errors", version)
 
 
 class Subscribers:
@@ -32,29 +65,37 @@ class Subscribers:
     Args:
         view: The view's name.
         listened: The names in lower case of all views that have subscribers; updated here.
+
+    Attributes:
+        last_error: The last exception that no handler took; None if there was none.
     """
 
     def __init__(self, view: str, listened: set[str]) -> None:
         self._view = view
         self._listened = listened
         self._subscriptions: list[Subscription] = []
+        self.last_error: Exception | None = None
 
-    def add(self, callback: Callback) -> Callable[[], None]:
+    def add(self, callback: Callback, on_error: ErrorHandler | None = None) -> Callable[[], None]:
         """Subscribe a function; gives a function that ends the subscription and may be called again.
 
         Raises:
-            ReadError: The callback is no function, or an ``async`` function, which nothing would await.
+            ReadError: The callback or ``on_error`` is no function, or an ``async`` function, which nothing would await.
         """
         if not callable(callback):
             msg = f"view {self._view!r} cannot call {callback!r}; subscribe a function of one argument, the delta"
             raise ReadError(msg)
-        if _is_async(callback):
-            msg = (
-                f"view {self._view!r} awaits no subscriber, and {callback!r} is async; subscribe a plain function that "
-                "hands the delta on, as lambda delta: loop.call_soon_threadsafe(queue.put_nowait, delta)"
-            )
+        if on_error is not None and not callable(on_error):
+            msg = f"on_error of view {self._view!r} is {on_error!r}; give a function of one argument, the exception"
             raise ReadError(msg)
-        subscription = Subscription(callback)
+        for called in (callback, on_error):
+            if called is not None and _is_async(called):
+                msg = (
+                    f"view {self._view!r} awaits no subscriber, and {called!r} is async; subscribe a plain function "
+                    "that hands the delta on, as lambda delta: loop.call_soon_threadsafe(queue.put_nowait, delta)"
+                )
+                raise ReadError(msg)
+        subscription = Subscription(self, callback, on_error)
         self._listened.add(self._view.lower())
         self._subscriptions.append(subscription)
 
@@ -70,6 +111,18 @@ class Subscribers:
     def now(self) -> tuple[Subscription, ...]:
         """The subscriptions that have not ended."""
         return tuple(self._subscriptions)
+
+    def note(self, error: Exception, what: str, version: int) -> None:
+        """Log an exception that no handler took, and keep it."""
+        logger.error(
+            "view %r: the subscriber %s at version %d; the commit stands, and the next one calls the subscriber again",
+            self._view,
+            what,
+            version,
+            exc_info=error,
+        )
+        traceback = error.__traceback__  # without our own frame, which holds the database
+        self.last_error = error.with_traceback(None if traceback is None else traceback.tb_next)
 
     def clear(self) -> None:
         """End all subscriptions."""
