@@ -334,7 +334,7 @@ def test_statements(sql: str, statement: Statement) -> None:
         ("CREATE TABLE G ^AS SELECT 1", "CREATE TABLE"),
         ("^CREATE TABLE G LIKE H", "CREATE TABLE"),
         ("^CREATE TABLE G", "CREATE TABLE"),
-        ("CREATE OR ^REPLACE VIEW v AS SELECT 1", "OR REPLACE"),
+        ("CREATE OR REPLACE VIEW ^IF NOT EXISTS v AS SELECT 1", "IF NOT EXISTS"),
         ("CREATE ^MATERIALIZED VIEW v AS SELECT 1", "MATERIALIZED"),
         ("CREATE VIEW v (^x) AS SELECT 1", "CREATE VIEW"),
         ("^CREATE VIEW v", "CREATE VIEW"),

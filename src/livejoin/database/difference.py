@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from livejoin.database.contents import Contents
-from livejoin.database.engine import Database
+from livejoin.database.transactions import transaction
+from livejoin.database.view import ViewOptions
+from livejoin.families.cells.workers import Workers
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, Column, SqlType, Table
+from livejoin.search.statistics import Statistics
+
+if TYPE_CHECKING:
+    from livejoin.database.engine import Database
 
 
 def difference(before: pa.Table, now: pa.Table, types: Sequence[SqlType]) -> pa.Table:
@@ -24,18 +31,19 @@ def difference(before: pa.Table, now: pa.Table, types: Sequence[SqlType]) -> pa.
 
     Cost: O(rows of both).
     """
-    database = Database()
-    contents: Contents = database._contents
+    contents = Contents(Workers(1))
     names = [f"c{place}" for place in range(len(types))]
     contents.add_table(Table("T", tuple(map(Column, names, types))))
-    database.create_view("changes", f"SELECT {', '.join(names)} FROM T")
-    database.apply("T", before.rename_columns(names))
-    kinds = [pa.repeat(pa.scalar(kind), rows.num_rows) for kind, rows in (("delete", before), ("insert", now))]
+    query = contents.bind(f"SELECT {', '.join(names)} FROM T")
+    contents.add_view("changes", query, ViewOptions(True, "auto", False, Statistics()))
+    batches = transaction.read(contents, {"T": before.rename_columns(names)}, False, "error")
+    transaction.commit(contents, batches, "error")
     rows = [
-        rows.rename_columns(names).append_column(CHANGE_TYPE, kind)
-        for rows, kind in zip((before, now), kinds, strict=True)
+        rows.rename_columns(names).append_column(CHANGE_TYPE, pa.repeat(pa.scalar(kind), rows.num_rows))
+        for kind, rows in (("delete", before), ("insert", now))
     ]
-    return database.apply("T", pa.concat_tables(rows))["changes"].drop_columns([COMMIT_VERSION])
+    batches = transaction.read(contents, {"T": pa.concat_tables(rows)}, False, "error")
+    return transaction.commit(contents, batches, "error")["changes"].drop_columns([COMMIT_VERSION])
 
 
 def types_of(database: Database, view: str) -> tuple[SqlType, ...]:

@@ -396,7 +396,7 @@ class Database:
         self._contents.add_table(parse_columns(name, declared, settings))
 
     @alone
-    def create_view(
+    def create_view(  # noqa: PLR0913  # the options of a view
         self,
         name: str,
         sql: str,
@@ -407,6 +407,7 @@ class Database:
         adaptive: bool = False,
         allow_product: bool = False,
         preprocessing_limit: int | None = None,
+        replace: bool = False,
     ) -> View:
         """Maintain a query from now on. Over filled tables the view is loaded first, in O(base rows).
 
@@ -439,15 +440,19 @@ class Database:
                 changes come (docs/static-tables.md). A plan that is expected to need more rows is not chosen. If a bag
                 turns out larger, now or at a refresh, that call is refused. By default ``auto`` makes bags of up to
                 100,000 rows, or ten times the rows of the static tables; ``view-tree`` has no limit.
+            replace: If there is a view of this name, give it this query, in one commit (docs/durable.md says which
+                deltas that has). Views that read it go on with the new result. ``execute`` of CREATE OR REPLACE
+                VIEW gives the commit.
 
         Raises:
             SqlError: The query has an error or cannot be maintained; the message gives the position.
-            SchemaError: The name is taken, there is no such algorithm, or a column is not kept (``retain``).
+            SchemaError: The name is taken, there is no such algorithm, or a column is not kept (``retain``); with
+                ``replace``, the query does not fit views that read this one, or reads it itself.
             ExpressionError: A predicate fails on rows that are there.
             PreprocessingLimitError: A static bag has more rows than ``preprocessing_limit``.
         """
         settings = ViewSettings(deltas, statistics, algorithm, adaptive, allow_product, preprocessing_limit)
-        return declaring.create_view(self._contents, name, sql, settings)
+        return declaring.create_view(self._contents, name, sql, settings, replace)
 
     @alone
     def stats(self) -> dict[str, Any]:

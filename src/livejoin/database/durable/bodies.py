@@ -36,6 +36,7 @@ DROP_VIEWS: Final = 6
 ALTER_TABLE: Final = 7
 KEEP: Final = 8
 CLOSE: Final = 9
+REPLACE_VIEW: Final = 10
 """Kinds of records: the first one of a segment, a commit, declarations, the user's values, and an orderly end."""
 
 _GRANULARITIES: tuple[Granularity, ...] = ("commit", "change")

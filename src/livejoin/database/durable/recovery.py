@@ -92,6 +92,8 @@ class Recovered:
             case bodies.CREATE_VIEW:
                 view = read_view(_json(record), {table.name.lower(): table for table in contents.catalog})
                 self.views[view.name.lower()] = view
+            case bodies.REPLACE_VIEW:
+                self._replace_view(record)
             case bodies.DROP_VIEWS:
                 for name in value(_json(record), "views", list):
                     del self.views[name]
@@ -102,6 +104,18 @@ class Recovered:
             case _:
                 msg = f"a record of kind {record.kind}, which this version of livejoin does not know"
                 raise ValueError(msg)
+
+    def _replace_view(self, record: Record) -> None:
+        contents, entry = self.contents, _json(record)
+        view = read_view(value(entry, "view", dict), {table.name.lower(): table for table in contents.catalog})
+        readers = [name for name in value(entry, "readers", list) if self.views[name]]
+        name = view.name.lower()
+        rest = {one: image for one, image in self.views.items() if one != name and one not in readers}
+        if len(rest) + len(readers) + 1 != len(self.views) or record.version != contents.version + 1:
+            msg = f"a view {view.name!r} that takes the place of none, or at version {contents.version}"
+            raise ValueError(msg)
+        self.views = {**rest, name: view, **{one: self.views[one] for one in readers}}
+        contents.version = record.version
 
     def _commit(self, record: Record) -> None:
         contents = self.contents

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 from livejoin.database.arguments import check_limit, check_name, check_switch
+from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents, GivenStatistics, refuse_large_joins
 from livejoin.database.transactions.redeclare import redeclare
+from livejoin.database.transactions.replace_view import bound_in_place, replace_view
 from livejoin.database.transactions.retention import refuse_dropped
 from livejoin.database.view import View, ViewOptions
 from livejoin.errors import SchemaError
 from livejoin.families.registry import check_algorithm
+from livejoin.query.bound_query import Query
 from livejoin.search.algorithm import Algorithm
 from livejoin.sql import AlterTable, CreateTable, CreateView, DropTable, DropView
 
@@ -31,12 +34,19 @@ class ViewSettings:
     preprocessing_limit: int | None = None
 
 
-def declare(contents: Contents, statement: Declaration, allow_product: bool) -> None:
-    """Run a statement; one with IF EXISTS or IF NOT EXISTS may have nothing to do."""
+def declare(contents: Contents, statement: Declaration, allow_product: bool) -> Commit | None:
+    """Run a statement; one with IF EXISTS or IF NOT EXISTS may have nothing to do.
+
+    Returns:
+        The commit, if a view got another query.
+    """
     match statement:
         case CreateTable(table, if_not_exists):
             if not (if_not_exists and table.name in contents.catalog):
                 contents.add_table(table)
+        case CreateView(name, query, _, replace=True) if name.lower() in contents.views:
+            kept = settings_of(contents.views[name.lower()], allow_product)
+            return replace_view(contents, name, *asked_of_view(contents, name, query, kept, replace=True))
         case CreateView(name, query, if_not_exists):
             if not (if_not_exists and name.lower() in contents.views):
                 create_view(contents, name, query, ViewSettings(allow_product=allow_product))
@@ -50,22 +60,44 @@ def declare(contents: Contents, statement: Declaration, allow_product: bool) -> 
             redeclare(contents, name, static, append_only)
         case _:
             assert_never(statement)
+    return None
 
 
-def create_view(contents: Contents, name: str, sql: str, settings: ViewSettings) -> View:
+def settings_of(view: View, allow_product: bool) -> ViewSettings:
+    """What was asked of a view, for another query of it."""
+    options = view._options
+    given, limit = options.statistics.given_alone(), options.statistics.preprocessing_limit
+    return ViewSettings(options.deltas, given, options.algorithm, options.adaptive, allow_product, limit)
+
+
+def create_view(contents: Contents, name: str, sql: str, settings: ViewSettings, replace: bool = False) -> View:
     """As `livejoin.Database.create_view`."""
+    check_switch(replace, "replace")
+    if replace and isinstance(name, str) and name.lower() in contents.views:
+        replace_view(contents, name, *asked_of_view(contents, name, sql, settings, replace=True))
+        return contents.views[name.lower()]
+    return contents.add_view(name, *asked_of_view(contents, name, sql, settings))
+
+
+def asked_of_view(
+    contents: Contents, name: str, sql: str, settings: ViewSettings, *, replace: bool = False
+) -> tuple[Query, ViewOptions]:
+    """The query of a view, and how it is maintained; ``replace`` where it takes the place of one that is there."""
     check_algorithm(settings.algorithm)
     check_name(name, "view")
     check_switch(settings.deltas, "deltas")
     check_switch(settings.adaptive, "adaptive")
     check_switch(settings.allow_product, "allow_product")
     limit = check_limit(settings.preprocessing_limit)
-    contents.refuse_taken(name)
-    query = contents.bind(sql, settings.allow_product)
+    if replace:
+        query = bound_in_place(contents, name, sql, settings.allow_product)
+    else:
+        contents.refuse_taken(name)
+        query = contents.bind(sql, settings.allow_product)
     refuse_large_joins(query)
     refuse_dropped(contents, query)
     known = contents.known(query.joins, settings.statistics, limit)
-    return contents.add_view(name, query, ViewOptions(settings.deltas, settings.algorithm, settings.adaptive, known))
+    return query, ViewOptions(settings.deltas, settings.algorithm, settings.adaptive, known)
 
 
 def drop_view(contents: Contents, name: str, cascade: bool) -> None:

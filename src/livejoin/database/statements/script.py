@@ -48,7 +48,7 @@ def run_script(contents: Contents, sql: str, parameters: object, allow_product: 
                 msg = "only INSERT, UPDATE, DELETE and MERGE INTO stand between BEGIN and COMMIT"
                 raise UnsupportedQueryError(msg, clause="BEGIN")
             else:
-                declare(contents, statement, allow_product)
+                found = declare(contents, statement, allow_product) or found
     if pending is not None:
         msg = "BEGIN without COMMIT: give both in one text, or all changes to apply, which is one commit"
         raise UnsupportedQueryError(msg, clause="BEGIN")

@@ -18,7 +18,8 @@ Cost: O(1) amortised for each value that comes or leaves.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,10 @@ from livejoin.state.table_rows import rows_of, table_of
 
 if TYPE_CHECKING:
     from livejoin.database.contents import Contents
+    from livejoin.database.transactions.journal import Letter
     from livejoin.database.transactions.staging import TableInput
+    from livejoin.database.view import View
+    from livejoin.dataflow.deltas.view_delta import ViewDelta
 
 _MIN_GARBAGE = 2048  # entries for which nothing is looked through
 _LITTLE_BYTES = 1 << 14  # that the dictionaries may take without being looked through
@@ -110,12 +114,37 @@ class Replacement:
         codec: The new dictionaries; None if they stay.
         catalog: The new declarations; None if they stay.
         views: New attributes of views, by the views' names in lower case.
+        commit: What the views show otherwise from a version on; None if they show what they did.
     """
 
     tables: Mapping[str, BaseTable]
     codec: Codec | None
     catalog: Catalog | None = None
     views: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    commit: OtherViews | None = None
+
+
+@dataclass(eq=False)
+class OtherViews:
+    """Views that show something else without a change of a table; mutable.
+
+    The replacement takes place if the database has the version, which is one assignment, and else is forgotten.
+
+    Args:
+        version: The version of the database from which on they show it.
+        views: All views, each behind those that it reads.
+        ended: The views that are gone, whose subscriptions end.
+        letters: Makes the letters to subscribers; called when all is in its place, and perhaps again.
+        deltas: What becomes of each view with deltas that shows something else, by its name.
+        is_noted: Whether it was counted.
+    """
+
+    version: int
+    views: dict[str, View]
+    ended: Sequence[View]
+    letters: Callable[[], Iterable[Letter]]
+    deltas: Mapping[str, ViewDelta]
+    is_noted: bool = False
 
 
 def passed(contents: Contents, staged: Mapping[str, TableChange], given: Iterable[tuple[str, TableInput]]) -> Passed:
@@ -201,6 +230,9 @@ def install(contents: Contents) -> None:
     replacement = contents.replacement
     if replacement is None:
         return
+    if replacement.commit is not None:
+        _install_views(contents, replacement, replacement.commit)
+        return
     graph = contents.graph
     graph.let_go(graph.reading(replacement.tables) if replacement.codec is None else graph.nodes)
     for name, base in replacement.tables.items():
@@ -215,6 +247,26 @@ def install(contents: Contents) -> None:
             vars(contents.views[name]).update(attributes)
         contents.views = dict(contents.views)  # what is known of them is found anew
     contents.replacement = None
+
+
+def _install_views(contents: Contents, replacement: Replacement, commit: OtherViews) -> None:
+    """As `install`, of views that show something else: if the version says so."""
+    if contents.log is not None:
+        contents.log.settle()
+    if contents.version != commit.version:
+        contents.replacement = None
+        return
+    for name, attributes in replacement.views.items():
+        vars(commit.views[name]).update(attributes)
+    contents.views = commit.views
+    for view in commit.ended:
+        view._subscribers.clear()
+    if not commit.is_noted:
+        commit.is_noted = True
+        contents.tally.note(1, {})
+        for name, delta in commit.deltas.items():
+            commit.views[name.lower()]._note(delta)
+    contents.letters, contents.replacement = deque([*contents.letters, *commit.letters()]), None
 
 
 def _replace(contents: Contents, tables: Mapping[str, BaseTable], codec: Codec | None) -> None:

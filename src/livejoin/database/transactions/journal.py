@@ -90,17 +90,18 @@ def _finish(contents: Contents, journal: Journal) -> None:
         for name, delta in journal.deltas.items():
             contents.views[name.lower()]._note(delta)
     if contents.tally.listened:
-        contents.letters, contents.journal = deque([*contents.letters, *_letters(contents, journal)]), None
+        told = letters(contents, journal.deltas, journal.version)
+        contents.letters, contents.journal = deque([*contents.letters, *told]), None
     else:
         contents.journal = None
 
 
-def _letters(contents: Contents, journal: Journal) -> Iterator[Letter]:
-    """The deltas to call subscribers with."""
+def letters(contents: Contents, deltas: Mapping[str, ViewDelta], version: int) -> Iterator[Letter]:
+    """The deltas of a version to call subscribers with."""
     written = 0 if contents.log is None else contents.log.written
     for view in contents.views.values():
         for one in view._subscribers.now():
-            yield one, journal.deltas.get(view.name, view._no_delta).table(), written, journal.version
+            yield one, deltas.get(view.name, view._no_delta).table(), written, version
 
 
 def deliver(contents: Contents) -> None:

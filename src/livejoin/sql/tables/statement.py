@@ -30,11 +30,12 @@ class CreateTable:
 
 @dataclass(frozen=True)
 class CreateView:
-    """CREATE VIEW [IF NOT EXISTS] name AS SELECT ...; ``sql`` is the text of the query, not yet bound."""
+    """CREATE [OR REPLACE] VIEW [IF NOT EXISTS] name AS SELECT ...; ``sql`` is the query's text, not yet bound."""
 
     name: str
     sql: str
     if_not_exists: bool = False
+    replace: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,11 @@ def parse_statement(sql: str) -> Statement:
 
 def _create_view(create: exp.Create, source: Source) -> CreateView:
     start = source.tokens[0].start
-    _refuse_options(create, {"this", "kind", "exists", "expression"}, "CREATE VIEW name AS SELECT ...", source)
+    allowed = "CREATE [OR REPLACE] VIEW name AS SELECT ..."
+    _refuse_options(create, {"this", "kind", "exists", "expression", "replace"}, allowed, source)
+    if create.args.get("replace") and create.args.get("exists"):
+        msg = "OR REPLACE and IF NOT EXISTS contradict each other; give one of them"
+        raise source.unsupported("IF NOT EXISTS", msg, source.word("IF", start, default=start))
     if isinstance(create.this, exp.Schema):
         msg = "a list of column names is not supported; name the columns in SELECT with AS"
         raise source.unsupported("CREATE VIEW", msg, offset_of(create.this.expressions[0], start))
@@ -116,7 +121,8 @@ def _create_view(create: exp.Create, source: Source) -> CreateView:
         raise source.unsupported("CREATE VIEW", msg, start)
     name = table_name(create.this, source)
     body = source.find({TokenType.ALIAS}, offset_of(create.this, start)) + len("AS")
-    return CreateView(name, source.sql[body:].strip().rstrip(";").rstrip(), bool(create.args.get("exists")))
+    query = source.sql[body:].strip().rstrip(";").rstrip()
+    return CreateView(name, query, bool(create.args.get("exists")), bool(create.args.get("replace")))
 
 
 def _drop(drop: exp.Drop, source: Source) -> DropTable | DropView:

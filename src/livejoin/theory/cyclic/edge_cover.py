@@ -62,8 +62,8 @@ class SizeBound:
 def fractional_edge_cover(edges: Sequence[frozenset[str]], variables: frozenset[str] | None = None) -> FractionalCover:
     """The fractional edge cover number of variables, exactly, with its witnesses.
 
-    Cost: a linear program over the part of the edges that is cyclic, about 0.3 ms for a triangle and 2.5 ms for a clique
-    of 7, for each connected component of it, if it was not solved before; for an acyclic hypergraph none.
+    Cost: a linear program over the part of the edges that is cyclic, about 0.3 ms for a triangle and 2.5 ms for a
+    clique of 7, for each connected component of it, if it was not solved before; for an acyclic hypergraph none.
 
     Args:
         edges: The variables of each edge.

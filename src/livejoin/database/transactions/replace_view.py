@@ -1,0 +1,206 @@
+"""CREATE OR REPLACE VIEW: a view gets another query, in one commit whose deltas are what becomes of the results.
+
+No table changes. The view, and the views that read it, are planned anew, and the new blocks are loaded beside the old
+ones; what both plans have in common stays. Then one assignment, that of the version, decides that it stands. Law: the
+delta of a view whose columns stay is its result behind the commit minus its result before it. With other columns the
+view is another one, as if it had been dropped and created: its subscriptions end, and its delta is its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from livejoin.database.commit import Commit
+from livejoin.database.contents import Contents
+from livejoin.database.difference import difference
+from livejoin.database.durable.bodies import REPLACE_VIEW, plain
+from livejoin.database.names import ByName
+from livejoin.database.snapshots.declaration import plain_view
+from livejoin.database.transactions.compaction import OtherViews, Replacement
+from livejoin.database.transactions.guard import Guard
+from livejoin.database.transactions.journal import deliver, letters, refuse_in_subscriber
+from livejoin.database.view import View, ViewOptions
+from livejoin.dataflow.deltas.view_delta import TableDelta, ViewDelta
+from livejoin.dataflow.graph import Choices
+from livejoin.errors import SchemaError, SqlError, UnknownNameError
+from livejoin.plan.query_plan import plan_query
+from livejoin.query.bound_query import Query
+from livejoin.sql import bind_query, names_read
+
+
+@dataclass(frozen=True, eq=False)
+class _Other:
+    """A view with another plan.
+
+    Args:
+        old: The view as it is.
+        new: A view with the new plan, whose blocks are loaded.
+        before: The rows of the old one; None where nobody asks for them.
+    """
+
+    old: View
+    new: View
+    before: pa.Table | None
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the columns stay, and the deltas too."""
+        return same_columns(self.old, self.new._query) and self.old.deltas == self.new.deltas
+
+    def delta(self, version: int) -> ViewDelta:
+        """What becomes of the result."""
+        schema = self.new._delta_schema
+        rows = self.new.to_arrow()
+        before = rows.slice(0, 0) if self.before is None else self.before
+        found = difference(before, rows, self.new._query.root.types)
+        columns = [*found.columns, pa.repeat(pa.scalar(version, pa.int64()), found.num_rows)]
+        arrays = [column.cast(field.type) for column, field in zip(columns, schema, strict=True)]
+        return TableDelta(pa.Table.from_arrays(arrays, schema=schema))
+
+    def attributes(self) -> Mapping[str, Any]:
+        """What the old view gets of the new one."""
+        _ = self.new._no_delta, self.new._keys  # what the old one remembers goes
+        kept = {"_subscribers", "_before", "_delta_rows", "_guard"}
+        return {name: value for name, value in vars(self.new).items() if name not in kept}
+
+
+def same_columns(view: View, query: Query) -> bool:
+    """Whether a query gives columns of the names and types of a view's."""
+    return view.schema.equals(query.schema) and view._query.root.types == query.root.types
+
+
+def bound_in_place(contents: Contents, name: str, sql: str, allow_product: bool) -> Query:
+    """The query that a view gets, over all that does not read the view.
+
+    Raises:
+        SchemaError: The query reads the view itself, or one that does.
+        SqlError: The query is wrong.
+    """
+    barred = {name.lower(), *(reader.lower() for reader in contents.readers(name))}
+    others = {one: query for one, query in contents.queries.items() if one not in barred}
+    try:
+        return bind_query(sql, contents.catalog, others, allow_product)
+    except UnknownNameError:
+        found = sorted(barred & names_read(sql))
+        if not found:
+            raise
+        own = [contents.views[one].name for one in found]
+        msg = (
+            f"view {contents.views[name.lower()].name!r} would read itself: its new query reads "
+            f"{', '.join(map(repr, own))}, which is the view or reads it"
+        )
+        raise SchemaError(msg) from None
+
+
+def replace_view(contents: Contents, name: str, query: Query, options: ViewOptions) -> Commit:
+    """Give a view another query.
+
+    Args:
+        contents: The database's contents.
+        name: The view's name.
+        query: The query, as `bound_in_place` gives it.
+        options: How the view is maintained from now on.
+
+    Raises:
+        SchemaError: A view that reads it cannot go on, because columns that it needs are gone or have other types.
+        ChangeError: A subscriber replaces it while it is called.
+        CapacityError, ExpressionError, StorageError: As for `livejoin.Database.create_view`; nothing was changed.
+
+    Cost: O(base rows) for the new blocks, and O(result) before and behind it for each view whose delta is asked for.
+    """
+    if contents.is_telling:
+        refuse_in_subscriber(contents)
+    old = contents.views[name.lower()]
+    queries = _queries(contents, old, query)
+    version = contents.version + 1
+    before = {one: contents.views[one].to_arrow() for one in queries if contents.views[one].deltas}
+    graph, limits = contents.graph, dict(contents.graph._limits)
+    contents.start_changing()
+    try:
+        contents.budget.begin()
+        others = dict[str, _Other]()
+        for one, other in queries.items():
+            view = contents.views[one]
+            new = _planned(contents, view, other, options if view is old else view._options)
+            others[one] = _Other(view, new, before.get(one))
+        changed = others[old.name.lower()]
+        if not changed.is_same:
+            others[old.name.lower()] = changed = _Other(old, changed.new, None)
+        deltas = {other.new.name: other.delta(version) for other in others.values() if other.new.deltas}
+        contents.budget.hold(sum(delta.table().nbytes for delta in deltas.values()), "deltas")
+        rest = {one: view for one, view in contents.views.items() if one not in others}
+        views = {**rest, **{one: other.old if other.is_same else other.new for one, other in others.items()}}
+        if not changed.is_same:
+            changed.new._guard = contents.guard
+        commit = OtherViews(
+            version,
+            views,
+            [other.old for other in others.values() if not other.is_same],
+            lambda: letters(contents, deltas, version),
+            deltas,
+        )
+        attributes = {one: other.attributes() for one, other in others.items() if other.is_same}
+        unchanged: ByName[ViewDelta] = ByName((view.name, view._no_delta) for view in rest.values() if view.deltas)
+        quiet = ByName((view.name, view.name) for view in views.values() if not view.deltas)
+        found = Commit(version, 0, 0, ByName(deltas.items(), unchanged), quiet)
+        if contents.log is not None:
+            readers = [one for one in others if one != old.name.lower()]
+            body = plain({"view": plain_view(changed.new.image), "readers": readers})
+            contents.log.append(REPLACE_VIEW, version, body, lambda: contents.version == version)
+        contents.replacement = Replacement({}, None, views=attributes, commit=commit)
+        contents.version = version  # the point of no return
+    except BaseException:
+        if contents.version != version:
+            graph._limits = limits
+        raise
+    finally:
+        contents.end_changing()
+    if contents.letters:
+        deliver(contents)
+    return found
+
+
+def _queries(contents: Contents, old: View, query: Query) -> dict[str, Query]:
+    """The query of the view, and those of the views that read it, each behind those that it reads.
+
+    Raises:
+        SchemaError: One of these cannot go on.
+    """
+    readers = {name.lower() for name in contents.readers(old.name)}
+    found = {old.name.lower(): query}
+    known = {name: one for name, one in contents.queries.items() if name not in readers} | found
+    refused = list[tuple[str, str]]()
+    for name in [name for name in contents.views if name in readers]:
+        view = contents.views[name]
+        try:
+            other = bind_query(view.sql, contents.catalog, known, allow_product=True)
+        except SqlError as error:
+            refused.append((view.name, error.message))
+            continue
+        if not same_columns(view, other):
+            refused.append((view.name, "it would have other columns"))
+        known[name] = found[name] = other
+    if refused:
+        names = ", ".join(repr(name) for name, _ in refused)
+        msg = (
+            f"view {old.name!r} is read by {names}, which the new query does not fit ({refused[0][0]}: "
+            f"{refused[0][1]}); drop these views first, or keep the names and types of the columns that they read"
+        )
+        raise SchemaError(msg)
+    return found
+
+
+def _planned(contents: Contents, view: View, query: Query, options: ViewOptions) -> View:
+    """A view with its new plan, whose blocks are loaded."""
+    graph, statistics = contents.graph, options.statistics
+    plan = plan_query(query, statistics, options.deltas, options.algorithm, contents.workers.threads)
+    node = graph.add(plan, Choices(options.algorithm, options.adaptive, statistics, view.name))
+    graph.show(node, view.name, options.deltas, statistics.preprocessing_limit)
+    alone = Guard(lambda: None, lambda: False)  # the database's says that something is under way
+    found = View(view.name, query, options, node, graph, alone, contents.tally)
+    _ = node.block
+    return found
