@@ -69,6 +69,36 @@ def test_the_contract_as_it_is_written() -> None:
     assert list(db.tables) == ["G"]
 
 
+def test_a_view_is_read_by_whatever_reads_arrow() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE G (src BIGINT, name STRING)")
+    view = db.create_view("named", "SELECT name, src FROM G ORDER BY src")
+    assert list(view) == view.to_pylist() == []
+    assert len(view) == 0
+    db.apply("G", [(2, "two"), (1, None), (2, "two")])
+    rows = [(None, 1), ("two", 2), ("two", 2)]
+    assert list(view) == rows
+    assert len(view) == view.count() == 3
+    assert view.to_pylist() == [{"name": name, "src": src} for name, src in rows]
+    assert pa.table(view).equals(view.to_arrow())
+    assert view.to_polars().equals(pl.DataFrame(view))
+    assert view.to_polars().rows() == rows
+    assert duckdb.sql("SELECT SUM(src) FROM view").fetchall() == [(5,)]
+    stream = pa.RecordBatchReader.from_stream(view)
+    db.apply("G", [(3, "three")])
+    assert stream.read_all().num_rows == 3
+
+
+def test_values_that_python_has_not_are_refused_by_name() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE D (day DATE)")
+    view = db.create_view("late", "SELECT day FROM D")
+    db.apply("D", pa.table({"day": pa.array([2932897], pa.int32()).cast(pa.date32())}))
+    for read in (view.to_pylist, lambda: list(view)):
+        with pytest.raises(ReadError, match="Python has no objects for column 'day'"):
+            read()
+
+
 def test_several_tables_are_one_commit() -> None:
     db = livejoin.Database()
     db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")

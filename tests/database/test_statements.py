@@ -273,6 +273,7 @@ def test_transactions_are_one_commit(db: livejoin.Database) -> None:
         ("DELETE FROM t WHERE id = ?", [], SqlSyntaxError, "0 values are given"),
         ("DELETE FROM t WHERE id = 1", [1], SqlSyntaxError, "0 places"),
         ("DELETE FROM t WHERE id = :x", {"y": 1}, SqlSyntaxError, "no value is given for :x"),
+        ("DELETE FROM t WHERE id = :x", {"x": 1, "y": 1}, SqlSyntaxError, "given for 'y', which have no place"),
         ("DELETE FROM t WHERE id = :x", [1], SqlSyntaxError, "give a dict"),
         ("DELETE FROM t WHERE id = ?", {"x": 1}, SqlSyntaxError, "by name"),
         ("DELETE FROM t WHERE id = ?", "1", SqlSyntaxError, "allowed are a list"),

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -85,10 +86,34 @@ def to_pandas(table: pa.Table) -> Any:
     Raises:
         ReadError: The rows have a value that Python cannot hold, as a DATE after 9999.
     """
-    try:
+    with _objects_of(table, "pandas"):
         return table.to_pandas()
+
+
+def to_pylist(table: pa.Table) -> list[dict[str, Any]]:
+    """Rows as dicts; errors as for `to_pandas`."""
+    with _objects_of(table, "Python"):
+        found: list[dict[str, Any]] = table.to_pylist()
+        return found
+
+
+def to_columns(table: pa.Table) -> list[list[Any]]:
+    """Columns as lists; errors as for `to_pandas`."""
+    with _objects_of(table, "Python"):
+        return [column.to_pylist() for column in table.columns]
+
+
+@contextmanager
+def _objects_of(table: pa.Table, owner: str) -> Iterator[None]:
+    """A context in which rows become objects.
+
+    Raises:
+        ReadError: The owner of the objects has none for some value.
+    """
+    try:
+        yield
     except (ValueError, OverflowError, pa.ArrowException) as error:
-        msg = f"pandas has no objects for {_without_objects(table)}: {_READ_ARROW}"
+        msg = f"{owner} has no objects for {_without_objects(table)}: {_READ_ARROW}"
         raise ReadError(msg) from error
 
 

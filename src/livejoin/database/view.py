@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
@@ -178,6 +179,43 @@ class View:
             ReadError: The result has a DATE or TIMESTAMP for which Python has no object, as one after the year 9999.
         """
         return reading.to_pandas(self.to_arrow())
+
+    def to_polars(self) -> Any:
+        """The whole result as a Polars DataFrame; needs Polars."""
+        return import_module("polars").from_arrow(self.to_arrow())
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """The whole result as dicts by the names of its columns.
+
+        Raises:
+            ReadError: As for `to_pandas`.
+        """
+        return reading.to_pylist(self.to_arrow())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The whole result for all that read Arrow: ``pa.table(view)``, ``pl.DataFrame(view)``, DuckDB's ``FROM view``.
+
+        Args:
+            requested_schema: A schema that the reader would rather have, as Arrow's interface says.
+
+        Cost: as for `to_arrow`; the stream is of one version, whatever is committed while it is read.
+        """
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        """The rows of one version as tuples, as `at` gives them; read whole before the first one.
+
+        Raises:
+            ReadError: As for `to_pandas`.
+        """
+        table = self.to_arrow()
+        if not table.num_columns:
+            return iter([()] * table.num_rows)
+        return zip(*reading.to_columns(table), strict=True)
+
+    def __len__(self) -> int:
+        """Rows of the result, as `count` gives them; cost and errors as there."""
+        return self.count()
 
     def batches(self, max_rows: int = _BATCH) -> Iterator[pa.RecordBatch]:
         """Stream the result with constant delay a row and memory for one batch.

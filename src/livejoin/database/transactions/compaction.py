@@ -114,7 +114,7 @@ class Replacement:
         codec: The new dictionaries; None if they stay.
         catalog: The new declarations; None if they stay.
         views: New attributes of views, by the views' names in lower case.
-        commit: What the views show otherwise from a version on; None if they show what they did.
+        commit: The views that show something else from a version on; None if all show what they did.
     """
 
     tables: Mapping[str, BaseTable]
@@ -135,7 +135,7 @@ class OtherViews:
         views: All views, each behind those that it reads.
         ended: The views that are gone, whose subscriptions end.
         letters: Makes the letters to subscribers; called when all is in its place, and perhaps again.
-        deltas: What becomes of each view with deltas that shows something else, by its name.
+        deltas: The delta of each view with deltas that shows something else, by its name.
         is_noted: Whether it was counted.
     """
 

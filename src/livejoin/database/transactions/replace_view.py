@@ -168,7 +168,7 @@ def _queries(contents: Contents, old: View, query: Query) -> dict[str, Query]:
     """The query of the view, and those of the views that read it, each behind those that it reads.
 
     Raises:
-        SchemaError: One of these cannot go on.
+        SchemaError: A view that reads it cannot go on.
     """
     readers = {name.lower() for name in contents.readers(old.name)}
     found = {old.name.lower(): query}

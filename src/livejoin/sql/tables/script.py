@@ -74,7 +74,7 @@ def _values(source: Source, parameters: object) -> Iterator[tuple[int, int, str]
     if isinstance(parameters, (str, bytes)) or not isinstance(parameters, (Sequence, Mapping)):
         msg = f"parameters are {shown(parameters)}; allowed are a list of values for ?, or a dict of values for :name"
         raise source.error(SqlSyntaxError, msg, 0)
-    used = 0
+    used, named = 0, set[str]()
     for begin, end, name in _places(source.tokens):
         if isinstance(parameters, Mapping):
             if name is None:
@@ -83,6 +83,7 @@ def _values(source: Source, parameters: object) -> Iterator[tuple[int, int, str]
                 known = ", ".join(map(repr, parameters)) or "none"
                 raise source.error(SqlSyntaxError, f"no value is given for :{name}; given are {known}", begin)
             value = parameters[name]
+            named.add(name)
         else:
             if name is not None:
                 msg = f"the values are given in a list, and :{name} has a name; give a dict, or write ?"
@@ -96,6 +97,11 @@ def _values(source: Source, parameters: object) -> Iterator[tuple[int, int, str]
         yield begin, end, literal(value, source, begin)
     if isinstance(parameters, Sequence) and used < len(parameters):
         msg = f"{len(parameters)} values are given, and there are {used} places for them"
+        raise source.error(SqlSyntaxError, msg, 0)
+    if isinstance(parameters, Mapping) and (surplus := [name for name in parameters if name not in named]):
+        msg = (
+            f"values are given for {', '.join(map(repr, surplus))}, which have no place; write :name, or leave them out"
+        )
         raise source.error(SqlSyntaxError, msg, 0)
 
 

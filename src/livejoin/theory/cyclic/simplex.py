@@ -29,7 +29,7 @@ def cover_at_least_cost(
     at worst.
 
     Args:
-        costs: What each column costs, not negative.
+        costs: The cost of each column, not negative.
         columns: The rows, as numbers from 0, that each column covers.
         rows: How many there are; each is in some column.
 
