@@ -117,3 +117,22 @@ def test_a_replacement_that_is_cut_off_stands_whole_or_not_at_all(error: type[Ba
             with livejoin.open(folder) as again:
                 assert {name: (one.sql, multiset(one.to_arrow())) for name, one in again.views.items()} == seen
             at += 1 + pick.randrange(STEP)
+
+
+def test_lists_that_aggregates_make() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE t (k BIGINT, n BIGINT)")
+    db.create_view("v", "SELECT k, COLLECT_LIST(n) AS l FROM t GROUP BY k")
+    db.apply("t", [(1, 2), (2, 3), (3, None), (4, 9)])
+    commit = db.create_view("v", "SELECT k, COLLECT_LIST(n) AS l FROM t WHERE k < 4 GROUP BY k", replace=True)
+    assert commit is db.views["v"]
+    again = db.execute("CREATE OR REPLACE VIEW v AS SELECT k, COLLECT_LIST(n + 1) AS l FROM t WHERE n > 2 GROUP BY k")
+    assert again is not None
+    rows = [(one["k"], one["l"], one["_change_type"]) for one in again["v"].to_pylist()]
+    assert sorted(rows, key=repr) == [
+        (1, [2], "delete"),
+        (2, [3], "delete"),
+        (2, [4], "insert"),
+        (3, [], "delete"),
+        (4, [10], "insert"),
+    ]

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from livejoin.database.contents import Contents
 from livejoin.database.transactions import transaction
 from livejoin.database.view import ViewOptions
 from livejoin.families.cells.workers import Workers
-from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, Column, SqlType, Table
+from livejoin.query.session import LINEAR, session
+from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, Column, SqlType, Table, is_made_list
 from livejoin.search.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -31,6 +33,13 @@ def difference(before: pa.Table, now: pa.Table, types: Sequence[SqlType]) -> pa.
 
     Cost: O(rows of both).
     """
+    lists = [place for place, field in enumerate(now.schema) if is_made_list(field.type)]
+    coded = {place: _coded(pa.chunked_array([*before[place].chunks, *now[place].chunks])) for place in lists}
+    for place, (codes, _) in coded.items():
+        name = now.schema.names[place]
+        before = before.set_column(place, name, codes.slice(0, before.num_rows))
+        now = now.set_column(place, name, codes.slice(before.num_rows))
+    types = [SqlType.integer(64) if place in coded else type for place, type in enumerate(types)]
     contents = Contents(Workers(1))
     names = [f"c{place}" for place in range(len(types))]
     contents.add_table(Table("T", tuple(map(Column, names, types))))
@@ -43,7 +52,22 @@ def difference(before: pa.Table, now: pa.Table, types: Sequence[SqlType]) -> pa.
         for kind, rows in (("delete", before), ("insert", now))
     ]
     batches = transaction.read(contents, {"T": pa.concat_tables(rows)}, False, "error")
-    return transaction.commit(contents, batches, "error")["changes"].drop_columns([COMMIT_VERSION])
+    found = transaction.commit(contents, batches, "error")["changes"].drop_columns([COMMIT_VERSION])
+    for place, (_, distinct) in coded.items():
+        found = found.set_column(place, names[place], distinct.take(found[place]))
+    return found
+
+
+def _coded(lists: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
+    """Lists that aggregates have made, which no table has, as numbers from 0 on; and the list of each number."""
+    rows = pa.table({"place": pa.array(range(len(lists)), pa.int64()), "list": lists})
+    numbered = 'SELECT DENSE_RANK() OVER (ORDER BY "list") - 1 FROM rows ORDER BY place'
+    with session(LINEAR) as connection:
+        connection.register("rows", rows)
+        codes = connection.sql(numbered).to_arrow_table().column(0).combine_chunks()
+        connection.unregister("rows")
+    _, first = np.unique(codes.to_numpy(), return_index=True)
+    return codes, lists.take(pa.array(first)).combine_chunks()
 
 
 def types_of(database: Database, view: str) -> tuple[SqlType, ...]:
