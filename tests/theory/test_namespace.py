@@ -15,6 +15,7 @@ MACHINERY = {
     "disjoint_intervals",
     "least_height",
     "potential_maximal_clique",
+    "simplex",
     "tree_decomposition",
 }
 HELPERS = {
