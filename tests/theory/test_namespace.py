@@ -15,7 +15,6 @@ MACHINERY = {
     "disjoint_intervals",
     "least_height",
     "potential_maximal_clique",
-    "simplex",
     "tree_decomposition",
 }
 HELPERS = {

@@ -31,7 +31,7 @@ def difference(before: pa.Table, now: pa.Table, types: Sequence[SqlType]) -> pa.
     Returns:
         The columns ``c0``, ``c1``, ..., and ``_change_type``.
 
-    Cost: O(rows of both).
+    Cost: O(rows of both); lists that aggregates have made are sorted, O(rows * log(rows)).
     """
     lists = [place for place, field in enumerate(now.schema) if is_made_list(field.type)]
     coded = {place: _coded(pa.chunked_array([*before[place].chunks, *now[place].chunks])) for place in lists}
@@ -60,12 +60,14 @@ def difference(before: pa.Table, now: pa.Table, types: Sequence[SqlType]) -> pa.
 
 def _coded(lists: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
     """Lists that aggregates have made, which no table has, as numbers from 0 on; and the list of each number."""
-    rows = pa.table({"place": pa.array(range(len(lists)), pa.int64()), "list": lists})
+    rows = pa.table({"place": pa.array(np.arange(len(lists))), "list": lists})
     numbered = 'SELECT DENSE_RANK() OVER (ORDER BY "list") - 1 FROM rows ORDER BY place'
     with session(LINEAR) as connection:
         connection.register("rows", rows)
-        codes = connection.sql(numbered).to_arrow_table().column(0).combine_chunks()
-        connection.unregister("rows")
+        try:
+            codes = connection.sql(numbered).to_arrow_table().column(0).combine_chunks()
+        finally:
+            connection.unregister("rows")
     _, first = np.unique(codes.to_numpy(), return_index=True)
     return codes, lists.take(pa.array(first)).combine_chunks()
 

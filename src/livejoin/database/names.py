@@ -15,7 +15,7 @@ class ByName(Mapping[str, Value]):
 
     Args:
         items: The keys with their values.
-        others: Further keys with their values, where ``items`` has none; None if there are none.
+        others: All keys, with the values of those that ``items`` has not; None if ``items`` has all.
 
     >>> ByName([("Hop3", 1)])["hop3"]
     1

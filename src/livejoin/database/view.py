@@ -214,7 +214,7 @@ class View:
         return zip(*reading.to_columns(table), strict=True)
 
     def __len__(self) -> int:
-        """Rows of the result, as `count` gives them; cost and errors as there."""
+        """Rows of the result; cost and errors as for `count`. An empty view is false, as an empty list is."""
         return self.count()
 
     def batches(self, max_rows: int = _BATCH) -> Iterator[pa.RecordBatch]:

@@ -8,6 +8,7 @@ a query's class              `is_acyclic`, `check_free_connex`, `check_hierarchi
 generalized join trees       `construct_tree`, `least_height_tree`, `all_trees`; their laws: `violations`
 trees with atoms as leaves   `dyn_tree`, `simple_tree`, `check_simple`, `check_compatible`; `dyn_violations`
 cyclic queries               `decompose`; `fractional_edge_cover`, `agm_bound`; `decomposition_violations`
+                             `cover_at_least_cost`, the linear program that both solve
 rows to cells (HyperCube)    `integer_shares`, `divided`, `hot_product`
 foreign keys                 `foreign_key_graph`, `foreign_key_acyclic`, `assertion_keys`, `auxiliary_attributes`
 static and dynamic tables    `static_dynamic`, `well_behaved`, `linear_tree`, `static_bags`, `least_width_order`,
@@ -37,6 +38,7 @@ from livejoin.theory.cyclic.edge_cover import (
     fractional_edge_cover,
     integral_edge_cover,
 )
+from livejoin.theory.cyclic.simplex import cover_at_least_cost
 from livejoin.theory.hypercube.frequencies import Frequencies, Skew
 from livejoin.theory.hypercube.grid import Condition, Grid
 from livejoin.theory.hypercube.residual import CellProblem, Division, divided, hot_product
@@ -176,6 +178,7 @@ __all__ = [
     "connex_subtree",
     "construct_order",
     "construct_tree",
+    "cover_at_least_cost",
     "crossing_enclosureness",
     "cycle",
     "decompose",

@@ -144,9 +144,10 @@ def replace_view(contents: Contents, name: str, query: Query, options: ViewOptio
             deltas,
         )
         attributes = {one: other.attributes() for one, other in others.items() if other.is_same}
-        unchanged: ByName[ViewDelta] = ByName((view.name, view._no_delta) for view in rest.values() if view.deltas)
+        shown = [view for view in views.values() if view.deltas]
+        by_name: ByName[ViewDelta] = ByName((view.name, deltas.get(view.name, view._no_delta)) for view in shown)
         quiet = ByName((view.name, view.name) for view in views.values() if not view.deltas)
-        found = Commit(version, 0, 0, ByName(deltas.items(), unchanged), quiet)
+        found = Commit(version, 0, 0, by_name, quiet)
         if contents.log is not None:
             readers = [one for one in others if one != old.name.lower()]
             body = plain({"view": plain_view(changed.new.image), "readers": readers})
