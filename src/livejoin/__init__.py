@@ -44,12 +44,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from livejoin.changes import from_debezium, from_delta
-    from livejoin.database import Commit, Database, Replay, View
+    from livejoin.database import Changes, Commit, Database, Replay, RowsAt, Snapshot, Update, View
 
     __version__: str
 
 _HOMES = {
-    **dict.fromkeys(("Commit", "Database", "Replay", "View"), "livejoin.database"),
+    **dict.fromkeys(
+        ("Changes", "Commit", "Database", "Replay", "RowsAt", "Snapshot", "Update", "View"), "livejoin.database"
+    ),
     **dict.fromkeys(("from_debezium", "from_delta"), "livejoin.changes"),
 }
 
@@ -60,6 +62,7 @@ __all__ = [
     "ChangeError",
     "ChangeFormatError",
     "ChangeValueError",
+    "Changes",
     "Commit",
     "Database",
     "DuplicateKeyError",
@@ -70,7 +73,9 @@ __all__ = [
     "PreprocessingLimitError",
     "ReadError",
     "Replay",
+    "RowsAt",
     "SchemaError",
+    "Snapshot",
     "SqlError",
     "SqlSyntaxError",
     "SqlTypeError",
@@ -78,6 +83,7 @@ __all__ = [
     "StorageError",
     "UnknownNameError",
     "UnsupportedQueryError",
+    "Update",
     "View",
     "WeakGuaranteeError",
     "__version__",

@@ -3,6 +3,8 @@
 from livejoin.database.commit import Commit
 from livejoin.database.engine import Database
 from livejoin.database.transactions.replay import Replay
+from livejoin.database.versions.following import Changes, Update
+from livejoin.database.versions.snapshot import RowsAt, Snapshot
 from livejoin.database.view import View
 
-__all__ = ["Commit", "Database", "Replay", "View"]
+__all__ = ["Changes", "Commit", "Database", "Replay", "RowsAt", "Snapshot", "Update", "View"]

@@ -19,6 +19,8 @@ from livejoin.database.tally import Tally
 from livejoin.database.transactions.compaction import Passed, Replacement, Seen, install
 from livejoin.database.transactions.guard import Guard
 from livejoin.database.transactions.journal import Journal, Letter, deliver, settle
+from livejoin.database.versions.images import Images
+from livejoin.database.versions.links import Links
 from livejoin.database.view import View, ViewOptions
 from livejoin.dataflow.graph import Choices, Graph
 from livejoin.dataflow.observe import observe_tables
@@ -73,6 +75,8 @@ class Contents:
         journal: The commit that is under way, or that was cut off.
         letters: Deltas that subscribers have not been called with yet.
         tally: Counts of all commits so far.
+        links: The versions that somebody reads or follows, with what came after them.
+        images: The rows of such versions.
         is_telling: Whether subscribers are being called.
         seen: The changes since the dictionaries were last looked through for garbage.
         pause: Values that may pass before tables and blocks are looked at again for what can be given back.
@@ -100,6 +104,8 @@ class Contents:
         self.journal: Journal | None = None
         self.letters: deque[Letter] = deque()
         self.tally = Tally()
+        self.links = Links()
+        self.images = Images(self)
         self._shown = ShownViews(self.views, self.graph)
         self.is_telling = False
         self.is_compacting = False
@@ -143,6 +149,8 @@ class Contents:
             msg = "the database is closed"
             raise StateError(msg)
         is_whole = self.journal is None and self.replacement is None and self._is_tidy
+        if self.links.has_news and self.journal is None:
+            self.wake()
         if is_whole and not self.letters and not self.budget.refuses:
             return
         self.budget.end()
@@ -152,6 +160,10 @@ class Contents:
         self._tidy()
         if self.letters:
             deliver(self)
+
+    def wake(self) -> None:
+        """Wake those who wait for versions that are there, and may be told."""
+        self.links.wake(None if self.log is None else self.log.told)
 
     def _parts(self) -> list[tuple[str, int]]:
         """The tables, the dictionaries and the states of blocks, with the bytes that each has allocated."""
@@ -200,6 +212,7 @@ class Contents:
                 body = plain({"number": self.log.number(table.name)})
                 self.log.append(DROP_TABLE, self.version, body, lambda: table.name not in self.catalog)
             self.catalog.remove(table.name)
+            self.links.end(table.name.lower(), f"table {table.name!r} was dropped")
             self.seen.note(Passed(values, values))
         finally:
             self._tidy()
@@ -267,7 +280,7 @@ class Contents:
             self.budget.begin()
             node = self.graph.add(plan, Choices(options.algorithm, options.adaptive, options.statistics, name))
             self.graph.show(node, name, options.deltas, options.statistics.preprocessing_limit)
-            view = View(name, query, options, node, self.graph, self.guard, self.tally)
+            view = View(name, query, options, node, self.graph, self.guard, self.tally, self.images)
             if load:
                 _ = node.block
             if self.log is not None:
@@ -293,6 +306,7 @@ class Contents:
             self.views = {name: view for name, view in self.views.items() if name not in names}
             for view in dropped:
                 view._subscribers.clear()
+                self.links.end(view.name.lower(), f"view {view.name!r} was dropped")
         finally:
             self._tidy()
 

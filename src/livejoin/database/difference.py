@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from livejoin.database.contents import Contents
+from livejoin.database.row_words import nested_codes
 from livejoin.database.transactions import transaction
 from livejoin.database.view import ViewOptions
 from livejoin.families.cells.workers import Workers
-from livejoin.query.session import LINEAR, session
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, Column, SqlType, Table, is_made_list
 from livejoin.search.statistics import Statistics
 
@@ -60,14 +60,7 @@ def difference(before: pa.Table, now: pa.Table, types: Sequence[SqlType]) -> pa.
 
 def _coded(lists: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
     """Lists that aggregates have made, which no table has, as numbers from 0 on; and the list of each number."""
-    rows = pa.table({"place": pa.array(np.arange(len(lists))), "list": lists})
-    numbered = 'SELECT DENSE_RANK() OVER (ORDER BY "list") - 1 FROM rows ORDER BY place'
-    with session(LINEAR) as connection:
-        connection.register("rows", rows)
-        try:
-            codes = connection.sql(numbered).to_arrow_table().column(0).combine_chunks()
-        finally:
-            connection.unregister("rows")
+    codes = nested_codes(lists)
     _, first = np.unique(codes.to_numpy(), return_index=True)
     return codes, lists.take(pa.array(first)).combine_chunks()
 

@@ -48,6 +48,7 @@ from livejoin.database.transactions.redeclare import redeclare
 from livejoin.database.transactions.refresh import refresh
 from livejoin.database.transactions.replay import Manner, Replay, replay_whole
 from livejoin.database.transactions.staging import Granularity, OnConflict
+from livejoin.database.versions.snapshot import Snapshot
 from livejoin.database.view import View
 from livejoin.errors import ChangeFormatError, SchemaError
 from livejoin.families.cells.workers import Workers
@@ -292,6 +293,27 @@ class Database:
         [{'item': 'nuts'}]
         """
         return ask(self._contents, query, parameters)
+
+    def snapshot(self) -> Snapshot:
+        """All views and tables at the present version, to be read from any thread, whatever is committed meanwhile.
+
+        Use it in a ``with``, or `Snapshot.close` it: while it is open, commits keep what they change. Taking it copies
+        nothing. The first reader of a view copies its rows; commits go on while these become Arrow, and whoever reads
+        the same version later shares them.
+
+        Raises:
+            StorageError: What was committed could not be made durable.
+
+        >>> db = Database()
+        >>> db.execute("CREATE TABLE stock (item STRING, pieces INT)")
+        >>> view = db.create_view("total", "SELECT SUM(pieces) AS pieces FROM stock")
+        >>> _ = db.apply("stock", [("nuts", 7)])
+        >>> with db.snapshot() as at:
+        ...     _ = db.apply("stock", [("bolts", 5)])
+        ...     print(at.version, at["total"].to_pylist(), at["stock"].to_pylist(), view.to_pylist())
+        1 [{'pieces': 7}] [{'item': 'nuts', 'pieces': 7}] [{'pieces': 12}]
+        """
+        return Snapshot(self._contents)
 
     @alone
     def alter_table(self, name: str, *, static: bool | None = None, append_only: bool | None = None) -> None:

@@ -6,19 +6,23 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
 
 from livejoin.database import reading
-from livejoin.database.arguments import check_number
+from livejoin.database.arguments import check_number, check_switch, check_word
 from livejoin.database.reading import Row
 from livejoin.database.snapshots.declaration import ViewImage
 from livejoin.database.sorted_rows import sorted_rows
 from livejoin.database.tally import Tally
 from livejoin.database.transactions.guard import Guard, alone
 from livejoin.database.transactions.subscribers import Callback, ErrorHandler, Subscribers
+from livejoin.database.versions.following import WAITING, Changes, Waiting
+from livejoin.database.versions.images import Images
+from livejoin.database.versions.readable import Readable
+from livejoin.database.versions.rolling import insertions
+from livejoin.database.versions.shape import Shape, shape_of
 from livejoin.dataflow.blocks.block import Batches, Change
 from livejoin.dataflow.deltas.arrow_delta import delta_schema
 from livejoin.dataflow.deltas.repeated import repeated
@@ -46,6 +50,7 @@ KEYS = "livejoin.keys"
 _BATCH = 65536
 _LARGEST_BATCH = 1 << 20
 _MOST_ROWS = (1 << 63) - 1
+_MOST_WAITING = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,7 @@ class ViewOptions:
     statistics: Statistics
 
 
-class View:
+class View(Readable):
     """The live result of a query; made by `Database.create_view`.
 
     Args:
@@ -76,10 +81,19 @@ class View:
         graph: The database's blocks.
         guard: Lets one call of the database run at a time.
         tally: Counts of all commits so far.
+        images: The rows of the view at versions that somebody reads or follows.
     """
 
-    def __init__(
-        self, name: str, query: Query, options: ViewOptions, node: Node, graph: Graph, guard: Guard, tally: Tally
+    def __init__(  # what it shares with its database
+        self,
+        name: str,
+        query: Query,
+        options: ViewOptions,
+        node: Node,
+        graph: Graph,
+        guard: Guard,
+        tally: Tally,
+        images: Images,
     ) -> None:
         self.name = name
         self._naming = of_view(name)
@@ -90,9 +104,15 @@ class View:
         self._guard = guard
         self._tables = graph.tables_below(node)
         self._tally = tally
+        self._images = images
         self._before = (tally.versions, tally.of(self._tables))
         self._delta_rows = 0
         self._subscribers = Subscribers(name, tally.listened)
+
+    @cached_property
+    def shape(self) -> Shape:
+        """What an image of the view keeps."""
+        return shape_of(self._query)
 
     @property
     def sql(self) -> str:
@@ -171,47 +191,6 @@ class View:
             return rows
         shown = sorted_rows(rows, self._query.order).select(range(len(self.schema)))
         return shown.cast(self.schema) if self._query.order_below else shown
-
-    def to_pandas(self) -> Any:
-        """The whole result as a pandas DataFrame; needs pandas.
-
-        Raises:
-            ReadError: The result has a DATE or TIMESTAMP for which Python has no object, as one after the year 9999.
-        """
-        return reading.to_pandas(self.to_arrow())
-
-    def to_polars(self) -> Any:
-        """The whole result as a Polars DataFrame; needs Polars."""
-        return import_module("polars").from_arrow(self.to_arrow())
-
-    def to_pylist(self) -> list[dict[str, Any]]:
-        """The whole result as dicts by the names of its columns.
-
-        Raises:
-            ReadError: As for `to_pandas`.
-        """
-        return reading.to_pylist(self.to_arrow())
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The whole result for all that read Arrow: ``pa.table(view)``, ``pl.DataFrame(view)``, DuckDB's ``FROM view``.
-
-        Args:
-            requested_schema: A schema that the reader would rather have, as Arrow's interface says.
-
-        Cost: as for `to_arrow`; the stream is of one version, whatever is committed while it is read.
-        """
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
-
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        """The rows of one version as tuples, as `at` gives them; read whole before the first one.
-
-        Raises:
-            ReadError: As for `to_pandas`.
-        """
-        table = self.to_arrow()
-        if not table.num_columns:
-            return iter([()] * table.num_rows)
-        return zip(*reading.to_columns(table), strict=True)
 
     def __len__(self) -> int:
         """Rows of the result; cost and errors as for `count`. An empty view is false, as an empty list is."""
@@ -423,7 +402,9 @@ class View:
         }
 
     @alone
-    def subscribe(self, callback: Callback, on_error: ErrorHandler | None = None) -> Callable[[], None]:
+    def subscribe(
+        self, callback: Callback, on_error: ErrorHandler | None = None, *, snapshot: bool = False
+    ) -> Callable[[], None]:
         """Call ``callback(delta)`` after each commit, with an empty table where nothing changed.
 
         Callbacks are called in the order of the versions, while the database is at the version of the delta. A callback
@@ -443,6 +424,8 @@ class View:
         Args:
             callback: The function that gets each delta.
             on_error: The function that gets what the callback raises.
+            snapshot: Whether the callback is called at once with all rows, as insertions, so that it knows what the
+                deltas change. `changes` does the same outside of the commits.
 
         Returns:
             A function that ends the subscription; a second call does nothing.
@@ -454,7 +437,69 @@ class View:
         if not self.deltas:
             msg = f"view {self.name!r} was created with deltas=False and has nothing to subscribe to"
             raise ReadError(msg)
-        return self._subscribers.add(callback, on_error)
+        check_switch(snapshot, "snapshot")
+        end = self._subscribers.add(callback, on_error)
+        if snapshot:
+            self._images.make_told()
+            version = self._images.version
+            first = insertions(self.to_arrow(), version, self._delta_schema)
+            self._subscribers.now()[-1].tell(first, version)
+        return end
+
+    def changes(
+        self, since: int | None = None, *, waiting: Waiting = "each", max_waiting: int = _MOST_WAITING
+    ) -> Changes:
+        """Follow the view: all its rows first, and then every delta, in order and without a gap.
+
+        ``for update in view.changes(): ...`` waits for the next commit that changes the view, ``async for`` awaits it.
+        Each `Update` has a ``version``, a ``delta`` and ``reset``, which says that the delta is all rows as insertions.
+        Commits do not wait for who follows, and any number of followers share the deltas and the first rows.
+
+        Args:
+            since: The version up to which you know the view, as from ``update.version``. Where the deltas since then
+                are still there (another one follows from before it, or `keep_history` keeps them), they come at once;
+                else all rows come first. By default all rows come first.
+            waiting: With ``each``, every commit that changes the view is an update. With ``merge``, what came since the
+                last one is a single update with the net delta.
+            max_waiting: How many rows of deltas may wait for you. If it is more, they are forgotten, and the next
+                update is a ``reset`` with all rows.
+
+        Returns:
+            An iterator of `Update`. ``next(timeout=5)`` waits for so many seconds at most. ``close()``, also in another
+            thread, ends it; so does the database's. It is a context manager.
+
+        Raises:
+            ReadError: The view was created with ``deltas=False``, or ``since`` is a version that is still to come.
+
+        Cost: O(result) for the first rows, which followers that come at one version share; then O(delta) each.
+        """
+        if not self.deltas:
+            msg = f"view {self.name!r} was created with deltas=False and has no changes to follow"
+            raise ReadError(msg)
+        check_word(waiting, "waiting", WAITING)
+        check_number(max_waiting, "max_waiting", 0, _MOST_ROWS)
+        if since is not None:
+            check_number(since, "since", 0, _MOST_ROWS)
+        _ = self._kept
+        return Changes(self.name, self._images, self._delta_schema, since, waiting, max_waiting)
+
+    @alone
+    def keep_history(self, rows: int) -> None:
+        """Keep the newest deltas, so that who comes back can go on by ``changes(since=version)``.
+
+        Args:
+            rows: How many rows of deltas are kept at most; 0 keeps none. Only those from now on are kept, in memory, as
+                long as the database is open.
+
+        Raises:
+            ReadError: The view was created with ``deltas=False``.
+        """
+        if not self.deltas:
+            msg = f"view {self.name!r} was created with deltas=False and has no deltas to keep"
+            raise ReadError(msg)
+        check_number(rows, "rows", 0, _MOST_ROWS)
+        _ = self._kept
+        self._images.keep(self.name.lower(), rows)
 
     @property
     def last_subscriber_error(self) -> Exception | None:

@@ -38,5 +38,6 @@ def close(contents: Contents) -> None:
                 raise
         finally:
             contents.is_closed = True
+            contents.links.wake_all()
             if log is not None:
                 log.close()

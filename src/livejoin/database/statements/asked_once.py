@@ -42,7 +42,7 @@ def asked(contents: Contents, sql: str) -> pa.Table:
         node = graph.add(plan, Choices("auto", False, options.statistics, _NAME))
         graph.show(node, _NAME, False, None)
         alone = Guard(lambda: None, lambda: False)  # the database's says that something is under way
-        view = View(_NAME, query, options, node, graph, alone, contents.tally)
+        view = View(_NAME, query, options, node, graph, alone, contents.tally, contents.images)
         return view.to_arrow()
     finally:
         contents.end_changing()

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from livejoin.database.contents import Contents
     from livejoin.database.transactions.journal import Letter
     from livejoin.database.transactions.staging import TableInput
+    from livejoin.database.versions.links import Stepped
     from livejoin.database.view import View
     from livejoin.dataflow.deltas.view_delta import ViewDelta
 
@@ -136,6 +137,7 @@ class OtherViews:
         ended: The views that are gone, whose subscriptions end.
         letters: Makes the letters to subscribers; called when all is in its place, and perhaps again.
         deltas: The delta of each view with deltas that shows something else, by its name.
+        steps: What it does to the views whose versions somebody reads or follows.
         is_noted: Whether it was counted.
     """
 
@@ -144,6 +146,7 @@ class OtherViews:
     ended: Sequence[View]
     letters: Callable[[], Iterable[Letter]]
     deltas: Mapping[str, ViewDelta]
+    steps: Mapping[str, Stepped]
     is_noted: bool = False
 
 
@@ -259,8 +262,11 @@ def _install_views(contents: Contents, replacement: Replacement, commit: OtherVi
     for name, attributes in replacement.views.items():
         vars(commit.views[name]).update(attributes)
     contents.views = commit.views
+    place = 0 if contents.log is None else contents.log.written
     for view in commit.ended:
         view._subscribers.clear()
+        contents.links.end(view.name.lower(), f"view {view.name!r} was replaced by one with other columns")
+    contents.links.extend(commit.version, place, commit.steps)
     if not commit.is_noted:
         commit.is_noted = True
         contents.tally.note(1, {})

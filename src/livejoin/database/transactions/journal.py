@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from livejoin.database.transactions.compaction import NOTHING, Passed, note
 from livejoin.database.transactions.subscribers import Subscription
+from livejoin.database.versions.links import Stepped
 from livejoin.dataflow.deltas.view_delta import ViewDelta
 from livejoin.errors import ChangeError
 from livejoin.state.table import BaseTable
@@ -40,6 +41,7 @@ class Journal:
         then: Called once it stands, by whatever call ends it; may be called again.
         passed: The values that come and go, for the dictionaries; of a commit that stands.
         offsets: Up to where sources are read when it stands.
+        steps: What it does to views and tables whose versions somebody reads or follows.
     """
 
     tables: Sequence[BaseTable]
@@ -51,6 +53,7 @@ class Journal:
     passed: Passed = NOTHING
     is_noted: bool = False
     offsets: Mapping[str, Any] = field(default_factory=dict)
+    steps: Mapping[str, Stepped] = field(default_factory=dict)
 
 
 def settle(contents: Contents) -> None:
@@ -89,6 +92,8 @@ def _finish(contents: Contents, journal: Journal) -> None:
         contents.tally.note(journal.versions, journal.events)
         for name, delta in journal.deltas.items():
             contents.views[name.lower()]._note(delta)
+    if journal.steps:
+        contents.links.extend(journal.version, 0 if contents.log is None else contents.log.written, journal.steps)
     if contents.tally.listened:
         told = letters(contents, journal.deltas, journal.version)
         contents.letters, contents.journal = deque([*contents.letters, *told]), None

@@ -23,6 +23,7 @@ from livejoin.database.snapshots.declaration import plain_view
 from livejoin.database.transactions.compaction import OtherViews, Replacement
 from livejoin.database.transactions.guard import Guard
 from livejoin.database.transactions.journal import deliver, letters, refuse_in_subscriber
+from livejoin.database.versions.links import Stepped
 from livejoin.database.view import View, ViewOptions
 from livejoin.dataflow.deltas.view_delta import TableDelta, ViewDelta
 from livejoin.dataflow.graph import Choices
@@ -63,7 +64,7 @@ class _Other:
 
     def attributes(self) -> Mapping[str, Any]:
         """What the old view gets of the new one."""
-        _ = self.new._no_delta, self.new._keys  # what the old one remembers goes
+        _ = self.new._no_delta, self.new._keys, self.new.shape  # what the old one remembers goes
         kept = {"_subscribers", "_before", "_delta_rows", "_guard"}
         return {name: value for name, value in vars(self.new).items() if name not in kept}
 
@@ -142,6 +143,7 @@ def replace_view(contents: Contents, name: str, query: Query, options: ViewOptio
             [other.old for other in others.values() if not other.is_same],
             lambda: letters(contents, deltas, version),
             deltas,
+            {one: _step(other, deltas) for one, other in others.items() if other.is_same},
         )
         attributes = {one: other.attributes() for one, other in others.items() if other.is_same}
         shown = [view for view in views.values() if view.deltas]
@@ -162,7 +164,16 @@ def replace_view(contents: Contents, name: str, query: Query, options: ViewOptio
         contents.end_changing()
     if contents.letters:
         deliver(contents)
+    if contents.links.has_news:
+        contents.wake()
     return found
+
+
+def _step(other: _Other, deltas: Mapping[str, ViewDelta]) -> Stepped:
+    """What becomes of a view's rows, for those who read or follow it."""
+    delta = deltas.get(other.new.name)
+    old, new = other.old.shape, other.new.shape
+    return delta, delta if old.kept == new.kept and not new.is_below else None
 
 
 def _queries(contents: Contents, old: View, query: Query) -> dict[str, Query]:
@@ -202,6 +213,6 @@ def _planned(contents: Contents, view: View, query: Query, options: ViewOptions)
     node = graph.add(plan, Choices(options.algorithm, options.adaptive, statistics, view.name))
     graph.show(node, view.name, options.deltas, statistics.preprocessing_limit)
     alone = Guard(lambda: None, lambda: False)  # the database's says that something is under way
-    found = View(view.name, query, options, node, graph, alone, contents.tally)
+    found = View(view.name, query, options, node, graph, alone, contents.tally, contents.images)
     _ = node.block
     return found

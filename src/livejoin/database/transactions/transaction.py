@@ -27,6 +27,7 @@ from livejoin.database.transactions.staging import (
     select_brought,
     stage,
 )
+from livejoin.database.versions.images import steps_of
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.deltas.view_delta import ViewDelta
 from livejoin.errors import ChangeFormatError, MemoryLimitError
@@ -221,6 +222,8 @@ def run(
             with view._naming:
                 deltas[view.name] = view._delta(blocks, None if name in told else contents.scratch)
         journal.deltas = deltas
+        if contents.links.tips:
+            journal.steps = steps_of(contents, deltas, blocks, staged)
         journal.passed = passed(contents, staged, zip(names, inputs, strict=True))
         by_name = ByName(deltas.items(), shown.unchanged) if deltas else shown.unchanged
         last = _last_sequence(changes)
@@ -238,6 +241,8 @@ def run(
         graph.rest()
     if contents.letters:
         deliver(contents)
+    if contents.links.has_news:
+        contents.wake()
     return commit
 
 

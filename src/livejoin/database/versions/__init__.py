@@ -1,0 +1,1 @@
+"""Versions that stay readable beside the writer: what a version was, what became of it, and who follows."""

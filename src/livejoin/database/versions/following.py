@@ -1,0 +1,263 @@
+"""Who follows a view: its rows at a version, and then every delta, in order and without a gap."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Self
+
+import pyarrow as pa
+
+from livejoin.database.transactions.guard import alone
+from livejoin.database.versions.links import Link, Step
+from livejoin.database.versions.rolling import insertions, netted
+from livejoin.dataflow.of_view import of_view
+from livejoin.errors import ReadError
+
+if TYPE_CHECKING:
+    from livejoin.database.transactions.guard import Guard
+    from livejoin.database.versions.images import Images
+    from livejoin.database.versions.shape import Shape
+    from livejoin.dataflow.deltas.view_delta import ViewDelta
+    from livejoin.schema import SqlType
+
+Waiting = Literal["each", "merge"]
+WAITING = ("each", "merge")
+"""How deltas that wait are given: one by one, or as one net delta."""
+
+_LOOK = 1.0  # seconds after which who waits looks whether the database is still there
+
+
+@dataclass(frozen=True, eq=False)
+class Update:
+    """What one who follows a view is told.
+
+    Args:
+        version: The version of the database that it leads to.
+        delta: The delta, with the schema `View.delta_schema`.
+        reset: Whether it is no change of what was told before, but all rows as insertions: forget what you have, and
+            begin with these. So is the first one, and one behind a gap.
+    """
+
+    version: int
+    delta: pa.Table
+    reset: bool
+
+    def __repr__(self) -> str:
+        return f"Update(version={self.version}, {self.delta.num_rows} rows{', reset' if self.reset else ''})"
+
+
+class Changes(Iterator[Update], AsyncIterator[Update]):
+    """Follows a view; made by `View.changes`. An iterator, for one thread or one task at a time, that waits.
+
+    >>> import livejoin
+    >>> db = livejoin.Database()
+    >>> db.execute("CREATE TABLE t (a INT)")
+    >>> with db.create_view("twice", "SELECT 2 * a AS a FROM t").changes() as changes:
+    ...     _ = db.apply("t", [(1,), (2,)])
+    ...     for update in changes:
+    ...         print(update.version, update.reset, update.delta["a"].to_pylist())
+    ...         if update.version == 1:
+    ...             break
+    0 True []
+    1 False [2, 4]
+
+    Args:
+        name: The view's name.
+        images: Makes the view's images.
+        schema: The schema of the deltas.
+        since: The version up to which the deltas are known already; None to begin with all rows.
+        waiting: How deltas that wait are given.
+        max_waiting: How many rows of deltas may wait before they are forgotten.
+    """
+
+    def __init__(
+        self, name: str, images: Images, schema: pa.Schema, since: int | None, waiting: Waiting, max_waiting: int
+    ) -> None:
+        self.name = name
+        self._images = images
+        self._schema = schema
+        self._waiting = waiting
+        self.max_waiting = max_waiting
+        self._is_closed = False
+        self.link: Link | None = None
+        self.seen = 0
+        self._begin(since)
+
+    @property
+    def _guard(self) -> Guard:
+        return self._images.guard
+
+    @alone
+    def _begin(self, since: int | None) -> None:
+        images = self._images
+        images.make_told()
+        self._shape: Shape = images.shape(self.name.lower())
+        version = images.version
+        if since is not None and since > version:
+            msg = f"since is {since}, and the database is at version {version}; give a version that was"
+            raise ReadError(msg)
+        self.link = images.link(self.name.lower())
+        self._reset_version: int | None = version
+        if since is not None:
+            known = self.link if since >= self.link.version else images.links.since(self.name.lower(), since)
+            if known is not None:
+                self.link, self.seen, self._reset_version = known, since, None
+        images.links.follow(self.name.lower(), self)
+
+    def lose(self) -> None:
+        """Forget what waits, as it is more than may: the next update is a reset. Called by the commit that adds it."""
+        self.link = None
+
+    def close(self) -> None:
+        """End it: who waits is told that there is no more. Once more changes nothing. May be called in any thread."""
+        self._is_closed = True
+        link, self.link = self.link, None
+        if link is not None:
+            for waiter in list(link.waiters):
+                waiter()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Update:
+        """The next update; waits for it.
+
+        Raises:
+            StopIteration: It was closed, or the database was.
+            ReadError: The view was dropped, or replaced by one with other columns.
+            StorageError: The database's log failed, so that no version comes any more.
+        """
+        found = self.next()
+        if found is None:
+            raise StopIteration
+        return found
+
+    def next(self, timeout: float | None = None) -> Update | None:
+        """The next update; None if it was closed, or there was none in time.
+
+        Args:
+            timeout: How many seconds to wait at most; None for no limit, 0 to look only.
+
+        Raises:
+            TimeoutError: There was no update in time.
+        """
+        left = timeout
+        while True:
+            link = self.link
+            if self._is_ready(link):
+                return self._take()
+            if self._has_ended():
+                return None
+            if left is not None and left <= 0:
+                msg = f"no commit changed view {self.name!r} within {timeout} s"
+                raise TimeoutError(msg)
+            event = threading.Event()
+            pause = _LOOK if left is None else min(left, _LOOK)
+            assert link is not None
+            link.waiters.append(event.set)
+            try:
+                if not self._is_ready(link):
+                    event.wait(pause)
+            finally:
+                link.waiters.remove(event.set)
+            if left is not None:
+                left -= pause
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Update:
+        """As `__next__`, awaited; rows are read in another thread."""
+        loop = asyncio.get_running_loop()
+        while True:
+            link = self.link
+            if self._is_ready(link):
+                found = await loop.run_in_executor(None, self._take)
+                if found is None:
+                    raise StopAsyncIteration
+                return found
+            if self._has_ended():
+                raise StopAsyncIteration
+            event = asyncio.Event()
+            assert link is not None
+
+            def wake(event: asyncio.Event = event) -> None:
+                if not loop.is_closed():
+                    loop.call_soon_threadsafe(event.set)
+
+            link.waiters.append(wake)
+            try:
+                if not self._is_ready(link):
+                    await asyncio.wait_for(event.wait(), _LOOK)
+            except TimeoutError:
+                pass
+            finally:
+                link.waiters.remove(wake)
+
+    def _is_ready(self, link: Link | None) -> bool:
+        if self._is_closed:
+            return False
+        if link is None or self._reset_version is not None or link.ended:
+            return True
+        return link.step is not None and self._images.is_told(link.step.link)
+
+    def _has_ended(self) -> bool:
+        """Whether it or the database is closed.
+
+        Raises:
+            StorageError: The log has failed.
+        """
+        return self._is_closed or not self._images.is_open()
+
+    def _take(self) -> Update | None:
+        """What is ready."""
+        link = self.link
+        if self._is_closed:
+            return None
+        if link is None or self._reset_version is not None:
+            return self._reset()
+        if link.ended:
+            raise ReadError(link.ended)
+        steps = list[Step]()
+        while link.step is not None and self._images.is_told(link.step.link):
+            steps.append(link.step)
+            link = link.step.link
+            if self._waiting == "each":
+                break
+        deltas = [self._delta(step.delta) for step in steps]
+        delta = deltas[0] if len(deltas) == 1 else netted(deltas, self._types())
+        if self.link is not None and not self._is_closed:  # else it was lost meanwhile: a reset comes next
+            self.link = link
+        self.seen = link.version
+        return Update(link.version, delta, reset=False)
+
+    def _reset(self) -> Update:
+        if self.link is None:
+            self._begin(None)
+        link, version = self.link, self._reset_version
+        assert link is not None
+        rows = self._shape.shown(self._images.image(self.name.lower(), link, self._shape))
+        assert version is not None
+        self._reset_version = None
+        self.seen = version
+        return Update(version, insertions(rows, version, self._schema), reset=True)
+
+    def _types(self) -> tuple[SqlType, ...]:
+        return self._shape.types[: len(self._shape.schema)]
+
+    def _delta(self, delta: ViewDelta | None) -> pa.Table:
+        assert delta is not None
+        with of_view(self.name):
+            return delta.table()
+
+    def __repr__(self) -> str:
+        return f"Changes({self.name!r}, version={self.seen})"

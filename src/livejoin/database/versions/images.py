@@ -1,0 +1,279 @@
+"""Images: the rows of a view or a table at a version, read once and shared.
+
+Words are copied under the lock of the database, and become Arrow outside of it. An image of another version is made
+from one that is there, by the steps between the two (`livejoin.database.versions.rolling`), without the lock.
+"""
+
+from __future__ import annotations
+
+import weakref
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from livejoin.database.transactions.guard import alone
+from livejoin.database.versions.links import Link, Links, Step, Stepped
+from livejoin.database.versions.rolling import CHUNK, rolled
+from livejoin.database.versions.shape import Shape, shape_of_table
+from livejoin.dataflow.batches import Rows
+from livejoin.dataflow.blocks.block import Change, RowChange
+from livejoin.dataflow.blocks.table_change import TableChange
+from livejoin.dataflow.deltas.arrow_delta import MarkedRows, delta_schema
+from livejoin.dataflow.deltas.repeated import repeated
+from livejoin.dataflow.deltas.view_delta import MemoryDelta, ViewDelta
+from livejoin.dataflow.node import Node
+from livejoin.dataflow.of_view import of_view
+from livejoin.errors import ReadError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from livejoin.database.contents import Contents
+    from livejoin.database.transactions.guard import Guard
+    from livejoin.words import Words
+
+
+class Images:
+    """The images of a database's views and tables.
+
+    Args:
+        contents: The database's contents.
+    """
+
+    def __init__(self, contents: Contents) -> None:
+        self._contents = contents
+
+    @property
+    def guard(self) -> Guard:
+        """Lets one call of the database run at a time."""
+        return self._contents.guard
+
+    @property
+    def _guard(self) -> Guard:
+        return self._contents.guard
+
+    @property
+    def links(self) -> Links:
+        """The chains of versions."""
+        return self._contents.links
+
+    @property
+    def version(self) -> int:
+        """The present version of the database."""
+        return self._contents.version
+
+    def keep(self, name: str, rows: int) -> None:
+        """As `livejoin.database.view.View.keep_history`, by the name in lower case; called with the lock held."""
+        self.links.keep(name, self.link(name), rows)
+
+    def make_told(self) -> None:
+        """Make the present version durable, if who reads it is to be told no other; called with the lock held.
+
+        Raises:
+            StorageError: The disk refused.
+        """
+        log = self._contents.log
+        if log is not None and log.told < log.written:
+            log.sync()
+
+    def is_told(self, link: Link) -> bool:
+        """Whether a version is durable, or need not be."""
+        log = self._contents.log
+        return log is None or link.place <= log.told
+
+    def is_open(self) -> bool:
+        """Whether there may be further versions.
+
+        Raises:
+            StorageError: The log has failed.
+        """
+        contents = self._contents
+        if contents.is_closed:
+            return False
+        if contents.log is not None and contents.log.has_failed:
+            contents.log.refuse()
+        return True
+
+    def shape(self, name: str) -> Shape:
+        """The shape of a view or table.
+
+        Args:
+            name: Its name in lower case.
+        """
+        contents = self._contents
+        return contents.views[name].shape if name in contents.views else shape_of_table(contents.tables[name].table)
+
+    def link(self, name: str) -> Link:
+        """The present version of a view or table; called with the lock held."""
+        return link_of(self._contents, name)
+
+    def image(self, name: str, link: Link, shape: Shape) -> pa.Table:
+        """The rows that are kept of a version, in their order.
+
+        Args:
+            name: The name of the view or table, in lower case.
+            link: The version.
+            shape: What is kept of it.
+
+        Raises:
+            ReadError: The rows of the version cannot be told any more.
+            ExpressionError: An output has no value on some row.
+            CapacityError, MemoryLimitError: The rows take more memory than there is.
+
+        Cost: nothing if it is there. O(rows of the steps) and a look at each row from an image that is there; else
+        O(rows), where words are copied under the lock.
+        """
+        if link.image is None:
+            # Who has the database's lock must not wait for one whose owner may wait for the database's.
+            with nullcontext() if self._guard.is_held() else link.making:
+                if link.image is None:
+                    link.image = self._made(name, link, shape)
+                    self.links.images[name] = weakref.ref(link)
+        return link.image
+
+    def _made(self, name: str, link: Link, shape: Shape) -> pa.Table:
+        known = self.links.images.get(name)
+        near = None if known is None else known()
+        if near is not None and near.image is not None:
+            for first, last, back in ((near, link, False), (link, near, True)):
+                steps = _between(first, last)
+                if steps is not None and _pays(steps, near.image):
+                    return self._rolled(name, near.image, steps, shape, back)
+        tip, pieces = self._present(name, link, shape)
+        whole = shape.ordered(_table(pieces, shape.kept))
+        if tip is not link:
+            if tip.image is None:
+                tip.image = whole
+            steps = _between(link, tip)
+            assert steps is not None
+            whole = self._rolled(name, whole, steps, shape, back=True)
+        return whole
+
+    def _rolled(self, name: str, rows: pa.Table, steps: Sequence[Step], shape: Shape, back: bool) -> pa.Table:
+        deltas = []
+        for step in steps:
+            if step.rows is None:
+                raise ReadError(_unknown(name))
+            with of_view(name):
+                deltas.append(step.rows.table())
+        return shape.ordered(rolled(rows, deltas, shape.types, back))
+
+    @alone
+    def _present(self, name: str, link: Link, shape: Shape) -> tuple[Link, list[tuple[Rows, Words]]]:
+        """The present rows as words that nobody writes to, with the link of their version.
+
+        Raises:
+            ReadError: There are no steps to the present version.
+        """
+        contents = self._contents
+        last = link
+        while last.step is not None:
+            if last.step.rows is None:
+                raise ReadError(_unknown(name))
+            last = last.step.link
+        if last.ended:
+            raise ReadError(last.ended)
+        if name in contents.views:
+            return last, _rows_of_node(contents.views[name]._node, shape)
+        base = contents.tables[name]
+        ids, weights = base.live_rows()
+        rows = Rows(contents.codec, shape.types, list(base.values_of(ids)), ids.shape[0])
+        return last, [(rows.values(), weights)]
+
+
+def link_of(contents: Contents, name: str) -> Link:
+    """The link of the present version of a view or table, by its name in lower case; called with the lock held."""
+    return contents.links.tip(name, contents.version, 0 if contents.log is None else contents.log.written)
+
+
+def steps_of(
+    contents: Contents,
+    deltas: Mapping[str, ViewDelta],
+    blocks: Mapping[Node, Change],
+    staged: Mapping[str, TableChange],
+) -> dict[str, Stepped]:
+    """What a commit under way does to the views and tables whose versions somebody holds, by name in lower case.
+
+    Args:
+        contents: The database's contents.
+        deltas: The deltas of the views.
+        blocks: What the commit did to the blocks.
+        staged: What it did to the tables.
+    """
+    found = dict[str, Stepped]()
+    for name in contents.links.held():
+        if name in staged:
+            if staged[name].staged.rows.shape[0]:
+                found[name] = (None, _table_delta(contents, name, staged[name]))
+        elif name in contents.views:
+            view = contents.views[name]
+            delta = deltas.get(view.name)
+            below = view._node.inputs[0] if view.shape.is_below else view._node
+            if not view.deltas:
+                if any(view._reads_table(table) for table in staged):
+                    found[name] = (None, None)
+            elif not view.shape.is_below:
+                if delta is not None and delta.num_rows:
+                    found[name] = (delta, delta)
+            elif below in blocks:
+                with of_view(view.name):
+                    change = RowChange(blocks[below].delta())
+                    rows = change.shown(delta_schema(view.shape.kept), contents.scratch)
+                if rows.num_rows or (delta is not None and delta.num_rows):
+                    found[name] = (delta, rows)
+    return found
+
+
+def _table_delta(contents: Contents, name: str, change: TableChange) -> ViewDelta:
+    base, staged = contents.tables[name], change.staged
+    copies = np.repeat(np.arange(staged.rows.shape[0]), np.abs(staged.weights))
+    shape = shape_of_table(base.table)
+    rows = Rows(contents.codec, shape.types, list(base.values_of(staged.rows[copies])), copies.shape[0])
+    kinds = (staged.weights[copies] > 0).astype(np.int8)
+    marked = MarkedRows(rows.values(), kinds, change.event_versions()[copies])
+    return MemoryDelta([marked], delta_schema(shape.kept))
+
+
+def _rows_of_node(node: Node, shape: Shape) -> list[tuple[Rows, Words]]:
+    read = node.inputs[0] if shape.is_below else node
+    _ = read.block  # a state that is loaded only now
+    with of_view(*node.shown_by):
+        return [(rows.values(), weights.copy()) for rows, weights in read.scan(CHUNK)]
+
+
+def _table(pieces: Sequence[tuple[Rows, Words]], schema: pa.Schema) -> pa.Table:
+    found = []
+    for rows, weights in pieces:
+        table = pa.table([rows.arrow(i) for i in range(len(schema))], schema=schema)
+        found += list(repeated(table, weights, CHUNK))
+    return pa.concat_tables(found) if found else schema.empty_table()
+
+
+def _between(first: Link, last: Link) -> list[Step] | None:
+    """The steps from one link to a later one; None if it is not later."""
+    steps = []
+    link = first
+    while link is not last:
+        if link.step is None or link.version > last.version:
+            return None
+        steps.append(link.step)
+        link = link.step.link
+    return steps
+
+
+def _pays(steps: Sequence[Step], image: pa.Table) -> bool:
+    """Whether an image is made faster by steps than by reading: they have at most half as many rows as it."""
+    rows = [0 if step.rows is None else step.rows.num_rows for step in steps]
+    return all(step.rows is not None for step in steps) and 2 * sum(rows) <= image.num_rows + _ALWAYS
+
+
+_ALWAYS = 1 << 12
+
+
+def _unknown(name: str) -> str:
+    return (
+        f"{name!r} has changed since this snapshot was taken, and what changed is not known (it has deltas=False, or "
+        "it was replaced): read it before that, or create it with deltas"
+    )

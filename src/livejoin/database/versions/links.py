@@ -1,0 +1,258 @@
+"""What became of a version: a chain of links, held by whoever reads a version or follows.
+
+Each view or table that somebody reads at a version has a chain: a link is a version of it, and knows the step to the
+next one, which is the delta of a commit. The chain is singly linked, so that who holds a link holds all that came
+after it and nothing that came before; what nobody holds is garbage and goes. A commit extends the chains that somebody
+holds, which costs it a step a chain, as it has made the delta anyway. Where nobody holds a link nothing is kept.
+
+Law: the steps from a link on, in order, are all that happened to the rows since its version. Law: a link is added once,
+by one assignment, also where the call that adds it is cut off and repeated; readers walk the chain without a lock.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from livejoin.dataflow.deltas.view_delta import ViewDelta
+
+
+class Link:
+    """A version of a view or table; mutable.
+
+    Args:
+        version: The first version of the database at which the rows were these.
+        place: Where the log has the commit that made them, 0 without one.
+        total: How many rows the deltas of the chain have had up to here.
+
+    Attributes:
+        step: What led to the next version; None if there is none yet.
+        ended: Why there will be none: what became of the view; empty while there may be one.
+        image: The rows, if somebody has read them; shared by all that hold the link.
+        making: Held by a thread that makes the image.
+        waiters: Called when there is a next version that may be told, or the end.
+    """
+
+    __slots__ = ("__weakref__", "ended", "image", "making", "place", "step", "total", "version", "waiters")
+
+    def __init__(self, version: int, place: int, total: int = 0) -> None:
+        self.version = version
+        self.place = place
+        self.total = total
+        self.step: Step | None = None
+        self.ended = ""
+        self.image: pa.Table | None = None
+        self.making = threading.Lock()
+        self.waiters: list[Callable[[], object]] = []
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Step:
+    """What led from one version to the next.
+
+    Args:
+        delta: The delta, as a view shows it; None for a view without deltas.
+        rows: The delta of what images keep, which has the columns of the order too; None if it is not known.
+        link: The next version.
+    """
+
+    delta: ViewDelta | None
+    rows: ViewDelta | None
+    link: Link
+
+
+class Follower(Protocol):
+    """One who follows a chain."""
+
+    link: Link | None
+    """Up to where it has read; None if it has lost its place."""
+    max_waiting: int
+    """How many rows of deltas may wait for it."""
+
+    def lose(self) -> None:
+        """Lose the place, as more waits than may."""
+
+
+Stepped = tuple[ViewDelta | None, ViewDelta | None]
+"""What a commit does to one view or table: `Step.delta` and `Step.rows`."""
+
+
+class Links:
+    """The newest links of all chains that somebody holds; mutable. Changed under the lock of the database alone.
+
+    Attributes:
+        tips: The newest link of each view or table, by name in lower case; dead where nobody holds the chain.
+        images: For each name the link whose image was made last.
+        kept: For each name with a history its first link, and how many rows of deltas may come behind it.
+    """
+
+    def __init__(self) -> None:
+        self.tips: dict[str, weakref.ref[Link]] = {}
+        self.images: dict[str, weakref.ref[Link]] = {}
+        self.kept: dict[str, tuple[Link, int]] = {}
+        self._news: deque[Link] = deque()
+        self._followers: dict[str, weakref.WeakSet[Follower]] = {}
+        self._enough: dict[str, int] = {}  # the total at which some follower may have too much waiting
+
+    def tip(self, name: str, version: int, place: int) -> Link:
+        """The link of the present version; it is made if nobody holds the chain.
+
+        Args:
+            name: The view's or the table's name in lower case.
+            version: The present version of the database.
+            place: As for `Link`.
+        """
+        known = self.tips.get(name)
+        link = None if known is None else known()
+        if link is None:
+            link = Link(version, place)
+            self.tips[name] = weakref.ref(link)
+        while link.step is not None:  # a call was cut off between two lines of `extend`
+            link = link.step.link
+        return link
+
+    def held(self) -> list[str]:
+        """The names whose chains somebody holds; the others are forgotten."""
+        found = []
+        for name, known in list(self.tips.items()):
+            if known() is None:
+                del self.tips[name]
+                self.images.pop(name, None)
+            else:
+                found.append(name)
+        return found
+
+    def extend(self, version: int, place: int, steps: Mapping[str, Stepped]) -> None:
+        """Add a version to chains; once more changes nothing.
+
+        Args:
+            version: The version.
+            place: As for `Link`.
+            steps: What the commit does, by name in lower case.
+        """
+        for name, (delta, rows) in steps.items():
+            known = self.tips.get(name)
+            before = None if known is None else known()
+            if before is None:
+                continue
+            while before.step is not None:
+                before = before.step.link
+            if before.version < version:
+                count = 0 if delta is None else delta.num_rows
+                step = Step(delta, rows, Link(version, place, before.total + count))
+                before.step = step
+                self.tips[name] = weakref.ref(step.link)
+                self._news.append(before)
+                if name in self.kept:
+                    self._shorten(name, step.link.total)
+                if name in self._enough and step.link.total > self._enough[name]:
+                    self._let_go(name, step.link.total)
+
+    def keep(self, name: str, tip: Link, rows: int) -> None:
+        """Keep what comes behind a link.
+
+        Args:
+            name: The name in lower case.
+            tip: The present link of its chain.
+            rows: How many rows of deltas may be kept; 0 ends it.
+        """
+        if rows:
+            self.kept[name] = (self.kept[name][0] if name in self.kept else tip, rows)
+            self._shorten(name, tip.total)
+        else:
+            self.kept.pop(name, None)
+
+    def _shorten(self, name: str, total: int) -> None:
+        link, rows = self.kept[name]
+        while link.step is not None and total - link.total > rows:
+            link = link.step.link
+        self.kept[name] = (link, rows)
+
+    def since(self, name: str, version: int) -> Link | None:
+        """The link whose rows were those of a version; None if nobody has it any more.
+
+        Args:
+            name: The name in lower case.
+            version: A version that was.
+
+        Cost: O(versions since the first one that is held).
+        """
+        held = [one.link for one in list(self._followers.get(name, ()))]
+        held += [self.kept[name][0]] if name in self.kept else []
+        older = [one for one in held if one is not None and one.version <= version]
+        if not older:
+            return None
+        link = max(older, key=lambda one: one.version)
+        while link.step is not None and link.step.link.version <= version:
+            link = link.step.link
+        return link
+
+    def follow(self, name: str, follower: Follower) -> None:
+        """Take note of one who follows a chain, as long as it is there."""
+        self._followers.setdefault(name, weakref.WeakSet()).add(follower)
+        self._let_go(name, 0)
+
+    def _let_go(self, name: str, total: int) -> None:
+        """Let those lose their place for whom too much waits, and find when to look again; O(followers)."""
+        enough = []
+        for one in list(self._followers.get(name, ())):
+            if one.link is not None:
+                most = one.link.total + one.max_waiting
+                if most < total:
+                    one.lose()
+                else:
+                    enough.append(most)
+        if enough:
+            self._enough[name] = min(enough)
+        else:
+            self._enough.pop(name, None)
+
+    def end(self, name: str, why: str) -> None:
+        """End a chain: its view or table is gone, or is another one.
+
+        Args:
+            name: The name in lower case.
+            why: What became of it, for those who follow.
+        """
+        known = self.tips.pop(name, None)
+        self.images.pop(name, None)
+        self.kept.pop(name, None)
+        link = None if known is None else known()
+        if link is not None:
+            while link.step is not None:
+                link = link.step.link
+            link.ended = why
+            self._news.append(link)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether somebody may wait for a link that was added."""
+        return bool(self._news)
+
+    def wake(self, told: int | None) -> None:
+        """Wake those who wait for versions that may be told.
+
+        Args:
+            told: Up to where the log may be told of; None without a log.
+        """
+        while self._news:
+            link = self._news[0]
+            if told is not None and link.step is not None and link.step.link.place > told:
+                return
+            self._news.popleft()
+            for waiter in list(link.waiters):
+                waiter()
+
+    def wake_all(self) -> None:
+        """Wake all who wait, as the database is closed."""
+        for known in list(self.tips.values()):
+            link = known()
+            if link is not None:
+                for waiter in list(link.waiters):
+                    waiter()

@@ -1,0 +1,190 @@
+"""The rows of one version from those of another: what came in between is added or taken back.
+
+The rows are a multiset, so that it does not matter which of several equal rows goes. To find rows that go, whole
+columns are compared with few values first, the most selective column at first; only the rows that this leaves are
+compared exactly, by their words. Chunks of the table from which nothing goes are shared with the table of before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from livejoin.database.row_words import row_words
+from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SqlType
+from livejoin.state.codec import Codec
+from livejoin.words import Words
+
+CHUNK = 1 << 16
+"""Rows of a chunk of an image."""
+
+_SAMPLE = 1000  # rows by which it is told how selective a column is
+_FEW = 1024  # rows that are compared exactly without a further column
+_COMES = pa.array(["insert", "update_postimage"])
+_FRAGMENTS = 4  # times as many chunks as there need be, before a table is put together anew
+
+
+def rolled(rows: pa.Table, deltas: Sequence[pa.Table], types: Sequence[SqlType], back: bool = False) -> pa.Table:
+    """The rows behind some deltas, or before them.
+
+    Args:
+        rows: The rows of a version.
+        deltas: The deltas that follow it, or with ``back`` those that led to it: the columns of the rows,
+            ``_change_type`` and ``_commit_version``.
+        types: The types of the columns.
+        back: Whether the deltas are taken back.
+
+    Raises:
+        ValueError: A row goes that is not there: the deltas are not those of this table.
+
+    Cost: O(rows of the deltas) in words, one look at one column or few of the rows, and a copy of the chunks that lose
+    rows.
+
+    >>> delta = pa.table({"a": [1, 5], "_change_type": ["delete", "insert"], "_commit_version": [2, 2]})
+    >>> now = rolled(pa.table({"a": [1, 1, 2]}), [delta], [SqlType.integer(64)])
+    >>> sorted(now["a"].to_pylist()), sorted(rolled(now, [delta], [SqlType.integer(64)], back=True)["a"].to_pylist())
+    ([1, 2, 5], [1, 1, 2])
+    """
+    found = [delta.select(range(len(types))).cast(rows.schema) for delta in deltas if delta.num_rows]
+    if not found:
+        return rows
+    changed = pa.concat_tables(found)
+    kinds = pa.chunked_array([chunk for delta in deltas for chunk in delta[CHANGE_TYPE].chunks], pa.string())
+    signs = np.where(pc.is_in(kinds, value_set=_COMES).to_numpy(zero_copy_only=False) != back, 1, -1)
+    first, times = _net(row_words(changed, types, Codec()), signs)
+    goes, comes = first[times < 0], first[times > 0]
+    kept = rows
+    if goes.size:
+        kept = _without(rows, changed.take(pa.array(goes)), -times[times < 0], types)
+    if comes.size:
+        come = changed.take(pa.array(np.repeat(comes, times[times > 0])))
+        kept = pa.concat_tables([kept, come.combine_chunks()])
+    return _whole(kept)
+
+
+def insertions(rows: pa.Table, version: int, schema: pa.Schema) -> pa.Table:
+    """Rows as the delta that inserts them.
+
+    Args:
+        rows: The rows.
+        version: The version that the delta names.
+        schema: The schema of the delta.
+    """
+    kinds = pa.repeat(pa.scalar("insert"), rows.num_rows)
+    versions = pa.repeat(pa.scalar(version, pa.int64()), rows.num_rows)
+    columns = zip([*rows.columns, kinds, versions], schema, strict=True)
+    return pa.Table.from_arrays([column.cast(field.type) for column, field in columns], schema=schema)
+
+
+def netted(deltas: Sequence[pa.Table], types: Sequence[SqlType]) -> pa.Table:
+    """Several deltas as one of the last version, without what comes and goes in between; deletions come first."""
+    changed = pa.concat_tables(deltas)
+    signs = np.where(pc.is_in(changed[CHANGE_TYPE], value_set=_COMES).to_numpy(zero_copy_only=False), 1, -1)
+    first, times = _net(row_words(changed.select(range(len(types))), types, Codec()), signs)
+    order = np.lexsort((first, times > 0))
+    first, times = first[order], times[order]
+    taken = changed.take(pa.array(np.repeat(first, np.abs(times))))
+    kinds = pc.if_else(pa.array(np.repeat(times > 0, np.abs(times))), "insert", "delete")
+    version = deltas[-1][COMMIT_VERSION][-1]
+    for name, column in ((CHANGE_TYPE, kinds), (COMMIT_VERSION, pa.repeat(version, taken.num_rows))):
+        place = taken.schema.get_field_index(name)
+        taken = taken.set_column(place, taken.schema.field(place), column)
+    return taken
+
+
+def _net(words: Words, signs: npt.NDArray[np.int64]) -> tuple[Words, Words]:
+    """For each distinct row whose signs do not add up to 0 its first position, and what they add up to."""
+    order, begins = _groups(words)
+    sums = np.add.reduceat(signs[order], begins) if begins.size else np.empty(0, np.int64)
+    changed = sums != 0
+    return order[begins][changed], sums[changed]
+
+
+def _groups(words: Words) -> tuple[Words, Words]:
+    """Positions of rows, so that equal ones stand together in their order, and where each group of them begins."""
+    order = np.lexsort(words) if words.shape[0] else np.arange(words.shape[1])
+    ordered = words[:, order]
+    new = np.ones(order.shape[0], bool)
+    new[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
+    return order, np.flatnonzero(new)
+
+
+def _without(rows: pa.Table, going: pa.Table, times: Words, types: Sequence[SqlType]) -> pa.Table:
+    """Rows without some of them.
+
+    Args:
+        rows: The rows.
+        going: The rows that go, each once.
+        times: How often each of them goes.
+        types: The types of the columns.
+    """
+    places = _candidates(rows, going)
+    both = pa.concat_tables([going, rows.take(pa.array(places))])
+    order, begins = _groups(row_words(both, types, Codec()))
+    lengths = np.diff(np.append(begins, order.shape[0]))
+    number = np.repeat(np.arange(begins.shape[0]), lengths)
+    within = np.arange(order.shape[0]) - begins[number]  # a row that goes stands first in its group
+    wanted = np.zeros(begins.shape[0], np.int64)
+    is_going = order < going.num_rows
+    wanted[number[is_going]] = times[order[is_going]]
+    gone = order[~is_going & (within >= 1) & (within <= wanted[number])] - going.num_rows
+    if gone.shape[0] != times.sum():
+        msg = f"{int(times.sum()) - gone.shape[0]} rows go that are not there: these are not the deltas of these rows"
+        raise ValueError(msg)
+    return _filtered(rows, np.sort(places[gone]))
+
+
+def _candidates(rows: pa.Table, going: pa.Table) -> Words:
+    """Positions of the rows that may be equal to some others, ascending."""
+    places: Words | None = None
+    for column in _selective(rows):
+        looked = rows[column] if places is None else rows[column].take(pa.array(places))
+        there = pc.is_in(looked, value_set=going[column].combine_chunks()).to_numpy(zero_copy_only=False)
+        places = np.flatnonzero(there) if places is None else places[there]
+        if places.shape[0] <= max(_FEW, 2 * going.num_rows):
+            break
+    return np.arange(rows.num_rows) if places is None else places
+
+
+def _selective(rows: pa.Table) -> list[int]:
+    """The columns that can be compared as they stand, those with the most distinct values in a sample first.
+
+    Floating-point numbers have several NaN and zeros that are the same, and are left to words; so are nested values.
+    """
+    fit = [
+        place
+        for place, field in enumerate(rows.schema)
+        if not (pa.types.is_nested(field.type) or pa.types.is_floating(field.type) or pa.types.is_null(field.type))
+    ]
+    step = max(1, rows.num_rows // _SAMPLE)
+    sample = rows.select(fit).take(pa.array(np.arange(0, rows.num_rows, step)))
+    distinct = [pc.count_distinct(column, mode="all").as_py() for column in sample.columns]
+    return [place for _, place in sorted(zip(distinct, fit, strict=True), key=lambda one: -one[0])]
+
+
+def _filtered(rows: pa.Table, gone: Words) -> pa.Table:
+    """Rows without those at some ascending positions; a chunk that loses none is shared."""
+    batches, begin = [], 0
+    for batch in rows.to_batches():
+        low, high = np.searchsorted(gone, [begin, begin + batch.num_rows])
+        if low != high:
+            kept = np.ones(batch.num_rows, bool)
+            kept[gone[low:high] - begin] = False
+            batches.append(batch.filter(pa.array(kept)))
+        else:
+            batches.append(batch)
+        begin += batch.num_rows
+    return pa.Table.from_batches(batches, rows.schema)
+
+
+def _whole(rows: pa.Table) -> pa.Table:
+    """The rows in not too many chunks."""
+    chunks = max((column.num_chunks for column in rows.columns), default=0)
+    if chunks <= _FRAGMENTS * (1 + rows.num_rows // CHUNK):
+        return rows
+    whole = rows.combine_chunks().to_batches(max_chunksize=CHUNK)
+    return pa.Table.from_batches(whole, rows.schema)
