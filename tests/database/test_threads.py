@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +21,10 @@ from livejoin.kernels import route
 from livejoin.kernels.crown import maintain
 from livejoin.kernels.join import records
 from livejoin.plan.operators import BagOperator
-from random_queries import queries
-from random_relational import CLASSES, relational_queries
+from random_relational import CLASSES
+from random_scenarios import random_scenarios
 from scenario import Scenario
-from strategies import EXAMPLES, FUZZ, scenarios
+from strategies import EXAMPLES, FUZZ
 
 THREADS = (1, 2, 4)
 SOME = settings(FUZZ, max_examples=max(1, EXAMPLES // 20))
@@ -36,15 +35,6 @@ def _small_commits_use_the_pool() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(task_runner, "LEAST_SECONDS", 8 * task_runner._PACE)  # both ways are taken
         yield
-
-
-def random_scenarios(kind: str, errors: bool = False, max_commits: int = 3) -> st.SearchStrategy[Scenario]:
-    """Scenarios with one query of a class, ``joins`` being plain joins."""
-    made = queries if kind == "joins" else partial(relational_queries, classes=(kind,))
-    sizes = (12, 16, 8, 24, 4)
-    return scenarios(
-        errors=errors, max_queries=1, max_commits=max_commits, queries=made, max_tables=3, max_columns=3, sizes=sizes
-    )
 
 
 by_class = pytest.mark.parametrize("kind", ["joins", *CLASSES])

@@ -56,6 +56,7 @@ VIEWS = {
     "quiet": "SELECT DISTINCT A.src AS a, B.dst AS d FROM G A JOIN G B ON A.dst = B.src",
 }
 WITHOUT_DELTAS = {"quiet", "either"}
+FOLLOWED = ("hop3", "counted", "best", "windowed")
 
 
 class Cut:
@@ -165,10 +166,13 @@ class Life:
         self.listen()
 
     def listen(self) -> None:
-        """Be told of the deltas of hop3 from now on."""
+        """Be told of the deltas of hop3 from now on, and follow some views; hold no version."""
         self.told = []
         self.db.views["hop3"].subscribe(lambda delta: self.told.append(("hop3", signed_multiset(delta))))
         self.seen = multiset(self.db.views["hop3"].to_arrow())
+        self.following = {name: self.db.views[name].changes() for name in FOLLOWED}
+        self.followed: dict[str, Counter[Row]] = {name: Counter() for name in FOLLOWED}
+        self.held: tuple[livejoin.Snapshot, dict[str, Counter[Row]]] | None = None
 
     def changes(self, most: int = 4) -> tuple[dict[str, pa.Table], dict[str, list[tuple[Any, ...]]]]:
         """A random commit of at most so many new rows a table, and the rows of its tables behind it."""
@@ -272,8 +276,12 @@ class Life:
         return stands, cut
 
     def check(self) -> None:
-        """All invariants hold, tables are what they should be, and all views are what DuckDB says they are."""
+        """All invariants hold, tables are what they should be, and all views are what DuckDB says they are.
+
+        So are they for those who follow, and those of the version of the last call are what they were then.
+        """
         self.db._check()
+        truth: dict[str, Counter[Row]] = {name: multiset(rows) for name, rows in self.rows.items()}
         with connect() as duck:
             for name in TABLES:
                 duck.register(f"rows_{name}", arrow(self.rows[name], self.db.tables[name].arrow))
@@ -284,11 +292,32 @@ class Life:
                 expected = multiset(duck.execute(sql).to_arrow_table())
                 duck.execute(f"CREATE VIEW {name} AS {sql}")
                 assert_same_rows(view.to_arrow(), expected, name)
+                truth[name] = expected
                 assert view.count() == sum(expected.values()), f"count of {name}"
         seen = Counter(self.seen)
         for _, delta in self.told:
             seen.update(delta)
         assert_same_rows(multiset(self.db.views["hop3"].to_arrow()), +seen, "what the subscriber of hop3 was told")
+        for name in FOLLOWED:
+            assert_same_rows(self._drained(name), truth[name], f"what one who follows {name} was told")
+        if self.held is not None:
+            at, before = self.held
+            for name in (*TABLES, *FOLLOWED):
+                assert_same_rows(at[name].to_arrow(), before[name], f"{name} at version {at.version}")
+            at.close()
+        self.held = self.db.snapshot(), truth
+
+    def _drained(self, name: str) -> Counter[Row]:
+        """The rows that one has who follows a view, when all that waits is read."""
+        while True:
+            try:
+                update = self.following[name].next(timeout=0)
+            except TimeoutError:
+                return self.followed[name]
+            assert update is not None
+            total = Counter() if update.reset else Counter(self.followed[name])
+            total.update(signed_multiset(update.delta))
+            self.followed[name] = Counter({row: count for row, count in total.items() if count})
 
 
 def arrow(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
-from test_threads import random_scenarios
 
 import livejoin
 from harness import Harness
@@ -17,6 +16,7 @@ from nested_harness import NestedHarness
 from nested_lives import life
 from oracle import assert_same_rows, multiset
 from random_relational import CLASSES
+from random_scenarios import random_scenarios
 from reader import rows_of
 from scenario import Row, canonical_row
 from strategies import EXAMPLES, FUZZ

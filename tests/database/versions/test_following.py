@@ -1,0 +1,250 @@
+"""`View.changes`: the rows of a version, then every delta, in order and without a gap."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import livejoin
+from livejoin.errors import ReadError, SchemaError
+from oracle import assert_same_rows, multiset, signed_multiset
+from scenario import Row
+
+
+def counted(path: Path | None = None, **options: Any) -> tuple[livejoin.Database, livejoin.View]:
+    db = livejoin.Database(path, **options)
+    db.execute("CREATE TABLE t (k INT, v INT); CREATE TABLE other (a INT)")
+    return db, db.create_view("n", "SELECT k, COUNT(*) AS n FROM t GROUP BY k")
+
+
+def follow(changes: livejoin.Changes, until: int, found: Counter[Row], seen: list[int]) -> None:
+    """Read up to a version."""
+    for update in changes:
+        if update.reset:
+            found.clear()
+        for row, count in signed_multiset(update.delta).items():
+            found[row] += count
+            if not found[row]:
+                del found[row]
+        seen.append(update.version)
+        if update.version >= until:
+            return
+
+
+def test_the_rows_come_first_and_then_each_delta() -> None:
+    db, view = counted()
+    db.apply("t", [(1, 1), (1, 2)])
+    changes = view.changes()
+    db.apply("t", [(2, 1)])
+    db.apply("other", [(1,)])
+    db.apply("t", [(1, 3)])
+    first, second, third = (changes.next(timeout=0) for _ in range(3))
+    assert first is not None and second is not None and third is not None
+    assert (first.version, first.reset) == (1, True)
+    assert first.delta.schema.equals(view.delta_schema)
+    assert first.delta.to_pylist() == [{"k": 1, "n": 2, "_change_type": "insert", "_commit_version": 1}]
+    assert (second.version, second.reset, second.delta["k"].to_pylist()) == (2, False, [2])
+    assert (third.version, third.delta["_change_type"].to_pylist()) == (4, ["update_preimage", "update_postimage"])
+    with pytest.raises(TimeoutError, match="no commit changed view 'n' within"):
+        changes.next(timeout=0.01)
+    assert repr(changes) == "Changes('n', version=4)"
+    assert repr(third) == "Update(version=4, 2 rows)"
+
+
+def test_what_waits_is_one_net_delta_with_merge() -> None:
+    db, view = counted()
+    changes = view.changes(since=0, waiting="merge")
+    for v in range(5):
+        db.apply("t", [(1, v), (v, 0)])
+    update = changes.next(timeout=0)
+    assert update is not None
+    assert (update.version, update.reset) == (5, False)
+    assert signed_multiset(update.delta) == multiset(view.to_arrow())
+    assert set(update.delta["_change_type"].to_pylist()) == {"insert"}
+    assert set(update.delta["_commit_version"].to_pylist()) == {5}
+
+
+def test_who_waits_for_too_much_begins_anew() -> None:
+    """What waits is forgotten beyond the limit of a follower, and of this one alone."""
+    db, view = counted()
+    slow, patient = view.changes(since=0, max_waiting=3), view.changes(since=0)
+    for v in range(4):
+        db.apply("t", [(v, v)])
+    assert slow.link is None
+    db.apply("t", [(9, 9)])
+    update = slow.next(timeout=0)
+    assert update is not None
+    assert (update.version, update.reset, update.delta.num_rows) == (5, True, 5)
+    db.apply("t", [(7, 7)])
+    update = slow.next(timeout=0)
+    assert update is not None
+    assert (update.version, update.reset, update.delta.num_rows) == (6, False, 1)
+    found, seen = Counter[Row](), list[int]()
+    follow(patient, 6, found, seen)
+    assert seen == [1, 2, 3, 4, 5, 6]
+
+
+def test_one_who_comes_back_goes_on_where_the_history_reaches() -> None:
+    db, view = counted()
+    view.keep_history(4)
+    for v in range(8):
+        db.apply("t", [(v, v)])
+    for since, resets in ((8, False), (6, False), (4, False), (3, True), (0, True)):
+        with view.changes(since=since) as changes:
+            if since == 8:
+                db.apply("other", [(1,)])
+                with pytest.raises(TimeoutError):
+                    changes.next(timeout=0)
+                continue
+            update = changes.next(timeout=0)
+            assert update is not None
+            assert update.reset is resets
+            assert update.version == (since + 1 if not resets else 9)
+    view.keep_history(0)
+    gc.collect()
+    update = view.changes(since=6).next(timeout=0)
+    assert update is not None
+    assert update.reset
+    with pytest.raises(ReadError, match="since is 99, and the database is at version 9"):
+        view.changes(since=99)
+
+
+def test_many_who_come_at_once_share_deltas_and_rows() -> None:
+    db, view = counted()
+    db.apply("t", [(v, v) for v in range(100)])
+    all_of_them = [view.changes() for _ in range(50)]
+    db.apply("t", [(1, 1)])
+    firsts = [one.next(timeout=0) for one in all_of_them]
+    addresses = {one.delta["k"].chunk(0).buffers()[1].address for one in firsts if one is not None}
+    assert len(addresses) == 1
+    seconds = [one.next(timeout=0) for one in all_of_them]
+    assert len({id(one.delta) for one in seconds if one is not None}) == 1
+
+
+@pytest.mark.parametrize("sync", [None, "commit", "batch"])
+def test_whoever_follows_while_threads_commit_ends_at_the_view(sync: Any, tmp_path: Path) -> None:
+    """Followers in threads and tasks, from the first version and from later ones, see all versions in order."""
+    db, view = counted() if sync is None else counted(tmp_path / "kept", sync=sync)
+    commits, writers = 30, 3
+    last = commits * writers
+    results: list[tuple[Counter[Row], list[int]]] = []
+    threads = []
+
+    def start() -> None:
+        found, seen = Counter[Row](), list[int]()
+        results.append((found, seen))
+        threads.append(threading.Thread(target=follow, args=(view.changes(), last, found, seen)))
+        threads[-1].start()
+
+    async def awaited(found: Counter[Row], seen: list[int]) -> None:
+        async for update in view.changes():
+            found.update(signed_multiset(update.delta))
+            seen.append(update.version)
+            if update.version == last:
+                return
+
+    def loop() -> None:
+        tasks = [(Counter[Row](), list[int]()) for _ in range(5)]
+
+        async def all_of_them() -> None:
+            await asyncio.gather(*(awaited(*one) for one in tasks))
+
+        asyncio.run(all_of_them())
+        results.extend((Counter({row: n for row, n in found.items() if n}), seen) for found, seen in tasks)
+
+    def write(number: int) -> None:
+        for turn in range(commits):
+            db.apply("t", [(turn % 7, number)])
+
+    threads.append(threading.Thread(target=loop))
+    threads[-1].start()
+    start()
+    writing = [threading.Thread(target=write, args=(number,)) for number in range(writers)]
+    for one in writing:
+        one.start()
+    for _ in range(3):
+        time.sleep(0.01)
+        start()
+    for one in (*writing, *threads):
+        one.join(60)
+        assert not one.is_alive()
+    assert len(results) == 9
+    for found, seen in results:
+        assert_same_rows(found, multiset(view.to_arrow()), "what one who follows has")
+        assert seen == list(range(seen[0], last + 1))
+    db.close()
+
+
+def test_it_ends_when_it_is_closed_the_database_is_or_the_view_goes() -> None:
+    db, view = counted()
+    other = db.create_view("m", "SELECT MAX(v) AS m FROM t")
+    changes, closed, gone = view.changes(since=0), view.changes(since=0), other.changes(since=0)
+    ends: list[Any] = []
+    threads = [threading.Thread(target=lambda one=one: ends.append(next(one, None))) for one in (changes, closed)]
+    for one in threads:
+        one.start()
+    closed.close()
+    db.apply("t", [(1, 1)])
+    db.execute("DROP VIEW m")
+    update = gone.next(timeout=0)
+    assert update is not None
+    assert update.delta["m"].to_pylist() == [None, 1]
+    with pytest.raises(ReadError, match="view 'm' was dropped"):
+        gone.next(timeout=0)
+    with pytest.raises(ReadError, match="'m' was dropped"):
+        other.changes()
+    for one in threads:
+        one.join(60)
+    assert sorted(one is None for one in ends) == [False, True]
+    waiting = threading.Thread(target=lambda: ends.append(list(changes)))
+    waiting.start()
+    db.close()
+    waiting.join(60)
+    assert ends[-1] == []
+
+
+def test_a_replaced_view_is_followed_on_or_ends() -> None:
+    db, view = counted()
+    db.apply("t", [(1, 1)])
+    changes = view.changes(since=1)
+    db.execute("CREATE OR REPLACE VIEW n AS SELECT k, COUNT(*) + 1 AS n FROM t GROUP BY k")
+    update = changes.next(timeout=0)
+    assert update is not None
+    assert sorted(update.delta["n"].to_pylist()) == [1, 2]
+    db.execute("CREATE OR REPLACE VIEW n AS SELECT k FROM t")
+    with pytest.raises(ReadError, match="was replaced by one with other columns"):
+        changes.next(timeout=0)
+
+
+def test_a_subscriber_gets_the_rows_first_if_it_asks() -> None:
+    db, view = counted()
+    db.apply("t", [(1, 1)])
+    told: list[pa.Table] = []
+    view.subscribe(told.append, snapshot=True)
+    assert told[0].to_pylist() == [{"k": 1, "n": 1, "_change_type": "insert", "_commit_version": 1}]
+    db.apply("t", [(2, 1)])
+    assert_same_rows(signed_multiset(pa.concat_tables(told)), multiset(view.to_arrow()), "what it was told")
+
+
+def test_wrong_arguments_are_refused() -> None:
+    db, view = counted()
+    quiet = db.create_view("quiet", "SELECT k FROM t", deltas=False)
+    with pytest.raises(ReadError, match="deltas=False and has no changes to follow"):
+        quiet.changes()
+    with pytest.raises(ReadError, match="deltas=False and has no deltas to keep"):
+        quiet.keep_history(1)
+    for wrong in ({"since": -1}, {"since": "1"}, {"max_waiting": -1}):
+        with pytest.raises(ReadError):
+            view.changes(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(SchemaError, match="waiting is 'all'"):
+        view.changes(waiting="all")  # type: ignore[arg-type]
+    with pytest.raises(SchemaError, match="snapshot"):
+        view.subscribe(print, snapshot="yes")  # type: ignore[arg-type]

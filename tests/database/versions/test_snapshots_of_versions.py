@@ -1,0 +1,212 @@
+"""`Database.snapshot`: all views and tables at one version, however many commits come meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import livejoin
+from livejoin.errors import ReadError, StateError, UnknownNameError
+from oracle import multiset
+
+
+def shop(path: Path | None = None) -> livejoin.Database:
+    db = livejoin.Database(path)
+    db.execute(
+        "CREATE TABLE sales (id INT PRIMARY KEY, item STRING, price DECIMAL(9, 2), tags ARRAY<STRING>);"
+        "CREATE VIEW by_item AS SELECT item, COUNT(*) AS n, SUM(price) AS s FROM sales GROUP BY item;"
+        "CREATE VIEW dearest AS SELECT item FROM sales ORDER BY price DESC LIMIT 3;"
+        "CREATE VIEW ordered AS SELECT item FROM sales ORDER BY price;"
+        "CREATE VIEW listed AS SELECT item, COLLECT_LIST(id) AS ids FROM sales GROUP BY item;"
+        "CREATE VIEW rest AS SELECT id, tags FROM sales WHERE price > 2"
+    )
+    db.execute(
+        "INSERT INTO sales VALUES (1, 'nut', 1.50, array('a')), (2, 'nut', 2.50, NULL), (3, NULL, 7.00, array())"
+    )
+    return db
+
+
+NAMES = ("sales", "by_item", "dearest", "ordered", "listed", "rest")
+
+
+def test_every_name_stays_what_it_was_in_its_order() -> None:
+    """Rows, their types and their order, also where the order goes by a column that is not shown."""
+    db = shop()
+    views = {name: db.views[name].to_arrow() for name in NAMES[1:]}
+    rows = db.sql("SELECT * FROM sales")
+    first, second = db.snapshot(), db.snapshot()
+    db.execute("DELETE FROM sales WHERE id = 2; INSERT INTO sales VALUES (9, 'bolt', 99.00, array('b', NULL))")
+    later = db.snapshot()
+    db.execute("UPDATE sales SET price = price + 1")
+    for at in (second, first):  # the second one finds what the first one made
+        for name, before in views.items():
+            found = at[name].to_arrow()
+            assert found.schema == before.schema
+            if name in ("dearest", "ordered"):
+                assert found.equals(before), name
+            assert multiset(found) == multiset(before), name
+        assert multiset(at["sales"].to_arrow()) == multiset(rows)
+    assert later["dearest"].to_pylist() == [{"item": "bolt"}, {"item": None}, {"item": "nut"}]
+    assert later.version == 3
+    assert len(later["SALES"]) == 3
+    assert sorted(later.tables) == ["sales"]
+    assert sorted(first["rest"], key=repr) == [(2, None), (3, [])]
+    assert pa.table(first["by_item"]).num_rows == 2
+
+
+def test_readers_of_one_version_share_one_table() -> None:
+    db = shop()
+    with db.snapshot() as at, db.snapshot() as other:
+        db.execute("DELETE FROM sales WHERE id = 1")
+        first = at["rest"].to_arrow()
+        assert other["rest"].to_arrow()["id"].chunk(0).buffers()[1].address == first["id"].chunk(0).buffers()[1].address
+
+
+def test_nothing_is_kept_while_nobody_reads() -> None:
+    db = shop()
+    links = db._contents.links
+    db.execute("DELETE FROM sales WHERE id = 1")
+    assert not links.tips
+    with db.snapshot():
+        db.execute("DELETE FROM sales WHERE id = 2")
+        assert links.tips
+    db.execute("DELETE FROM sales WHERE id = 3")
+    assert not links.tips
+    assert not links.images
+
+
+def test_a_query_over_a_snapshot_is_of_its_version() -> None:
+    db = shop()
+    with db.snapshot() as at:
+        db.execute("DELETE FROM sales")
+        asked = "SELECT s.item, b.n FROM sales s JOIN by_item b ON s.item = b.item WHERE s.price > :least"
+        assert at.sql(asked, {"least": 2}).to_pylist() == [{"item": "nut", "n": 2}]
+        with pytest.raises(ReadError, match="'listed' has the column 'ids', a list"):
+            at.sql("SELECT * FROM listed")
+        with pytest.raises(UnknownNameError):
+            at.sql("SELECT * FROM nothing")
+
+
+def test_what_cannot_be_told_any_more_is_refused() -> None:
+    """A view without deltas that has changed; one that is dropped or has other columns; a closed snapshot."""
+    db = shop()
+    db.create_view("quiet", "SELECT item FROM sales", deltas=False)
+    with db.snapshot() as at:
+        assert len(at["quiet"]) == 3
+        db.execute("INSERT INTO sales VALUES (4, 'x', 1, NULL)")
+        assert len(at["quiet"]) == 3  # it was read before
+    with db.snapshot() as at:
+        db.execute("INSERT INTO sales VALUES (5, 'x', 1, NULL)")
+        with pytest.raises(ReadError, match=r"'quiet' has changed .* deltas=False"):
+            at["quiet"].to_arrow()
+        _ = at["rest"].to_arrow()
+        db.execute("DROP VIEW rest; DROP VIEW dearest")
+        assert len(at["rest"]) == 2
+        with pytest.raises(ReadError, match="view 'dearest' was dropped"):
+            at["dearest"].to_arrow()
+        db.execute("CREATE VIEW dearest AS SELECT id FROM sales")
+        with pytest.raises(ReadError, match="view 'dearest' was dropped"):
+            at["dearest"].to_arrow()
+        db.execute("CREATE OR REPLACE VIEW ordered AS SELECT id FROM sales")
+        with pytest.raises(ReadError, match="view 'ordered' was replaced"):
+            at["ordered"].to_arrow()
+        db.execute("CREATE OR REPLACE VIEW by_item AS SELECT item, 1L AS n, SUM(price) AS s FROM sales GROUP BY item")
+        with pytest.raises(ReadError, match="no view or table 'other' at version 2; known are by_item, "):
+            at["other"]
+        kept = at["sales"]
+    with pytest.raises(ReadError, match="the snapshot of version 2 is closed"):
+        kept.to_arrow()
+
+
+def test_a_replaced_view_is_rolled_over_its_replacement() -> None:
+    db = shop()
+    with db.snapshot() as at:
+        before = multiset(db.views["by_item"].to_arrow())
+        db.execute("INSERT INTO sales VALUES (5, 'x', 1, NULL)")
+        db.execute(
+            "CREATE OR REPLACE VIEW by_item AS SELECT item, COUNT(*) AS n, SUM(price) AS s FROM sales WHERE price > 2 "
+            "GROUP BY item"
+        )
+        db.execute("DELETE FROM sales WHERE id = 1")
+        assert multiset(at["by_item"].to_arrow()) == before
+
+
+def test_a_closed_database_gives_what_was_read(tmp_path: Path) -> None:
+    db = shop(tmp_path / "a folder")
+    at = db.snapshot()
+    _ = at["rest"].to_arrow()
+    db.close()
+    assert len(at["rest"]) == 2
+    with pytest.raises(StateError, match="closed"):
+        at["by_item"].to_arrow()
+    with pytest.raises(StateError, match="closed"):
+        db.snapshot()
+
+
+def test_a_subscriber_reads_beside_readers_that_wait_for_it() -> None:
+    """Whoever has the lock makes an image without waiting for one who makes it and waits for the lock."""
+    db = shop()
+    at = db.snapshot()
+    found: list[int] = []
+    reader = threading.Thread(target=lambda: found.append(len(at["rest"])))
+
+    def told(_: pa.Table) -> None:
+        reader.start()
+        while not at["rest"]._link.making.locked():  # type: ignore[union-attr]
+            pass
+        found.append(len(at["rest"]))
+
+    db.views["by_item"].subscribe(told)
+    db.execute("DELETE FROM sales WHERE id = 3")
+    reader.join(30)
+    assert found == [2, 2]
+
+
+def test_readers_beside_a_writer_see_versions_that_were() -> None:
+    """Threads take snapshots while commits come; each of them is one version's truth, of all names."""
+    db = livejoin.Database()
+    db.execute(
+        "CREATE TABLE t (k INT, v INT); CREATE VIEW s AS SELECT k, SUM(v) AS s, COUNT(*) AS n FROM t GROUP BY k;"
+        "CREATE VIEW top AS SELECT v FROM t ORDER BY v DESC, k LIMIT 5"
+    )
+    truth: dict[int, list[tuple[int, int]]] = {0: []}
+    done, failures = threading.Event(), list[BaseException]()
+
+    def read() -> None:
+        try:
+            while not done.is_set():
+                with db.snapshot() as at:
+                    rows = list(at["t"])
+                    sums = Counter[int]()
+                    for k, v in rows:
+                        sums[k] += v
+                    assert {k: s for k, s, _ in at["s"]} == dict(sums)
+                    assert [v for (v,) in at["top"]] == sorted((v for _, v in rows), reverse=True)[:5]
+                    version = at.version
+                for _ in range(1000):  # the writer writes its truth down when the commit has returned
+                    if version in truth:
+                        break
+                assert version not in truth or Counter(rows) == Counter(truth[version])
+        except BaseException as failure:
+            failures.append(failure)
+
+    readers = [threading.Thread(target=read) for _ in range(4)]
+    for reader in readers:
+        reader.start()
+    now: list[tuple[int, int]] = []
+    for number in range(60):
+        gone = now[: number % 3] if number > 5 else []
+        came = [(number % 4, number), (number % 3, number), (1, 1)]
+        now = [*now[len(gone) :], *came]
+        kinds = [{"k": k, "v": v, "_change_type": "delete"} for k, v in gone]
+        db.apply("t", [*kinds, *({"k": k, "v": v, "_change_type": "insert"} for k, v in came)])
+        truth[db.version] = list(now)
+    done.set()
+    for reader in readers:
+        reader.join(60)
+    assert not failures
+    assert db.version == 60
