@@ -307,6 +307,15 @@ class Life:
             at.close()
         self.held = self.db.snapshot(), truth
 
+    def let_go(self) -> None:
+        """Hold no version and have read all that waits, so that no delta is kept."""
+        if self.held is not None:
+            self.held[0].close()
+            self.held = None
+        for name in FOLLOWED:
+            self._drained(name)
+        self.db._contents.links.recent.clear()
+
     def _drained(self, name: str) -> Counter[Row]:
         """The rows that one has who follows a view, when all that waits is read."""
         while True:

@@ -74,12 +74,14 @@ def test_a_commit_that_spills_and_is_cut_off_leaves_no_file(tmp_path: Path) -> N
     life = Life(SEED, spill=tmp_path)
     life.told.clear()
     total = points(life)
+    life.let_go()
     before = descriptors()
     spilled = 0
     for at in places(total, CUTS // 8, SEED):
         stands, cut = life.cut((KeyboardInterrupt, MemoryError)[at % 2], at, again=at % 3 == 0)
         try:
             life.check()
+            life.let_go()
             assert not list(tmp_path.iterdir()) and descriptors() == before
         except BaseException as wrong:
             wrong.add_note(f"cut at point {at} of about {total}, in {cut.where}; the commit stands: {stands}")

@@ -66,9 +66,16 @@ def test_readers_of_one_version_share_one_table() -> None:
         assert other["rest"].to_arrow()["id"].chunk(0).buffers()[1].address == first["id"].chunk(0).buffers()[1].address
 
 
-def test_nothing_is_kept_while_nobody_reads() -> None:
+def test_an_image_stays_for_a_moment_and_then_nothing_is_kept_while_nobody_reads() -> None:
     db = shop()
     links = db._contents.links
+    links.linger = 3600
+    with db.snapshot() as at:
+        first = at["rest"].to_arrow()
+    db.execute("INSERT INTO sales VALUES (4, 'x', 1, NULL)")
+    with db.snapshot() as at:  # rolled on, and not read again
+        assert at["rest"].to_arrow()["id"].chunk(0).buffers()[1].address == first["id"].chunk(0).buffers()[1].address
+    links.linger = 0
     db.execute("DELETE FROM sales WHERE id = 1")
     assert not links.tips
     with db.snapshot():

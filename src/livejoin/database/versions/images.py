@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from contextlib import nullcontext
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -131,6 +132,9 @@ class Images:
                 if link.image is None:
                     link.image = self._made(name, link, shape)
                     self.links.images[name] = weakref.ref(link)
+        known = self.links.recent.get(name)
+        if known is None or known[0].version <= link.version:
+            self.links.recent[name] = link, monotonic()
         return link.image
 
     def _made(self, name: str, link: Link, shape: Shape) -> pa.Table:

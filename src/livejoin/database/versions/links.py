@@ -3,7 +3,8 @@
 Each view or table that somebody reads at a version has a chain: a link is a version of it, and knows the step to the
 next one, which is the delta of a commit. The chain is singly linked, so that who holds a link holds all that came
 after it and nothing that came before; what nobody holds is garbage and goes. A commit extends the chains that somebody
-holds, which costs it a step a chain, as it has made the delta anyway. Where nobody holds a link nothing is kept.
+holds, which costs it a step a chain, as it has made the delta anyway. Where nobody holds a link nothing is kept, but for the image that
+was read last: it stays for a moment, so that one who reads again and again does not copy all rows each time.
 
 Law: the steps from a link on, in order, are all that happened to the rows since its version. Law: a link is added once,
 by one assignment, also where the call that adds it is cut off and repeated; readers walk the chain without a lock.
@@ -16,6 +17,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from time import monotonic
 from typing import Protocol
 
 import pyarrow as pa
@@ -89,12 +91,16 @@ class Links:
     Attributes:
         tips: The newest link of each view or table, by name in lower case; dead where nobody holds the chain.
         images: For each name the link whose image was made last.
+        recent: For each name the link of the image that was read last, and when that was.
+        linger: For how many seconds such an image stays.
         kept: For each name with a history its first link, and how many rows of deltas may come behind it.
     """
 
     def __init__(self) -> None:
         self.tips: dict[str, weakref.ref[Link]] = {}
         self.images: dict[str, weakref.ref[Link]] = {}
+        self.recent: dict[str, tuple[Link, float]] = {}
+        self.linger = 2.0
         self.kept: dict[str, tuple[Link, int]] = {}
         self._news: deque[Link] = deque()
         self._followers: dict[str, weakref.WeakSet[Follower]] = {}
@@ -119,6 +125,10 @@ class Links:
 
     def held(self) -> list[str]:
         """The names whose chains somebody holds; the others are forgotten."""
+        if self.recent:
+            now = monotonic()
+            for name in [name for name, recent in list(self.recent.items()) if now - recent[1] >= self.linger]:
+                self.recent.pop(name, None)
         found = []
         for name, known in list(self.tips.items()):
             if known() is None:
@@ -223,6 +233,7 @@ class Links:
         known = self.tips.pop(name, None)
         self.images.pop(name, None)
         self.kept.pop(name, None)
+        self.recent.pop(name, None)
         link = None if known is None else known()
         if link is not None:
             while link.step is not None:
