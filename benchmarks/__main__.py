@@ -1,4 +1,7 @@
-"""``python -m benchmarks graph|queries|batches|crown|paired|peers|spark|tpch|tpcds|hypercube|cells|static|durable``."""
+"""``python -m benchmarks COMMAND``: graph, queries, batches, crown, paired, peers, spark, tpch, tpcds and others.
+
+The others are hypercube, cells, static, durable and readers.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import batches, cells, durable, hypercube, spark
+from benchmarks import batches, cells, durable, hypercube, readers, spark
 from benchmarks.crown import command as crown
 from benchmarks.figures import Figure, WrongAnswerError, as_json, show
 from benchmarks.paired import command as paired
@@ -51,11 +54,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cells.add_parser(commands)
     static.add_parser(commands)
     durable.add_parser(commands)
+    readers.add_parser(commands)
     options = parser.parse_args(arguments)
     if options.benchmark == "batches":
         return batches.run(options)
     if options.benchmark == "durable":
         return durable.run(options)
+    if options.benchmark == "readers":
+        return readers.run(options)
     if options.benchmark == "spark":
         return spark.run(options)
     if options.benchmark == "hypercube":

@@ -43,7 +43,7 @@ from livejoin.database.statements.script import ask, run_script
 from livejoin.database.transactions import transaction
 from livejoin.database.transactions.bad_rows import ON_BAD_ROWS, OnBadRows, commit_good
 from livejoin.database.transactions.compaction import compact
-from livejoin.database.transactions.guard import Guard, alone
+from livejoin.database.transactions.guard import Guard, alone, first
 from livejoin.database.transactions.redeclare import redeclare
 from livejoin.database.transactions.refresh import refresh
 from livejoin.database.transactions.replay import Manner, Replay, replay_whole
@@ -229,7 +229,7 @@ class Database:
         """The views by name."""
         return ByName((view.name, view) for view in self._contents.views.values())
 
-    @alone
+    @first
     def execute(self, sql: str, parameters: Any = None, *, allow_product: bool = False) -> Commit | None:
         """Run SQL: INSERT, UPDATE, DELETE, MERGE INTO, CREATE, DROP, ALTER TABLE or REFRESH TABLE; also several.
 
@@ -302,7 +302,7 @@ class Database:
         the same version later shares them.
 
         Raises:
-            StorageError: What was committed could not be made durable.
+            StorageError: The present version could not be made durable.
 
         >>> db = Database()
         >>> db.execute("CREATE TABLE stock (item STRING, pieces INT)")
@@ -580,7 +580,7 @@ class Database:
         """
         declaring.drop_table(self._contents, name)
 
-    @alone
+    @first
     def apply(
         self,
         changes: str | Mapping[str, object],
@@ -657,7 +657,7 @@ class Database:
         commit.dead_letters = tuple(bad) if manner == "dead_letter" else ()
         return commit
 
-    @alone
+    @first
     def refresh(
         self,
         table: str,
@@ -716,7 +716,7 @@ class Database:
         coerce: Coerce | None = None,
         extra_columns: ExtraColumns | None = None,
     ) -> Replay: ...
-    @alone
+    @first
     def replay(
         self,
         logs: Mapping[str, object],

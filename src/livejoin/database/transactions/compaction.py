@@ -137,7 +137,7 @@ class OtherViews:
         ended: The views that are gone, whose subscriptions end.
         letters: Makes the letters to subscribers; called when all is in its place, and perhaps again.
         deltas: The delta of each view with deltas that shows something else, by its name.
-        steps: What it does to the views whose versions somebody reads or follows.
+        steps: The steps of the views whose versions somebody reads or follows.
         is_noted: Whether it was counted.
     """
 

@@ -4,6 +4,9 @@ A call may be cut off anywhere: by Ctrl-C, by an exception that another thread s
 begins to change something, it writes down what (`livejoin.database.transactions.journal`). The next call in any thread,
 also a read, first finishes that. So correctness does not depend on when signals arrive.
 
+Calls that commit go first: a reader that comes while a commit waits for the lock lets it by, or readers that read one
+after the other would leave no gap for it.
+
 A lock written in C makes this safe: between taking such a lock in a ``with`` and knowing that it is taken, Python has
 no point at which a signal can arrive.
 """
@@ -14,6 +17,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
@@ -33,6 +37,8 @@ class Guard:
         is_busy: Whether a cut-off call left something.
 
     Attributes:
+        turn: Held by a call that commits, from where it begins to wait; readers take it and give it back at once, so
+            that they wait for it.
         lock: Held while a call runs; a thread may take it again.
         log: The log that makes changes durable; None if nothing does.
     """
@@ -40,6 +46,7 @@ class Guard:
     log: Log | None = None
 
     def __init__(self, settle: Callable[[], None], is_busy: Callable[[], bool]) -> None:
+        self.turn = threading.RLock()
         self.lock = threading.RLock()
         self._settle = settle
         self._is_busy = is_busy
@@ -99,7 +106,29 @@ def alone(method: Method) -> Method:
     def call(self: Guarded, /, *args: Any, **kwargs: Any) -> Any:
         guard = self._guard
         again = guard.is_held()
+        if not again:
+            with guard.turn:
+                pass
         with guard.lock:
+            guard.enter(again)
+            result = method(self, *args, **kwargs)
+            log = guard.log
+            due = None if log is None or again else log.due()
+        if due is not None:
+            guard.finish(due)
+        return result
+
+    return cast("Method", call)
+
+
+def first(method: Method) -> Method:
+    """As `alone`, for a method that commits: readers that come later wait for it."""
+
+    @wraps(method)
+    def call(self: Guarded, /, *args: Any, **kwargs: Any) -> Any:
+        guard = self._guard
+        again = guard.is_held()
+        with nullcontext() if again else guard.turn, guard.lock:  # not while it waits for the disk
             guard.enter(again)
             result = method(self, *args, **kwargs)
             log = guard.log
@@ -120,13 +149,16 @@ _taken: list[Guard] = []
 def _take_all() -> None:
     """Before a fork: wait for calls of other threads. The child has no such threads and would wait forever."""
     for guard in list(_guards):
+        guard.turn.acquire()
         guard.lock.acquire()
         _taken.append(guard)
 
 
 def _give_all() -> None:
     while _taken:
-        _taken.pop().lock.release()
+        guard = _taken.pop()
+        guard.lock.release()
+        guard.turn.release()
 
 
 if hasattr(os, "register_at_fork"):

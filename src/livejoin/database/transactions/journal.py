@@ -41,7 +41,7 @@ class Journal:
         then: Called once it stands, by whatever call ends it; may be called again.
         passed: The values that come and go, for the dictionaries; of a commit that stands.
         offsets: Up to where sources are read when it stands.
-        steps: What it does to views and tables whose versions somebody reads or follows.
+        steps: The steps of views and tables whose versions somebody reads or follows.
     """
 
     tables: Sequence[BaseTable]

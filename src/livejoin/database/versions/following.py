@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
@@ -132,7 +131,7 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         """The next update; waits for it.
 
         Raises:
-            StopIteration: It was closed, or the database was.
+            StopIteration: The iterator was closed, or the database was.
             ReadError: The view was dropped, or replaced by one with other columns.
             StorageError: The database's log failed, so that no version comes any more.
         """
@@ -177,6 +176,8 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
 
     async def __anext__(self) -> Update:
         """As `__next__`, awaited; rows are read in another thread."""
+        import asyncio  # noqa: PLC0415  # whoever awaits has it
+
         loop = asyncio.get_running_loop()
         while True:
             link = self.link

@@ -101,7 +101,7 @@ class Images:
         """The shape of a view or table.
 
         Args:
-            name: Its name in lower case.
+            name: The name in lower case.
         """
         contents = self._contents
         return contents.views[name].shape if name in contents.views else shape_of_table(contents.tables[name].table)
@@ -116,7 +116,7 @@ class Images:
         Args:
             name: The name of the view or table, in lower case.
             link: The version.
-            shape: What is kept of it.
+            shape: The columns and the order of the image.
 
         Raises:
             ReadError: The rows of the version cannot be told any more.
@@ -203,8 +203,8 @@ def steps_of(
     Args:
         contents: The database's contents.
         deltas: The deltas of the views.
-        blocks: What the commit did to the blocks.
-        staged: What it did to the tables.
+        blocks: The changes of the blocks.
+        staged: The changes of the tables.
     """
     found = dict[str, Stepped]()
     for name in contents.links.held():

@@ -3,8 +3,8 @@
 Each view or table that somebody reads at a version has a chain: a link is a version of it, and knows the step to the
 next one, which is the delta of a commit. The chain is singly linked, so that who holds a link holds all that came
 after it and nothing that came before; what nobody holds is garbage and goes. A commit extends the chains that somebody
-holds, which costs it a step a chain, as it has made the delta anyway. Where nobody holds a link nothing is kept, but for the image that
-was read last: it stays for a moment, so that one who reads again and again does not copy all rows each time.
+holds, which costs it a step a chain, as it has made the delta anyway. Where nobody holds a link nothing is kept. Only
+the image that was read last stays for a moment, so that one who reads again and again does not copy all rows each time.
 
 Law: the steps from a link on, in order, are all that happened to the rows since its version. Law: a link is added once,
 by one assignment, also where the call that adds it is cut off and repeated; readers walk the chain without a lock.
@@ -34,7 +34,7 @@ class Link:
         total: How many rows the deltas of the chain have had up to here.
 
     Attributes:
-        step: What led to the next version; None if there is none yet.
+        step: The step to the next version; None if there is none yet.
         ended: Why there will be none: what became of the view; empty while there may be one.
         image: The rows, if somebody has read them; shared by all that hold the link.
         making: Held by a thread that makes the image.
@@ -144,7 +144,7 @@ class Links:
         Args:
             version: The version.
             place: As for `Link`.
-            steps: What the commit does, by name in lower case.
+            steps: The changes of the commit, by name in lower case.
         """
         for name, (delta, rows) in steps.items():
             known = self.tips.get(name)
@@ -228,7 +228,7 @@ class Links:
 
         Args:
             name: The name in lower case.
-            why: What became of it, for those who follow.
+            why: A message for those who follow.
         """
         known = self.tips.pop(name, None)
         self.images.pop(name, None)

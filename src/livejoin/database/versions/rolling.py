@@ -24,7 +24,6 @@ CHUNK = 1 << 16
 
 _SAMPLE = 1000  # rows by which it is told how selective a column is
 _FEW = 1024  # rows that are compared exactly without a further column
-_COMES = pa.array(["insert", "update_postimage"])
 _FRAGMENTS = 4  # times as many chunks as there need be, before a table is put together anew
 
 
@@ -54,7 +53,7 @@ def rolled(rows: pa.Table, deltas: Sequence[pa.Table], types: Sequence[SqlType],
         return rows
     changed = pa.concat_tables(found)
     kinds = pa.chunked_array([chunk for delta in deltas for chunk in delta[CHANGE_TYPE].chunks], pa.string())
-    signs = np.where(pc.is_in(kinds, value_set=_COMES).to_numpy(zero_copy_only=False) != back, 1, -1)
+    signs = -_signs(kinds) if back else _signs(kinds)
     first, times = _net(row_words(changed, types, Codec()), signs)
     goes, comes = first[times < 0], first[times > 0]
     kept = rows
@@ -83,8 +82,8 @@ def insertions(rows: pa.Table, version: int, schema: pa.Schema) -> pa.Table:
 def netted(deltas: Sequence[pa.Table], types: Sequence[SqlType]) -> pa.Table:
     """Several deltas as one of the last version, without what comes and goes in between; deletions come first."""
     changed = pa.concat_tables(deltas)
-    signs = np.where(pc.is_in(changed[CHANGE_TYPE], value_set=_COMES).to_numpy(zero_copy_only=False), 1, -1)
-    first, times = _net(row_words(changed.select(range(len(types))), types, Codec()), signs)
+    words = row_words(changed.select(range(len(types))), types, Codec())
+    first, times = _net(words, _signs(changed[CHANGE_TYPE]))
     order = np.lexsort((first, times > 0))
     first, times = first[order], times[order]
     taken = changed.take(pa.array(np.repeat(first, np.abs(times))))
@@ -94,6 +93,12 @@ def netted(deltas: Sequence[pa.Table], types: Sequence[SqlType]) -> pa.Table:
         place = taken.schema.get_field_index(name)
         taken = taken.set_column(place, taken.schema.field(place), column)
     return taken
+
+
+def _signs(kinds: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    """1 for each row that comes and -1 for each that goes, by the change types."""
+    comes = pc.or_(pc.equal(kinds, "insert"), pc.equal(kinds, "update_postimage"))
+    return np.where(comes.to_numpy(zero_copy_only=False), 1, -1)
 
 
 def _net(words: Words, signs: npt.NDArray[np.int64]) -> tuple[Words, Words]:

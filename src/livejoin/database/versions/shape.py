@@ -22,9 +22,9 @@ class Shape:
     it is put in order again when rows came and went.
 
     Args:
-        schema: What is shown.
-        kept: What is kept; its first columns are those that are shown, perhaps by other names.
-        types: The types of what is kept.
+        schema: The columns that are shown.
+        kept: The columns that are kept; first those that are shown, perhaps by other names.
+        types: The types of the columns that are kept.
         order: The order of the rows; empty for none.
         is_below: Whether what is kept is the relation below the view's.
     """

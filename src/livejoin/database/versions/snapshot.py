@@ -25,10 +25,10 @@ class RowsAt(Readable):
     """A view or a table at the version of a snapshot. May be read from any thread.
 
     Args:
-        name: Its name.
+        name: The name of the view or table.
         version: The version of the snapshot.
-        link: Its version in the chain of its own.
-        shape: Its columns and order.
+        link: The version in the chain of the view or table.
+        shape: The columns and the order.
         images: Makes its rows.
 
     Attributes:
