@@ -17,12 +17,14 @@ from livejoin.changes.convert import convert
 from livejoin.database.contents import Contents
 from livejoin.database.statements.asked_once import asked
 from livejoin.database.transactions import transaction
-from livejoin.errors import ChangeError, ChangeValueError, SchemaError, UnsupportedQueryError
+from livejoin.errors import ChangeError, ChangeValueError, SchemaError, SqlError, UnsupportedQueryError
 from livejoin.families.cells.workers import Workers
 from livejoin.schema import CHANGE_TYPE, Table
 from livejoin.schema.names import backticked
+from livejoin.shown import shown_row
 from livejoin.sql import ALL_OF_SOURCE, VALUE, ChangedRows, NewRows, RowChanges, constants_of, names_read
 
+_SHOWN = 6  # columns of a row in a message
 _AS_WRITTEN = Intake(coerce="json")  # a constant has the type of its text, and becomes what it is exactly
 
 
@@ -43,6 +45,12 @@ class Pending:
             UnsupportedQueryError: The statement reads a table that one before it has changed.
             SqlError, SchemaError, ChangeError, ExpressionError, CapacityError: As for a view and for a commit.
         """
+        try:
+            self._add(contents, statement)
+        except SqlError as error:
+            raise statement.at_its_place(error) from error
+
+    def _add(self, contents: Contents, statement: RowChanges) -> None:
         table = contents.declared(statement.table)
         self._refuse_changed(contents, [part.query for part in statement.parts])
         if statement.matches is not None and any(isinstance(part, ChangedRows) for part in statement.parts):
@@ -100,7 +108,17 @@ def _changes(contents: Contents, table: Table, part: NewRows | ChangedRows) -> I
     new = old
     for number, place in enumerate(places):
         new = new.set_column(place, table.columns[place].name, found.column(len(table.columns) + number))
-    yield _kind(table, new, "insert")
+    try:
+        yield _kind(table, new, "insert")
+    except ChangeValueError as error:
+        if error.row < 0:
+            raise
+        row = old.slice(error.row, 1)
+        shown = f"the key ({shown_row(row.select(list(table.primary_key)), _SHOWN)})"
+        if not table.primary_key:
+            shown = f"the values ({shown_row(row, _SHOWN)})"
+        msg = f"what is to become of the row with {shown}: {error.message}"
+        raise ChangeValueError(msg, table.name) from error
 
 
 def _with_key(contents: Contents, table: Table, query: str) -> Contents | None:
