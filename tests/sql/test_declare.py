@@ -198,7 +198,6 @@ REFUSED = [
     ("^a", SqlTypeError),
     ("a ^NONSENSE", SqlSyntaxError),
     ("a INT^,", SqlSyntaxError),
-    ("a INT ^DEFAULT 1", UnsupportedQueryError),
     ("a INT,\n  b INT ^CHECK (b > 1)", UnsupportedQueryError),
     ("a INT ^UNIQUE NULLS NOT DISTINCT", UnsupportedQueryError),
     ("a INT ^COMMENT 'x'", UnsupportedQueryError),

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from livejoin.catalog import Catalog
+from livejoin.database.declared.defaults import check_defaults
 from livejoin.database.durable.bodies import CREATE_TABLE, CREATE_VIEW, DROP_TABLE, DROP_VIEWS, declared_table, plain
 from livejoin.database.durable.log import Log
 from livejoin.database.shown_views import ShownViews
@@ -173,6 +174,7 @@ class Contents:
         if table.name.lower() in self.views:
             msg = f"the name {table.name!r} is taken by a view"
             raise SchemaError(msg)
+        check_defaults(table)
         base = BaseTable(table, self.budget)
         self._is_tidy = False
         try:

@@ -228,6 +228,31 @@ class Table:
         return tuple(map(self.requires, range(len(self.columns))))
 
     @cached_property
+    def may_lack(self) -> tuple[bool, ...]:
+        """Whether a new row may say nothing of each column: it is NULL then, or what DEFAULT says."""
+        pairs = zip(self.columns, self.required, strict=True)
+        return tuple(not never or column.default is not None for column, never in pairs)
+
+    @cached_property
+    def has_defaults(self) -> bool:
+        """Whether a column has a DEFAULT."""
+        return any(column.default is not None for column in self.columns)
+
+    def refuse_rules(self) -> None:
+        """Refuse a declaration that says what a database does with new rows, for tables whose rows a stream brings.
+
+        Raises:
+            SchemaError: A column has a DEFAULT.
+        """
+        for column in self.columns:
+            if column.default is not None:
+                msg = (
+                    f"table {self.name!r}: column {column.name!r} has a DEFAULT, which tables of a database have; a "
+                    "source brings every column: leave it out, and say COALESCE in the views"
+                )
+                raise SchemaError(msg)
+
+    @cached_property
     def is_plain(self) -> bool:
         """Whether all columns are BIGINT and all of them are kept."""
         return self.retain == "all" and all(column.type == SqlType.integer(64) for column in self.columns)

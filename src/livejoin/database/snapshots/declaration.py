@@ -89,6 +89,7 @@ def _plain_column(column: Column) -> dict[str, Any]:
     found: dict[str, Any] = {"name": column.name, "type": _plain_type(column.type), "nullable": column.nullable}
     found |= {"length": column.length} if column.length else {}
     found |= {"char": True} if column.is_char else {}
+    found |= {} if column.default is None else {"default": column.default}
     return found | ({"uuid": True} if column.is_uuid else {})
 
 
@@ -109,6 +110,7 @@ def read_table(entry: object) -> Table:
             number(c, "length", 1) if "length" in c else 0,
             "uuid" in c and value(c, "uuid", bool),
             "char" in c and value(c, "char", bool),
+            value(c, "default", str) if "default" in c else None,
         )
         for c in value(entry, "columns", list)
     )

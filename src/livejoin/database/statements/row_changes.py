@@ -15,6 +15,7 @@ import pyarrow as pa
 from livejoin.changes import Intake, read_changes
 from livejoin.changes.convert import convert
 from livejoin.database.contents import Contents
+from livejoin.database.declared.defaults import defaults_of
 from livejoin.database.statements.asked_once import asked
 from livejoin.database.transactions import transaction
 from livejoin.errors import ChangeError, ChangeValueError, SchemaError, SqlError, UnsupportedQueryError
@@ -161,12 +162,7 @@ def _named(table: Table, part: NewRows, rows: pa.Table) -> pa.Table:
     if len(names) != rows.num_columns:
         msg = f"table {table.name!r}: {rows.num_columns} values are given for {len(names)} columns ({', '.join(names)})"
         raise SchemaError(msg)
-    rows = rows.rename_columns(list(names))
-    given = set(map(str.lower, names))
-    for column in table.columns:
-        if column.name.lower() not in given:
-            rows = rows.append_column(column.name, pa.nulls(rows.num_rows, column.type.arrow))
-    return rows
+    return rows.rename_columns(list(names))  # columns that are not named have their DEFAULT, or NULL
 
 
 def _place(table: Table, name: str) -> int:
@@ -188,7 +184,7 @@ def _kind(table: Table, rows: pa.Table, kind: str) -> pa.Table:
         if column.null_count == rows.num_rows:  # NULL as a constant has some type
             kind_of_all = table.columns[_place(table, rows.column_names[place])].type.arrow
             rows = rows.set_column(place, rows.column_names[place], pa.nulls(rows.num_rows, kind_of_all))
-    typed = read_changes(table, rows, False, "never", _AS_WRITTEN).rows
+    typed = read_changes(table, rows, False, "never", _AS_WRITTEN, defaults_of(table)).rows
     return typed.append_column(CHANGE_TYPE, pa.repeat(pa.scalar(kind), rows.num_rows))
 
 

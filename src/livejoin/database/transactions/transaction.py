@@ -12,6 +12,7 @@ import numpy as np
 from livejoin.changes import STRICT, ByKey, ChangeBatch, Intake, read_changes
 from livejoin.database.commit import NOTHING, Commit
 from livejoin.database.contents import Contents
+from livejoin.database.declared.defaults import defaults_of
 from livejoin.database.names import ByName
 from livejoin.database.transactions.compaction import FEW, compact_in_turn, passed
 from livejoin.database.transactions.journal import Journal, deliver, refuse_in_subscriber, settle
@@ -75,7 +76,7 @@ def read_any(
             msg = "the table is given twice in one commit; give all of its changes together"
             raise ChangeFormatError(msg, table.name)
         goes_by = "given" if table.append_only else by_key
-        batches.append(read_changes(table, data, needs_sequence, goes_by, intake))
+        batches.append(read_changes(table, data, needs_sequence, goes_by, intake, defaults_of(table)))
     if by_key == "always" and batches and not any(batch.by_key for batch in batches):
         for batch in batches:
             if batch.table.append_only and batch.table.primary_key:
