@@ -196,6 +196,7 @@ def run(
     for given in inputs:
         if given.batch.given is not None:
             given.words = completed(given, granularity, on_conflict)
+            _refuse_broken(contents, given.batch, given.words)
     before, version = contents.version, contents.version + count
     journal = Journal([given.base for given in inputs], version, count, {}, {}, then, offsets=notes.get("offsets", {}))
     contents.journal = journal
@@ -279,6 +280,12 @@ def words_of(contents: Contents, batch: ChangeBatch, fresh: Words | None = None)
         raise
 
 
+def _refuse_broken(contents: Contents, batch: ChangeBatch, words: Words) -> None:
+    """Refuse rows that break a CHECK; what a log has did not."""
+    if batch.table.checks and batch.written is None:
+        contents.checks_of(batch.table).refuse_broken(words, batch.weights > 0)
+
+
 def _encode(contents: Contents, name: str, batch: ChangeBatch, versions: Words) -> TableInput:
     """Words and masks of a batch of a table with a name; nothing but the dictionaries changes."""
     length = batch.weights.shape[0]
@@ -286,5 +293,7 @@ def _encode(contents: Contents, name: str, batch: ChangeBatch, versions: Words) 
         contents.budget.hold((8 * len(batch.table.columns) + _STAGING_BYTES) * length, "staged changes")
     fresh = None if batch.words is not None or length <= FEW else np.zeros(len(batch.columns), np.int64)
     words = words_of(contents, batch, fresh)
+    if batch.given is None:
+        _refuse_broken(contents, batch, words)
     selections = {} if batch.replaces is not None else contents.graph.select(name, words, batch.words is not None)
     return TableInput(contents.tables[name], batch, words, versions, selections, fresh)

@@ -1,6 +1,6 @@
 """Table declarations: CREATE TABLE and lists of columns.
 
-A declaration has names, types, NOT NULL, DEFAULT, PRIMARY KEY, UNIQUE, FOREIGN KEY and a few table properties.
+A declaration has names, types, NOT NULL, DEFAULT, CHECK, PRIMARY KEY, UNIQUE, FOREIGN KEY and a few table properties.
 Everything else is refused: a constraint that is parsed but not enforced would be a broken promise.
 """
 
@@ -16,11 +16,12 @@ from livejoin.sql.parse.column_types import ALLOWED_TYPES, declared_type, writte
 from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.source import Source, offset_of, shown
+from livejoin.sql.tables.checks import declared_checks, is_check
 from livejoin.sql.tables.expression_text import expression_text
 from livejoin.sql.tables.keys import ALLOWED, declared_keys, is_foreign, is_unique
 from livejoin.sql.tables.table_properties import is_table_property, table_settings
 
-_WRITTEN = (exp.DefaultColumnConstraint,)  # constraints that are kept as they are written
+_WRITTEN = (exp.DefaultColumnConstraint, exp.CheckColumnConstraint)  # constraints that are kept as they are written
 _OF_LENGTH = (exp.DType.VARCHAR, exp.DType.CHAR)
 
 
@@ -82,9 +83,10 @@ def declare(
     _refuse_options(create, source)
     said = table_settings(create, source) if settings is None else settings
     columns = [_column(part, source) for part in schema.expressions if isinstance(part, exp.ColumnDef)]
-    keys = declared_keys(schema.expressions, columns, source)
+    keys = declared_keys([part for part in schema.expressions if not is_check(part)], columns, source)
     table = name or table_name(schema.this, source)
-    declared = Table(table, tuple(columns), keys.primary, keys.foreign, keys.unique, said)
+    checks = declared_checks(schema.expressions, columns, source)
+    declared = Table(table, tuple(columns), keys.primary, keys.foreign, keys.unique, said, checks)
     required = zip(columns, declared.required, strict=True)
     return replace(declared, columns=tuple(replace(column, nullable=not never) for column, never in required))
 
