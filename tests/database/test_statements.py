@@ -289,7 +289,7 @@ def test_transactions_are_one_commit(db: livejoin.Database) -> None:
         ("UPDATE t SET a = 1 / 0 WHERE id = 1", None, ExpressionError, "division by zero"),
         ("INSERT INTO t VALUES (1, 2)", None, SchemaError, "2 values are given for 3 columns"),
         ("INSERT INTO t (id, ID) VALUES (1, 2)", None, SchemaError, "twice"),
-        ("INSERT INTO t (a) VALUES (1)", None, ChangeError, "NULL in column 'id'"),
+        ("INSERT INTO t (a) VALUES (1)", None, ChangeError, "missing column 'id'"),
         ("INSERT OVERWRITE t VALUES (1, 2, 's')", None, SqlSyntaxError, "OVERWRITE"),
         ("INSERT INTO t VALUES (1, 2, 's') ON CONFLICT DO NOTHING", None, SqlSyntaxError, "ON CONFLICT"),
         ("INSERT INTO x.t VALUES (1, 2, 's')", None, SqlSyntaxError, "a plain name"),

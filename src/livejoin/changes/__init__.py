@@ -7,7 +7,7 @@ value is taken exactly as it is or refused with its row and column, never rounde
 made another one first, where that is asked for, is in `livejoin.changes.coerce`.
 """
 
-from livejoin.changes.batch import ByKey, ChangeBatch, read_changes
+from livejoin.changes.batch import ByKey, ChangeBatch, Defaults, read_changes
 from livejoin.changes.debezium import from_debezium
 from livejoin.changes.delta_feed import from_delta
 from livejoin.changes.files import read_file
@@ -18,6 +18,7 @@ __all__ = [
     "ByKey",
     "ChangeBatch",
     "Coerce",
+    "Defaults",
     "ExtraColumns",
     "Intake",
     "from_debezium",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -25,6 +26,10 @@ from livejoin.words import Words
 Flags: TypeAlias = npt.NDArray[np.bool_]
 ByKey = Literal["never", "given", "always"]
 """Whether changes go by key: never, where the data says so, or always, as far as the table has a primary key."""
+
+Defaults: TypeAlias = Mapping[int, pa.Scalar]
+"""Values of columns that a new row leaves out, by the columns' positions, of their Arrow types."""
+NO_DEFAULTS: Defaults = MappingProxyType({})
 
 UPSERT = KINDS[-1]
 _WEIGHTS = (1, -1, -1, 1, 1)
@@ -104,7 +109,12 @@ class ChangeBatch:
 
 
 def read_changes(
-    table: Table, data: object, needs_sequence: bool = False, by_key: ByKey = "given", intake: Intake = STRICT
+    table: Table,
+    data: object,
+    needs_sequence: bool = False,
+    by_key: ByKey = "given",
+    intake: Intake = STRICT,
+    defaults: Defaults = NO_DEFAULTS,
 ) -> ChangeBatch:
     """Read and validate a batch of changes.
 
@@ -123,6 +133,7 @@ def read_changes(
         by_key: Whether the changes go by key; ``always`` lets insertions replace, too, ``never`` refuses what only
             makes sense by key.
         intake: How far the data may differ from what the table is declared to be.
+        defaults: The values of columns that have a DEFAULT, by their positions; others that are left out are NULL.
 
     Returns:
         The batch. ``livejoin.changes.convert`` says which values are converted and which are refused.
@@ -164,14 +175,24 @@ def read_changes(
     replaces = _replacing(table, given, kinds, weights, by_key) if keyed else None
     if given is not None:
         _refuse_short(table, source, given, weights, replaces, intake)
+        if defaults:
+            source = _filled(table, source, found.columns, given, defaults)
     if replaces is None:
-        places = zip(found.columns, table.columns, table.required, strict=True)
-        read = [_read(source, place, column, required, table, intake) for place, column, required in places]
+        read = [
+            _read(source, place, position, table.required[position], table, intake, defaults)
+            for position, place in enumerate(found.columns)
+        ]
     else:
         brought = weights > 0
         read = [
             _column_by_key(
-                table, position, source, place, brought if given is None else brought & given[position], intake
+                table,
+                position,
+                source,
+                place,
+                brought if given is None else brought & given[position],
+                intake,
+                defaults,
             )
             for position, place in enumerate(found.columns)
         ]
@@ -202,10 +223,13 @@ def _kinds(source: Source, place: int, table: Table, keyed: bool, intake: Intake
 
 
 def _read(
-    source: Source, place: int | None, column: Column, required: bool, table: Table, intake: Intake
+    source: Source, place: int | None, position: int, required: bool, table: Table, intake: Intake, defaults: Defaults
 ) -> ReadColumn:
-    """A column of the data in the type of the table's column; NULLs if the data has no such column."""
+    """A column of the data in the type of the table's column; if the data has no such column, what it has then."""
+    column = table.columns[position]
     if place is None:
+        if position in defaults:
+            return pa.repeat(defaults[position], source.rows)
         return pa.nulls(source.rows, column.type.arrow)
     values = source.values[place]
     if isinstance(values, tuple) and values and not (column.is_uuid or column.is_char):
@@ -231,6 +255,20 @@ def _given(table: Table, source: Source, lacking: Sequence[str]) -> Flags | None
             if table.has_column(name):
                 given[table.position(name), row] = False
     return given
+
+
+def _filled(table: Table, source: Source, places: Sequence[int | None], given: Flags, defaults: Defaults) -> Source:
+    """The data, in which rows that leave a column out have its default, as their objects are."""
+    if not source.short:
+        return source
+    values = list(source.values)
+    for position, default in defaults.items():
+        place = places[position]
+        if place is not None and not given[position].all():
+            value = default.as_py()
+            pairs = zip(source.values[place], given[position].tolist(), strict=True)
+            values[place] = tuple(one if is_there else value for one, is_there in pairs)
+    return replace(source, values=tuple(values))
 
 
 def _partly_given(given: Flags | None, replaces: Flags | None) -> Flags | None:
@@ -260,12 +298,18 @@ def _replacing_rows(table: Table, weights: Words, by_key: ByKey) -> Flags | None
 
 
 def _column_by_key(
-    table: Table, position: int, source: Source, place: int | None, needed: Flags, intake: Intake
+    table: Table,
+    position: int,
+    source: Source,
+    place: int | None,
+    needed: Flags,
+    intake: Intake,
+    defaults: Defaults,
 ) -> ReadColumn:
     """A column of changes by key, in which some need no value: it is elsewhere, or says not which row they take."""
     column = table.columns[position]
     identifies = table.identifies(position)
-    read = _read(source, place, column, identifies, table, intake)
+    read = _read(source, place, position, identifies, table, intake, defaults)
     if place is not None and not identifies and table.requires(position):
         array = pa.array(read.values, column.type.arrow) if isinstance(read, PlainColumn) else read
         refuse_null(array, column, table, needed)
@@ -282,7 +326,7 @@ def _refuse_short(
     """
     identifies = np.array([table.identifies(place) for place in range(len(table.columns))])
     is_lenient = intake.coerce == "json"
-    whole = np.array(table.required) if is_lenient else np.ones(len(table.columns), np.bool_)
+    whole = ~np.array(table.may_lack) if is_lenient else np.ones(len(table.columns), np.bool_)
     by_itself = np.ones(weights.shape, np.bool_) if replaces is None else (weights > 0) & ~replaces
     lacking = ~given & np.where(by_itself, whole[:, np.newaxis], identifies[:, np.newaxis])
     if not lacking.any():

@@ -10,7 +10,8 @@ from livejoin.errors import ChangeFormatError
 from livejoin.schema import CHANGE_COLUMNS, CHANGE_TYPE, SEQUENCE, Table
 
 MayLack = Literal["nothing", "by key", "nullable"]
-"""Which columns data may leave out: none, by key those that do not say which row is meant, or all that may be NULL."""
+"""Which columns data may leave out: none, by key those that do not say which row is meant, or all that may be NULL
+or have a DEFAULT."""
 
 _OWN = frozenset(CHANGE_COLUMNS)
 _KNOWN = 64  # sets of names that are remembered for a table
@@ -116,7 +117,7 @@ def _refuse_missing(table: Table, lacking: Sequence[int], names: Sequence[str], 
             missing = [place for place in lacking if table.identifies(place)]
             what = "changes by key need the key, and what orders them"
         case "nullable":
-            missing = [place for place in lacking if table.requires(place)]
+            missing = [place for place in lacking if not table.may_lack[place]]
             what = "give every column that is NOT NULL or in a key"
         case _:
             assert_never(may_lack)

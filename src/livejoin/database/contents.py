@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from livejoin.catalog import Catalog
+from livejoin.database.declared.checks import Checks, bound_check
+from livejoin.database.declared.defaults import check_defaults
 from livejoin.database.durable.bodies import CREATE_TABLE, CREATE_VIEW, DROP_TABLE, DROP_VIEWS, declared_table, plain
 from livejoin.database.durable.log import Log
 from livejoin.database.shown_views import ShownViews
@@ -85,6 +87,7 @@ class Contents:
         guard: Lets one call run at a time, and first what an earlier one left undone.
         extra: The user's JSON values, kept with a snapshot.
         offsets: Up to where each source was read, as the commits said.
+        checks: The conditions of tables, by the tables' names in lower case, as they were used last.
         log: The log that makes changes stay; None if nothing does.
         is_closed: Whether it takes no call any more.
     """
@@ -115,6 +118,7 @@ class Contents:
         self._is_tidy = True
         self.extra: dict[str, Any] = {}
         self.offsets: dict[str, Any] = {}
+        self.checks: dict[str, Checks] = {}
         self.log: Log | None = None
         self.is_closed = False
         self.guard = Guard(self._settle, self._is_busy)
@@ -185,6 +189,9 @@ class Contents:
         if table.name.lower() in self.views:
             msg = f"the name {table.name!r} is taken by a view"
             raise SchemaError(msg)
+        check_defaults(table)
+        for check in table.checks:
+            bound_check(table, check)
         base = BaseTable(table, self.budget)
         self._is_tidy = False
         try:
@@ -223,6 +230,14 @@ class Contents:
         columns = base.table.columns
         arrays = [self.codec.decode(line, column.type) for line, column in zip(words, columns, strict=True)]
         return pa.Table.from_arrays(arrays, schema=base.table.arrow)
+
+    def checks_of(self, table: Table) -> Checks:
+        """The conditions of a table, over the dictionaries as they are."""
+        name = table.name.lower()
+        found = self.checks.get(name)
+        if found is None or found.table is not table or found.codec is not self.codec:
+            found = self.checks[name] = Checks.of(table, self.codec)
+        return found
 
     def declared(self, name: str) -> Table:
         """The declaration of a table.

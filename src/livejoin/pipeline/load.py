@@ -247,6 +247,7 @@ def _source(name: str, table: TableSource, parsed: PipelineFile, folder: Path) -
     _check_feed(table, carried.values())
     own = ", ".join(text for text in definitions if text not in carried)
     declared = parse_columns(name, own, table.table_settings)
+    declared.refuse_rules()
     if declared.static and carried:
         msg = f"a static table has no changes that {', '.join(carried.values())} could order; leave it out"
         raise _Refused("schema", msg)

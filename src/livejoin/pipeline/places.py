@@ -118,6 +118,7 @@ class _Kafka:
     def look_up(self) -> dict[str, Table]:
         given = self._settings
         table = parse_columns(self._name, given.columns, given.table_settings)
+        table.refuse_rules()
         if table.append_only and given.messages == "upsert":
             msg = "append_only and messages = 'upsert': an upsert takes the place of a row; leave one of the two out"
             raise SchemaError(msg)

@@ -19,6 +19,7 @@ from livejoin.schema.tables import (
     TEXT,
     UNCHANGED,
     WITHOUT,
+    Check,
     ForeignKey,
     Table,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "UNCHANGED",
     "VARIANT",
     "WITHOUT",
+    "Check",
     "Column",
     "ForeignKey",
     "Form",

@@ -18,6 +18,7 @@ class Column:
         length: The most characters of a string, as VARCHAR(length) says; 0 for any number.
         is_uuid: Whether the column holds texts of UUIDs, in lower case with hyphens.
         is_char: Whether strings are filled with blanks up to ``length`` characters, as CHAR(length) says.
+        default: The value of new rows that say nothing of the column, as SQL; None for NULL.
         is_made: Whether livejoin made the column: it belongs to the relation of a sub-query or a window function.
     """
 
@@ -27,6 +28,7 @@ class Column:
     length: int = 0
     is_uuid: bool = False
     is_char: bool = False
+    default: str | None = None
     is_made: bool = field(default=False, compare=False)
 
     @property
@@ -39,4 +41,5 @@ class Column:
         return str(self.type)
 
     def __str__(self) -> str:
-        return f"{self.name} {self.declared}" + ("" if self.nullable else " NOT NULL")
+        default = "" if self.default is None else f" DEFAULT {self.default}"
+        return f"{self.name} {self.declared}" + ("" if self.nullable else " NOT NULL") + default

@@ -81,6 +81,27 @@ class ForeignKey:
 
 
 @dataclass(frozen=True)
+class Check:
+    """A condition that no row of a table makes false; NULL passes, as SQL has it.
+
+    Args:
+        name: The name, by which errors say which one it is.
+        text: The condition as SQL.
+        columns: Positions of the columns that it names.
+
+    >>> str(Check("positive", "price > 0", (1,)))
+    'CONSTRAINT positive CHECK (price > 0)'
+    """
+
+    name: str
+    text: str
+    columns: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"CONSTRAINT {self.name} CHECK ({self.text})"
+
+
+@dataclass(frozen=True)
 class Table:
     """The declaration of a base table.
 
@@ -91,6 +112,7 @@ class Table:
         foreign_keys: The table's foreign keys.
         unique: Positions of the columns of each UNIQUE constraint.
         settings: The table's options.
+        checks: The conditions on each row.
 
     Raises:
         SchemaError: A name is empty, doubled or reserved; a UNIQUE constraint has no columns, or those of another key;
@@ -108,6 +130,7 @@ class Table:
     foreign_keys: tuple[ForeignKey, ...] = ()
     unique: tuple[tuple[int, ...], ...] = ()
     settings: TableSettings = NOTHING_SAID
+    checks: tuple[Check, ...] = ()
     _positions: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -132,6 +155,11 @@ class Table:
             self._check_columns(key)
         self._check_unique()
         self._check_payload()
+        names = [check.name.lower() for check in self.checks]
+        twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+        if twice is not None:
+            msg = f"table {self.name!r}: a CHECK {twice!r} is declared twice; give each a name of its own"
+            raise SchemaError(msg)
 
     @cached_property
     def static(self) -> bool:
@@ -192,9 +220,10 @@ class Table:
                 raise SchemaError(msg)
 
     def needs(self, column: int) -> bool:
-        """Whether the table itself needs a column: it is in a key, orders the changes, or is the window's time."""
+        """Whether the table itself needs a column: for a key, a CHECK, the order of changes, or the window's time."""
         in_window = self.window_range is not None and self.window_range.column == column
-        return self.identifies(column) or in_window or any(column in unique for unique in self.unique)
+        named = (*self.unique, *(check.columns for check in self.checks))
+        return self.identifies(column) or in_window or any(column in columns for columns in named)
 
     def _check_unique(self) -> None:
         if len(self.unique) > CONSTRAINTS:
@@ -226,6 +255,37 @@ class Table:
     def required(self) -> tuple[bool, ...]:
         """Whether each column refuses NULL."""
         return tuple(map(self.requires, range(len(self.columns))))
+
+    @cached_property
+    def may_lack(self) -> tuple[bool, ...]:
+        """Whether a new row may say nothing of each column: it is NULL then, or what DEFAULT says."""
+        pairs = zip(self.columns, self.required, strict=True)
+        return tuple(not never or column.default is not None for column, never in pairs)
+
+    @cached_property
+    def has_defaults(self) -> bool:
+        """Whether a column has a DEFAULT."""
+        return any(column.default is not None for column in self.columns)
+
+    def refuse_rules(self) -> None:
+        """Refuse a declaration that says what a database does with new rows, for tables whose rows a stream brings.
+
+        Raises:
+            SchemaError: The table has a CHECK, or a column a DEFAULT.
+        """
+        if self.checks:
+            msg = (
+                f"table {self.name!r} has {self.checks[0]}, which tables of a database have; a source brings what it "
+                "has: leave it out, and say WHERE in the views"
+            )
+            raise SchemaError(msg)
+        for column in self.columns:
+            if column.default is not None:
+                msg = (
+                    f"table {self.name!r}: column {column.name!r} has a DEFAULT, which tables of a database have; a "
+                    "source brings every column: leave it out, and say COALESCE in the views"
+                )
+                raise SchemaError(msg)
 
     @cached_property
     def is_plain(self) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar, get_args
 
 from livejoin.families.registry import check_algorithm
-from livejoin.schema import Column, ForeignKey, Kind, SqlType, Table, TableSettings, span_of
+from livejoin.schema import Check, Column, ForeignKey, Kind, SqlType, Table, TableSettings, span_of
 from livejoin.search.algorithm import Algorithm
 from livejoin.search.statistics import Statistics
 
@@ -81,6 +81,7 @@ def plain_table(table: Table) -> dict[str, Any]:
         "unique": table.unique,
         "retain": table.retain,
         **({"append_only": True} if table.append_only else {}),
+        **({"checks": [asdict(check) for check in table.checks]} if table.checks else {}),
     }
 
 
@@ -89,6 +90,7 @@ def _plain_column(column: Column) -> dict[str, Any]:
     found: dict[str, Any] = {"name": column.name, "type": _plain_type(column.type), "nullable": column.nullable}
     found |= {"length": column.length} if column.length else {}
     found |= {"char": True} if column.is_char else {}
+    found |= {} if column.default is None else {"default": column.default}
     return found | ({"uuid": True} if column.is_uuid else {})
 
 
@@ -109,6 +111,7 @@ def read_table(entry: object) -> Table:
             number(c, "length", 1) if "length" in c else 0,
             "uuid" in c and value(c, "uuid", bool),
             "char" in c and value(c, "char", bool),
+            value(c, "default", str) if "default" in c else None,
         )
         for c in value(entry, "columns", list)
     )
@@ -120,6 +123,7 @@ def read_table(entry: object) -> Table:
         )
         for key in value(entry, "foreign_keys", list)
     )
+    checks: list[object] = _since_format_6(entry, "checks", [])
     unique: list[object] = _since_format_6(entry, "unique", [])
     return Table(
         value(entry, "name", str),
@@ -128,6 +132,10 @@ def read_table(entry: object) -> Table:
         foreign,
         tuple(read_positions(key, columns) for key in unique),
         _settings(entry, columns),
+        tuple(
+            Check(value(c, "name", str), value(c, "text", str), _positions(value(c, "columns", object), columns))
+            for c in checks
+        ),
     )
 
 
@@ -272,6 +280,11 @@ def read_positions(entries: object, columns: Sequence[Column]) -> tuple[int, ...
         msg = f"the manifest has {entries!r:.80} in the place of distinct positions of {len(columns)} columns"
         raise ValueError(msg)
     return tuple(found)
+
+
+def _positions(entries: object, columns: Sequence[Column]) -> tuple[int, ...]:
+    """As `read_positions`; a list that was never written as JSON may be a tuple."""
+    return read_positions(list(entries) if isinstance(entries, tuple) else entries, columns)
 
 
 def _texts(entries: Sequence[object]) -> list[str]:

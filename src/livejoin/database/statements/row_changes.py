@@ -15,14 +15,17 @@ import pyarrow as pa
 from livejoin.changes import Intake, read_changes
 from livejoin.changes.convert import convert
 from livejoin.database.contents import Contents
+from livejoin.database.declared.defaults import defaults_of
 from livejoin.database.statements.asked_once import asked
 from livejoin.database.transactions import transaction
-from livejoin.errors import ChangeError, ChangeValueError, SchemaError, UnsupportedQueryError
+from livejoin.errors import ChangeError, ChangeValueError, SchemaError, SqlError, UnsupportedQueryError
 from livejoin.families.cells.workers import Workers
 from livejoin.schema import CHANGE_TYPE, Table
 from livejoin.schema.names import backticked
+from livejoin.shown import shown_row
 from livejoin.sql import ALL_OF_SOURCE, VALUE, ChangedRows, NewRows, RowChanges, constants_of, names_read
 
+_SHOWN = 6  # columns of a row in a message
 _AS_WRITTEN = Intake(coerce="json")  # a constant has the type of its text, and becomes what it is exactly
 
 
@@ -43,6 +46,12 @@ class Pending:
             UnsupportedQueryError: The statement reads a table that one before it has changed.
             SqlError, SchemaError, ChangeError, ExpressionError, CapacityError: As for a view and for a commit.
         """
+        try:
+            self._add(contents, statement)
+        except SqlError as error:
+            raise statement.at_its_place(error) from error
+
+    def _add(self, contents: Contents, statement: RowChanges) -> None:
         table = contents.declared(statement.table)
         self._refuse_changed(contents, [part.query for part in statement.parts])
         if statement.matches is not None and any(isinstance(part, ChangedRows) for part in statement.parts):
@@ -100,7 +109,17 @@ def _changes(contents: Contents, table: Table, part: NewRows | ChangedRows) -> I
     new = old
     for number, place in enumerate(places):
         new = new.set_column(place, table.columns[place].name, found.column(len(table.columns) + number))
-    yield _kind(table, new, "insert")
+    try:
+        yield _kind(table, new, "insert")
+    except ChangeValueError as error:
+        if error.row < 0:
+            raise
+        row = old.slice(error.row, 1)
+        shown = f"the key ({shown_row(row.select(list(table.primary_key)), _SHOWN)})"
+        if not table.primary_key:
+            shown = f"the values ({shown_row(row, _SHOWN)})"
+        msg = f"what is to become of the row with {shown}: {error.message}"
+        raise ChangeValueError(msg, table.name) from error
 
 
 def _with_key(contents: Contents, table: Table, query: str) -> Contents | None:
@@ -143,12 +162,7 @@ def _named(table: Table, part: NewRows, rows: pa.Table) -> pa.Table:
     if len(names) != rows.num_columns:
         msg = f"table {table.name!r}: {rows.num_columns} values are given for {len(names)} columns ({', '.join(names)})"
         raise SchemaError(msg)
-    rows = rows.rename_columns(list(names))
-    given = set(map(str.lower, names))
-    for column in table.columns:
-        if column.name.lower() not in given:
-            rows = rows.append_column(column.name, pa.nulls(rows.num_rows, column.type.arrow))
-    return rows
+    return rows.rename_columns(list(names))  # columns that are not named have their DEFAULT, or NULL
 
 
 def _place(table: Table, name: str) -> int:
@@ -170,7 +184,7 @@ def _kind(table: Table, rows: pa.Table, kind: str) -> pa.Table:
         if column.null_count == rows.num_rows:  # NULL as a constant has some type
             kind_of_all = table.columns[_place(table, rows.column_names[place])].type.arrow
             rows = rows.set_column(place, rows.column_names[place], pa.nulls(rows.num_rows, kind_of_all))
-    typed = read_changes(table, rows, False, "never", _AS_WRITTEN).rows
+    typed = read_changes(table, rows, False, "never", _AS_WRITTEN, defaults_of(table)).rows
     return typed.append_column(CHANGE_TYPE, pa.repeat(pa.scalar(kind), rows.num_rows))
 
 

@@ -2,7 +2,7 @@
 
 Law: the changes that come out bring whole rows, and applied in their order they leave what each of those that go in,
 applied by itself to the table as it is then, says: its own columns, and of the others what the row with its key has,
-NULL where there is none. So the log of a database has whole rows too.
+its DEFAULT or NULL where there is none. So the log of a database has whole rows too.
 
 In the order of the changes those of one key form a *run*. A change that brings a row is the start of one if its key has
 a row before it only in the table, or none: a deletion before it ends what came before. What a change leaves out is what
@@ -21,7 +21,7 @@ from livejoin.errors import ChangeError, ChangeValueError
 from livejoin.kernels.relation.staging import AT_ONCE
 from livejoin.shown import shown_row
 from livejoin.state.tombstones import late_changes
-from livejoin.words import NULL_CODE, Words
+from livejoin.words import Words
 
 
 def completed(given: TableInput, granularity: Granularity, on_conflict: OnConflict) -> Words:
@@ -52,14 +52,13 @@ def completed(given: TableInput, granularity: Granularity, on_conflict: OnConfli
     for column in np.flatnonzero(~batch.given[:, runs.at].all(axis=1)).tolist():
         has = batch.given[column, runs.at]
         values = given.words[column, runs.at]
-        values[~has] = NULL_CODE
         stays = np.flatnonzero(runs.starts & ~has & (runs.row >= 0))
         values[stays] = base.columns_of(runs.row[stays], [column])[0]
         known = has.copy()
         known[stays] = True
         last = np.maximum.accumulate(np.where(has | runs.starts, np.arange(has.shape[0]), 0))
         words[column, runs.at] = values[last]
-        if base.table.requires(column):
+        if not base.table.may_lack[column]:
             lacking |= ~known[last] & batch.replaces[runs.at]
     if lacking.any():
         raise _incomplete(given, int(runs.at[lacking].min()))
@@ -149,7 +148,7 @@ def _incomplete(given: TableInput, row: int) -> ChangeValueError:
     absent = [
         column.name
         for place, column in enumerate(table.columns)
-        if not batch.given[place, row] and table.requires(place)
+        if not batch.given[place, row] and not table.may_lack[place]
     ]
     values = batch.rows.slice(row, 1).select(list(table.primary_key))
     msg = (

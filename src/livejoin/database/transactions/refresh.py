@@ -13,6 +13,7 @@ import pyarrow as pa
 from livejoin.changes import STRICT, ChangeBatch, Intake, read_changes
 from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents
+from livejoin.database.declared.defaults import defaults_of
 from livejoin.database.transactions import transaction
 from livejoin.errors import ChangeError, ChangeFormatError, DuplicateKeyError
 from livejoin.schema import CHANGE_TYPE
@@ -36,7 +37,7 @@ def refresh(contents: Contents, name: str, data: object, intake: Intake = STRICT
     if not table.static:
         msg = f"the table is not static: bring its changes by apply, or say ALTER TABLE {table.name} SET STATIC first"
         raise ChangeError(msg, table.name)
-    given = read_changes(table, data, False, "never", intake)
+    given = read_changes(table, data, False, "never", intake, defaults_of(table))
     if (given.weights < 0).any():
         msg = (
             f"a table is refreshed by all rows that it is to have, and {CHANGE_TYPE} says that some go; leave these out"

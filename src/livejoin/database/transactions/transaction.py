@@ -12,6 +12,7 @@ import numpy as np
 from livejoin.changes import STRICT, ByKey, ChangeBatch, Intake, read_changes
 from livejoin.database.commit import NOTHING, Commit
 from livejoin.database.contents import Contents
+from livejoin.database.declared.defaults import defaults_of
 from livejoin.database.names import ByName
 from livejoin.database.transactions.compaction import FEW, compact_in_turn, passed
 from livejoin.database.transactions.journal import Journal, deliver, refuse_in_subscriber, settle
@@ -76,7 +77,7 @@ def read_any(
             msg = "the table is given twice in one commit; give all of its changes together"
             raise ChangeFormatError(msg, table.name)
         goes_by = "given" if table.append_only else by_key
-        batches.append(read_changes(table, data, needs_sequence, goes_by, intake))
+        batches.append(read_changes(table, data, needs_sequence, goes_by, intake, defaults_of(table)))
     if by_key == "always" and batches and not any(batch.by_key for batch in batches):
         for batch in batches:
             if batch.table.append_only and batch.table.primary_key:
@@ -196,6 +197,7 @@ def run(
     for given in inputs:
         if given.batch.given is not None:
             given.words = completed(given, granularity, on_conflict)
+            _refuse_broken(contents, given.batch, given.words)
     before, version = contents.version, contents.version + count
     journal = Journal([given.base for given in inputs], version, count, {}, {}, then, offsets=notes.get("offsets", {}))
     contents.journal = journal
@@ -283,6 +285,12 @@ def words_of(contents: Contents, batch: ChangeBatch, fresh: Words | None = None)
         raise
 
 
+def _refuse_broken(contents: Contents, batch: ChangeBatch, words: Words) -> None:
+    """Refuse rows that break a CHECK; what a log has did not."""
+    if batch.table.checks and batch.written is None:
+        contents.checks_of(batch.table).refuse_broken(words, batch.weights > 0)
+
+
 def _encode(contents: Contents, name: str, batch: ChangeBatch, versions: Words) -> TableInput:
     """Words and masks of a batch of a table with a name; nothing but the dictionaries changes."""
     length = batch.weights.shape[0]
@@ -290,5 +298,7 @@ def _encode(contents: Contents, name: str, batch: ChangeBatch, versions: Words) 
         contents.budget.hold((8 * len(batch.table.columns) + _STAGING_BYTES) * length, "staged changes")
     fresh = None if batch.words is not None or length <= FEW else np.zeros(len(batch.columns), np.int64)
     words = words_of(contents, batch, fresh)
+    if batch.given is None:
+        _refuse_broken(contents, batch, words)
     selections = {} if batch.replaces is not None else contents.graph.select(name, words, batch.words is not None)
     return TableInput(contents.tables[name], batch, words, versions, selections, fresh)

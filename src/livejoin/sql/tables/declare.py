@@ -1,7 +1,7 @@
 """Table declarations: CREATE TABLE and lists of columns.
 
-A declaration has names, types, NOT NULL, PRIMARY KEY, UNIQUE, FOREIGN KEY and a few table properties. Everything else
-is refused: a constraint that is parsed but not enforced would be a broken promise.
+A declaration has names, types, NOT NULL, DEFAULT, CHECK, PRIMARY KEY, UNIQUE, FOREIGN KEY and a few table properties.
+Everything else is refused: a constraint that is parsed but not enforced would be a broken promise.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ from livejoin.sql.parse.column_types import ALLOWED_TYPES, declared_type, writte
 from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.source import Source, offset_of, shown
+from livejoin.sql.tables.checks import declared_checks, is_check
+from livejoin.sql.tables.expression_text import expression_text
 from livejoin.sql.tables.keys import ALLOWED, declared_keys, is_foreign, is_unique
 from livejoin.sql.tables.table_properties import is_table_property, table_settings
 
+_WRITTEN = (exp.DefaultColumnConstraint, exp.CheckColumnConstraint)  # constraints that are kept as they are written
 _OF_LENGTH = (exp.DType.VARCHAR, exp.DType.CHAR)
 
 
@@ -80,9 +83,10 @@ def declare(
     _refuse_options(create, source)
     said = table_settings(create, source) if settings is None else settings
     columns = [_column(part, source) for part in schema.expressions if isinstance(part, exp.ColumnDef)]
-    keys = declared_keys(schema.expressions, columns, source)
+    keys = declared_keys([part for part in schema.expressions if not is_check(part)], columns, source)
     table = name or table_name(schema.this, source)
-    declared = Table(table, tuple(columns), keys.primary, keys.foreign, keys.unique, said)
+    checks = declared_checks(schema.expressions, columns, source)
+    declared = Table(table, tuple(columns), keys.primary, keys.foreign, keys.unique, said, checks)
     required = zip(columns, declared.required, strict=True)
     return replace(declared, columns=tuple(replace(column, nullable=not never) for column, never in required))
 
@@ -119,7 +123,7 @@ def _column(definition: exp.ColumnDef, source: Source) -> Column:
         raise source.unsupported("column name", msg, offset)
     for constraint in definition.args.get("constraints") or ():
         kind = constraint.args["kind"]
-        plain = isinstance(kind, (exp.NotNullColumnConstraint, exp.PrimaryKeyColumnConstraint))
+        plain = isinstance(kind, (exp.NotNullColumnConstraint, exp.PrimaryKeyColumnConstraint, *_WRITTEN))
         if not plain and not is_unique(kind) and not is_foreign(kind):
             clause = shown(kind)
             at = source.clause(clause, offset)
@@ -127,7 +131,11 @@ def _column(definition: exp.ColumnDef, source: Source) -> Column:
     not_null = _constraint(definition, exp.NotNullColumnConstraint)
     nullable = not_null is None or bool(not_null.args.get("allow_null"))
     type = _type(definition, source, offset)
-    return Column(definition.name, type, nullable, _length(definition), _is_uuid(definition), _is_char(definition))
+    default = _constraint(definition, exp.DefaultColumnConstraint)
+    return Column(
+        *(definition.name, type, nullable, _length(definition), _is_uuid(definition), _is_char(definition)),
+        default=None if default is None else expression_text(default.this, source, offset),
+    )
 
 
 def _constraint(definition: exp.ColumnDef, kind: type[exp.Expr]) -> exp.Expr | None:

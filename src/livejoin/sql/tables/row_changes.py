@@ -18,10 +18,11 @@ from typing import Literal, NoReturn
 
 from sqlglot import Token, TokenType, exp
 
-from livejoin.errors import SqlSyntaxError
+from livejoin.errors import SqlError, SqlSyntaxError
 from livejoin.schema.names import backticked
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.source import Source, shown
+from livejoin.sql.tables.said_where import at_its_place, marked
 
 VALUE = "livejoin_value_"
 """Names of the columns that `ChangedRows` computes begin so."""
@@ -74,13 +75,19 @@ class RowChanges:
         verb: The first word.
         table: The table.
         parts: The changes, of which a MERGE may have several.
+        source: The statement, of which the queries are made.
         matches: In a MERGE: count the pairs of rows that match, and the rows of the table that have a match.
     """
 
     verb: Literal["INSERT", "UPDATE", "DELETE", "MERGE"]
     table: str
     parts: tuple[NewRows | ChangedRows, ...]
+    source: Source
     matches: tuple[str, str] | None = None
+
+    def at_its_place(self, error: SqlError) -> SqlError:
+        """An error of one of the queries, as one of the statement."""
+        return at_its_place(error, self.source, [*(part.query for part in self.parts), *(self.matches or ())])
 
 
 def changes_rows(source: Source) -> bool:
@@ -199,7 +206,7 @@ class _Words:
         return tuple(found)
 
     def until(self, *ends: str) -> str:
-        """Take the text up to one of some words outside of parentheses and CASE, or to the end; not empty.
+        """Take the text up to one of some words outside of parentheses and CASE, or to the end; marked, not empty.
 
         Raises:
             SqlSyntaxError: Nothing stands there.
@@ -215,7 +222,8 @@ class _Words:
             self.at += 1
         if begin == self.at:
             self.refuse("an expression is expected")
-        return self.source.sql[self.tokens[begin].start : self.tokens[self.at - 1].end + 1]
+        offset = self.tokens[begin].start
+        return marked(self.source.sql[offset : self.tokens[self.at - 1].end + 1], offset)
 
     def end(self) -> None:
         """Assert that nothing more comes.
@@ -251,7 +259,8 @@ def _insert(words: _Words) -> RowChanges:
     if words.word() == "ON":
         words.refuse("ON CONFLICT is not supported: MERGE INTO says it, or apply(..., on_conflict='update')")
     words.end()
-    return RowChanges("INSERT", table, (NewRows(columns, f"SELECT * FROM {query}" if is_values else query, by_name),))
+    rows = NewRows(columns, f"SELECT * FROM {query}" if is_values else query, by_name)
+    return RowChanges("INSERT", table, (rows,), words.source)
 
 
 def _target(words: _Words, ends: Iterable[str]) -> tuple[str, str]:
@@ -268,7 +277,7 @@ def _delete(words: _Words) -> RowChanges:
     where = words.until() if words.take("WHERE") else None
     words.end()
     query = f"SELECT {backticked(alias)}.* FROM {backticked(table)} {backticked(alias)}{_where(where)}"
-    return RowChanges("DELETE", table, (ChangedRows((), query),))
+    return RowChanges("DELETE", table, (ChangedRows((), query),), words.source)
 
 
 def _where(condition: str | None) -> str:
@@ -286,7 +295,7 @@ def _update(words: _Words) -> RowChanges:
     query = (
         f"SELECT {backticked(alias)}.*, {_computed(values)} FROM {backticked(table)} {backticked(alias)}{_where(where)}"
     )
-    return RowChanges("UPDATE", table, (ChangedRows(columns, query),))
+    return RowChanges("UPDATE", table, (ChangedRows(columns, query),), words.source)
 
 
 def _assignments(words: _Words, alias: str, ends: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
@@ -373,7 +382,7 @@ def _merge(words: _Words) -> RowChanges:
     words.end()
     matched = f"{sides.target} WHERE EXISTS (SELECT 1 FROM {source} {backticked(other)} WHERE {sides.on})"
     matches = f"SELECT COUNT(*) AS n FROM {sides.joined}", f"SELECT COUNT(*) AS n FROM {matched}"
-    return RowChanges("MERGE", table, tuple(parts), matches)
+    return RowChanges("MERGE", table, tuple(parts), words.source, matches)
 
 
 def _action(words: _Words, sides: _Sides, of: str, where: str) -> NewRows | ChangedRows:
