@@ -69,12 +69,21 @@ def test_an_edited_kernel_has_another_folder(tmp_path: Path, monkeypatch: pytest
 
 
 SCRATCH = """
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from livejoin.kernels.jit import cache_folder, kernel
-from livejoin.kernels.memory.addresses import pointer_at
+from livejoin.kernels.memory.addresses import opener
 from livejoin.kernels.memory.arena import words
 from livejoin.kernels.values.dictionary_view import pointers
+
+
+class Line(NamedTuple):
+    words: Any
+
+
+opened = opener(Line)
 
 
 @kernel
@@ -100,7 +109,7 @@ def of_texts(array, at):
 
 @kernel
 def of_line(line, at):
-    return pointer_at(words(line), 0)[at]
+    return opened(line).words[at]
 
 
 def is_seen(call, array, at):

@@ -135,9 +135,8 @@ def test_the_kernel_stops_in_front_of_the_row_without_space():
     out = np.full(4, -7)
     data, offsets = layout([b"ab", b"c", b"ab", b"de"])
     with np.errstate(over="ignore"):
-        row = kernels.encode_strings(
-            header, heap, starts, lengths, np.zeros(16, np.uint64), data, offsets, np.empty(0, np.bool_), 0, out
-        )
+        table = (header, heap, starts, lengths, np.zeros(16, np.uint64))
+        row = kernels.encode_strings(*table, (data, offsets, np.empty(0, np.bool_)), 0, out)
     assert row == 3
     assert out.tolist() == [0, 1, 0, -7]
     assert heap.tobytes() == b"abc"

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from livejoin.kernels.jit import inlined, kernel
-from livejoin.kernels.memory.addresses import length_at, number_at, pointer_at
+from livejoin.kernels.jit import kernel
+from livejoin.kernels.memory.addresses import length_at, opener
 from livejoin.kernels.memory.arena import words as view
 from livejoin.kernels.parameters import Addresses
 from livejoin.schema import TableSettings
@@ -22,14 +22,17 @@ from livejoin.words import Words
 
 class Pair(NamedTuple):
     left: Words
-    right: Words
     step: int
+    right: Words
 
 
-@inlined
-def opened(line: Addresses) -> Pair:
-    a = view(line)
-    return Pair(pointer_at(a, 0), pointer_at(a, 1), number_at(a, 2))
+class Both(NamedTuple):
+    left: Words
+    right: Words
+
+
+opened, both = opener(Pair), opener(Both)
+RIGHT_AT = Pair._fields.index("right")
 
 
 @kernel
@@ -38,11 +41,18 @@ def copy(line: Addresses) -> int:
     p = opened(line)
     for i in range(length_at(view(line), 0)):
         p.right[i] += p.left[i] * p.step
-    return length_at(view(line), 1)
+    return length_at(view(line), RIGHT_AT)
+
+
+@kernel
+def exchange(line: Addresses) -> None:
+    """Exchange the first words."""
+    b = both(line)
+    b.left[0], b.right[0] = b.right[0], b.left[0]
 
 
 def pair(step: int = 1) -> Addressed[Pair]:
-    return Addressed(Pair(np.arange(5), np.zeros(7, np.int64), step))
+    return Addressed(Pair(np.arange(5), step, np.zeros(7, np.int64)))
 
 
 @pytest.mark.nojit
@@ -54,6 +64,14 @@ def test_a_kernel_reads_and_writes_the_buffers() -> None:
     assert copy(other.line) == 7
     assert one.buffers.right.tolist() == [0, 4, 6, 9, 12, 0, 0], "the same one on the right"
     assert one.replaced(left=one.buffers.left) is one
+
+
+@pytest.mark.nojit
+def test_buffers_may_all_be_arrays() -> None:
+    one = Addressed(Both(np.arange(5, 7), np.arange(8, 12)))
+    exchange(one.line)
+    assert one.buffers.left.tolist() == [8, 6]
+    assert one.buffers.right.tolist() == [5, 9, 10, 11]
 
 
 @pytest.mark.nojit

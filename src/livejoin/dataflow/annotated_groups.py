@@ -69,11 +69,12 @@ def net_changes(plan: AnnotatedOperator, codec: Codec, words: Words, signs: Word
     groups = made = 0
     for begin in range(0, results, kernel.AT_ONCE):
         groups = kernel.gather_groups(words, keys, signs, versions, begin, slots, found, groups)
-    out, changes = np.empty((words.shape[0], 2 * groups), np.int64), np.empty((3, 2 * groups), np.int64)
+    lines = words.shape[0]
+    out = np.empty((lines + kernel.CHANGE_LINES, 2 * groups), np.int64)
     for begin in range(0, groups, kernel.AT_ONCE):
-        made = kernel.write_changes(words, versions, found, groups, begin, plan.is_global, out, changes, made)
-    weights, numbers, of_version = changes[:, :made]
-    return Delta(group_rows(plan, codec, out[:, :made]), weights, of_version, numbers)
+        made = kernel.write_changes(words, versions, found, groups, begin, plan.is_global, out, made)
+    weights, numbers, of_version = out[lines:, :made]
+    return Delta(group_rows(plan, codec, out[:lines, :made]), weights, of_version, numbers)
 
 
 def _column(result: Result, plan: AnnotatedOperator, annotation: Words) -> Words | pa.Array:

@@ -166,7 +166,7 @@ class ByteDictionary:
         while row < out.size:
             piece = out[: row + _AT_ONCE]  # some ten milliseconds, after which Python looks for signals
             row = encode_strings(
-                self._header, self._heap, self._starts, self._lengths, self._slots, data, offsets, valid, row, piece
+                self._header, self._heap, self._starts, self._lengths, self._slots, (data, offsets, valid), row, piece
             )
             if row < piece.size:
                 self._make_space(int(offsets[row + 1] - offsets[row]))
@@ -404,7 +404,7 @@ class KnownStrings(ByteDictionary):
             rows = slice(begin, begin + bounds.size - 1)
             row = 0
             while row < bounds.size - 1:
-                row = encode_strings(*table, piece, bounds, valid[rows], row, codes[rows]) + 1
+                row = encode_strings(*table, (piece, bounds, valid[rows]), row, codes[rows]) + 1
         return codes
 
 

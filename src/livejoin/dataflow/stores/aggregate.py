@@ -22,8 +22,10 @@ from livejoin.errors import CapacityError, StateError
 from livejoin.kernels.groups import layout as g
 from livejoin.kernels.groups import look_up as group_access
 from livejoin.kernels.groups import maintain as kernel
+from livejoin.kernels.groups.buffers import GroupBuffers
 from livejoin.kernels.memory.layout import D_COUNT, DONE, H_BUMP, H_END, NEED_SPACE, TOO_LARGE
 from livejoin.schema import Kind
+from livejoin.state.addressed import Addressed
 from livejoin.state.arena import Arena
 from livejoin.state.codec import Codec
 from livejoin.words import NULL_CODE, Words
@@ -46,11 +48,18 @@ class AggregateStore:
         self._codec = codec
         self._capacity = capacity
         self.arena = Arena(plan.header_words, (g.G_DIRECTORY,), budget=codec.budget)
+        self._at = Addressed(GroupBuffers(self.arena.words, plan.words, np.empty(g.BLOCK, np.int64)))
         # A global result stands there without rows; no row at all compiles the kernel now and not in a commit.
         nothing = np.zeros((plan.line_words, int(plan.is_global)), np.int64)
         weights = np.zeros(nothing.shape[1], np.int64)
         self._run(nothing, weights, weights, emit=False)
         small_numbers(plan, np.empty((plan.width, 0), np.int64))
+
+    @property
+    def _line(self) -> Words:
+        """The line of addresses of the groups."""
+        self._at = self._at.replaced(arena=self.arena.words)
+        return self._at.line
 
     def maintain(self, inputs: Sequence[Delta]) -> Delta:
         """Apply the changes of the one input; which rows of results go and come, net within each version.
@@ -78,7 +87,7 @@ class AggregateStore:
         output = np.empty((self.plan.width, capacity), np.int64)
         lists = np.empty(capacity if self.plan.lists else 0, np.int64)
         while slot >= 0:
-            slot = kernel.scan(self.arena.words, self.plan.words, slot, output, lists)
+            slot = kernel.scan(self._line, slot, output, lists)
             rows = int(self.arena.words[g.G_OUT])
             if rows:
                 results = result_rows(self.plan, self._codec, output[:, :rows].copy(), lists)
@@ -92,7 +101,7 @@ class AggregateStore:
         parts, items = [output[:, :0]], [lists[:0]]
         begin = listed = 0
         while begin < groups.shape[0]:
-            begin = group_access.write_groups(self.arena.words, self.plan.words, groups, begin, output, lists)
+            begin = group_access.write_groups(self._line, groups, begin, output, lists)
             parts.append(self._shifted(output[:, : self.arena.words[g.G_OUT]].copy(), listed))
             items.append(lists[: self.arena.words[g.G_LISTED]].copy())
             listed += items[-1].shape[0]
@@ -113,14 +122,14 @@ class AggregateStore:
         output = np.empty((self.plan.width, 1 << 12), np.int64)
         lists, slot = np.empty(0, np.int64), 0
         while slot >= 0 and kept:
-            slot = kernel.scan(self.arena.words, self.plan.words, slot, output, lists)
+            slot = kernel.scan(self._line, slot, output, lists)
             found.append(output[kept, : self.arena.words[g.G_OUT]].ravel())
             lists = self._enough(lists)
         for offset, type_, seconds in self.plan.indexes:
             slot = 0 if type_.word_kind == kind else -1
             out = np.empty(1 << 12, np.int64)
             while slot >= 0:
-                slot = kernel.index_words(self.arena.words, self.plan.words, slot, offset, seconds, out)
+                slot = kernel.index_words(self._line, slot, offset, seconds, out)
                 found.append(out[: self.arena.words[g.G_OUT]].copy())
                 out = self._enough(out)
         return np.concatenate(found)
@@ -157,14 +166,13 @@ class AggregateStore:
         rows: list[Words] = []
         items: list[Words] = []
         texts = self._codec.texts
-        weights, versions = np.ascontiguousarray(weights), np.ascontiguousarray(versions)
-        places = np.empty(g.BLOCK, np.int64)
+        changes = values, np.ascontiguousarray(weights), np.ascontiguousarray(versions)
         state = self.arena.words
         state[g.G_ROW] = state[g.G_PHASE] = state[g.G_PAIR] = 0
         status = NEED_SPACE
         while status != DONE:
-            plan, state = self.plan.words, self.arena.words
-            status = kernel.maintain(state, plan, values, weights, versions, texts, places, emit, output, lists)
+            state = self.arena.words
+            status = kernel.maintain(self._line, changes, texts, emit, output, lists)
             if state[g.G_OUT]:
                 rows.append(self._shifted(output[:, : state[g.G_OUT]].copy(), sum(part.shape[0] for part in items)))
                 items.append(lists[: state[g.G_LISTED]].copy())

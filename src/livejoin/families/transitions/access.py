@@ -54,9 +54,7 @@ class TransitionAccess:
         while status == t.MISS:
             system = self._join.system
             where = (np.ascontiguousarray(instances[at]), np.ascontiguousarray(places), found)
-            status, state = read.pick(
-                self._join.cells.words, self._plan.words, system.static.joined, system.known, *where
-            )
+            status, state = read.pick(self._join.line, system.static.joined, system.known, *where)
             if status == t.MISS:
                 system.result(int(state))
         return found
@@ -69,7 +67,7 @@ class TransitionAccess:
         times = np.zeros(length, np.int64)
         system = self._join.system
         arguments = (system.static.joined, system.known, instances, self._units(values, length), times)
-        read.look_up(cells, plan.words, *arguments)
+        read.look_up(self._join.line, *arguments)
         self._join.refuse_overflow()
         return Found(times, no_annotations(length), values)
 

@@ -29,8 +29,10 @@ from livejoin.kernels.memory import layout as k
 from livejoin.kernels.transitions import layout as t
 from livejoin.kernels.transitions import maintain as kernel
 from livejoin.kernels.transitions import read
+from livejoin.kernels.transitions.buffers import TransitionBuffers
 from livejoin.kernels.transitions.register import enter_keys, note, register
 from livejoin.kernels.transitions.settle import settle
+from livejoin.state.addressed import Addressed
 from livejoin.state.arena import Arena
 from livejoin.state.budget import Budget
 from livejoin.words import Words
@@ -60,6 +62,7 @@ class TransitionJoin(ArenaState["TransitionPlan"]):
         self._most_atoms = max(len(use.atoms) for use in plan.tables)
         self.cells = self._new_cells()
         self.system = self._new_system()
+        self._at = Addressed(TransitionBuffers(self.arena.words, self.cells.words, plan.words, *self._buffers))
 
     def maintain(self, events: Words, emit: bool, capacity: int | None = None) -> Iterator[DeltaChunk]:
         """As `livejoin.families.join.Join.maintain`; a version that changes static tables makes all anew."""
@@ -79,14 +82,14 @@ class TransitionJoin(ArenaState["TransitionPlan"]):
     def _maintain(self, events: Words, emit: bool, capacity: int | None) -> Iterator[DeltaChunk]:
         """Apply events of dynamic tables."""
         rows, segments = chunk_limits(self.plan.columns, emit, capacity)
-        buffers = self._room(events.shape[1])
+        self._make_room(events.shape[1])
         budget = self.arena.budget
         status = k.MORE
         while status != k.DONE:
             output, runs = self._outputs(rows, segments)
-            given = (*buffers, self.system.static.joined, self.system.known, emit, output, runs)
+            given = (self.system.static.joined, self.system.known, emit, output, runs)
             cells = self.cells.words
-            status = int(kernel.maintain(self.arena.words, cells, self.plan.words, events, *given))
+            status = int(kernel.maintain(self.line, events, *given))
             self.refuse_overflow()
             if written := int(cells[q.H_OUT]):
                 if budget.refuses:
@@ -100,7 +103,7 @@ class TransitionJoin(ArenaState["TransitionPlan"]):
             if status == k.NEED_SPACE:
                 self.cells.grow()
             elif status == t.MISS:
-                self._make(buffers, emit)
+                self._make(emit)
 
     def _outputs(self, rows: int, segments: int) -> tuple[Words, Words]:
         """The buffers of the last delta if they have this size, else new ones."""
@@ -110,23 +113,30 @@ class TransitionJoin(ArenaState["TransitionPlan"]):
             self._runs = np.empty((q.RUN_FIELDS, segments), np.int64)
         return self._output, self._runs
 
-    def _make(self, buffers: tuple[Words, Words, Words], wanted: bool) -> None:
+    def _make(self, wanted: bool) -> None:
         """Make the transition that the kernel asks for."""
         cells = self.cells.words
-        _, found, keys = buffers
+        _, found, keys = self._buffers
         instance = int(found[cells[t.H_INSTANCE] * t.FOUND + t.F_INSTANCE])
         state, count = int(cells[instance + t.I_STATE]), int(cells[t.H_TOGGLED])
         if self.system.make(state, keys, count, wanted):
             cells[t.H_INSTANCE] = 0  # transitions of this version that are found already have other places
 
-    def _room(self, events: int) -> tuple[Words, Words, Words]:
-        """Buffers for the touched cells and instances of a version."""
+    def _make_room(self, events: int) -> None:
+        """Have buffers for the touched cells and instances of a version."""
         places = events * self._most_atoms
         if self._buffers[2].shape[0] <= places:
             self.arena.budget.hold((t.TOUCHED + t.FOUND + 1) * 8 * places, "staged changes")
             touched, found = np.empty(places * t.TOUCHED, np.int64), np.empty(places * t.FOUND, np.int64)
             self._buffers = touched, found, np.empty(places + 1, np.int64)
-        return self._buffers
+
+    @property
+    def line(self) -> Words:
+        """The line of addresses of the state."""
+        touched, found, keys = self._buffers
+        records, live = self.arena.words, self.cells.words
+        self._at = self._at.replaced(records=records, live=live, touched=touched, found=found, keys=keys)
+        return self._at.line
 
     def enlist(self, events: Words, *, again: bool = False) -> None:
         """As `livejoin.families.join.Join.enlist`."""
@@ -143,16 +153,15 @@ class TransitionJoin(ArenaState["TransitionPlan"]):
         budget.check("a static join")
         first = 0
         for atom, keys in zip(self.plan.atoms, self.system.static.keys, strict=True):
-            while enter_keys(self.cells.words, self.plan.words, atom, keys, first) == k.NEED_SPACE:
+            while enter_keys(self.line, atom, keys, first) == k.NEED_SPACE:
                 self.cells.grow()
             first += keys.shape[1]
         rows = [self._rows_of(table) for table in range(len(self.plan.tables))]
-        touched, found, _ = self._room(sum(one.shape[0] for one in rows))
+        self._make_room(sum(one.shape[0] for one in rows))
         for table, ids in enumerate(rows):
-            given = (self.plan.words, table, ids, touched, found)
-            while register(self.arena.words, self.cells.words, *given) == k.NEED_SPACE:
+            while register(self.line, table, ids) == k.NEED_SPACE:
                 self.cells.grow()
-        while settle(self.cells.words, self.plan.words, touched, found, self.system.known) == k.NEED_SPACE:
+        while settle(self.line, self.system.known) == k.NEED_SPACE:
             self.system.grow_states()
         self._buffers = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(1, np.int64)
 
@@ -201,8 +210,8 @@ class TransitionJoin(ArenaState["TransitionPlan"]):
         status = k.MORE
         while status != k.DONE:
             output = np.empty((lines, capacity), np.int64)
-            arguments = (self.plan.words, cursor, self.system.static.joined, self.system.known, output)
-            status, rows = read.scan(self.cells.words, *arguments)
+            arguments = (cursor, self.system.static.joined, self.system.known, output)
+            status, rows = read.scan(self.line, *arguments)
             self.refuse_overflow()
             if rows:
                 yield output[:, :rows]
@@ -225,8 +234,8 @@ class TransitionJoin(ArenaState["TransitionPlan"]):
         cursor = np.zeros(t.SCAN, np.int64)
         exact, rough, status = 0, 0.0, k.MORE
         while status != k.DONE:
-            arguments = (self.plan.words, cursor, self.system.static.joined, self.system.known, instances, sizes)
-            status, more, about = read.count(self.cells.words, *arguments)
+            arguments = (cursor, self.system.static.joined, self.system.known, instances, sizes)
+            status, more, about = read.count(self.line, *arguments)
             exact, rough = exact + int(more), rough + float(about)
             if status == t.MISS:
                 self.system.result(int(cursor[t.S_STATE]))

@@ -113,16 +113,14 @@ class TransitionSystem:
         known.counts[t.N_MISSES] += 1
         going, coming = -1, 0
         if wanted:
-            going, coming = kernel.derive(
-                joined, known, self._atoms, self.stride, state, keys, count, self._goes, self._comes
-            )
+            going, coming = kernel.derive(joined, known, self._atoms, state, keys, count, self._goes, self._comes)
         more = {"units": max(0, going) + coming, "change_keys": count if count > 1 else 0}
         forgets = self._must_forget(more)
         if forgets:
             self.forget()
         self._make_room(more)
         lists = (self._goes, going, self._comes, coming)
-        kernel.store(self.known, self.stride, state, keys, count, *lists)
+        kernel.store(self.known, state, keys, count, *lists)
         return forgets
 
     def result(self, state: int) -> None:
@@ -136,7 +134,7 @@ class TransitionSystem:
             self.forget()
         if at + units > self.known.results.shape[0]:
             self._grow("results", at + units)
-        kernel.fill_result(self.static.joined, self.known, self._atoms, self.stride, state, True, self._goes)
+        kernel.fill_result(self.static.joined, self.known, self._atoms, state, True, self._goes)
 
     def grow_states(self) -> None:
         """Make room for more states."""

@@ -34,6 +34,12 @@ from livejoin.kernels.parameters import Words
 WORK_WORDS = 3 * WIDTH
 """Words of the work space: three magnitudes."""
 
+Number = tuple[int, int]
+"""A number of two words, the low one first."""
+
+Scales = tuple[int, int]
+"""Digits behind the point, of the first number and of the second one."""
+
 _SMALL = 18  # powers of ten of one word
 _LEAST = -(1 << 63)
 
@@ -101,21 +107,20 @@ def _scale_down(w: Words, at: int, digits: int, how: int, negative: bool) -> Non
 
 
 @helper
-def _add(
-    w: Words, o: int, al: int, ah: int, bl: int, bh: int, sa: int, sb: int, s: int, p: int
-) -> tuple[int, int, int]:
+def _add(w: Words, o: int, one: Number, other: Number, scales: Scales, s: int, p: int) -> tuple[int, int, int]:
+    (al, ah), (bl, bh), (sa, sb) = one, other, scales
     common = max(sa, sb)
     if s == common and common - sa <= _SMALL and common - sb <= _SMALL:
         low, high, fits = al, ah, True
         if common != sa:
             fits = _is_small(al, ah)
             low, high = al * POWERS_LOW[common - sa], signed_high_product(al, POWERS_LOW[common - sa])
-        other, over = bl, bh
+        more, over = bl, bh
         if common != sb:
             fits = fits and _is_small(bl, bh)
-            other, over = bl * POWERS_LOW[common - sb], signed_high_product(bl, POWERS_LOW[common - sb])
+            more, over = bl * POWERS_LOW[common - sb], signed_high_product(bl, POWERS_LOW[common - sb])
         if fits:
-            total = low + other
+            total = low + more
             upper = high + over
             result = upper + (1 if below(total, low) else 0)
             if sum_wraps(high, over, upper) | sum_wraps(upper, result - upper, result) != 0:
@@ -143,7 +148,8 @@ def _rescaled(w: Words, at: int, negative: bool, scale: int, s: int, p: int) -> 
 
 
 @helper
-def _product(w: Words, o: int, al: int, ah: int, bl: int, bh: int, drop: int, p: int) -> tuple[int, int, int]:
+def _product(w: Words, o: int, one: Number, other: Number, drop: int, p: int) -> tuple[int, int, int]:
+    (al, ah), (bl, bh) = one, other
     if _is_small(al, ah) and _is_small(bl, bh):
         if drop == 0:
             return checked(al * bl, signed_high_product(al, bl), p)
@@ -174,8 +180,9 @@ def _rounded(value: int, divisor: int, how: int, p: int) -> tuple[int, int, int]
 
 
 @helper
-def _quotient(w: Words, o: int, al: int, ah: int, bl: int, bh: int, up: int, p: int, how: int) -> tuple[int, int, int]:
-    """``a * 10**up / b``, rounded."""
+def _quotient(w: Words, o: int, one: Number, other: Number, up: int, p: int, how: int) -> tuple[int, int, int]:
+    """``one * 10**up / other``, rounded."""
+    (al, ah), (bl, bh) = one, other
     if _is_small(al, ah) and _is_small(bl, bh) and 0 <= up <= _SMALL and product_wraps(al, POWERS_LOW[up]) == 0:
         value = al * POWERS_LOW[up]
         if value != _LEAST:
@@ -195,9 +202,10 @@ def _quotient(w: Words, o: int, al: int, ah: int, bl: int, bh: int, up: int, p: 
 
 @helper
 def _remainder(
-    w: Words, o: int, al: int, ah: int, bl: int, bh: int, sa: int, sb: int, s: int, p: int, positive: bool
+    w: Words, o: int, one: Number, other: Number, scales: Scales, s: int, p: int, positive: bool
 ) -> tuple[int, int, int]:
     """The remainder with the dividend's sign; if ``positive``, a negative one plus the divisor where that is."""
+    (al, ah), (bl, bh), (sa, sb) = one, other, scales
     if sa == sb == s and _is_small(al, ah) and _is_small(bl, bh):
         size = (-al if al < 0 else al) % (-bl if bl < 0 else bl)
         low = -size if al < 0 else size
@@ -221,10 +229,9 @@ def _remainder(
 
 
 @helper
-def rescale(
-    w: Words, o: int, low: int, high: int, scale: int, s: int, p: int, how: int, digits: int
-) -> tuple[int, int, int]:
+def rescale(w: Words, o: int, one: Number, scale: int, s: int, p: int, how: int, digits: int) -> tuple[int, int, int]:
     """A decimal with so many digits behind the point, which may be less than none, in another scale."""
+    low, high = one
     drop = scale - digits
     drop = max(0, drop)
     if _is_small(low, high) and drop <= _SMALL:
@@ -244,42 +251,43 @@ def rescale(
 
 
 @helper
-def decimal(op: int, w: Words, o: int, al: int, ah: int, bl: int, bh: int, x: int, y: int) -> tuple[int, int, int]:
+def decimal(op: int, w: Words, o: int, one: Number, other: Number, x: int, y: int) -> tuple[int, int, int]:
     """Run an operation.
 
     Args:
         op: FIRST_DECIMAL or more.
         w, o: A buffer with WORK_WORDS words of work space from an offset on.
-        al, ah: The first number.
-        bl, bh: The second one, where there is one.
+        one: The first number, its low word first.
+        other: The second one, where there is one.
         x, y: The instruction's numbers.
 
     Returns:
         The words of the result, and VALUE or the code of an error.
     """
+    (al, ah), (bl, bh) = one, other
     sa, sb, s, p = x & 255, (x >> 8) & 255, (x >> 16) & 255, (x >> 24) & 255
     if op <= k.SUBTRACT_DECIMAL:
         if op == k.SUBTRACT_DECIMAL:
             bh = ~bh + (1 if bl == 0 else 0)
             bl = -bl
-        return _add(w, o, al, ah, bl, bh, sa, sb, s, p)
+        return _add(w, o, one, (bl, bh), (sa, sb), s, p)
     if op == k.MULTIPLY_DECIMAL:
-        return _product(w, o, al, ah, bl, bh, sa + sb - s, p)
+        return _product(w, o, one, other, sa + sb - s, p)
     if op == k.RESCALE:
-        return rescale(w, o, al, ah, sa, s, p, y & 255, y >> 8)
+        return rescale(w, o, one, sa, s, p, y & 255, y >> 8)
     if op == k.NEGATE_DECIMAL or (op == k.ABSOLUTE_DECIMAL and ah < 0):
         return -al, ~ah + (1 if al == 0 else 0), k.VALUE
     if op == k.ABSOLUTE_DECIMAL:
         return al, ah, k.VALUE
     if op == k.DECIMAL_TO_INTEGER:
-        low, high, _ = rescale(w, o, al, ah, sa, 0, 38, k.DOWN, 0)
+        low, high, _ = rescale(w, o, one, sa, 0, 38, k.DOWN, 0)
         fits = high == low >> 63 and (y == 64 or -(1 << (y - 1)) <= low < 1 << (y - 1))
         return low, high, (k.VALUE if fits else k.CAST_OVERFLOW)
     if bl | bh == 0:
         return 0, 0, (k.DIVISION_BY_ZERO if op <= k.INTEGRAL_DIVIDE_DECIMAL else k.REMAINDER_BY_ZERO)
     if op == k.DIVIDE_DECIMAL:
-        return _quotient(w, o, al, ah, bl, bh, s - sa + sb, p, k.HALF_UP)
+        return _quotient(w, o, one, other, s - sa + sb, p, k.HALF_UP)
     if op == k.INTEGRAL_DIVIDE_DECIMAL:
-        low, high, code = _quotient(w, o, al, ah, bl, bh, sb - sa, 38, k.DOWN)
+        low, high, code = _quotient(w, o, one, other, sb - sa, 38, k.DOWN)
         return low, high, (k.VALUE if code == k.VALUE and high == low >> 63 else k.OVERFLOW)
-    return _remainder(w, o, al, ah, bl, bh, sa, sb, s, p, op == k.POSITIVE_REMAINDER_DECIMAL)
+    return _remainder(w, o, one, other, (sa, sb), s, p, op == k.POSITIVE_REMAINDER_DECIMAL)

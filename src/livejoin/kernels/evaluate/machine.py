@@ -16,6 +16,7 @@ from livejoin.kernels.evaluate.doubles import double_of, word_of
 from livejoin.kernels.evaluate.hashing import hashed
 from livejoin.kernels.evaluate.like import fits as fits_pattern
 from livejoin.kernels.evaluate.memo import ask, attempt, find
+from livejoin.kernels.evaluate.memory import Memory
 from livejoin.kernels.evaluate.unary import fits, unary
 from livejoin.kernels.jit import helper, kernel
 from livejoin.kernels.memory.arena import words as view
@@ -184,8 +185,9 @@ def _compare(op: int, m: Words, p: Words, i: int, n: int, w: int, texts: Texts) 
 
 
 @helper
-def _each(op: int, m: Words, p: Words, i: int, n: int, w: int, work: int) -> None:
+def _each(op: int, m: Words, p: Words, i: int, n: int, w: int) -> None:
     """Operations of a row at a time, that may fail."""
+    work = w * p[k.REGISTERS]
     to, a, b, x, y = w * p[i + k.TO], w * p[i + k.A], w * p[i + k.B], p[i + k.X], p[i + k.Y]
     status, out, call = w * p[i + k.IN], w * p[i + k.OUT], p[i + k.CALL] << k.CODE_BITS
     for r in range(n):
@@ -197,7 +199,7 @@ def _each(op: int, m: Words, p: Words, i: int, n: int, w: int, work: int) -> Non
             elif op < k.FIRST_DECIMAL:
                 word, code = binary(op, m[a + r], m[b + r], x, y)
             else:
-                word, high, code = decimal(op, m, work, m[a + r], m[a + w + r], m[b + r], m[b + w + r], x, y)
+                word, high, code = decimal(op, m, work, (m[a + r], m[a + w + r]), (m[b + r], m[b + w + r]), x, y)
                 m[to + w + r] = high
             m[to + r] = word
             s = code if code <= k.NULL else code | call
@@ -205,8 +207,9 @@ def _each(op: int, m: Words, p: Words, i: int, n: int, w: int, work: int) -> Non
 
 
 @helper
-def _remember(m: Words, p: Words, i: int, n: int, w: int, memos: Words, state: Words, size: int, texts: Texts) -> None:
+def _remember(memory: Memory, i: int, n: int) -> None:
     """Look results up in a memo."""
+    m, p, w, memos = memory.registers, memory.program, memory.width, memory.memos
     to, keys, digits, x, y = w * p[i + k.TO], p[i + k.A], p[i + k.B], p[i + k.X], p[i + k.Y]
     status, out, call = w * p[i + k.IN], w * p[i + k.OUT], p[i + k.CALL] << k.CODE_BITS
     count = p[i + k.C]
@@ -214,7 +217,7 @@ def _remember(m: Words, p: Words, i: int, n: int, w: int, memos: Words, state: W
         s = m[status + r]
         if s == 0:
             if y == k.TRY_LIKE:
-                sure, holds = fits_pattern(p, digits, m[w * p[keys] + r], texts)
+                sure, holds = fits_pattern(p, digits, m[w * p[keys] + r], memory.texts)
                 if sure:
                     m[to + r] = 1 if holds else 0
                     m[out + r] = s
@@ -230,7 +233,7 @@ def _remember(m: Words, p: Words, i: int, n: int, w: int, memos: Words, state: W
                     m[to + w + r] = over
                     m[out + r] = code if code == 0 else code | call
                     continue
-            line = find(memos, x, m, w, p, keys, r)
+            line = find(memory, x, keys, r)
             if memos[line] == k.KNOWN:
                 result = line + 1 + count
                 m[to + r] = memos[result]
@@ -238,14 +241,15 @@ def _remember(m: Words, p: Words, i: int, n: int, w: int, memos: Words, state: W
                 s = memos[result + 2]
             else:
                 if memos[line] == k.EMPTY:
-                    ask(memos, x, line, m, w, p, keys, r, state, size)
+                    ask(memory, x, line, keys, r)
                 s = np.int64(k.PENDING)
         m[out + r] = s
 
 
 @helper
-def _store(op: int, m: Words, p: Words, i: int, n: int, w: int, out: Matrix, row: int, state: Words) -> bool:
+def _store(op: int, memory: Memory, i: int, n: int, out: Matrix, row: int) -> bool:
     """Give results out; whether some are pending."""
+    m, p, w, state = memory.registers, memory.program, memory.width, memory.counters
     a, x, y, status, call = w * p[i + k.A], p[i + k.X], p[i + k.Y], w * p[i + k.IN], p[i + k.CALL]
     lines = p[i + k.C]
     pending = False
@@ -270,21 +274,9 @@ def _store(op: int, m: Words, p: Words, i: int, n: int, w: int, out: Matrix, row
 
 
 @helper
-def _block(
-    m: Words,
-    p: Words,
-    words: Matrix,
-    row: int,
-    n: int,
-    w: int,
-    out: Matrix,
-    memos: Words,
-    state: Words,
-    size: int,
-    texts: Texts,
-    work: int,
-) -> bool:
+def _block(memory: Memory, words: Matrix, row: int, n: int, out: Matrix) -> bool:
     """Run all instructions for the rows of a block; whether some results are pending."""
+    m, p, w, texts = memory.registers, memory.program, memory.width, memory.texts
     pending = False
     first = k.HEADER_WORDS + p[k.CONSTANTS] * k.CONSTANT_WORDS
     for j in range(p[k.INSTRUCTIONS]):
@@ -292,7 +284,7 @@ def _block(
         op = p[i]
         to, a, b, x = w * p[i + k.TO], w * p[i + k.A], w * p[i + k.B], p[i + k.X]
         if op >= k.FIRST_UNARY:
-            _each(op, m, p, i, n, w, work)
+            _each(op, m, p, i, n, w)
         elif op == k.LOAD:
             status = w * p[i + k.OUT]
             for r in range(n):
@@ -372,12 +364,12 @@ def _block(
                 for r in range(n):
                     m[to + r] = 1 if _is_in(p, x, members, m[a + r]) else 0
         elif op == k.STORE or op == k.STORE_WIDE:
-            pending |= _store(op, m, p, i, n, w, out, row, state)
+            pending |= _store(op, memory, i, n, out, row)
         elif op == k.COPY:
             for r in range(n):
                 m[to + r] = m[a + r]
         elif op == k.MEMO:
-            _remember(m, p, i, n, w, memos, state, size, texts)
+            _remember(memory, i, n)
         elif op <= k.TRY:
             _logic(op, m, p, i, n, w)
         else:
@@ -387,36 +379,27 @@ def _block(
 
 @kernel
 def run(
-    program: Line,
-    words: Matrix,
-    begin: int,
-    end: int,
-    registers: Line,
-    out: Matrix,
-    memos: Line,
-    counters: Line,
-    texts: Texts,
+    program: Line, words: Matrix, begin: int, end: int, out: Matrix, memory: tuple[Line, Line, Line], texts: Texts
 ) -> int:
     """Run a program for rows.
 
     Args:
-        program: The program, whose registers are named by their offsets in ``registers``.
+        program: The program, whose registers are named by their offsets.
         words: The rows, a line for each column.
         begin, end: The rows to run it for, as positions.
-        registers: Space for the registers and WORK_WORDS words behind them; means nothing afterwards.
         out: Where results go: a line of words and a line of statuses for each, and the high words of wide decimals.
-        memos: The memos; changed in place.
-        counters: COUNTERS words, added to, and space for the lines that are asked for.
+        memory: Space for the registers and WORK_WORDS words behind them, which means nothing afterwards; the memos,
+            changed in place; COUNTERS words, added to, and space for the lines that are asked for.
         texts: The dictionaries.
 
     Returns:
         ``end`` if all rows are done, else the row to start with again once the host has answered what is asked
         for. Where nothing is asked for, a memo is full.
     """
-    p, m, known, state = view(program), view(registers), view(memos), view(counters)
-    dictionaries = pointers(texts)
+    registers, memos, counters = memory
+    p, m, state = view(program), view(registers), view(counters)
     w = min(k.BLOCK, end - begin)
-    work = w * p[k.REGISTERS]
+    own = Memory(p, m, w, view(memos), state, counters.size, pointers(texts))
     for c in range(p[k.CONSTANTS]):
         at = k.HEADER_WORDS + c * k.CONSTANT_WORDS
         for r in range(w):
@@ -426,7 +409,7 @@ def run(
     while row < end:
         n = min(w, end - row)
         failures, wide = state[k.FAILURES], state[k.WIDE_VALUES]
-        waits = _block(m, p, words, row, n, w, out, known, state, counters.size, dictionaries, work)
+        waits = _block(own, words, row, n, out)
         if waits and again < 0:
             again = row
         if again >= 0:  # these rows will be run again

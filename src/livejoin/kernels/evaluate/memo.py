@@ -14,8 +14,9 @@ import numpy as np
 
 from livejoin.kernels.evaluate import layout as k
 from livejoin.kernels.evaluate.doubles import double_of, word_of
+from livejoin.kernels.evaluate.memory import Memory
 from livejoin.kernels.jit import helper, kernel
-from livejoin.kernels.parameters import Line, Words
+from livejoin.kernels.parameters import Line
 
 _MULTIPLIER = -7046029254386353131  # the golden ratio in 64 bits
 _SURE = 4503599627370496.0  # 2**52
@@ -25,16 +26,16 @@ _DIGITS = 15
 
 
 @helper
-def find(memos: Words, memo: int, m: Words, w: int, keys: Words, at: int, row: int) -> int:
+def find(a: Memory, memo: int, at: int, row: int) -> int:
     """The place of the line with the keys of a row, or of the empty one where it belongs.
 
     Args:
-        memos: The memos.
+        a: The memory.
         memo: The number of the memo.
-        m, w: The registers, and the words that each has.
-        keys, at: The keys' registers, from ``keys[at]`` on.
+        at: Where the program names the keys' registers, from there on.
         row: The row in the block.
     """
+    memos, m, w, keys = a.memos, a.registers, a.width, a.program
     header = memo * k.MEMO_HEADER
     begin, mask, count = memos[header + k.MEMO_AT], memos[header + k.MEMO_MASK], memos[header + k.MEMO_KEYS]
     width = count + k.LINE_EXTRA
@@ -57,14 +58,13 @@ def find(memos: Words, memo: int, m: Words, w: int, keys: Words, at: int, row: i
 
 
 @helper
-def ask(
-    memos: Words, memo: int, line: int, m: Words, w: int, keys: Words, at: int, row: int, state: Words, size: int
-) -> None:
+def ask(a: Memory, memo: int, line: int, at: int, row: int) -> None:
     """Enter the keys of a row in an empty line, if there is space."""
+    memos, m, w, keys, state = a.memos, a.registers, a.width, a.program, a.counters
     header = memo * k.MEMO_HEADER
     used = memos[header + k.MEMO_USED]
     asked = state[k.ASKED_LINES]
-    if 2 * (used + 1) > memos[header + k.MEMO_MASK] + 1 or k.COUNTERS + 2 * asked + 2 > size:
+    if 2 * (used + 1) > memos[header + k.MEMO_MASK] + 1 or k.COUNTERS + 2 * asked + 2 > a.size:
         state[k.FULL] = 1
         return
     memos[line] = k.ASKED

@@ -132,9 +132,9 @@ def accumulate_block(
 def _count_value(m: Arena, at: int, word: int, before: int, after: int, order: int, texts: Texts) -> None:
     """Move a value to its place among the values by how often each is there, the most frequent first."""
     if before > 0:
-        change_pair(m, at, -before, word, -1, NUMBER, order, texts, g.G_PATH)
+        change_pair(m, at, (-before, word), -1, (NUMBER, order), texts, g.G_PATH)
     if after > 0:
-        change_pair(m, at, -after, word, 1, NUMBER, order, texts, g.G_PATH)
+        change_pair(m, at, (-after, word), 1, (NUMBER, order), texts, g.G_PATH)
 
 
 @helper
@@ -205,8 +205,8 @@ def accumulate(m: Arena, p: Plan, group: int, values: Matrix, line: int, row: in
             _count_value(m, at, word, after - by, after, p[a + g.A_OTHER_ORDER], texts)
         elif kind == g.PAIRS:
             second: Any = values[p[a + g.A_OTHER] * line + row] if p[a + g.A_OTHER] >= 0 else np.int64(0)
-            order, of_seconds = p[a + g.A_DETAIL], p[a + g.A_OTHER_ORDER]
-            change_pair(m, at, word, second, by, order, of_seconds, texts, g.G_PATH)
+            orders = p[a + g.A_DETAIL], p[a + g.A_OTHER_ORDER]
+            change_pair(m, at, (word, second), by, orders, texts, g.G_PATH)
         elif kind == g.PRODUCTS or kind == g.CUBES or kind == g.FOURTHS:
             factor = values[p[a + g.A_OTHER] * line + row] if kind == g.PRODUCTS else word
             _add_factors(m, at, kind, word, factor, by)

@@ -17,6 +17,12 @@ F_GOES = 2  # whether the first takes away
 F_COMES = 3  # whether the last adds
 FOUND_FIELDS = 4
 
+# The lines behind those of a row that is written.
+L_WEIGHT = 0
+L_GROUP = 1
+L_VERSION = 2
+CHANGE_LINES = 3
+
 AT_ONCE = 1 << 16
 """Results, or groups, that a call looks at: some milliseconds, after which Python looks for signals."""
 
@@ -84,15 +90,14 @@ def _differ(words: Matrix, one: int, other: int) -> bool:
 
 
 @helper
-def _write(
-    words: Matrix, row: int, weight: int, number: int, version: int, out: Matrix, changes: Matrix, made: int
-) -> int:
+def _write(words: Matrix, row: int, weight: int, number: int, version: int, out: Matrix, made: int) -> int:
     """Write a row of a group, or one of zeros; returns how many there are."""
-    for line in range(words.shape[0]):
+    lines = words.shape[0]
+    for line in range(lines):
         out[line, made] = words[line, row] if row >= 0 else 0
-    changes[0, made] = weight
-    changes[1, made] = number
-    changes[2, made] = version
+    out[lines + L_WEIGHT, made] = weight
+    out[lines + L_GROUP, made] = number
+    out[lines + L_VERSION, made] = version
     return made + 1
 
 
@@ -105,7 +110,6 @@ def write_changes(
     begin: int,
     is_global: bool,
     out: Matrix,
-    changes: Matrix,
     made: int,
 ) -> int:
     """Write the changes of some more groups: what each was, then what it is, if they differ.
@@ -115,9 +119,8 @@ def write_changes(
         groups: How many were found.
         begin: The groups before have been written.
         is_global: Whether there is one group that is always there: of no rows it is a row of zeros.
-        out: int64 of shape (lines, 2 n); written.
-        changes: int64 of shape (3, 2 n); written: the weight of each row, a number for its group in its version, and
-            the version.
+        out: int64 of shape (lines + CHANGE_LINES, 2 n); written: each row with its weight, a number for its group in
+            its version, and the version.
         made: How many rows were written so far.
 
     Returns:
@@ -132,7 +135,7 @@ def write_changes(
         if goes and comes and not _differ(words, old, new):
             continue
         if goes:
-            made = _write(words, old, -1, group, versions[first], out, changes, made)
+            made = _write(words, old, -1, group, versions[first], out, made)
         if comes:
-            made = _write(words, new, 1, group, versions[first], out, changes, made)
+            made = _write(words, new, 1, group, versions[first], out, made)
     return made

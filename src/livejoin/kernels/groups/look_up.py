@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from livejoin.kernels.groups import layout as g
+from livejoin.kernels.groups.buffers import opened
 from livejoin.kernels.groups.lists import words_of_lists
 from livejoin.kernels.groups.output import write_results
 from livejoin.kernels.groups.results import render
 from livejoin.kernels.jit import kernel
 from livejoin.kernels.memory.arena import words
-from livejoin.kernels.parameters import ArenaArray, Line, Output, Plan, Words
+from livejoin.kernels.parameters import Addresses, Line, Output, Words
 
 
 @kernel
-def write_groups(arena: ArenaArray, plan: Plan, groups: Line, begin: int, output: Output, lists: Words) -> int:
+def write_groups(store: Addresses, groups: Line, begin: int, output: Output, lists: Words) -> int:
     """Write the rows of groups, one for each place of the output.
 
     Args:
-        arena: The store's arena; only its scratch is changed.
-        plan: The store's plan.
+        store: The groups; only scratch is changed.
         groups: int64, references of groups.
         begin: The first one to be written.
         output: int64 of shape (words of a group and its results, capacity).
@@ -27,8 +27,8 @@ def write_groups(arena: ArenaArray, plan: Plan, groups: Line, begin: int, output
         The first group that was not written; ``G_OUT`` and ``G_LISTED`` say how much was, ``G_NEED`` what that group's
         lists need.
     """
-    m = words(arena)
-    p = words(plan)
+    s = opened(store)
+    m, p = s.arena, s.plan
     listed = words(lists)
     m[g.G_OUT] = 0
     m[g.G_LISTED] = 0

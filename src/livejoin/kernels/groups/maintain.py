@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from livejoin.kernels.groups import layout as g
 from livejoin.kernels.groups.accumulators import accumulate, accumulate_block, settle
+from livejoin.kernels.groups.buffers import opened
 from livejoin.kernels.groups.lists import class_for, keep_lists, release_lists, words_of_lists
 from livejoin.kernels.groups.ordered_index import words_of, write, write_seconds
 from livejoin.kernels.groups.output import emit_group, write_results
@@ -31,7 +32,7 @@ from livejoin.kernels.memory.layout import (
     OUTPUT_FULL,
     TOO_LARGE,
 )
-from livejoin.kernels.parameters import Arena, ArenaArray, Line, Matrix, Output, Plan, Texts, Words
+from livejoin.kernels.parameters import Addresses, Arena, Changed, Output, Plan, Texts, Words
 from livejoin.kernels.values.dictionary_view import pointers
 
 _MOST_ROWS = (1 << 63) - 1
@@ -101,28 +102,14 @@ def _end_version(m: Arena, p: Plan, version: int, emit: bool, output: Output, li
 
 
 @kernel
-def maintain(
-    arena: ArenaArray,
-    plan: Plan,
-    values: Matrix,
-    weights: Line,
-    versions: Line,
-    texts: Texts,
-    places: Line,
-    emit: bool,
-    output: Output,
-    lists: Words,
-) -> int:
+def maintain(store: Addresses, changes: Changed, texts: Texts, emit: bool, output: Output, lists: Words) -> int:
     """Apply changes of rows to a store of groups.
 
     Args:
-        arena: The store's arena; changed. The cursor of an interrupted call is in its header.
-        plan: The store's plan.
-        values: int64 of shape (lines, rows): the groups' words, then the words of the arguments.
-        weights: int64, the change of each row's multiplicity.
-        versions: int64, ascending.
+        store: The groups; changed. The cursor of an interrupted call is in the arena's header.
+        changes: The groups' words, then the words of the arguments, as lines; the change of each row's multiplicity;
+            the versions, ascending.
         texts: The dictionaries, see `livejoin.kernels.values.dictionary_view`.
-        places: int64 of at least one place: scratch for the groups of rows that are found before they are added.
         emit: Whether to write what changed.
         output: int64 of shape (words of a group and its results + 3, capacity of at least 2): the rows that went and
             came, with their weight (-1 or 1), their version, and a number that the two rows of a group share.
@@ -137,11 +124,11 @@ def maintain(
     Cost: expected O(1) a row and aggregate, O(log(distinct values of the group)) where values are ordered or distinct;
     O(values of the group) a version and list.
     """
-    m = words(arena)
-    p = words(plan)
+    s = opened(store)
+    m, p, found = s.arena, s.plan, s.places
+    values, weights, versions = changes
     flat = words(values)
     listed = words(lists)
-    found = words(places)
     by = words(weights)
     read = pointers(texts)
     m[g.G_OUT] = 0
@@ -164,7 +151,7 @@ def maintain(
             if row == pause:
                 status = MORE
                 break
-            if row - first == places.shape[0]:
+            if row - first == g.BLOCK:
                 accumulate_block(m, p, flat, line, by, first, found, row - first)
                 first = row
             for i in range(p[g.P_GROUPS]):
@@ -196,12 +183,11 @@ def maintain(
 
 
 @kernel
-def scan(arena: ArenaArray, plan: Plan, slot: int, output: Output, lists: Words) -> int:
+def scan(store: Addresses, slot: int, output: Output, lists: Words) -> int:
     """Write the rows of groups.
 
     Args:
-        arena: The store's arena; only its scratch is changed.
-        plan: The store's plan.
+        store: The groups; only scratch is changed.
         slot: The slot to start at, first 0.
         output: int64 of shape (words of a group and its results, capacity); ``G_OUT`` says how many rows were written.
         lists: As for `maintain`; ``G_NEED`` says what the next group needs.
@@ -209,8 +195,8 @@ def scan(arena: ArenaArray, plan: Plan, slot: int, output: Output, lists: Words)
     Returns:
         Where to go on, -1 if all groups were written.
     """
-    m = words(arena)
-    p = words(plan)
+    s = opened(store)
+    m, p = s.arena, s.plan
     listed = words(lists)
     m[g.G_OUT] = 0
     m[g.G_LISTED] = 0
@@ -230,12 +216,11 @@ def scan(arena: ArenaArray, plan: Plan, slot: int, output: Output, lists: Words)
 
 
 @kernel
-def index_words(arena: ArenaArray, plan: Plan, slot: int, offset: int, seconds: bool, out: Output) -> int:
+def index_words(store: Addresses, slot: int, offset: int, seconds: bool, out: Output) -> int:
     """Write the words that the indexes at an offset of all groups hold.
 
     Args:
-        arena: The store's arena; only its scratch is changed.
-        plan: The store's plan.
+        store: The groups; only scratch is changed.
         slot: The slot to start at, first 0.
         offset: The offset of the index in a group.
         seconds: Whether to write the second words of pairs.
@@ -244,7 +229,7 @@ def index_words(arena: ArenaArray, plan: Plan, slot: int, offset: int, seconds: 
     Returns:
         Where to go on, -1 if all were written.
     """
-    m = words(arena)
+    m = opened(store).arena
     m[g.G_OUT] = 0
     slots = m[g.G_DIRECTORY + D_SLOTS]
     for i in range(slot, 1 << m[g.G_DIRECTORY + D_LOG]):

@@ -48,17 +48,15 @@ def _load(m: Arena, link: int, to: int) -> tuple[int, int, bool]:
 
 
 @helper
-def _term(
-    m: Arena, work: int, at: int, words: int, place: int, factor: int, count: int, power: int, sign: bool
-) -> None:
-    """Add ``factor * count**power`` times a magnitude, or take it away, at a place of the moment; it is changed."""
-    times(m, at, words, factor)
+def _term(m: Arena, work: int, at: int, words: int, place: int, factor: int, count: int, power: int) -> None:
+    """Add ``factor * count**power`` times a magnitude at a place of the moment; the magnitude is changed."""
+    times(m, at, words, abs(factor))
     length = words + 1
     for _ in range(power):
         times(m, at, length, count)
         length += 1
     to = work + g.W_MOMENT + _SPARE + place
-    if sign:
+    if factor < 0:
         subtract(m, to, _LENGTH - place, at, length)
     else:
         add(m, to, _LENGTH - place, at, length)
@@ -75,8 +73,8 @@ def _covariance(m: Arena, p: Plan, c: int, group: int, count: int, work: int) ->
     if of_x > 0 and of_y > 0:
         base = min(base, first_x + first_y)
         multiply(m, x, of_x, y, of_y, work + g.W_PRODUCT)
-        _term(m, work, work + g.W_PRODUCT, of_x + of_y, first_x + first_y - base, 1, 0, 0, minus_x == minus_y)
-    _term(m, work, both, of_both, first - base if of_both > 0 else 0, 1, count, 1, minus)
+        _term(m, work, work + g.W_PRODUCT, of_x + of_y, first_x + first_y - base, -1 if minus_x == minus_y else 1, 0, 0)
+    _term(m, work, both, of_both, first - base if of_both > 0 else 0, -1 if minus else 1, count, 1)
     return base
 
 
@@ -110,21 +108,21 @@ def _central(m: Arena, p: Plan, c: int, group: int, count: int, work: int, degre
         multiply(m, one, n1, one, n1, product)
         if degree == 3:
             multiply(m, product, 2 * n1, one, n1, other)
-            _term(m, work, other, 3 * n1, 3 * f1 - base, 2, count, 0, minus_1)
+            _term(m, work, other, 3 * n1, 3 * f1 - base, -2 if minus_1 else 2, count, 0)
             multiply(m, one, n1, two, n2, other)
-            _term(m, work, other, n1 + n2, f1 + f2 - base, 3, count, 1, not minus_1)
+            _term(m, work, other, n1 + n2, f1 + f2 - base, 3 if minus_1 else -3, count, 1)
         else:
             multiply(m, product, 2 * n1, product, 2 * n1, other)
-            _term(m, work, other, 4 * n1, 4 * f1 - base, 3, count, 0, True)
+            _term(m, work, other, 4 * n1, 4 * f1 - base, -3, count, 0)
             multiply(m, product, 2 * n1, two, n2, other)
-            _term(m, work, other, 2 * n1 + n2, 2 * f1 + f2 - base, 6, count, 1, False)
+            _term(m, work, other, 2 * n1 + n2, 2 * f1 + f2 - base, 6, count, 1)
             if n3 > 0:
                 multiply(m, one, n1, three, n3, other)
-                _term(m, work, other, n1 + n3, f1 + f3 - base, 4, count, 2, minus_1 == minus_3)
+                _term(m, work, other, n1 + n3, f1 + f3 - base, -4 if minus_1 == minus_3 else 4, count, 2)
     if degree == 3 and n3 > 0:
-        _term(m, work, three, n3, f3 - base, 1, count, 2, minus_3)
+        _term(m, work, three, n3, f3 - base, -1 if minus_3 else 1, count, 2)
     if degree == 4:
-        _term(m, work, four, n4, f4 - base, 1, count, 3, False)
+        _term(m, work, four, n4, f4 - base, 1, count, 3)
     return base
 
 

@@ -42,6 +42,9 @@ PATH = 2 * MAX_LEVELS + 2  # words of scratch of a change
 WORST_CASE = (MAX_LEVELS + 2) << LARGEST  # words that one insertion can take
 WORST_CASE_OF_PAIRS = (MAX_LEVELS + 2) << (LARGEST + 1)
 
+Pair = tuple[int, int]
+"""What is said of the first word of a pair, and of the second one."""
+
 
 @helper
 def _comes_first(a: int, b: int, order: int, texts: Texts) -> bool:
@@ -174,21 +177,18 @@ def change(m: Arena, root: int, key: int, weight: int, order: int, texts: Texts,
     Returns:
         1 if the multiplicity became positive, -1 if it was and no longer is, else 0.
     """
-    return _change(m, root, key, 0, weight, order, NUMBER, 0, texts, path)
+    return _change(m, root, (key, 0), weight, (order, NUMBER), 0, texts, path)
 
 
 @helper
-def change_pair(
-    m: Arena, root: int, key: int, second: int, weight: int, order: int, other: int, texts: Texts, path: int
-) -> int:
-    """As `change`, in an index of pairs, which takes `WORST_CASE_OF_PAIRS` words; ``other`` orders the second words."""
-    return _change(m, root, key, second, weight, order, other, 1, texts, path)
+def change_pair(m: Arena, root: int, pair: Pair, weight: int, orders: Pair, texts: Texts, path: int) -> int:
+    """As `change`, in an index of pairs, each word of which has an order; it takes `WORST_CASE_OF_PAIRS` words."""
+    return _change(m, root, pair, weight, orders, 1, texts, path)
 
 
 @helper
-def _change(
-    m: Arena, root: int, key: int, second: int, weight: int, order: int, other: int, pairs: int, texts: Texts, path: int
-) -> int:
+def _change(m: Arena, root: int, pair: Pair, weight: int, orders: Pair, pairs: int, texts: Texts, path: int) -> int:
+    (key, second), (order, other) = pair, orders
     if m[root] == 0:
         block = allocate(m, SMALLEST + pairs)
         m[root] = make_link(block, 0, SMALLEST + pairs, 0, pairs)

@@ -10,17 +10,27 @@ compiler it becomes an array over the memory that is there.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar, cast, get_type_hints
 
 import numba
 import numpy as np
 
 from livejoin.kernels.jit import inlined
-from livejoin.kernels.memory.pointer import pointer_in
-from livejoin.kernels.parameters import Words
+from livejoin.kernels.memory.pointer import fields_of
+from livejoin.kernels.parameters import Addresses, Words
 
 FIELD = 2
 """Words of a field in a line."""
+
+Buffers = TypeVar("Buffers", bound=NamedTuple)
+
+
+def _numbers(kind: type[Buffers]) -> list[bool]:
+    """Which fields of some buffers are numbers: those that are declared as ``int``."""
+    hints = get_type_hints(kind)
+    return [hints[name] is int for name in kind._fields]
+
 
 if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
 
@@ -35,25 +45,27 @@ if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
                 "version": 3,
             }
 
-    def pointer_at(line: Words, place: int) -> Any:
-        """The words of a field that is an array."""
-        return np.asarray(_Memory(int(line[FIELD * place]), int(line[FIELD * place + 1])))
+    def opener(kind: type[Buffers]) -> Callable[[Addresses], Buffers]:
+        """What makes a NamedTuple of a line of addresses, its fields one after the other."""
+        numbers = _numbers(kind)
+
+        def opened(line: Words) -> Buffers:
+            fields: list[Any] = []
+            for at, number in enumerate(numbers):
+                word, length = line[FIELD * at].item(), line[FIELD * at + 1].item()
+                fields.append(word if number else np.asarray(_Memory(word, length)))
+            return kind._make(fields)
+
+        return opened
 
 else:
 
-    @inlined
-    def pointer_at(line: Words, place: int) -> Any:
-        """The words of a field that is an array."""
-        return pointer_in(line, FIELD * place)
+    def opener(kind: type[Buffers]) -> Callable[[Addresses], Buffers]:
+        """What makes a NamedTuple of a line of addresses, its fields one after the other."""
+        return cast("Callable[[Addresses], Buffers]", fields_of(kind, _numbers(kind)))
 
 
 @inlined
 def length_at(line: Words, place: int) -> int:
     """How many words a field has that is an array."""
     return line[FIELD * place + 1]  # type: ignore[no-any-return]
-
-
-@inlined
-def number_at(line: Words, place: int) -> int:
-    """A field that is a number."""
-    return line[FIELD * place]  # type: ignore[no-any-return]

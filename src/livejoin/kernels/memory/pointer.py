@@ -8,6 +8,7 @@ without, it is unchecked. Without the JIT there are no pointers.
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numba
@@ -27,6 +28,9 @@ class PointerType(types.Type):
     def __init__(self, dtype: Any) -> None:
         self.dtype = dtype
         super().__init__(name=f"Pointer({dtype})")
+
+
+_WORDS = PointerType(types.int64)
 
 
 if _CHECKED:
@@ -66,20 +70,18 @@ def _place(context: Any, builder: Any, kind: PointerType, pointer: Any, index: A
     return cgutils.gep(builder, pair.data, index)
 
 
-def _read(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    made = signature.return_type
-    place = _place(context, builder, signature.args[0], *args)
-    data = builder.load(builder.bitcast(place, ir.IntType(made.dtype.bitwidth).as_pointer().as_pointer()))
+def _read(context: Any, builder: Any, line: Any, place: int) -> Any:
+    """The pointer whose address stands at a place of a line, and its length behind it."""
+
+    def place_of(at: int) -> Any:
+        return _place(context, builder, _WORDS, line, context.get_constant(types.int64, at))
+
+    data = builder.load(builder.bitcast(place_of(place), ir.IntType(_WORDS.dtype.bitwidth).as_pointer().as_pointer()))
     if not _CHECKED:
         return data
-    pair = cgutils.create_struct_proxy(made)(context, builder)
-    after = builder.add(args[1], context.get_constant(types.int64, 1))
-    pair.data, pair.size = data, builder.load(_place(context, builder, signature.args[0], args[0], after))
+    pair = cgutils.create_struct_proxy(_WORDS)(context, builder)
+    pair.data, pair.size = data, builder.load(place_of(place + 1))
     return pair._getvalue()
-
-
-def _pointer_in(typingctx: Any, line: Any, place: Any) -> Any:
-    return PointerType(types.int64)(line, types.int64), _read
 
 
 def _pointer_of(typingctx: Any, array: Any) -> Any:
@@ -87,7 +89,7 @@ def _pointer_of(typingctx: Any, array: Any) -> Any:
 
 
 def _words_of(typingctx: Any, array: Any) -> Any:
-    return PointerType(types.int64)(array), _make
+    return _WORDS(array), _make
 
 
 pointer: Any = intrinsic(_pointer_of)
@@ -96,8 +98,34 @@ pointer: Any = intrinsic(_pointer_of)
 word_pointer: Any = intrinsic(_words_of)
 """The same to 64-bit words, signed ones."""
 
-pointer_in: Any = intrinsic(_pointer_in)
-"""The pointer to words whose address stands at a place of a line, behind which their number stands."""
+
+def fields_of(kind: type, numbers: Sequence[bool]) -> Any:
+    """What makes a NamedTuple of pointers to words, and of numbers, of a line; for compiled code.
+
+    Args:
+        kind: The NamedTuple.
+        numbers: Which of its fields are numbers. Each field has two words in the line, see
+            `livejoin.kernels.memory.addresses`.
+    """
+
+    def made_of(typingctx: Any, line: Any) -> Any:
+        made = types.BaseTuple.from_types([types.int64 if number else _WORDS for number in numbers], kind)
+
+        def read(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            words = _make(context, builder, _WORDS(line), args)
+            fields = []
+            for at, number in enumerate(numbers):
+                place = context.get_constant(types.int64, 2 * at)
+                fields.append(
+                    builder.load(_place(context, builder, _WORDS, words, place))
+                    if number
+                    else _read(context, builder, words, 2 * at)
+                )
+            return context.make_tuple(builder, made, fields)
+
+        return made(line), read
+
+    return intrinsic(made_of)
 
 
 @infer_global(operator.getitem)

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from livejoin.kernels.jit import helper, inlined
-from livejoin.kernels.memory.addresses import pointer_at
-from livejoin.kernels.memory.arena import words as view
+from livejoin.kernels.jit import helper
+from livejoin.kernels.memory.addresses import opener
 from livejoin.kernels.ordered.order_nodes import T_END, free_entry, has_space, new_entry
 from livejoin.kernels.ordered.order_tree import descend, insert, remove, rows_before, select, weigh
-from livejoin.kernels.parameters import Addresses, Arena, Line, Plan, Texts, Touched, Values
+from livejoin.kernels.parameters import Arena, Line, Plan, Texts, Touched, Values
 from livejoin.kernels.values.row_order import E_COUNT, E_IN, E_WORDS, O_WIDTH, compare
 
 # Arena header behind that of the tree
@@ -60,20 +59,8 @@ class Changes(NamedTuple):
     touched: Touched
 
 
-@inlined
-def opened(store: Addresses) -> PartitionBuffers:
-    """The state of a line of addresses."""
-    a = view(store)
-    return PartitionBuffers(
-        pointer_at(a, 0),
-        pointer_at(a, 1),
-        pointer_at(a, 2),
-        pointer_at(a, 3),
-        pointer_at(a, 4),
-        pointer_at(a, 5),
-        pointer_at(a, 6),
-        pointer_at(a, 7),
-    )
+opened = opener(PartitionBuffers)
+"""The state of a line of addresses."""
 
 
 # Steps of a run; a new one begins with applying

@@ -16,17 +16,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from livejoin.kernels.jit import inlined
-from livejoin.kernels.memory.addresses import number_at, pointer_at
-from livejoin.kernels.memory.arena import words as view
-from livejoin.kernels.parameters import Addresses, Header, Line, Offsets, Queue, RowWords, Slots, Window
+from livejoin.kernels.memory.addresses import opener
+from livejoin.kernels.parameters import Header, Line, Offsets, Queue, RowWords, Slots, Window
 
 
 class TableBuffers(NamedTuple):
     """The buffers of a base table, or of the rows of a derived relation, which has neither key nor window.
 
-    To its owner the fields are arrays, int64 of one dimension in C order; inside of a kernel they are pointers. The
-    order of the fields is that of `opened`.
+    To its owner the fields are arrays, int64 of one dimension in C order; inside of a kernel they are pointers.
 
     Args:
         header: Counters and the free list, ROWS_HEADER words of `livejoin.kernels.relation.rows`; changed.
@@ -55,25 +52,10 @@ class TableBuffers(NamedTuple):
     first: int
 
 
-WORDS_AT = 1
-QUEUE_AT = 6
+WORDS_AT = TableBuffers._fields.index("words")
+QUEUE_AT = TableBuffers._fields.index("queue")
 """The places of fields whose lengths are asked for."""
 
 
-@inlined
-def opened(table: Addresses) -> TableBuffers:
-    """The buffers of a line of addresses."""
-    a = view(table)
-    return TableBuffers(
-        pointer_at(a, 0),
-        pointer_at(a, 1),
-        pointer_at(a, 2),
-        pointer_at(a, 3),
-        pointer_at(a, 4),
-        pointer_at(a, 5),
-        pointer_at(a, 6),
-        pointer_at(a, 7),
-        pointer_at(a, 8),
-        number_at(a, 9),
-        number_at(a, 10),
-    )
+opened = opener(TableBuffers)
+"""The buffers of a line of addresses."""

@@ -20,8 +20,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from livejoin.kernels.jit import helper, inlined, kernel
-from livejoin.kernels.memory.addresses import number_at, pointer_at
-from livejoin.kernels.memory.arena import words as view
+from livejoin.kernels.memory.addresses import opener
 from livejoin.kernels.memory.blocks import reserve, shrink
 from livejoin.kernels.memory.directory import create, find, finish, mix, remove, seed
 from livejoin.kernels.memory.layout import (
@@ -74,11 +73,8 @@ class MultisetBuffers(NamedTuple):
     width: int
 
 
-@inlined
-def opened(multiset: Addresses) -> MultisetBuffers:
-    """The state of a line of addresses."""
-    a = view(multiset)
-    return MultisetBuffers(pointer_at(a, 0), pointer_at(a, 1), number_at(a, 2), number_at(a, 3), number_at(a, 4))
+opened = opener(MultisetBuffers)
+"""The state of a line of addresses."""
 
 
 @inlined

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from livejoin.kernels.jit import inlined
-from livejoin.kernels.memory.addresses import pointer_at
-from livejoin.kernels.memory.arena import words as view
-from livejoin.kernels.parameters import Addresses, Arena, Line, Plan
+from livejoin.kernels.memory.addresses import opener
+from livejoin.kernels.parameters import Arena, Line, Plan
 
 
 class ThresholdBuffers(NamedTuple):
@@ -36,19 +34,5 @@ class ThresholdBuffers(NamedTuple):
     place: Line
 
 
-@inlined
-def opened(store: Addresses) -> ThresholdBuffers:
-    """The state of a line of addresses."""
-    a = view(store)
-    return ThresholdBuffers(
-        pointer_at(a, 0),
-        pointer_at(a, 1),
-        pointer_at(a, 2),
-        pointer_at(a, 3),
-        pointer_at(a, 4),
-        pointer_at(a, 5),
-        pointer_at(a, 6),
-        pointer_at(a, 7),
-        pointer_at(a, 8),
-        pointer_at(a, 9),
-    )
+opened = opener(ThresholdBuffers)
+"""The state of a line of addresses."""

@@ -37,7 +37,8 @@ from livejoin.kernels.join.segments import begin_output, open_segment
 from livejoin.kernels.memory.arena import words
 from livejoin.kernels.memory.directory import find, hash_key
 from livejoin.kernels.memory.layout import AT_ONCE, DONE, MORE, NEED_SPACE, OUTPUT_FULL
-from livejoin.kernels.parameters import Arena, ArenaArray, Line, Matrix, Output, Plan, Segments, Words
+from livejoin.kernels.parameters import Addresses, Line, Matrix, Output, Plan, Segments, Words
+from livejoin.kernels.transitions.buffers import Lines, TransitionBuffers, opened
 from livejoin.kernels.transitions.layout import (
     APPLY,
     C_BEFORE,
@@ -76,7 +77,6 @@ from livejoin.kernels.transitions.layout import (
     P_IDENTITY,
     S_REFS,
     SCRATCH,
-    STATE,
     T_COME,
     T_COME_AT,
     T_GO,
@@ -89,14 +89,15 @@ from livejoin.kernels.transitions.layout import (
     U_NEXT,
 )
 from livejoin.kernels.transitions.register import apply_event, end_version
-from livejoin.kernels.transitions.states import find_change, find_transition, has, key_hash
+from livejoin.kernels.transitions.states import find_change, find_transition, has, key_hash, stride_of
 
 TOO_MANY = 9.0e18
 
 
 @helper
-def cell_at(m: Arena, p: Plan, instance: int, key: int) -> int:
+def cell_at(s: TransitionBuffers, instance: int, key: int) -> int:
     """The cell of a key for an instance; 0 if there is none."""
+    m, p = s.live, s.plan
     m[SCRATCH] = instance
     m[SCRATCH + 1] = key
     h = hash_key(m, p, SCRATCH, 2, p[P_IDENTITY])
@@ -104,19 +105,19 @@ def cell_at(m: Arena, p: Plan, instance: int, key: int) -> int:
 
 
 @helper
-def times_of(m: Arena, p: Plan, joined: Words, instance: int, row: int, is_before: bool) -> tuple[int, float]:
+def times_of(s: TransitionBuffers, joined: Words, instance: int, row: int, is_before: bool) -> tuple[int, float]:
     """How often a row of the static join is a result for an instance, now or before the version.
 
     Returns:
         The number modulo 2**64, and about as a float.
     """
-    times = 1
+    m, times = s.live, 1
     if joined.weights.shape[0] > 0:
         times = joined.weights[row]
     rough = float(times)
-    atoms = p[P_ATOMS]
+    atoms = s.plan[P_ATOMS]
     for i in range(row * atoms, row * atoms + atoms):
-        cell = cell_at(m, p, instance, joined.row_keys[i])
+        cell = cell_at(s, instance, joined.row_keys[i])
         if cell == 0:
             return 0, 0.0
         factor = m[cell + C_BEFORE] if is_before and m[cell + C_MARK] == 1 else m[cell + C_TIMES]
@@ -126,50 +127,43 @@ def times_of(m: Arena, p: Plan, joined: Words, instance: int, row: int, is_befor
 
 
 @helper
-def write_unit(
-    m: Arena, p: Plan, instance: int, unit: int, count: int, shown: Words, units: int, out: Output, size: int, at: int
-) -> None:
-    """Write a result ``count`` times from a place on; ``size`` is the number of places, ``units`` that of all units."""
+def write_unit(s: TransitionBuffers, joined: Words, instance: int, unit: int, count: int, out: Lines, at: int) -> None:
+    """Write a result ``count`` times, from a place on."""
+    m, p, to, size = s.live, s.plan, out.words, out.places
+    shown, units = words(joined.shown), joined.shown.shape[1]
     head = p[P_HEAD_LIST]
     for column in range(p[P_HEAD]):
         source = p[head + 2 * column + 1]
         value = m[instance + I_KEY + source] if p[head + 2 * column] == 1 else shown[source * units + unit]
         for i in range(count):
-            out[column * size + at + i] = value
+            to[column * size + at + i] = value
 
 
 @helper
 def write_units(
-    m: Arena,
-    p: Plan,
-    instance: int,
-    chosen: Line,
-    begin: int,
-    count: int,
-    shown: Words,
-    units: int,
-    out: Output,
-    size: int,
-    at: int,
+    s: TransitionBuffers, joined: Words, instance: int, chosen: Line, begin: int, count: int, out: Lines, at: int
 ) -> None:
-    """Write results, each once; arguments as of `write_unit`."""
+    """Write results, each once: so many of ``chosen``, from its place ``begin`` on."""
+    m, p, to = s.live, s.plan, out.words
+    shown, units = words(joined.shown), joined.shown.shape[1]
     head = p[P_HEAD_LIST]
     for column in range(p[P_HEAD]):
         source = p[head + 2 * column + 1]
-        target = column * size + at
+        target = column * out.places + at
         if p[head + 2 * column] == 1:
             value = m[instance + I_KEY + source]
             for i in range(count):
-                out[target + i] = value
+                to[target + i] = value
         else:
             line = source * units
             for i in range(count):
-                out[target + i] = shown[line + chosen[begin + i]]
+                to[target + i] = shown[line + chosen[begin + i]]
 
 
 @helper
-def _toggled(m: Arena, instance: int, touched: Line, keys: Line) -> int:
+def _toggled(s: TransitionBuffers, instance: int) -> int:
     """Gather the keys that came or went in an instance: how many; their hash stands behind them."""
+    m, touched, keys = s.live, s.touched, s.keys
     count = 0
     h = 0
     link = m[instance + I_HEAD]
@@ -189,12 +183,13 @@ def _toggled(m: Arena, instance: int, touched: Line, keys: Line) -> int:
 
 
 @helper
-def _find(m: Arena, known: Words, place: int, touched: Line, found: Line, keys: Line, emit: bool) -> bool:
+def _find(s: TransitionBuffers, known: Words, place: int, emit: bool) -> bool:
     """Look up the transition of a touched instance; False if it is to be made, or what it lets come and go is."""
+    m, found, keys = s.live, s.found, s.keys
     at = place * FOUND
     instance = found[at + F_INSTANCE]
     state = m[instance + I_STATE]
-    count = _toggled(m, instance, touched, keys)
+    count = _toggled(s, instance)
     m[H_TOGGLED] = count
     found[at + F_NEXT] = state
     found[at + F_GO] = 0
@@ -225,25 +220,16 @@ def _find(m: Arena, known: Words, place: int, touched: Line, found: Line, keys: 
 
 @helper
 def _write_copies(
-    m: Arena,
-    p: Plan,
-    joined: Words,
-    instance: int,
-    unit: int,
-    times: int,
-    sign: int,
-    out: Output,
-    capacity: int,
-    runs: Segments,
+    s: TransitionBuffers, joined: Words, instance: int, unit: int, times: int, sign: int, out: Lines, runs: Segments
 ) -> bool:
     """Write the copies of a result that wait, of so many; False if the output is full."""
+    m = s.live
     while m[H_COPIES] < times:
-        room = capacity - m[H_OUT]
+        room = out.places - m[H_OUT]
         if room == 0 or not open_segment(m, runs, sign):
             return False
         number = min(room, times - m[H_COPIES])
-        shown, units = words(joined.shown), joined.shown.shape[1]
-        write_unit(m, p, instance, unit, number, shown, units, out, capacity, m[H_OUT])
+        write_unit(s, joined, instance, unit, number, out, m[H_OUT])
         m[H_OUT] += number
         m[H_COPIES] += number
     m[H_COPIES] = 0
@@ -252,41 +238,30 @@ def _write_copies(
 
 @helper
 def _write_list(
-    m: Arena,
-    p: Plan,
-    joined: Words,
-    known: Words,
-    place: int,
-    sign: int,
-    plain: bool,
-    found: Line,
-    out: Output,
-    capacity: int,
-    runs: Segments,
+    s: TransitionBuffers, joined: Words, known: Words, place: int, sign: int, plain: bool, out: Lines, runs: Segments
 ) -> bool:
     """Write the units that a transition lets come or go; False if the output is full, or H_OVERFLOW is set."""
+    m, found = s.live, s.found
     at = place * FOUND
     instance = found[at + F_INSTANCE]
     begin = found[at + (F_GO_AT if sign < 0 else F_COME_AT)]
     count = found[at + (F_GO if sign < 0 else F_COME)]
-    shown = words(joined.shown)
-    units = joined.shown.shape[1]
     while m[H_PLACE] < count:
         if plain:
-            room = capacity - m[H_OUT]
+            room = out.places - m[H_OUT]
             if room == 0 or not open_segment(m, runs, sign):
                 return False
             number = min(room, count - m[H_PLACE])
-            write_units(m, p, instance, known.units, begin + m[H_PLACE], number, shown, units, out, capacity, m[H_OUT])
+            write_units(s, joined, instance, known.units, begin + m[H_PLACE], number, out, m[H_OUT])
             m[H_PLACE] += number
             m[H_OUT] += number
         else:
             unit = known.units[begin + m[H_PLACE]]
-            times, rough = times_of(m, p, joined, instance, unit, sign < 0)
+            times, rough = times_of(s, joined, instance, unit, sign < 0)
             if rough > TOO_MANY:
                 m[H_OVERFLOW] = -1
                 return False
-            if not _write_copies(m, p, joined, instance, unit, times, sign, out, capacity, runs):
+            if not _write_copies(s, joined, instance, unit, times, sign, out, runs):
                 return False
             m[H_PLACE] += 1
     m[H_PLACE] = 0
@@ -294,11 +269,12 @@ def _write_list(
 
 
 @helper
-def _is_first_of_row(m: Arena, p: Plan, joined: Words, instance: int, row: int, cell: int) -> bool:
+def _is_first_of_row(s: TransitionBuffers, joined: Words, instance: int, row: int, cell: int) -> bool:
     """Whether a cell is the first one of a row of the static join that is there more or less often than before."""
+    m, p = s.live, s.plan
     atoms = p[P_ATOMS]
     for i in range(row * atoms, row * atoms + atoms):
-        other = cell_at(m, p, instance, joined.row_keys[i])
+        other = cell_at(s, instance, joined.row_keys[i])
         if m[other + C_MARK] == 1 and m[other + C_BEFORE] != m[other + C_TIMES]:
             return bool(other == cell)
     return False
@@ -317,20 +293,11 @@ def _stays(p: Plan, joined: Words, known: Words, state: int, following: int, row
 
 @helper
 def _write_more_or_less(
-    m: Arena,
-    p: Plan,
-    joined: Words,
-    known: Words,
-    stride: int,
-    place: int,
-    sign: int,
-    touched: Line,
-    found: Line,
-    out: Output,
-    capacity: int,
-    runs: Segments,
+    s: TransitionBuffers, joined: Words, known: Words, place: int, sign: int, out: Lines, runs: Segments
 ) -> bool:
     """Write the results that stay, and are there more or less often than before; False if the output is full."""
+    m, p, touched, found = s.live, s.plan, s.touched, s.found
+    stride = stride_of(known)
     at = place * FOUND
     instance = found[at + F_INSTANCE]
     state = m[instance + I_STATE]
@@ -343,15 +310,15 @@ def _write_more_or_less(
             while first + m[H_PLACE] < joined.key_at[key + 1]:
                 row = joined.key_rows[first + m[H_PLACE]]
                 if _stays(p, joined, known, state, found[at + F_NEXT], row, stride) and _is_first_of_row(
-                    m, p, joined, instance, row, cell
+                    s, joined, instance, row, cell
                 ):
-                    now, rough = times_of(m, p, joined, instance, row, False)
-                    past, _ = times_of(m, p, joined, instance, row, True)
+                    now, rough = times_of(s, joined, instance, row, False)
+                    past, _ = times_of(s, joined, instance, row, True)
                     if rough > TOO_MANY:
                         m[H_OVERFLOW] = -1
                         return False
                     times = sign * (now - past)
-                    if not _write_copies(m, p, joined, instance, row, times, sign, out, capacity, runs):
+                    if not _write_copies(s, joined, instance, row, times, sign, out, runs):
                         return False
                 m[H_PLACE] += 1
             m[H_PLACE] = 0
@@ -360,31 +327,20 @@ def _write_more_or_less(
 
 
 @helper
-def _write(
-    m: Arena,
-    p: Plan,
-    joined: Words,
-    known: Words,
-    stride: int,
-    sign: int,
-    touched: Line,
-    found: Line,
-    out: Output,
-    capacity: int,
-    runs: Segments,
-) -> bool:
+def _write(s: TransitionBuffers, joined: Words, known: Words, sign: int, out: Lines, runs: Segments) -> bool:
     """Write what goes, or what comes, of all touched instances; False if the output is full."""
-    is_set = p[P_MODE] == SET
+    m, found = s.live, s.found
+    is_set = s.plan[P_MODE] == SET
     once = m[H_DUPLICATES] == 0 and m[H_DOUBLED] == 0
     plain = is_set or (once and joined.weights.shape[0] == 0)
     while m[H_INSTANCE] < m[H_INSTANCES]:
         place = m[H_INSTANCE]
         if m[H_PART] == 0:
-            if not _write_list(m, p, joined, known, place, sign, plain, found, out, capacity, runs):
+            if not _write_list(s, joined, known, place, sign, plain, out, runs):
                 return False
             m[H_PART] = 1
             m[H_LINK] = 0 if is_set or once else m[found[place * FOUND + F_INSTANCE] + I_HEAD]
-        if not _write_more_or_less(m, p, joined, known, stride, place, sign, touched, found, out, capacity, runs):
+        if not _write_more_or_less(s, joined, known, place, sign, out, runs):
             return False
         m[H_PART] = 0
         m[H_INSTANCE] += 1
@@ -393,8 +349,9 @@ def _write(
 
 
 @helper
-def _arrive(m: Arena, known: Words, stride: int, found: Line) -> None:
+def _arrive(s: TransitionBuffers, known: Words) -> None:
     """Let every touched instance be in its next state."""
+    m, found, stride = s.live, s.found, stride_of(known)
     for place in range(m[H_INSTANCES]):
         instance = found[place * FOUND + F_INSTANCE]
         state = m[instance + I_STATE]
@@ -408,13 +365,8 @@ def _arrive(m: Arena, known: Words, stride: int, found: Line) -> None:
 
 @kernel
 def maintain(
-    records: ArenaArray,
-    arena: ArenaArray,
-    plan: Plan,
+    state: Addresses,
     events: Matrix,
-    touched: Line,
-    found: Line,
-    keys: Line,
     joined: Words,
     known: Words,
     emit: bool,
@@ -424,13 +376,8 @@ def maintain(
     """Apply events, those of a version in one step, and write the delta of each version to the output.
 
     Args:
-        records: The arena of the records; changed.
-        arena: The live arena; changed. The cursor of an interrupted call is in its header.
-        plan: The plan.
+        state: The state; changed. The cursor of an interrupted call is in the live arena's header.
         events: int64 of shape (EVENT_FIELDS, n), none of the hub.
-        touched: int64, TOUCHED words for each event and atom of its table, from one call to the next until the end.
-        found: int64, FOUND words, as ``touched``.
-        keys: int64, a word and one more, as ``touched``.
         joined: The static join.
         known: States and transitions; changed.
         emit: Whether the delta is written.
@@ -443,14 +390,11 @@ def maintain(
         segments and call again; MORE: call again. Where a multiplicity does not fit H_OVERFLOW is set, and the state is
         of no use any more.
     """
-    r = words(records)
-    m = words(arena)
-    p = words(plan)
-    out = words(output)
+    s = opened(state)
+    r, m, p = s.records, s.live, s.plan
+    out = Lines(words(output), output.shape[1])
     runs = words(segments)
-    capacity = output.shape[1]
     begin_output(m, segments.shape[1])
-    stride = STATE + ((known.marks.shape[0] + 63) >> 6)
     event = m[H_EVENT]
     stop = event + AT_ONCE
     while True:
@@ -473,7 +417,7 @@ def maintain(
                 mask = events[V_MASK, event]
                 while m[H_ATOM] < p[table + PT_ATOMS]:
                     atom = p[p[table + PT_ATOM_LIST] + m[H_ATOM]]
-                    if not apply_event(r, m, p, atom, record, weight, mask, touched, found):
+                    if not apply_event(s, atom, record, weight, mask):
                         m[H_EVENT] = event
                         return NEED_SPACE
                     m[H_ATOM] += 1
@@ -484,20 +428,20 @@ def maintain(
             m[H_PHASE] = FIND
         if m[H_PHASE] == FIND:
             while m[H_INSTANCE] < m[H_INSTANCES]:
-                if not _find(m, known, m[H_INSTANCE], touched, found, keys, emit):
+                if not _find(s, known, m[H_INSTANCE], emit):
                     return MISS
                 m[H_INSTANCE] += 1
             m[H_INSTANCE] = 0
             m[H_PHASE] = GO if emit and m[H_CELLS] > 0 else END
         if m[H_PHASE] == GO:
-            if not _write(m, p, joined, known, stride, -1, touched, found, out, capacity, runs):
+            if not _write(s, joined, known, -1, out, runs):
                 return OUTPUT_FULL
             m[H_PHASE] = COME
         if m[H_PHASE] == COME:
-            if not _write(m, p, joined, known, stride, 1, touched, found, out, capacity, runs):
+            if not _write(s, joined, known, 1, out, runs):
                 return OUTPUT_FULL
             m[H_PHASE] = END
         if m[H_PHASE] == END:
-            _arrive(m, known, stride, found)
-            end_version(m, p, touched, found)
+            _arrive(s, known)
+            end_version(s)
             m[H_PHASE] = FRESH

@@ -38,7 +38,16 @@ from livejoin.kernels.transitions.layout import (
     T_USED,
     TRANSITION,
 )
-from livejoin.kernels.transitions.states import bit, find_change, find_transition, has, key_hash, pair_hash, put
+from livejoin.kernels.transitions.states import (
+    bit,
+    find_change,
+    find_transition,
+    has,
+    key_hash,
+    pair_hash,
+    put,
+    stride_of,
+)
 
 NOTHING = -1
 """The stamp that no key has: no key is turned."""
@@ -65,7 +74,7 @@ def has_alive(joined: Words, known: Words, state: int, unit: int, atoms: int, st
 
 @kernel
 def derive(
-    joined: Words, known: Words, atoms: int, stride: int, state: int, keys: Line, count: int, goes: Line, comes: Line
+    joined: Words, known: Words, atoms: int, state: int, keys: Line, count: int, goes: Line, comes: Line
 ) -> tuple[int, int]:
     """The units that go and that come where some keys of a state are turned.
 
@@ -73,7 +82,6 @@ def derive(
         joined: The static join.
         known: The states.
         atoms: Dynamic atoms.
-        stride: Words of a state.
         state: The state.
         keys: int64: the keys of the change.
         count: How many they are.
@@ -85,6 +93,7 @@ def derive(
 
     Cost: O(rows of the static join with one of the keys), and for a unit with several rows up to all of these.
     """
+    stride = stride_of(known)
     known.counts[N_STAMP] += 1
     stamp = known.counts[N_STAMP]
     for i in range(count):
@@ -113,14 +122,13 @@ def derive(
 
 
 @kernel
-def fill_result(joined: Words, known: Words, atoms: int, stride: int, state: int, keeps: bool, found: Line) -> int:
+def fill_result(joined: Words, known: Words, atoms: int, state: int, keeps: bool, found: Line) -> int:
     """The result of a state: the units that are alive in it, ascending.
 
     Args:
         joined: The static join.
         known: The states; changed: the size of the state, and its result where there is room for every unit.
         atoms: Dynamic atoms.
-        stride: Words of a state.
         state: The state.
         keeps: Whether the result is kept with the state.
         found: int32, a place for every unit; filled.
@@ -130,6 +138,7 @@ def fill_result(joined: Words, known: Words, atoms: int, stride: int, state: int
 
     Cost: O(rows of the static join).
     """
+    stride = stride_of(known)
     alive = 0
     for unit in range(joined.unit_at.shape[0] - 1):
         if has_alive(joined, known, state, unit, atoms, stride, NOTHING):
@@ -146,8 +155,9 @@ def fill_result(joined: Words, known: Words, atoms: int, stride: int, state: int
 
 
 @helper
-def find_or_add_state(known: Words, stride: int, hash_: int) -> int:
+def find_or_add_state(known: Words, hash_: int) -> int:
     """The state whose set stands behind the last number given out; a new one if there is none with this set."""
+    stride = stride_of(known)
     last = known.counts[N_STATES] * stride
     slots = known.state_slots
     mask = slots.shape[0] - 1
@@ -220,7 +230,6 @@ def _change_of(known: Words, key_count: int, keys: Line, count: int, hash_: int)
 @kernel
 def store(
     known: Words,
-    stride: int,
     state: int,
     keys: Line,
     count: int,
@@ -235,7 +244,6 @@ def store(
 
     Args:
         known: States and transitions.
-        stride: Words of a state.
         state: Where it begins.
         keys: int64: the keys that are turned.
         count: How many they are.
@@ -249,6 +257,7 @@ def store(
 
     Cost: O(words of a set + keys + units).
     """
+    stride = stride_of(known)
     last = known.counts[N_STATES] * stride
     begin = state * stride
     for word in range(STATE, stride):
@@ -257,7 +266,7 @@ def store(
     for i in range(count):
         turned ^= key_hash(keys[i])
         known.states[last + STATE + (keys[i] >> 6)] ^= bit(keys[i])
-    following = find_or_add_state(known, stride, known.states[begin + S_HASH] ^ turned)
+    following = find_or_add_state(known, known.states[begin + S_HASH] ^ turned)
     change = _change_of(known, known.marks.shape[0], keys, count, turned)
     there = _add_transition(known, state, change, following)
     back = _add_transition(known, following, change, state)

@@ -10,7 +10,8 @@ from livejoin.kernels.jit import helper, kernel
 from livejoin.kernels.join.layout import H_DUPLICATES, H_OVERFLOW, P_HEAD, P_MODE, SET
 from livejoin.kernels.memory.arena import words
 from livejoin.kernels.memory.layout import D_LOG, D_SLOTS, DONE, MASK32, OUTPUT_FULL
-from livejoin.kernels.parameters import Arena, ArenaArray, Cursor, Line, Matrix, Plan, Words
+from livejoin.kernels.parameters import Addresses, Cursor, Line, Matrix, Words
+from livejoin.kernels.transitions.buffers import Lines, TransitionBuffers, opened
 from livejoin.kernels.transitions.layout import (
     I_STATE,
     MISS,
@@ -22,33 +23,24 @@ from livejoin.kernels.transitions.layout import (
     S_SIZE,
     S_SLOT,
     S_STATE,
-    STATE,
 )
 from livejoin.kernels.transitions.maintain import TOO_MANY, times_of, write_unit, write_units
 from livejoin.kernels.transitions.make import NOTHING, has_alive
+from livejoin.kernels.transitions.states import stride_of
 
 
 @helper
-def _stride(known: Words) -> int:
-    """Words of a state."""
-    return int(STATE + ((known.marks.shape[0] + 63) >> 6))
-
-
-@helper
-def _is_plain(m: Arena, p: Plan, joined: Words) -> bool:
+def _is_plain(s: TransitionBuffers, joined: Words) -> bool:
     """Whether every result is there once."""
-    return bool(p[P_MODE] == SET or (m[H_DUPLICATES] == 0 and joined.weights.shape[0] == 0))
+    return bool(s.plan[P_MODE] == SET or (s.live[H_DUPLICATES] == 0 and joined.weights.shape[0] == 0))
 
 
 @kernel
-def scan(
-    arena: ArenaArray, plan: Plan, cursor_words: Cursor, joined: Words, known: Words, output: Matrix
-) -> tuple[int, int]:
+def scan(state: Addresses, cursor_words: Cursor, joined: Words, known: Words, output: Matrix) -> tuple[int, int]:
     """Write the results.
 
     Args:
-        arena: The live arena.
-        plan: The plan.
+        state: The state.
         cursor_words: int64, SCAN words; zeros to begin; changed.
         joined: The static join.
         known: The states.
@@ -61,16 +53,14 @@ def scan(
 
     Cost: O(1) a result, and a look at each slot of the instances.
     """
-    m = words(arena)
-    p = words(plan)
+    s = opened(state)
+    m, p = s.live, s.plan
     cursor = words(cursor_words)
-    out = words(output)
-    shown = words(joined.shown)
-    units = joined.shown.shape[1]
     capacity = output.shape[1]
+    out = Lines(words(output), capacity)
     once = output.shape[0] > p[P_HEAD]
-    plain = _is_plain(m, p, joined)
-    stride = _stride(known)
+    plain = _is_plain(s, joined)
+    stride = stride_of(known)
     m[H_OVERFLOW] = 0
     slots = m[p[P_INSTANCES] + D_SLOTS]
     number = 1 << m[p[P_INSTANCES] + D_LOG]
@@ -78,12 +68,12 @@ def scan(
     while cursor[S_SLOT] < number:
         instance = m[slots + cursor[S_SLOT]] & MASK32
         if instance != 0:
-            state = m[instance + I_STATE] * stride
-            first = known.states[state + S_AT]
+            at_state = m[instance + I_STATE] * stride
+            first = known.states[at_state + S_AT]
             if first < 0:
                 cursor[S_STATE] = m[instance + I_STATE]
                 return MISS, at
-            size = known.states[state + S_SIZE]
+            size = known.states[at_state + S_SIZE]
             while cursor[S_PLACE] < size:
                 room = capacity - at
                 if room == 0:
@@ -91,22 +81,22 @@ def scan(
                 if plain:
                     count = min(room, size - cursor[S_PLACE])
                     begin = first + cursor[S_PLACE]
-                    write_units(m, p, instance, known.results, begin, count, shown, units, out, capacity, at)
+                    write_units(s, joined, instance, known.results, begin, count, out, at)
                     if once:
                         for i in range(count):
-                            out[p[P_HEAD] * capacity + at + i] = 1
+                            out.words[p[P_HEAD] * capacity + at + i] = 1
                     cursor[S_PLACE] += count
                     at += count
                 else:
                     unit = known.results[first + cursor[S_PLACE]]
-                    times, rough = times_of(m, p, joined, instance, unit, False)
+                    times, rough = times_of(s, joined, instance, unit, False)
                     if rough > TOO_MANY:
                         m[H_OVERFLOW] = -1
                         return OUTPUT_FULL, 0
                     count = 1 if once else min(room, times - cursor[S_COPIES])
-                    write_unit(m, p, instance, unit, count, shown, units, out, capacity, at)
+                    write_unit(s, joined, instance, unit, count, out, at)
                     if once:
-                        out[p[P_HEAD] * capacity + at] = times
+                        out.words[p[P_HEAD] * capacity + at] = times
                     at += count
                     cursor[S_COPIES] += count
                     if once or cursor[S_COPIES] == times:
@@ -119,13 +109,12 @@ def scan(
 
 @kernel
 def count(
-    arena: ArenaArray, plan: Plan, cursor_words: Cursor, joined: Words, known: Words, instances: Line, sizes: Line
+    state: Addresses, cursor_words: Cursor, joined: Words, known: Words, instances: Line, sizes: Line
 ) -> tuple[int, int, float]:
     """Count the results of each instance; cost O(instances), and O(results) where some are there more than once.
 
     Args:
-        arena: The live arena.
-        plan: The plan.
+        state: The state.
         cursor_words: As of `scan`; S_COPIES is the number of instances so far.
         joined: The static join.
         known: The states.
@@ -135,11 +124,11 @@ def count(
     Returns:
         DONE, or MISS as of `scan`; the results that were counted in this call, modulo 2**64, and about as a float.
     """
-    m = words(arena)
-    p = words(plan)
+    s = opened(state)
+    m, p = s.live, s.plan
     cursor = words(cursor_words)
-    stride = _stride(known)
-    plain = _is_plain(m, p, joined)
+    stride = stride_of(known)
+    plain = _is_plain(s, joined)
     m[H_OVERFLOW] = 0
     slots = m[p[P_INSTANCES] + D_SLOTS]
     number = 1 << m[p[P_INSTANCES] + D_LOG]
@@ -148,17 +137,17 @@ def count(
     while cursor[S_SLOT] < number:
         instance = m[slots + cursor[S_SLOT]] & MASK32
         if instance != 0:
-            state = m[instance + I_STATE] * stride
-            size = known.states[state + S_SIZE]
-            if size < 0 or (not plain and known.states[state + S_AT] < 0):
+            at_state = m[instance + I_STATE] * stride
+            size = known.states[at_state + S_SIZE]
+            if size < 0 or (not plain and known.states[at_state + S_AT] < 0):
                 cursor[S_STATE] = m[instance + I_STATE]
                 return MISS, exact, rough
             if not plain:
-                first = known.states[state + S_AT]
+                first = known.states[at_state + S_AT]
                 units = size
                 size = 0
                 for i in range(units):
-                    times, about = times_of(m, p, joined, instance, known.results[first + i], False)
+                    times, about = times_of(s, joined, instance, known.results[first + i], False)
                     size += times
                     rough += about
             else:
@@ -173,13 +162,12 @@ def count(
 
 @kernel
 def pick(
-    arena: ArenaArray, plan: Plan, joined: Words, known: Words, instances: Line, places: Line, output: Matrix
+    state: Addresses, joined: Words, known: Words, instances: Line, places: Line, output: Matrix
 ) -> tuple[int, int]:
     """Write the results at some places of instances, where every result is there once.
 
     Args:
-        arena: The live arena.
-        plan: The plan.
+        state: The state.
         joined: The static join.
         known: The states.
         instances: int64: the instance of each result.
@@ -189,30 +177,26 @@ def pick(
     Returns:
         DONE and 0, or MISS and a state whose result is to be made before the next call.
     """
-    m = words(arena)
-    p = words(plan)
-    out = words(output)
-    shown = words(joined.shown)
-    stride = _stride(known)
+    s = opened(state)
+    m = s.live
+    out = Lines(words(output), output.shape[1])
+    stride = stride_of(known)
     for i in range(places.shape[0]):
-        state = m[instances[i] + I_STATE]
-        first = known.states[state * stride + S_AT]
+        number = m[instances[i] + I_STATE]
+        first = known.states[number * stride + S_AT]
         if first < 0:
-            return MISS, state
+            return MISS, number
         unit = known.results[first + places[i]]
-        write_unit(m, p, instances[i], unit, 1, shown, joined.shown.shape[1], out, output.shape[1], i)
+        write_unit(s, joined, instances[i], unit, 1, out, i)
     return DONE, 0
 
 
 @kernel
-def look_up(
-    arena: ArenaArray, plan: Plan, joined: Words, known: Words, instances: Line, units: Line, times: Line
-) -> None:
+def look_up(state: Addresses, joined: Words, known: Words, instances: Line, units: Line, times: Line) -> None:
     """How often units are results of instances.
 
     Args:
-        arena: The live arena.
-        plan: The plan.
+        state: The state.
         joined: The static join.
         known: The states.
         instances: int64, 0 for one that is not there.
@@ -221,17 +205,17 @@ def look_up(
 
     Cost: O(rows of the static join of each unit).
     """
-    m = words(arena)
-    p = words(plan)
-    stride = _stride(known)
+    s = opened(state)
+    m, p = s.live, s.plan
+    stride = stride_of(known)
     m[H_OVERFLOW] = 0
     for i in range(units.shape[0]):
         times[i] = 0
         if instances[i] != 0 and units[i] >= 0:
-            state = m[instances[i] + I_STATE]
-            if has_alive(joined, known, state, units[i], p[P_ATOMS], stride, NOTHING):
+            number = m[instances[i] + I_STATE]
+            if has_alive(joined, known, number, units[i], p[P_ATOMS], stride, NOTHING):
                 times[i] = 1
                 if p[P_MODE] != SET:
-                    times[i], rough = times_of(m, p, joined, instances[i], units[i], False)
+                    times[i], rough = times_of(s, joined, instances[i], units[i], False)
                     if rough > TOO_MANY:
                         m[H_OVERFLOW] = -1

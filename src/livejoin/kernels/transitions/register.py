@@ -26,7 +26,8 @@ from livejoin.kernels.join.records import record_of
 from livejoin.kernels.memory.arena import words
 from livejoin.kernels.memory.directory import find, find_or_create, hash_key, remove
 from livejoin.kernels.memory.layout import D_COUNT, DONE, NEED_SPACE
-from livejoin.kernels.parameters import Arena, ArenaArray, Line, Matrix, Plan
+from livejoin.kernels.parameters import Addresses, ArenaArray, Line, Matrix, Plan
+from livejoin.kernels.transitions.buffers import TransitionBuffers, opened
 from livejoin.kernels.transitions.layout import (
     A_BIT,
     A_KEYS,
@@ -66,21 +67,20 @@ from livejoin.kernels.transitions.layout import (
 
 
 @kernel
-def enter_keys(arena: ArenaArray, plan: Plan, atom: int, values: Matrix, first: int) -> int:
+def enter_keys(state: Addresses, atom: int, values: Matrix, first: int) -> int:
     """Number the keys of a dynamic atom.
 
     Args:
-        arena: The live arena; changed.
-        plan: The plan.
-        atom: Offset of the atom in it.
+        state: The state; its live arena is changed.
+        atom: Offset of the atom in the plan.
         values: int64 of shape (variables, keys): the keys, each once.
         first: The number of the first one.
 
     Returns:
         DONE, or NEED_SPACE (call again after growing).
     """
-    m = words(arena)
-    p = words(plan)
+    s = opened(state)
+    m, p = s.live, s.plan
     width = p[atom + A_WIDTH]
     for i in range(values.shape[1]):
         for j in range(width):
@@ -93,8 +93,9 @@ def enter_keys(arena: ArenaArray, plan: Plan, atom: int, values: Matrix, first: 
 
 
 @helper
-def _cell_of(r: Arena, m: Arena, p: Plan, atom: int, record: int) -> int:
+def _cell_of(s: TransitionBuffers, atom: int, record: int) -> int:
     """The cell of a row, made if there is none; 0 if the row does not matter, -1 if there is no space."""
+    r, m, p = s.records, s.live, s.plan
     width = p[atom + A_WIDTH]
     places = p[atom + A_PLACES]
     identity = p[P_IDENTITY]
@@ -124,8 +125,9 @@ def _cell_of(r: Arena, m: Arena, p: Plan, atom: int, record: int) -> int:
 
 
 @helper
-def _touch(m: Arena, cell: int, weight: int, touched: Line, found: Line) -> None:
+def _touch(s: TransitionBuffers, cell: int, weight: int) -> None:
     """Change how often the row of a cell is there; the first change in a version notes how often it was."""
+    m, touched, found = s.live, s.touched, s.found
     if m[cell + C_MARK] == 0:
         m[cell + C_MARK] = 1
         m[cell + C_BEFORE] = m[cell + C_TIMES]
@@ -144,16 +146,15 @@ def _touch(m: Arena, cell: int, weight: int, touched: Line, found: Line) -> None
 
 
 @helper
-def apply_event(
-    r: Arena, m: Arena, p: Plan, atom: int, record: int, weight: int, mask: int, touched: Line, found: Line
-) -> bool:
+def apply_event(s: TransitionBuffers, atom: int, record: int, weight: int, mask: int) -> bool:
     """Apply a change of a row to a dynamic atom; False if there is no space, and nothing is changed."""
+    r, p = s.records, s.plan
     own = record + p[atom + A_OWN]
     before = r[own + R_TIMES]
     if before == 0:
         if weight <= 0 or (mask >> p[atom + A_BIT]) & 1 == 0:
             return True
-        cell = _cell_of(r, m, p, atom, record)
+        cell = _cell_of(s, atom, record)
         if cell < 0:
             return False
         r[own + R_CELL] = cell
@@ -163,7 +164,7 @@ def apply_event(
     r[own + R_TIMES] = before + weight
     cell = r[own + R_CELL]
     if cell != 0:
-        _touch(m, cell, weight, touched, found)
+        _touch(s, cell, weight)
     return True
 
 
@@ -204,26 +205,19 @@ def note(records: ArenaArray, plan: Plan, events: Matrix) -> int:
 
 
 @kernel
-def register(
-    records: ArenaArray, arena: ArenaArray, plan: Plan, table: int, rows: Line, touched: Line, found: Line
-) -> int:
+def register(state: Addresses, table: int, rows: Line) -> int:
     """Make the cells of rows that are noted, in a live arena that has none of them.
 
     Args:
-        records: The arena of the records.
-        arena: The live arena; changed. H_EVENT and H_ATOM are where an interrupted call stands, 0 to begin.
-        plan: The plan.
+        state: The state; changed. H_EVENT and H_ATOM are where an interrupted call stands, 0 to begin.
         table: Position of the table.
         rows: int64 row ids.
-        touched: As for `livejoin.kernels.transitions.maintain.maintain`.
-        found: As there.
 
     Returns:
         DONE, or NEED_SPACE (call again after growing).
     """
-    r = words(records)
-    m = words(arena)
-    p = words(plan)
+    s = opened(state)
+    r, m, p = s.records, s.live, s.plan
     descriptor = p[P_FIRST_TABLE] + table * PLAN_TABLE
     while m[H_EVENT] < rows.shape[0]:
         record = record_of(r, p, table, rows[m[H_EVENT]])
@@ -231,12 +225,12 @@ def register(
             atom = p[p[descriptor + PT_ATOM_LIST] + m[H_ATOM]]
             own = record + p[atom + A_OWN]
             if r[own + R_TIMES] > 0:
-                cell = _cell_of(r, m, p, atom, record)
+                cell = _cell_of(s, atom, record)
                 if cell < 0:
                     return NEED_SPACE
                 r[own + R_CELL] = cell
                 if cell != 0:
-                    _touch(m, cell, r[own + R_TIMES], touched, found)
+                    _touch(s, cell, r[own + R_TIMES])
             m[H_ATOM] += 1
         m[H_ATOM] = 0
         m[H_EVENT] += 1
@@ -245,8 +239,9 @@ def register(
 
 
 @helper
-def end_version(m: Arena, p: Plan, touched: Line, found: Line) -> None:
+def end_version(s: TransitionBuffers) -> None:
     """Forget what was before a version, and what is there no more."""
+    m, p, touched, found = s.live, s.plan, s.touched, s.found
     for place in range(m[H_CELLS]):
         cell = touched[place * TOUCHED + U_CELL]
         times = m[cell + C_TIMES]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from livejoin.kernels.jit import kernel
-from livejoin.kernels.memory.arena import words
 from livejoin.kernels.memory.layout import DONE, NEED_SPACE
-from livejoin.kernels.parameters import ArenaArray, Line, Plan, Words
+from livejoin.kernels.parameters import Addresses, Words
+from livejoin.kernels.transitions.buffers import opened
 from livejoin.kernels.transitions.layout import (
     C_KEY,
     C_TIMES,
@@ -24,26 +24,23 @@ from livejoin.kernels.transitions.layout import (
 )
 from livejoin.kernels.transitions.make import find_or_add_state
 from livejoin.kernels.transitions.register import end_version
-from livejoin.kernels.transitions.states import bit, key_hash
+from livejoin.kernels.transitions.states import bit, key_hash, stride_of
 
 
 @kernel
-def settle(arena: ArenaArray, plan: Plan, touched: Line, found: Line, known: Words) -> int:
+def settle(state: Addresses, known: Words) -> int:
     """Let every touched instance, all of whose cells are touched, be in the state of its keys, and end the version.
 
     Args:
-        arena: The live arena; changed. H_INSTANCE is where an interrupted call stands, 0 to begin.
-        plan: The plan.
-        touched: The touched cells.
-        found: The touched instances.
+        state: The state; changed. H_INSTANCE is where an interrupted call stands, 0 to begin.
         known: The states; changed.
 
     Returns:
         DONE, or NEED_SPACE: make room for more states and call again.
     """
-    m = words(arena)
-    p = words(plan)
-    stride = STATE + ((known.marks.shape[0] + 63) >> 6)
+    s = opened(state)
+    m, touched, found = s.live, s.touched, s.found
+    stride = stride_of(known)
     while m[H_INSTANCE] < m[H_INSTANCES]:
         last = known.counts[N_STATES] * stride
         if last + 2 * stride > known.states.shape[0] or 2 * known.counts[N_STATES] + 2 > known.state_slots.shape[0]:
@@ -60,10 +57,10 @@ def settle(arena: ArenaArray, plan: Plan, touched: Line, found: Line, known: Wor
                 known.states[last + STATE + (key >> 6)] |= bit(key)
                 h ^= key_hash(key)
             link = touched[(link - 1) * TOUCHED + U_NEXT]
-        state = find_or_add_state(known, stride, h)
-        known.states[state * stride + S_REFS] += 1
-        m[instance + I_STATE] = state
+        number = find_or_add_state(known, h)
+        known.states[number * stride + S_REFS] += 1
+        m[instance + I_STATE] = number
         m[H_INSTANCE] += 1
     m[H_INSTANCE] = 0
-    end_version(m, p, touched, found)
+    end_version(s)
     return DONE

@@ -71,6 +71,12 @@ def hash_transitions(transitions: Matrix) -> None:
 
 
 @inlined
+def stride_of(known: Words) -> int:
+    """Words of a state."""
+    return int(STATE + ((known.marks.shape[0] + 63) >> 6))
+
+
+@inlined
 def bit(key: int) -> int:
     """The bit of a key in its word of a set."""
     return _BIT << (key & 63)  # type: ignore[return-value]

@@ -54,6 +54,11 @@ Bytes = npt.NDArray[np.uint8]
 Longs = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int32]
 Slots = npt.NDArray[np.uint64]
+Strings = tuple[Bytes, Ints, npt.NDArray[np.bool_]]
+"""A batch as one parameter: ``data``, ``offsets`` and ``valid``.
+
+String ``i`` is ``data[offsets[i] : offsets[i + 1]]``; ``valid`` says which rows hold a string, and is empty if all do.
+"""
 
 
 @inlined
@@ -161,12 +166,12 @@ def _look_ahead(
     starts: Longs,
     lengths: Ints,
     slots: Slots,
-    data: Bytes,
-    offsets: Ints,
+    strings: Strings,
     begin: int,
     end: int,
 ) -> None:
     """Hash the next strings and read what they are looked up in: memory answers for all at once, not each in turn."""
+    data, offsets, _ = strings
     shift = _shift(slots)
     for row in range(begin, end):
         at = np.uint64(offsets[row])
@@ -198,9 +203,7 @@ def encode_strings(
     starts: Longs,
     lengths: Ints,
     slots: Slots,
-    data: Bytes,
-    offsets: Ints,
-    valid: npt.NDArray[np.bool_],
+    strings: Strings,
     begin: int,
     out: Longs,
 ) -> int:
@@ -208,8 +211,7 @@ def encode_strings(
 
     Args:
         header, heap, starts, lengths, slots: The table; changed in place.
-        data, offsets: String ``i`` is ``data[offsets[i] : offsets[i + 1]]``.
-        valid: Which rows hold a string, empty if all do; the others' places in ``out`` are left as they are.
+        strings: The batch; the places in ``out`` of rows without a string are left as they are.
         begin: The row to start with.
         out: One code a row.
 
@@ -218,11 +220,12 @@ def encode_strings(
 
     Cost: expected O(bytes of the batch).
     """
+    data, offsets, valid = strings
     mask, shift = np.uint64(slots.size - 1), _shift(slots)
     reads_ahead = slots.size > BEYOND
     for row in range(begin, out.size):
         if reads_ahead and (row - begin) % AHEAD == 0:
-            _look_ahead(header, heap, starts, lengths, slots, data, offsets, row, min(row + AHEAD, out.size))
+            _look_ahead(header, heap, starts, lengths, slots, strings, row, min(row + AHEAD, out.size))
         if valid.size > 0 and not valid[row]:
             continue
         at = np.uint64(offsets[row])

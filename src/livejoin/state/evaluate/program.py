@@ -161,7 +161,7 @@ class Program:
         end = min(begin + _AT_ONCE, words.shape[1])
         registers = np.empty(self._registers * min(k.BLOCK, end - begin) + WORK_WORDS, np.int64)
         texts = self._codec.texts if self._reads_texts else _NO_TEXTS
-        return run(self._code, words, begin, end, registers, out, memos, counters, texts)
+        return run(self._code, words, begin, end, out, (registers, memos, counters), texts)
 
     def _run_with_memos(self, memos: Memos, words: Words, out: Words) -> Words:
         """Run, and run again what had to wait for results; the counters of it all."""
