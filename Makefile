@@ -53,6 +53,7 @@ conformance: $(STAMP) ## ask a real Spark what every expression of the corpus me
 
 lint: $(STAMP)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/vulture
+	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/test_docstrings.py
 
 format: $(STAMP) ## format the source
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .

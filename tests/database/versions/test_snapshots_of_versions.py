@@ -129,6 +129,24 @@ def test_what_cannot_be_told_any_more_is_refused() -> None:
         kept.to_arrow()
 
 
+def test_versions_that_take_too_much_memory_are_let_go() -> None:
+    """A snapshot that nobody closes does not fill the memory, nor does it keep commits from going on."""
+    db = livejoin.Database(memory_limit=8_000_000)
+    db.execute("CREATE TABLE t (a INT); CREATE VIEW v AS SELECT a FROM t")
+    at, changes = db.snapshot(), db.views["v"].changes(since=0)
+    for _ in range(20):
+        db.apply("t", [(number,) for number in range(2000)])
+        db.execute("DELETE FROM t")
+    with pytest.raises(ReadError, match=r"the rows of 'v' at this version were let go: .* an 8th of memory_limit"):
+        at["v"].to_arrow()
+    update = changes.next(timeout=0)
+    assert update is not None
+    assert update.reset
+    assert update.delta.num_rows == 0
+    with db.snapshot() as now:
+        assert len(now["v"]) == len(now["t"]) == 0
+
+
 def test_a_replaced_view_is_rolled_over_its_replacement() -> None:
     db = shop()
     with db.snapshot() as at:

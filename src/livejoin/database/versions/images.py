@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from livejoin.database.transactions.guard import Guard
     from livejoin.words import Words
 
+_ALWAYS = 1 << 12  # rows of steps that are always rolled
+_SHARE = 8  # of the memory limit, that the deltas of a chain may take
+_WORD_BYTES = 16  # of a value, about
+
 
 class Images:
     """The images of a database's views and tables.
@@ -207,6 +211,7 @@ def steps_of(
         staged: The changes of the tables.
     """
     found = dict[str, Stepped]()
+    _let_go(contents)
     for name in contents.links.held():
         if name in staged:
             if staged[name].staged.rows.shape[0]:
@@ -228,6 +233,20 @@ def steps_of(
                 if rows.num_rows or (delta is not None and delta.num_rows):
                     found[name] = (delta, rows)
     return found
+
+
+def _let_go(contents: Contents) -> None:
+    """Let go of versions whose deltas take more than a share of the memory that there may be."""
+    if contents.memory_limit is None:
+        return
+    for name in contents.links.held():
+        row = _WORD_BYTES * len(contents.images.shape(name).types)
+        if contents.links.rows(name) * row > contents.memory_limit // _SHARE:
+            contents.links.let_go(
+                name,
+                f"the rows of {name!r} at this version were let go: what has changed since then takes more than an "
+                f"{_SHARE}th of memory_limit; read and close snapshots sooner, or give more memory",
+            )
 
 
 def _table_delta(contents: Contents, name: str, change: TableChange) -> ViewDelta:
@@ -271,9 +290,6 @@ def _pays(steps: Sequence[Step], image: pa.Table) -> bool:
     """Whether an image is made faster by steps than by reading: they have at most half as many rows as it."""
     rows = [0 if step.rows is None else step.rows.num_rows for step in steps]
     return all(step.rows is not None for step in steps) and 2 * sum(rows) <= image.num_rows + _ALWAYS
-
-
-_ALWAYS = 1 << 12
 
 
 def _unknown(name: str) -> str:

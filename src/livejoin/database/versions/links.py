@@ -102,6 +102,7 @@ class Links:
         self.recent: dict[str, tuple[Link, float]] = {}
         self.linger = 2.0
         self.kept: dict[str, tuple[Link, int]] = {}
+        self._all: dict[str, deque[weakref.ref[Link]]] = {}  # the links of a chain, in order
         self._news: deque[Link] = deque()
         self._followers: dict[str, weakref.WeakSet[Follower]] = {}
         self._enough: dict[str, int] = {}  # the total at which some follower may have too much waiting
@@ -119,6 +120,7 @@ class Links:
         if link is None:
             link = Link(version, place)
             self.tips[name] = weakref.ref(link)
+            self._all[name] = deque((self.tips[name],))
         while link.step is not None:  # a call was cut off between two lines of `extend`
             link = link.step.link
         return link
@@ -133,6 +135,7 @@ class Links:
         for name, known in list(self.tips.items()):
             if known() is None:
                 del self.tips[name]
+                self._all.pop(name, None)
                 self.images.pop(name, None)
             else:
                 found.append(name)
@@ -154,15 +157,39 @@ class Links:
             while before.step is not None:
                 before = before.step.link
             if before.version < version:
-                count = 0 if delta is None else delta.num_rows
+                told = rows if delta is None else delta
+                count = 0 if told is None else told.num_rows
                 step = Step(delta, rows, Link(version, place, before.total + count))
                 before.step = step
                 self.tips[name] = weakref.ref(step.link)
+                self._all[name].append(self.tips[name])
                 self._news.append(before)
                 if name in self.kept:
                     self._shorten(name, step.link.total)
                 if name in self._enough and step.link.total > self._enough[name]:
                     self._let_go(name, step.link.total)
+
+    def rows(self, name: str) -> int:
+        """How many rows of deltas a chain keeps for those who hold it; O(1) a link, once."""
+        links = self._all.get(name)
+        while links:
+            oldest = links[0]()
+            newest = links[-1]()
+            if oldest is not None and newest is not None:
+                return newest.total - oldest.total
+            links.popleft()
+        return 0
+
+    def let_go(self, name: str, why: str) -> None:
+        """End a chain for lack of memory; who follows begins anew.
+
+        Args:
+            name: The name in lower case.
+            why: A message for those who read a version of before.
+        """
+        for one in list(self._followers.get(name, ())):
+            one.lose()
+        self.end(name, why)
 
     def keep(self, name: str, tip: Link, rows: int) -> None:
         """Keep what comes behind a link.
@@ -234,6 +261,7 @@ class Links:
         self.images.pop(name, None)
         self.kept.pop(name, None)
         self.recent.pop(name, None)
+        self._all.pop(name, None)
         link = None if known is None else known()
         if link is not None:
             while link.step is not None:
