@@ -1,9 +1,9 @@
 """Readers and followers beside a writer: ``python tests/torture/readers.py SECONDS SEED [FOLDER]``.
 
 A writer commits, fails to commit, drops and creates views, and opens its folder again. Beside it threads take
-snapshots, each of which must be the truth of its version: tables as the writer wrote them down, views as DuckDB computes
-them from these. Others follow views, in threads and in tasks, with what waits given one by one and as one; each must end
-with the view, whatever resets it saw.
+snapshots, each of which must be the truth of its version: tables as the writer wrote them down, views as DuckDB
+computes them from these. Others follow views, in threads and in tasks, with what waits given one by one and as one;
+each must end with the view, whatever resets it saw.
 """
 
 from __future__ import annotations
