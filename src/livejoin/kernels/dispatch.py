@@ -40,9 +40,9 @@ DIMENSION_FIELDS = 3
 
 
 # Lines of where rows go.
-S_ROW = 0
-S_CELL = 1
-S_MASK = 2  # the bits of the atoms
+L_ROW = 0
+L_CELL = 1
+L_MASK = 2  # the bits of the atoms
 SENT_FIELDS = 3
 
 
@@ -95,7 +95,7 @@ def send(plan: Routes, takes: Matrix, groups: Matrix, places: Matrix, passing: L
         How many places were written.
     """
     routes, conditions, allowed, dimensions, offsets = plan
-    rows, cells, masks = sent[S_ROW], sent[S_CELL], sent[S_MASK]
+    rows, cells, masks = sent[L_ROW], sent[L_CELL], sent[L_MASK]
     at = 0
     for row in range(takes.shape[1]):
         begin = at
