@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import TokenType, exp
 
-from livejoin.sql.lower.conditions import conjuncts
+from livejoin.sql.lower.conditions.split import conjuncts
 from livejoin.sql.lower.grouped.aggregates import (
     call_offset,
     find_aggregate,
