@@ -17,7 +17,7 @@ from livejoin.dataflow.stores.set_operation import SetOperationStore
 from livejoin.errors import ChangeValueError, UnsupportedQueryError
 from livejoin.families.arena_checks import block_span
 from livejoin.kernels.memory.layout import D_LOG
-from livejoin.kernels.relation.multiset import M_DIRECTORY, M_LIST
+from livejoin.kernels.relation.multiset import H_DIRECTORY, H_LIST
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from livejoin.words import NULL_CODE
@@ -167,7 +167,7 @@ def test_rows_that_left_cost_nothing(kind: str, all: bool) -> None:
 
 def visited(operator: SetOperationStore) -> int:
     """Slots that a walk over all entries looks at, and entries that a scan does."""
-    return (1 << int(operator.arena.words[M_DIRECTORY + D_LOG])) + operator.listed().shape[0]
+    return (1 << int(operator.arena.words[H_DIRECTORY + D_LOG])) + operator.listed().shape[0]
 
 
 def test_rows_outside_of_the_result_cost_nothing() -> None:
@@ -220,7 +220,7 @@ def test_the_list_of_the_result_shrinks() -> None:
     operator = make("distinct", False, (BIGINT,))
     apply_to(operator, "distinct", [Weighted(0, 0, (i,), 1) for i in range(300)])
     apply_to(operator, "distinct", [Weighted(1, 0, (i,), -1) for i in range(5, 300)])
-    assert block_span(int(operator.arena.words[M_LIST]))[1] <= 4 * operator.listed().shape[0] == 20
+    assert block_span(int(operator.arena.words[H_LIST]))[1] <= 4 * operator.listed().shape[0] == 20
     operator._check()
 
 

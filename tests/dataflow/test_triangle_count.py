@@ -24,7 +24,7 @@ TABLES = ((0, 0, 0), (0, 1, 2), (0, 0, 2), (0, 1, 0))
 def counting(shape: tuple[str, ...], tables: tuple[int, ...], odd: frozenset[int] = frozenset()) -> AlgorithmDriver:
     """The operator with a threshold that few rows reach."""
     driver = driver_of(Problem(shape, "", True, (Product((), True),), tables, frozenset(), odd))
-    driver.join.bags[0].plan.words[b.B_LEAST_HEAVY] = 1
+    driver.join.bags[0].plan.words[b.P_LEAST_HEAVY] = 1
     return driver
 
 

@@ -11,7 +11,7 @@ import pytest
 from livejoin.kernels.memory.layout import H_BUMP, H_END
 from livejoin.kernels.ordered import order_nodes as nodes
 from livejoin.kernels.ordered import order_tree as tree
-from livejoin.kernels.ordered.top_k import K_HEADER, prepare
+from livejoin.kernels.ordered.top_k import TOP_K_HEADER, prepare
 from livejoin.kernels.values.row_order import E_COUNT, E_IN, E_WORDS
 from livejoin.state.arena import Arena
 
@@ -23,7 +23,7 @@ class Tree:
     """A tree of single words and the sorted list of rows, each as often as it stands there, that it must equal."""
 
     def __init__(self) -> None:
-        self.arena = Arena(K_HEADER)
+        self.arena = Arena(TOP_K_HEADER)
         prepare(self.arena.words)
         self.rows: list[int] = []
         self.entries: dict[int, int] = {}

@@ -21,7 +21,7 @@ from livejoin.catalog import Catalog
 from livejoin.query.relational import Input, Join, Numbers, Relation, SetOperation
 from livejoin.sql import bind_query, parse_columns, to_duckdb
 from livejoin.sql.bind.passes import PASSES, Pass, PassRewriter
-from livejoin.sql.lower.conditions import conjuncts, equality_of
+from livejoin.sql.lower.conditions.split import conjuncts, equality_of
 from livejoin.sql.resolved.column import key_of
 from livejoin.sql.resolved.part import Equality
 from livejoin.sql.resolved.query import Scope, SelectBlock

@@ -9,6 +9,8 @@ Law: a row stands at most once for each cell, with the bits of all atoms whose r
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from livejoin.kernels.jit import kernel
 from livejoin.kernels.parameters import Line, Matrix
 from livejoin.kernels.values.hashes import below
@@ -37,9 +39,35 @@ D_STRIDE = 2  # how far it is from one to the next
 DIMENSION_FIELDS = 3
 
 
+# Lines of where rows go.
+L_ROW = 0
+L_CELL = 1
+L_MASK = 2  # the bits of the atoms
+SENT_FIELDS = 3
+
+
+class Routes(NamedTuple):
+    """What a dispatch says of a table, as arrays.
+
+    Args:
+        routes: int64 of shape (routes, ROUTE_FIELDS).
+        conditions: int64 of shape (any, CONDITION_FIELDS).
+        allowed: bool: which groups meet each condition.
+        dimensions: int64 of shape (any, DIMENSION_FIELDS).
+        offsets: int64: the cells along the dimensions that a route leaves open.
+    """
+
+    routes: Matrix
+    conditions: Matrix
+    allowed: Line
+    dimensions: Matrix
+    offsets: Line
+
+
 @kernel
-def count(routes: Matrix, takes: Matrix, passing: Line) -> int:
+def count(plan: Routes, takes: Matrix, passing: Line) -> int:
     """How many places `send` needs at most."""
+    routes = plan.routes
     total = 0
     for route in range(routes.shape[0]):
         copies = routes[route, R_OFFSETS_END] - routes[route, R_OFFSETS]
@@ -51,41 +79,23 @@ def count(routes: Matrix, takes: Matrix, passing: Line) -> int:
 
 
 @kernel
-def send(
-    routes: Matrix,
-    conditions: Matrix,
-    allowed: Line,
-    dimensions: Matrix,
-    offsets: Line,
-    takes: Matrix,
-    groups: Matrix,
-    places: Matrix,
-    passing: Line,
-    seen: Line,
-    rows: Line,
-    cells: Line,
-    masks: Line,
-) -> int:
+def send(plan: Routes, takes: Matrix, groups: Matrix, places: Matrix, passing: Line, seen: Line, sent: Matrix) -> int:
     """List where rows go, row after row.
 
     Args:
-        routes: int64 of shape (routes, ROUTE_FIELDS).
-        conditions: int64 of shape (any, CONDITION_FIELDS).
-        allowed: bool: which groups meet each condition.
-        dimensions: int64 of shape (any, DIMENSION_FIELDS).
-        offsets: int64: the cells along the dimensions that a route leaves open.
+        plan: The routes.
         takes: bool of shape (atoms, rows).
         groups: int64 of shape (any, rows): the group of a value, -1 for none.
         places: uint64 of shape (any, rows): what places a value along a dimension.
         passing: int64: the bits of the atoms whose predicates each row passes.
         seen: int64, one a cell, -1; changed.
-        rows: int64 with the places that `count` says; written.
-        cells: Likewise.
-        masks: Likewise: the bits of the atoms.
+        sent: int64 of shape (SENT_FIELDS, the places that `count` says); written.
 
     Returns:
         How many places were written.
     """
+    routes, conditions, allowed, dimensions, offsets = plan
+    rows, cells, masks = sent[L_ROW], sent[L_CELL], sent[L_MASK]
     at = 0
     for row in range(takes.shape[1]):
         begin = at

@@ -102,7 +102,7 @@ class AggregateAccess:
     @cached_property
     def _index(self) -> Words:
         """The groups in the order of the scan."""
-        return _entries(self._store.arena.words, g.G_DIRECTORY)
+        return _entries(self._store.arena.words, g.H_DIRECTORY)
 
     def total(self) -> int:
         return self._store.count()
@@ -113,7 +113,7 @@ class AggregateAccess:
     def rows_of(self, keys: Words) -> tuple[Rows, Words]:
         entries = np.empty(keys.shape[1], np.int64)
         key = int(self._store.plan.words[g.P_KEY])
-        look_up.find_entries(self._store.arena.words, g.G_DIRECTORY, key, np.ascontiguousarray(keys), entries)
+        look_up.find_entries(self._store.arena.words, g.H_DIRECTORY, key, np.ascontiguousarray(keys), entries)
         there = np.flatnonzero(entries)
         return self._store.rows_of(entries[there]), there
 

@@ -47,7 +47,7 @@ class AggregateStore:
         self.plan = plan
         self._codec = codec
         self._capacity = capacity
-        self.arena = Arena(plan.header_words, (g.G_DIRECTORY,), budget=codec.budget)
+        self.arena = Arena(plan.header_words, (g.H_DIRECTORY,), budget=codec.budget)
         self._at = Addressed(GroupBuffers(self.arena.words, plan.words, np.empty(g.BLOCK, np.int64)))
         # A global result stands there without rows; no row at all compiles the kernel now and not in a commit.
         nothing = np.zeros((plan.line_words, int(plan.is_global)), np.int64)
@@ -88,7 +88,7 @@ class AggregateStore:
         lists = np.empty(capacity if self.plan.lists else 0, np.int64)
         while slot >= 0:
             slot = kernel.scan(self._line, slot, output, lists)
-            rows = int(self.arena.words[g.G_OUT])
+            rows = int(self.arena.words[g.H_OUT])
             if rows:
                 results = result_rows(self.plan, self._codec, output[:, :rows].copy(), lists)
                 yield results, np.ones(rows, np.int64)
@@ -102,15 +102,15 @@ class AggregateStore:
         begin = listed = 0
         while begin < groups.shape[0]:
             begin = group_access.write_groups(self._line, groups, begin, output, lists)
-            parts.append(self._shifted(output[:, : self.arena.words[g.G_OUT]].copy(), listed))
-            items.append(lists[: self.arena.words[g.G_LISTED]].copy())
+            parts.append(self._shifted(output[:, : self.arena.words[g.H_OUT]].copy(), listed))
+            items.append(lists[: self.arena.words[g.H_LISTED]].copy())
             listed += items[-1].shape[0]
             lists = self._enough(lists)
         return result_rows(self.plan, self._codec, np.concatenate(parts, axis=1), np.concatenate(items))
 
     def count(self) -> int:
         """Number of groups with rows; of a global aggregation 1."""
-        return int(self.arena.words[g.G_DIRECTORY + D_COUNT])
+        return int(self.arena.words[g.H_DIRECTORY + D_COUNT])
 
     def used_words(self, kind: Kind) -> Words:
         """The words of values of a kind that the state holds, which the codec must keep; in any order.
@@ -123,14 +123,14 @@ class AggregateStore:
         lists, slot = np.empty(0, np.int64), 0
         while slot >= 0 and kept:
             slot = kernel.scan(self._line, slot, output, lists)
-            found.append(output[kept, : self.arena.words[g.G_OUT]].ravel())
+            found.append(output[kept, : self.arena.words[g.H_OUT]].ravel())
             lists = self._enough(lists)
         for offset, type_, seconds in self.plan.indexes:
             slot = 0 if type_.word_kind == kind else -1
             out = np.empty(1 << 12, np.int64)
             while slot >= 0:
                 slot = kernel.index_words(self._line, slot, offset, seconds, out)
-                found.append(out[: self.arena.words[g.G_OUT]].copy())
+                found.append(out[: self.arena.words[g.H_OUT]].copy())
                 out = self._enough(out)
         return np.concatenate(found)
 
@@ -140,7 +140,7 @@ class AggregateStore:
 
     def free_bytes(self) -> int:
         """Bytes handed out that are free again; O(blocks that are)."""
-        return self.arena.free_bytes({g.G_DIRECTORY: int(self.plan.words[g.P_RECORD])})
+        return self.arena.free_bytes({g.H_DIRECTORY: int(self.plan.words[g.P_RECORD])})
 
     def arrays(self) -> dict[str, Words]:
         """The state as flat arrays."""
@@ -168,14 +168,14 @@ class AggregateStore:
         texts = self._codec.texts
         changes = values, np.ascontiguousarray(weights), np.ascontiguousarray(versions)
         state = self.arena.words
-        state[g.G_ROW] = state[g.G_PHASE] = state[g.G_PAIR] = 0
+        state[g.H_ROW] = state[g.H_PHASE] = state[g.H_PAIR] = 0
         status = NEED_SPACE
         while status != DONE:
             state = self.arena.words
             status = kernel.maintain(self._line, changes, texts, emit, output, lists)
-            if state[g.G_OUT]:
-                rows.append(self._shifted(output[:, : state[g.G_OUT]].copy(), sum(part.shape[0] for part in items)))
-                items.append(lists[: state[g.G_LISTED]].copy())
+            if state[g.H_OUT]:
+                rows.append(self._shifted(output[:, : state[g.H_OUT]].copy(), sum(part.shape[0] for part in items)))
+                items.append(lists[: state[g.H_LISTED]].copy())
             if status == TOO_LARGE:
                 raise self._too_large()
             if status == NEED_SPACE:
@@ -197,8 +197,8 @@ class AggregateStore:
 
     def _enough(self, lists: Words) -> Words:
         """A buffer that holds what the next group needs."""
-        needed = int(self.arena.words[g.G_NEED])
-        self.arena.words[g.G_NEED] = 0
+        needed = int(self.arena.words[g.H_NEED])
+        self.arena.words[g.H_NEED] = 0
         return lists if lists.shape[0] >= needed else np.empty(2 * needed, np.int64)
 
     def _shifted(self, output: Words, begin: int) -> Words:

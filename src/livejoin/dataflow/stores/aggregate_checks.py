@@ -32,10 +32,10 @@ from livejoin.words import Words
 def check(plan: AggregatePlan, arena: Words) -> None:
     """Assert all invariants of an arena; O(state) Python steps."""
     p = plan.words
-    assert arena[g.G_PHASE] == g.APPLY and arena[g.G_TOUCHED] == 0, "no version is half applied"
-    slots, log = int(arena[g.G_DIRECTORY + k.D_SLOTS]), int(arena[g.G_DIRECTORY + k.D_LOG])
+    assert arena[g.H_PHASE] == g.APPLY and arena[g.H_TOUCHED] == 0, "no version is half applied"
+    slots, log = int(arena[g.H_DIRECTORY + k.D_SLOTS]), int(arena[g.H_DIRECTORY + k.D_LOG])
     groups = [int(word) & k.MASK32 for word in arena[slots : slots + (1 << log)] if word]
-    assert arena[g.G_DIRECTORY + k.D_COUNT] == len(groups) <= 3 << log >> 2
+    assert arena[g.H_DIRECTORY + k.D_COUNT] == len(groups) <= 3 << log >> 2
     assert not plan.is_global or len(groups) == 1, "a global aggregation has its one group"
     spans: list[Span] = [(0, plan.header_words)]
     for group in groups:
@@ -44,7 +44,7 @@ def check(plan: AggregatePlan, arena: Words) -> None:
         assert arena[group + g.R_TOUCH] == 0, "no group is touched between calls"
         for at in range(p[g.P_ACCUMULATORS], p[g.P_ACCUMULATORS_END], g.ACCUMULATOR):
             _check_accumulator(arena, group, p[at : at + g.ACCUMULATOR], spans)
-    spans += directory_spans(arena, g.G_DIRECTORY, groups, int(p[g.P_RECORD]))
+    spans += directory_spans(arena, g.H_DIRECTORY, groups, int(p[g.P_RECORD]))
     check_tiling(arena, spans)
 
 
@@ -52,7 +52,7 @@ def _found(p: Words, arena: Words, group: int) -> int:
     """What the directory has for a group's key."""
     key, width, offsets = group + int(p[g.P_KEY]), int(p[g.P_GROUPS]), int(p[g.P_OFFSETS])
     h = hash_key(arena, p, key, width, offsets)
-    return int(find(arena, p, g.G_DIRECTORY, int(p[g.P_KEY]), key, width, offsets, h))
+    return int(find(arena, p, g.H_DIRECTORY, int(p[g.P_KEY]), key, width, offsets, h))
 
 
 def _check_accumulator(arena: Words, group: int, accumulator: Words, spans: list[Span]) -> None:

@@ -198,9 +198,9 @@ def aggregate_plan(
     header[g.P_TOUCH_CLASS] = touch_class
     header[g.P_GLOBAL] = int(is_global)
     header[g.P_LISTS] = sum(call.function in LISTS for call in calls)
-    header[g.P_ROW_KEY] = g.G_END
-    header[g.P_SCRATCH] = g.G_END + groups
-    header[g.P_WORK] = g.G_END + groups + result_words
+    header[g.P_ROW_KEY] = g.GROUPS_HEADER
+    header[g.P_SCRATCH] = g.GROUPS_HEADER + groups
+    header[g.P_WORK] = g.GROUPS_HEADER + groups + result_words
     work = g.WORK if any(need.kind in _POWERS for need in wanted) else 0
     parts = [header, np.arange(groups), *accumulators, *results]
     return AggregatePlan(
@@ -211,7 +211,7 @@ def aggregate_plan(
         is_global=is_global,
         lines=lines,
         lists=any(call.function in LISTS for call in calls),
-        header_words=g.G_END + groups + result_words + work,
+        header_words=g.GROUPS_HEADER + groups + result_words + work,
         indexes=tuple(_indexes(offsets, types)),
     )
 

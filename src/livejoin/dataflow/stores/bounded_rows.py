@@ -78,12 +78,12 @@ class BoundedRows:
             return np.array([0, 0, words, *kinds[begin:]], np.int64)
 
         behind, above = _PLACES[comparison]
-        row = w.K_HEADER
+        row = w.BOUNDS_HEADER
         term = row + E_WORDS + len(kinds)
         record_key = w.B_NOW + 2 * bound_words
         form = [key_words, start, bound_words, behind, above, record_key + key_words, record_key, int(sums is not None)]
         self.form = np.array([*form, row, term, term + values, term + 2 * values, *range(key_words)], np.int64)
-        self.arena = Arena(term + 3 * values, (w.K_BOUNDS,), budget=codec.budget)
+        self.arena = Arena(term + 3 * values, (w.H_BOUNDS,), budget=codec.budget)
         maintain.prepare(self.arena.words, values, carried, E_WORDS + len(kinds))
         self._at = Addressed(
             ThresholdBuffers(
@@ -128,14 +128,14 @@ class BoundedRows:
         moves = np.ascontiguousarray(moves[:, bound])
         move_weights, move_versions = bounds.weights[bound], bounds.versions[bound]
         text, changed, moved = self.text(), (values, weights, versions), (moves, move_weights, move_versions)
-        self.arena.words[[w.K_CHANGE, w.K_MOVE, w.K_STEP, w.K_MOVED]] = 0
+        self.arena.words[[w.H_CHANGE, w.H_MOVE, w.H_STEP, w.H_MOVED]] = 0
         parts: list[Words] = []
         capacity = _CHANGES
         status = k.NEED_SPACE
         while status != k.DONE:
             out = np.empty((self.lines, capacity), np.int64)
             status = maintain.maintain(self.at.line, changed, moved, given, text, emit, out)
-            parts.append(out[:, : int(self.arena.words[w.K_MADE])])
+            parts.append(out[:, : int(self.arena.words[w.H_MADE])])
             if status == k.NEED_SPACE:
                 self.arena.grow()
             elif status == k.OUTPUT_FULL:
@@ -174,7 +174,7 @@ class BoundedRows:
 
     def bounds(self) -> int:
         """How many bounds there are; O(1)."""
-        return int(self.arena.words[w.K_BOUNDS + k.D_COUNT])
+        return int(self.arena.words[w.H_BOUNDS + k.D_COUNT])
 
     def bound_words(self) -> Words:
         """The words of all bounds, those of their keys first, a line each; O(bounds)."""
@@ -188,7 +188,7 @@ class BoundedRows:
 
     def free_bytes(self) -> int:
         """Bytes handed out that are free again; O(blocks that are)."""
-        return self.arena.free_bytes({w.K_BOUNDS: int(self.form[w.F_RECORD])})
+        return self.arena.free_bytes({w.H_BOUNDS: int(self.form[w.P_RECORD])})
 
     def _has_values(self, order: RowOrder, words: Words) -> npt.NDArray[np.bool_]:
         """Which rows have neither NULL in their key nor in the compared column."""

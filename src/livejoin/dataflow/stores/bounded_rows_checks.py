@@ -35,13 +35,13 @@ def check(rows: BoundedRows) -> None:
     for record in _records(rows):
         assert m[record + w.B_COUNT] == m[record + w.B_HAS] == 1, "a key has one bound"
         assert m[record + w.B_LISTED] == 0, "no bound is on its way between calls"
-        assert _found(rows, record + int(rows.form[w.F_RECORD_KEY])) == record, "probing reaches the bound"
+        assert _found(rows, record + int(rows.form[w.P_RECORD_KEY])) == record, "probing reaches the bound"
     free_nodes, free_entries = free_length(m, int(m[t.T_FREE_NODE]), t.NEXT), free_length(m, int(m[t.T_FREE_ENTRY]), 0)
     used = (walk.nodes + free_nodes) * (t.NODE + int(m[t.T_SUMS]))
     used += (len(entries) + free_entries) * (o.E_WORDS + int(wide[o.O_WIDTH]))
-    spans = directory_spans(m, w.K_BOUNDS, _records(rows), int(rows.form[w.F_RECORD]))
+    spans = directory_spans(m, w.H_BOUNDS, _records(rows), int(rows.form[w.P_RECORD]))
     used += sum(size for _, size in spans) + rows.arena.free_bytes() // 8
-    assert int(rows.form[w.F_TERM]) + 3 * int(m[t.T_SUMS]) + used == m[k.H_BUMP], "every word belongs to one thing"
+    assert int(rows.form[w.P_TERM]) + 3 * int(m[t.T_SUMS]) + used == m[k.H_BUMP], "every word belongs to one thing"
 
 
 def inside(rows: BoundedRows) -> Iterator[tuple[int, int]]:
@@ -57,16 +57,16 @@ def inside(rows: BoundedRows) -> Iterator[tuple[int, int]]:
 
 def _records(rows: BoundedRows) -> list[int]:
     m = rows.arena.words
-    slots, log = int(m[w.K_BOUNDS + k.D_SLOTS]), int(m[w.K_BOUNDS + k.D_LOG])
+    slots, log = int(m[w.H_BOUNDS + k.D_SLOTS]), int(m[w.H_BOUNDS + k.D_LOG])
     return [int(word) & k.MASK32 for word in m[slots : slots + (1 << log)] if word]
 
 
 def _found(rows: BoundedRows, key: int) -> int:
     """The record of a key."""
     m, form = rows.arena.words, rows.form
-    width = int(form[w.F_KEY])
-    h = hash_key(m, form, key, width, w.F_OFFSETS)
-    return int(find(m, form, w.K_BOUNDS, int(form[w.F_RECORD_KEY]), key, width, w.F_OFFSETS, h))
+    width = int(form[w.P_KEY])
+    h = hash_key(m, form, key, width, w.P_OFFSETS)
+    return int(find(m, form, w.H_BOUNDS, int(form[w.P_RECORD_KEY]), key, width, w.P_OFFSETS, h))
 
 
 def _sums(rows: BoundedRows, node: int, height: int) -> list[int]:

@@ -45,7 +45,7 @@ class PartitionedState(OrderedState):
         window: tuple[int, int] = (0, 0),
     ) -> None:
         own = [SortKey(column, descending=False, nulls_first=True) for column in partition]
-        super().__init__(RowOrder(tuple(types), (*own, *keys)), codec, runs.P_HEADER)
+        super().__init__(RowOrder(tuple(types), (*own, *keys)), codec, runs.PARTITION_HEADER)
         self.plan = self.order.plan(len(types), window)
         self.prefix = self.order.plan(len(dict.fromkeys(partition)), window)
         self.keys = self.order.plan(len(dict.fromkeys(key.column for key in (*own, *keys))), window)
@@ -79,7 +79,7 @@ class PartitionedState(OrderedState):
 
     def count(self) -> int:
         """Rows of the result, counted with multiplicities; O(1)."""
-        return int(self.arena.words[runs.P_TOTAL])
+        return int(self.arena.words[runs.H_TOTAL])
 
     def _by_partition(self, delta: Delta) -> tuple[Words, Words, Words]:
         """The order words, weights and versions of a delta, those of a version partition by partition."""
@@ -92,15 +92,15 @@ class PartitionedState(OrderedState):
 
     def _changes(self, maintain: Callable[[Words], int], lines: int) -> Words:
         """What a kernel writes until it is done, which gets buffers of so many lines."""
-        self.arena.words[[runs.P_CHANGE, runs.P_STEP, runs.P_TOUCHED]] = 0
+        self.arena.words[[runs.H_CHANGE, runs.H_STEP, runs.H_TOUCHED]] = 0
         parts = []
         capacity, status = _CHANGES, k.NEED_SPACE
         while status != k.DONE:
             out = np.empty((lines, capacity), np.int64)
             status = maintain(out)
-            parts.append(out[:, : int(self.arena.words[runs.P_MADE])])
+            parts.append(out[:, : int(self.arena.words[runs.H_MADE])])
             if status == k.NEED_SPACE:
                 self.arena.grow()
             elif status == k.OUTPUT_FULL:
-                capacity = max(2 * capacity, int(self.arena.words[runs.P_NEEDED]))
+                capacity = max(2 * capacity, int(self.arena.words[runs.H_NEEDED]))
         return np.concatenate(parts, axis=1)

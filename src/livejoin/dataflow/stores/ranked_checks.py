@@ -44,7 +44,7 @@ def check(m: Words, plans: tuple[Words, Words, Words, Words], text: Any) -> None
         assert m[entry + o.E_IN] == copies, "copies in the result"
         assert not copies or m[entry + o.E_WORDS + width] == first, "ranks"
         rows, inside = rows + (word >> 1), inside + copies
-    assert inside == m[runs.P_TOTAL], "rows of the result"
+    assert inside == m[runs.H_TOTAL], "rows of the result"
     free_nodes, free_entries = free_length(m, int(m[t.T_FREE_NODE]), t.NEXT), free_length(m, int(m[t.T_FREE_ENTRY]), 0)
     used = (walk.nodes + free_nodes) * t.NODE + (len(entries) + free_entries) * (o.E_WORDS + int(wide[o.O_WIDTH]))
-    assert runs.P_HEADER + used == m[k.H_BUMP], "every word is a node's, an entry's or free"
+    assert runs.PARTITION_HEADER + used == m[k.H_BUMP], "every word is a node's, an entry's or free"

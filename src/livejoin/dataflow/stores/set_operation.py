@@ -75,7 +75,7 @@ class SetOperationStore:
         return self._at.line
 
     def _empty(self) -> Arena:
-        return Arena(kernel.M_ROW + len(self.types), (kernel.M_DIRECTORY,), budget=self.codec.budget)
+        return Arena(kernel.H_ROW + len(self.types), (kernel.H_DIRECTORY,), budget=self.codec.budget)
 
     def maintain(self, inputs: Sequence[Delta]) -> Delta:
         """Apply changes.
@@ -116,14 +116,14 @@ class SetOperationStore:
         length = sides.shape[0]
         touched = np.empty((length, kernel.TOUCHED_FIELDS), np.int64)
         out = np.empty((2, length), np.int64)
-        arena.words[[kernel.M_CHANGE, kernel.M_TOUCHED, kernel.M_MADE, kernel.M_SETTLED]] = 0
+        arena.words[[kernel.H_CHANGE, kernel.H_TOUCHED, kernel.H_MADE, kernel.H_SETTLED]] = 0
         arguments = (values, weights, versions, sides, touched, out)
         status = k.MORE
         while status != k.DONE:
             status = kernel.apply(self._line(arena), *arguments)
             if status == k.NEED_SPACE:
                 arena.grow()
-        return out[:, : int(arena.words[kernel.M_MADE])]
+        return out[:, : int(arena.words[kernel.H_MADE])]
 
     def _compact(self) -> None:
         """Bring all rows into an arena of their own size; O(rows)."""
@@ -152,7 +152,7 @@ class SetOperationStore:
 
     def count(self) -> int:
         """Rows of the result, counted with multiplicities; O(1)."""
-        return int(self.arena.words[kernel.M_TOTAL])
+        return int(self.arena.words[kernel.H_TOTAL])
 
     def column_words(self, column: int) -> Words:
         """The words of a column over all rows that are kept, in no particular order; O(rows)."""
@@ -162,8 +162,8 @@ class SetOperationStore:
     def listed(self) -> Words:
         """The entries of the result in the order of `scan`, valid until the next change; O(1)."""
         m = self.arena.words
-        block = int(m[kernel.M_LIST]) & k.REF_MASK
-        return m[block : block + int(m[kernel.M_LISTED])]
+        block = int(m[kernel.H_LIST]) & k.REF_MASK
+        return m[block : block + int(m[kernel.H_LISTED])]
 
     def counts(self, entries: Words) -> tuple[Words, Words]:
         """How often the rows of entries stand on the left and on the right side, of DISTINCT 0."""
@@ -174,7 +174,7 @@ class SetOperationStore:
     def entries_of(self, values: Words) -> Words:
         """The entries of rows, int64 of shape (width, n), 0 for those that stand on no side; expected O(1) a row."""
         found = np.empty(values.shape[1], np.int64)
-        look_up.find_entries(self.arena.words, kernel.M_DIRECTORY, self._key, values, found)
+        look_up.find_entries(self.arena.words, kernel.H_DIRECTORY, self._key, values, found)
         return found
 
     def columns_of(self, entries: Words) -> list[Words]:
@@ -186,7 +186,7 @@ class SetOperationStore:
         return as_written(kernel.key_of)(self.sides)
 
     def _rows(self) -> int:
-        return int(self.arena.words[kernel.M_DIRECTORY + k.D_COUNT])
+        return int(self.arena.words[kernel.H_DIRECTORY + k.D_COUNT])
 
     def _entry_words(self) -> int:
         return self._key + len(self.types)
@@ -203,7 +203,7 @@ class SetOperationStore:
 
     def free_bytes(self) -> int:
         """Bytes handed out that are free again; O(blocks that are)."""
-        return self.arena.free_bytes({kernel.M_DIRECTORY: self._entry_words()})
+        return self.arena.free_bytes({kernel.H_DIRECTORY: self._entry_words()})
 
     def arrays(self) -> dict[str, Words]:
         """The state as flat arrays, valid until the next change."""
@@ -217,7 +217,7 @@ class SetOperationStore:
         """Assert all invariants; O(rows), for tests."""
         m = self.arena.words
         width = len(self.types)
-        log = int(m[kernel.M_DIRECTORY + k.D_LOG])
+        log = int(m[kernel.H_DIRECTORY + k.D_LOG])
         assert self._rows() * 4 <= 3 << log and (log == LEAST_LOG or self._rows() * 8 >= 1 << log), "slots fit entries"
         entries = self._entries()
         assert np.unique(entries).shape[0] == entries.shape[0], "every entry has one slot"
@@ -233,11 +233,11 @@ class SetOperationStore:
         assert all((weights > 0).all() for weights in scanned), "listed rows stand in the result"
         assert sum(int(weights.sum()) for weights in scanned) == self.count(), "the result's size"
         spans = [
-            (0, kernel.M_ROW + width),
-            *directory_spans(m, kernel.M_DIRECTORY, entries.tolist(), self._entry_words()),
+            (0, kernel.H_ROW + width),
+            *directory_spans(m, kernel.H_DIRECTORY, entries.tolist(), self._entry_words()),
         ]
-        if m[kernel.M_LIST]:
-            spans.append(block_span(int(m[kernel.M_LIST])))
+        if m[kernel.H_LIST]:
+            spans.append(block_span(int(m[kernel.H_LIST])))
         check_tiling(m, spans)
 
 

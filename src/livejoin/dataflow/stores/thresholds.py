@@ -80,7 +80,7 @@ class ThresholdStore:
 
     def count(self) -> int:
         """Rows of the result, counted with multiplicities; O(1)."""
-        return int(self.bounded.arena.words[w.K_TOTAL])
+        return int(self.bounded.arena.words[w.H_TOTAL])
 
     def used_words(self, kind: Kind) -> Words:
         """The codes of values of a kind that the state holds, which the codec must keep; O(state)."""

@@ -55,7 +55,7 @@ class TopKStore(OrderedState):
         self, keys: Sequence[SortKey], limit: int, offset: int, codec: Codec, types: Sequence[SqlType]
     ) -> None:
         self.types = tuple(types)
-        super().__init__(RowOrder(self.types, tuple(keys)), codec, kernel.K_HEADER)
+        super().__init__(RowOrder(self.types, tuple(keys)), codec, kernel.TOP_K_HEADER)
         kinds = self.order.kinds
         window = (min(offset, _UNLIMITED), min(limit, _UNLIMITED))
         self.plan = np.array([*window, len(kinds), *kinds], np.int64)
@@ -84,22 +84,22 @@ class TopKStore(OrderedState):
             values, weights = np.take(values, order, axis=1), weights[order]
         text = self.order.text(self.codec)
         touched = np.empty(weights.shape[0], np.int64)
-        self.arena.words[kernel.K_CHANGE : kernel.K_CONCERNED + 1] = 0
-        self.arena.words[kernel.K_STEP] = kernel.APPLYING
+        self.arena.words[kernel.H_CHANGE : kernel.H_CONCERNED + 1] = 0
+        self.arena.words[kernel.H_STEP] = kernel.APPLYING
         parts = []
         capacity = _CHANGES
         status = k.NEED_SPACE
         while status != k.DONE:
             out = np.empty((kernel.CHANGE_FIELDS + values.shape[0], capacity), np.int64)
             status = kernel.maintain(self.arena.words, self.plan, values, weights, versions, text, touched, out)
-            parts.append(out[:, : int(self.arena.words[kernel.K_MADE])])
+            parts.append(out[:, : int(self.arena.words[kernel.H_MADE])])
             if status == k.NEED_SPACE:
                 self.arena.grow()
             elif status == k.OUTPUT_FULL:
-                capacity = max(2 * capacity, int(self.arena.words[kernel.K_NEEDED]))
+                capacity = max(2 * capacity, int(self.arena.words[kernel.H_NEEDED]))
         changes = np.concatenate(parts, axis=1)
         rows = self.order.decode(changes[kernel.CHANGE_FIELDS :], self.codec)
-        return Delta(rows, changes[kernel.C_WEIGHT], changes[kernel.C_VERSION])
+        return Delta(rows, changes[kernel.L_WEIGHT], changes[kernel.L_VERSION])
 
     def load(self, side: int, delta: Delta) -> None:
         """Apply changes without asking what changed; cost and errors as for `maintain`."""

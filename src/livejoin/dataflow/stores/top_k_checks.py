@@ -70,15 +70,15 @@ def check(m: Words, plan: Words, text: Any) -> None:
         assert copies == m[entry + o.E_IN], "copies in the window"
         inside += [(entry, copies)] if copies else []
         rank += word >> 1
-    low, high = int(m[kernel.K_LOW]), int(m[kernel.K_HIGH])
+    low, high = int(m[kernel.H_LOW]), int(m[kernel.H_HIGH])
     assert low == (inside[0][0] if inside else 0), "the window's first entry"
-    assert not low or m[kernel.K_LOW_COPIES] == inside[0][1]
+    assert not low or m[kernel.H_LOW_COPIES] == inside[0][1]
     if inside:
         assert high == (inside[-1][0] if total >= end else 0), "the window's last entry"
-        assert not high or m[kernel.K_HIGH_COPIES] == inside[-1][1]
+        assert not high or m[kernel.H_HIGH_COPIES] == inside[-1][1]
     free_nodes, free_entries = free_length(m, int(m[t.T_FREE_NODE]), t.NEXT), free_length(m, int(m[t.T_FREE_ENTRY]), 0)
     used = (walk.nodes + free_nodes) * t.NODE + (len(entries) + free_entries) * (o.E_WORDS + int(plan[o.O_WIDTH]))
-    assert kernel.K_HEADER + used == m[k.H_BUMP], "every word is a node's, an entry's or free"
+    assert kernel.TOP_K_HEADER + used == m[k.H_BUMP], "every word is a node's, an entry's or free"
 
 
 def free_length(m: Words, at: int, link: int) -> int:

@@ -130,13 +130,13 @@ class _Compiler:
             own = [at for at, store in zip(stores, self.stores, strict=True) if store.table == t]
             words += [self.free, use.stride, len(own), self._put(own), len(use.columns), self._put(use.columns)]
             self.free += q.TABLE
-        self.words[b.B_COLUMNS] = len(self.kept)
-        self.words[b.B_BINDINGS], self.words[b.B_SLOTS], self.words[b.B_FRAMES] = self.bindings, self.slots, self.frames
-        self.words[b.B_TABLES] = len(self.tables)
-        self.words[b.B_FIRST_TABLE] = self._put(words)
-        self.words[b.B_PAIRS] = len(self.pairs)
-        self.words[b.B_FIRST_PAIR] = self.pair_at[0] if self.pairs else 0
-        self.words[b.B_LEAST_HEAVY] = LEAST_HEAVY
+        self.words[b.P_COLUMNS] = len(self.kept)
+        self.words[b.P_BINDINGS], self.words[b.P_SLOTS], self.words[b.P_FRAMES] = self.bindings, self.slots, self.frames
+        self.words[b.P_TABLES] = len(self.tables)
+        self.words[b.P_FIRST_TABLE] = self._put(words)
+        self.words[b.P_PAIRS] = len(self.pairs)
+        self.words[b.P_FIRST_PAIR] = self.pair_at[0] if self.pairs else 0
+        self.words[b.P_LEAST_HEAVY] = LEAST_HEAVY
         return BagJoinPlan(
             relations=self.relations,
             attributes=self.attributes,

@@ -65,7 +65,7 @@ def _check_edge(words: Any, edge: Any, entries: dict[Columns, Entries]) -> None:
 
 def _check_pair(plan: BagJoinPlan, words: Any, number: int) -> None:
     """A pair view has the sum over the values in between for all pairs of heavy values."""
-    at = int(plan.words[b.B_FIRST_PAIR]) + number * b.BAG_PAIR
+    at = int(plan.words[b.P_FIRST_PAIR]) + number * b.BAG_PAIR
     sides = []
     for store_number, column in (plan.pairs[number].first, plan.pairs[number].second):
         store = plan.stores[store_number]
@@ -98,7 +98,7 @@ def _check_pair(plan: BagJoinPlan, words: Any, number: int) -> None:
 def _check_records(plan: BagJoinPlan, words: Any) -> None:
     """The multiplicity of a tuple is the sum of those of the rows that name it."""
     sums: Counter[int] = Counter()
-    first = int(plan.words[b.B_FIRST_TABLE])
+    first = int(plan.words[b.P_FIRST_TABLE])
     for t, use in enumerate(plan.tables):
         header = int(plan.words[first + t * q.PLAN_TABLE + q.PT_HEADER])
         for chunk in range(int(words[header + q.T_COUNT])):

@@ -216,7 +216,7 @@ class TransitionJoin(ArenaState["TransitionPlan"]):
             if rows:
                 yield output[:, :rows]
             if status == t.MISS:
-                self.system.result(int(cursor[t.S_STATE]))
+                self.system.result(int(cursor[t.SCAN_STATE]))
 
     def count(self) -> int:
         """As `livejoin.families.join.Join.count`. Cost: O(instances), once all their states are known."""
@@ -238,7 +238,7 @@ class TransitionJoin(ArenaState["TransitionPlan"]):
             status, more, about = read.count(self.line, *arguments)
             exact, rough = exact + int(more), rough + float(about)
             if status == t.MISS:
-                self.system.result(int(cursor[t.S_STATE]))
+                self.system.result(int(cursor[t.SCAN_STATE]))
         return exact, rough, instances, sizes
 
     def access(self, tables: RowIndexes) -> TransitionAccess:

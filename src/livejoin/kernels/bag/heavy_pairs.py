@@ -22,15 +22,12 @@ Law: between two changes V has the sum above for all pairs of heavy values, and 
 from __future__ import annotations
 
 from livejoin.kernels.bag.layout import (
-    B_FIRST_PAIR,
-    B_LEAST_HEAVY,
-    B_PAIRS,
     BAG_PAIR,
-    J_ENTRY,
-    J_KEY,
-    J_NEW,
-    J_OLD,
-    J_OVERFLOW,
+    H_ENTRY,
+    H_KEY,
+    H_NEW,
+    H_OLD,
+    H_OVERFLOW,
     ND_DIRECTORY,
     ND_FROM,
     ND_HEAVY,
@@ -38,6 +35,9 @@ from livejoin.kernels.bag.layout import (
     ND_LIST,
     ND_PLACE,
     ND_WIDTH,
+    P_FIRST_PAIR,
+    P_LEAST_HEAVY,
+    P_PAIRS,
     PAIR_ENTRY,
     PAIR_KEY,
     PV_DIRECTORY,
@@ -67,15 +67,15 @@ _AT_ONCE = 12  # values that can become heavy in one change: two a program, and 
 @inlined
 def threshold(m: Arena, p: Plan) -> int:
     """Theta for the tuples that there are."""
-    return max(p[B_LEAST_HEAVY], int(float(m[H_REGISTERED]) ** 0.5))  # type: ignore[no-any-return]
+    return max(p[P_LEAST_HEAVY], int(float(m[H_REGISTERED]) ** 0.5))  # type: ignore[no-any-return]
 
 
 @helper
 def has_room(m: Arena, p: Plan) -> bool:
     """Whether there is space for all that one change can need here."""
     needed = 0
-    for i in range(p[B_PAIRS]):
-        pair = p[B_FIRST_PAIR] + i * BAG_PAIR
+    for i in range(p[P_PAIRS]):
+        pair = p[P_FIRST_PAIR] + i * BAG_PAIR
         values = 2 * _AT_ONCE
         for side in range(2):
             values += m[p[p[pair + PV_SIDES + side * SIDE + SD_NODE] + ND_LIST]]
@@ -99,22 +99,22 @@ def _node_entry(m: Arena, p: Plan, node: int, row: int) -> int:
 @inlined
 def tuple_of(m: Arena, p: Plan, pair: int, side: int, value: int, middle: int) -> int:
     """The tuple of a side with a value and a middle one, 0 if there is none."""
-    m[J_KEY + p[side + SD_COLUMN]] = value
-    m[J_KEY + p[side + SD_MIDDLE_COLUMN]] = middle
+    m[H_KEY + p[side + SD_COLUMN]] = value
+    m[H_KEY + p[side + SD_MIDDLE_COLUMN]] = middle
     whole, offsets = p[side + SD_WHOLE], p[pair + PV_OFFSETS]
     m[H_PROBES] += 1
-    h = finish(mix(mix(seed(), m[J_KEY]), m[J_KEY + 1]))
-    return find(m, p, p[whole + ND_DIRECTORY], p[whole + ND_KEY], J_KEY, 2, offsets, h)
+    h = finish(mix(mix(seed(), m[H_KEY]), m[H_KEY + 1]))
+    return find(m, p, p[whole + ND_DIRECTORY], p[whole + ND_KEY], H_KEY, 2, offsets, h)
 
 
 @inlined
 def view_entry(m: Arena, p: Plan, pair: int, first: int, second: int) -> int:
-    """The entry of two heavy values, 0 if there is none; leaves the key in J_KEY."""
-    m[J_KEY] = first
-    m[J_KEY + 1] = second
+    """The entry of two heavy values, 0 if there is none; leaves the key in H_KEY."""
+    m[H_KEY] = first
+    m[H_KEY + 1] = second
     m[H_PROBES] += 1
     h = finish(mix(mix(seed(), first), second))
-    return find(m, p, p[pair + PV_DIRECTORY], PAIR_KEY, J_KEY, 2, p[pair + PV_OFFSETS], h)
+    return find(m, p, p[pair + PV_DIRECTORY], PAIR_KEY, H_KEY, 2, p[pair + PV_OFFSETS], h)
 
 
 @helper
@@ -123,10 +123,10 @@ def _add(m: Arena, p: Plan, pair: int, first: int, second: int, amount: int) -> 
     entry = view_entry(m, p, pair, first, second)
     if entry == 0:
         h = finish(mix(mix(seed(), first), second))
-        entry = create_at_once(m, p, p[pair + PV_DIRECTORY], PAIR_ENTRY, PAIR_KEY, J_KEY, 2, p[pair + PV_OFFSETS], h)
+        entry = create_at_once(m, p, p[pair + PV_DIRECTORY], PAIR_ENTRY, PAIR_KEY, H_KEY, 2, p[pair + PV_OFFSETS], h)
     m[entry] += amount
     if m[entry] > MAX_MULTIPLICITY:
-        m[J_OVERFLOW] = 1
+        m[H_OVERFLOW] = 1
     if m[entry] == 0:
         take_out(m, p[pair + PV_DIRECTORY], entry, PAIR_KEY, 2)
 
@@ -139,10 +139,10 @@ def _meet(
 
     ``changed`` is the multiplicity to take for the tuple that is changing.
     """
-    weight = changed if entry == m[J_ENTRY] else m[entry + X_SUPPORT]
+    weight = changed if entry == m[H_ENTRY] else m[entry + X_SUPPORT]
     if weight != 0:
         if abs(float(amount) * float(weight)) > MAX_MULTIPLICITY:
-            m[J_OVERFLOW] = 1
+            m[H_OVERFLOW] = 1
         if side == 0:
             _add(m, p, pair, value, other, amount * weight)
         else:
@@ -159,10 +159,10 @@ def _spread(
     """
     other = pair + PV_SIDES + (1 - side) * SIDE
     node, middle_node = p[other + SD_NODE], p[other + SD_MIDDLE]
-    m[J_KEY] = middle
+    m[H_KEY] = middle
     m[H_PROBES] += 1
     h = finish(mix(seed(), middle))
-    found = find(m, p, p[middle_node + ND_DIRECTORY], p[middle_node + ND_KEY], J_KEY, 1, p[pair + PV_OFFSETS], h)
+    found = find(m, p, p[middle_node + ND_DIRECTORY], p[middle_node + ND_KEY], H_KEY, 1, p[pair + PV_OFFSETS], h)
     if found == 0:
         return
     length = m[found + p[other + SD_MIDDLE_BLOCK]]
@@ -191,8 +191,8 @@ def make_heavy(m: Arena, p: Plan, node: int, value: int) -> None:
     m[(m[heavy + 1] & REF_MASK) + m[heavy]] = value
     m[heavy] += 1
     m[value + p[node + ND_HEAVY]] = m[heavy]
-    for i in range(p[B_PAIRS]):
-        pair = p[B_FIRST_PAIR] + i * BAG_PAIR
+    for i in range(p[P_PAIRS]):
+        pair = p[P_FIRST_PAIR] + i * BAG_PAIR
         for number in range(2):
             side = pair + PV_SIDES + number * SIDE
             if p[side + SD_NODE] != node:
@@ -204,15 +204,15 @@ def make_heavy(m: Arena, p: Plan, node: int, value: int) -> None:
                 middle = m[entry + p[p[side + SD_WHOLE] + ND_KEY] + p[side + SD_MIDDLE_COLUMN]]
                 weight = m[entry + X_SUPPORT]
                 if weight != 0:
-                    changed = m[m[J_ENTRY] + X_SUPPORT]
+                    changed = m[m[H_ENTRY] + X_SUPPORT]
                     _spread(m, p, pair, number, value, middle, weight, changed, value if both else 0)
 
 
 @helper
 def _make_light(m: Arena, p: Plan, node: int, value: int) -> None:
     """Take a value from the heavy ones and its part out of the views."""
-    for i in range(p[B_PAIRS]):
-        pair = p[B_FIRST_PAIR] + i * BAG_PAIR
+    for i in range(p[P_PAIRS]):
+        pair = p[P_FIRST_PAIR] + i * BAG_PAIR
         for number in range(2):
             if p[pair + PV_SIDES + number * SIDE + SD_NODE] == node:
                 others = p[p[pair + PV_SIDES + (1 - number) * SIDE + SD_NODE] + ND_LIST]
@@ -238,9 +238,9 @@ def change_views(m: Arena, p: Plan, store: int) -> None:
     Values that its leaving makes light become so; the tuple itself still has its old multiplicity and all its places.
     Slots are halved only here, when all that `has_room` reckoned for the change has been used.
     """
-    entry = m[J_ENTRY]
-    for i in range(p[B_PAIRS]):
-        pair = p[B_FIRST_PAIR] + i * BAG_PAIR
+    entry = m[H_ENTRY]
+    for i in range(p[P_PAIRS]):
+        pair = p[P_FIRST_PAIR] + i * BAG_PAIR
         for number in range(2):
             side = pair + PV_SIDES + number * SIDE
             if p[side + SD_STORE] != store:
@@ -248,12 +248,12 @@ def change_views(m: Arena, p: Plan, store: int) -> None:
             value = m[p[p[side + SD_NODE] + ND_PLACE]]
             if m[value + p[p[side + SD_NODE] + ND_HEAVY]] != 0:
                 middle = m[entry + p[p[side + SD_WHOLE] + ND_KEY] + p[side + SD_MIDDLE_COLUMN]]
-                changed = m[J_OLD] if number == 0 else m[J_NEW]
-                _spread(m, p, pair, number, value, middle, m[J_NEW] - m[J_OLD], changed, 0)
-    if m[J_NEW] == 0:
+                changed = m[H_OLD] if number == 0 else m[H_NEW]
+                _spread(m, p, pair, number, value, middle, m[H_NEW] - m[H_OLD], changed, 0)
+    if m[H_NEW] == 0:
         _rebalance(m, p, store, 1)
-        for i in range(p[B_PAIRS]):
-            shrink_slots(m, p[p[B_FIRST_PAIR] + i * BAG_PAIR + PV_DIRECTORY])
+        for i in range(p[P_PAIRS]):
+            shrink_slots(m, p[p[P_FIRST_PAIR] + i * BAG_PAIR + PV_DIRECTORY])
 
 
 @helper
@@ -266,8 +266,8 @@ def grown(m: Arena, p: Plan, store: int) -> None:
 def _rebalance(m: Arena, p: Plan, store: int, leaving: int) -> None:
     """Make the changed tuple's values heavy or light as their tuples, without ``leaving`` ones, demand."""
     theta = threshold(m, p)
-    for i in range(p[B_PAIRS]):
-        pair = p[B_FIRST_PAIR] + i * BAG_PAIR
+    for i in range(p[P_PAIRS]):
+        pair = p[P_FIRST_PAIR] + i * BAG_PAIR
         for number in range(2):
             side = pair + PV_SIDES + number * SIDE
             node = p[side + SD_NODE]

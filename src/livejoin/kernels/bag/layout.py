@@ -24,16 +24,16 @@ from livejoin.kernels.memory.layout import ARENA_HEADER
 BAG_STATE_FORMAT = 1  # changes whenever a stored state could be misread
 
 # Arena header behind the fixed one: the change that is at work
-J_ENTRY = ARENA_HEADER  # entry of the changed tuple
-J_OLD = ARENA_HEADER + 1  # its multiplicity before and after
-J_NEW = ARENA_HEADER + 2
-J_DEPTH = ARENA_HEADER + 3  # innermost open step, 0: none is open, -1: the program has not begun
-J_FRESH = ARENA_HEADER + 4  # 1 if the next result differs from the one written last
-J_OVERFLOW = ARENA_HEADER + 5  # 1 if a multiplicity became too large
-J_MET = ARENA_HEADER + 6  # 1 if the changed tuple was joined with itself
-J_SUM = ARENA_HEADER + 7  # of a bag that keeps nothing: the change of its size so far
-J_KEY = ARENA_HEADER + 8  # two words: a key that is looked up
-J_STORE = ARENA_HEADER + 10  # its store
+H_ENTRY = ARENA_HEADER  # entry of the changed tuple
+H_OLD = ARENA_HEADER + 1  # its multiplicity before and after
+H_NEW = ARENA_HEADER + 2
+H_DEPTH = ARENA_HEADER + 3  # innermost open step, 0: none is open, -1: the program has not begun
+H_FRESH = ARENA_HEADER + 4  # 1 if the next result differs from the one written last
+H_OVERFLOW = ARENA_HEADER + 5  # 1 if a multiplicity became too large
+H_MET = ARENA_HEADER + 6  # 1 if the changed tuple was joined with itself
+H_SUM = ARENA_HEADER + 7  # of a bag that keeps nothing: the change of its size so far
+H_KEY = ARENA_HEADER + 8  # two words: a key that is looked up
+H_STORE = ARENA_HEADER + 10  # its store
 BAG_STACK = ARENA_HEADER + 11  # bindings, slots, frames; tables and directories follow
 
 # Frame of a step
@@ -49,15 +49,15 @@ X_SUPPORT = 0
 X_EDGES = 1  # LEN, BLOCK of each edge that leaves the node
 
 # Plan header; words 2 and 3 are those of `livejoin.kernels.join.layout`, which the kernels of records read
-B_COLUMNS = 0  # attributes that the bag keeps
-B_BINDINGS = 1  # references in the arena
-B_TABLES = 2
-B_FIRST_TABLE = 3
-B_SLOTS = 4
-B_FRAMES = 5
-B_PAIRS = 6  # number of pair views, their descriptors in a row
-B_FIRST_PAIR = 7
-B_LEAST_HEAVY = 8  # no value with fewer tuples is heavy
+P_COLUMNS = 0  # attributes that the bag keeps
+P_BINDINGS = 1  # references in the arena
+P_TABLES = 2
+P_FIRST_TABLE = 3
+P_SLOTS = 4
+P_FRAMES = 5
+P_PAIRS = 6  # number of pair views, their descriptors in a row
+P_FIRST_PAIR = 7
+P_LEAST_HEAVY = 8  # no value with fewer tuples is heavy
 BAG_HEADER = 9
 
 # Plan: store

@@ -11,19 +11,19 @@ from livejoin.kernels.bag.generic_join import begin, run
 from livejoin.kernels.bag.heavy_pairs import change_views, grown, has_room
 from livejoin.kernels.bag.index import link_tuple, locate_tuple, prepare_tuple, unlink_tuple
 from livejoin.kernels.bag.layout import (
-    B_COLUMNS,
-    B_PAIRS,
     BAG_RELATION,
-    J_DEPTH,
-    J_ENTRY,
-    J_MET,
-    J_NEW,
-    J_OLD,
-    J_OVERFLOW,
-    J_STORE,
-    J_SUM,
+    H_DEPTH,
+    H_ENTRY,
+    H_MET,
+    H_NEW,
+    H_OLD,
+    H_OVERFLOW,
+    H_STORE,
+    H_SUM,
     O_VERSION,
     O_WEIGHT,
+    P_COLUMNS,
+    P_PAIRS,
     RL_ORBIT,
     RL_PROGRAM,
     RL_SUPPORT,
@@ -64,8 +64,8 @@ from livejoin.kernels.parameters import Arena, ArenaArray, Matrix, Output, Plan
 def _delta(m: Arena, p: Plan, relation: int) -> int:
     """What a relation gains of the changed tuple."""
     if p[relation + RL_SUPPORT] == 1:
-        return (1 if m[J_NEW] > 0 else 0) - (1 if m[J_OLD] > 0 else 0)
-    return m[J_NEW] - m[J_OLD]  # type: ignore[no-any-return]
+        return (1 if m[H_NEW] > 0 else 0) - (1 if m[H_OLD] > 0 else 0)
+    return m[H_NEW] - m[H_OLD]  # type: ignore[no-any-return]
 
 
 @helper
@@ -76,24 +76,24 @@ def _count(m: Arena, p: Plan, store: int, out: Output, capacity: int) -> bool:
     """
     if m[H_OUT] == capacity:
         return False
-    m[J_SUM] = 0
+    m[H_SUM] = 0
     number = 0
     while number < p[store + S_RELATIONS]:
         relation = p[store + S_RELATION_LIST] + number * BAG_RELATION
         delta = _delta(m, p, relation)
-        before = m[J_SUM]
-        m[J_MET] = 0
+        before = m[H_SUM]
+        m[H_MET] = 0
         program = p[relation + RL_PROGRAM]
         if delta != 0 and begin(m, p, program, delta) and not count_pair(m, p, program):
             run(m, p, program, out, capacity)
         number += 1
-        if m[J_MET] == 0:
+        if m[H_MET] == 0:
             others = p[relation + RL_ORBIT] - 1
-            m[J_SUM] += others * (m[J_SUM] - before)
+            m[H_SUM] += others * (m[H_SUM] - before)
             number += others
-    if m[J_SUM] != 0:
+    if m[H_SUM] != 0:
         at = m[H_OUT]
-        out[O_WEIGHT * capacity + at] = m[J_SUM]
+        out[O_WEIGHT * capacity + at] = m[H_SUM]
         out[O_VERSION * capacity + at] = m[H_VERSION]
         m[H_OUT] = at + 1
     m[H_PHASE] = FRESH
@@ -108,12 +108,12 @@ def _join(m: Arena, p: Plan, store: int, out: Output, capacity: int) -> bool:
         relation = p[store + S_RELATION_LIST] + number * BAG_RELATION
         delta = _delta(m, p, relation)
         going = delta != 0
-        if going and m[J_DEPTH] < 0:
+        if going and m[H_DEPTH] < 0:
             going = begin(m, p, p[relation + RL_PROGRAM], delta)
         if going and not run(m, p, p[relation + RL_PROGRAM], out, capacity):
             m[H_PHASE] = number + 1
             return False
-        m[J_DEPTH] = -1
+        m[H_DEPTH] = -1
         number += 1
     m[H_PHASE] = FRESH
     return True
@@ -123,7 +123,7 @@ def _join(m: Arena, p: Plan, store: int, out: Output, capacity: int) -> bool:
 def _find_tuple(m: Arena, p: Plan, store: int, record: int, weight: int, mask: int) -> bool:
     """Begin a change of a store: its tuple is in all indexes from now on; False if there is no space.
 
-    J_ENTRY is 0 if the row does not take part.
+    H_ENTRY is 0 if the row does not take part.
     """
     entry = m[record + p[store + S_REF]]
     if entry == 0 and weight > 0 and (mask >> p[store + S_BIT]) & 1:
@@ -139,12 +139,12 @@ def _find_tuple(m: Arena, p: Plan, store: int, record: int, weight: int, mask: i
         if not has_room(m, p):
             return False
         locate_tuple(m, p, store, entry)
-    m[J_ENTRY] = entry
-    m[J_STORE] = store
+    m[H_ENTRY] = entry
+    m[H_STORE] = store
     if entry != 0:
-        m[J_OLD] = m[entry + X_SUPPORT]
-        m[J_NEW] = m[J_OLD] + weight
-        m[J_DEPTH] = -1
+        m[H_OLD] = m[entry + X_SUPPORT]
+        m[H_NEW] = m[H_OLD] + weight
+        m[H_DEPTH] = -1
         m[H_PHASE] = 1
     return True
 
@@ -185,22 +185,22 @@ def maintain(arena: ArenaArray, plan: Plan, events: Matrix, output: Output) -> i
                 m[H_ATOM] = place
                 return NEED_SPACE
             if m[H_PHASE] != FRESH:
-                joined = _count(m, p, store, out, capacity) if p[B_COLUMNS] == 0 else _join(m, p, store, out, capacity)
+                joined = _count(m, p, store, out, capacity) if p[P_COLUMNS] == 0 else _join(m, p, store, out, capacity)
                 if not joined:
                     m[H_EVENT] = event
                     m[H_ATOM] = place
                     return OUTPUT_FULL
-                entry = m[J_ENTRY]
-                if p[B_PAIRS] > 0:
+                entry = m[H_ENTRY]
+                if p[P_PAIRS] > 0:
                     change_views(m, p, store)
-                m[entry + X_SUPPORT] = m[J_NEW]
-                if p[B_PAIRS] > 0 and m[J_OLD] == 0:
+                m[entry + X_SUPPORT] = m[H_NEW]
+                if p[P_PAIRS] > 0 and m[H_OLD] == 0:
                     grown(m, p, store)
                 m[record + p[store + S_REF]] = 0 if m[times] + weight == 0 else entry
-                if m[J_NEW] == 0:
+                if m[H_NEW] == 0:
                     unlink_tuple(m, p, store)
                     m[H_REGISTERED] -= 1
-                if m[J_OVERFLOW] == 1 or m[J_NEW] > MAX_MULTIPLICITY:
+                if m[H_OVERFLOW] == 1 or m[H_NEW] > MAX_MULTIPLICITY:
                     return TOO_LARGE
             place += 1
         m[times] += weight

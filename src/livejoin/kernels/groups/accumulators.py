@@ -32,15 +32,15 @@ def _add_product(m: Arena, at: int, word: int, weight: int) -> None:
 @helper
 def _add_wide(m: Arena, at: int, words: int, low: int, high: int, squared: bool, weight: int) -> None:
     """Add a two-word integer, or its square, ``weight`` times to an integer of some words."""
-    m[g.G_LEFT] = low
-    m[g.G_LEFT + 1] = high
+    m[g.H_LEFT] = low
+    m[g.H_LEFT + 1] = high
     if high < 0:
-        negate(m, g.G_LEFT, 2)
-    term, length = g.G_LEFT, 2
+        negate(m, g.H_LEFT, 2)
+    term, length = g.H_LEFT, 2
     negative = weight < 0
     if squared:
-        square(m, g.G_LEFT, 2, g.G_TERM)
-        term, length = g.G_TERM, 4
+        square(m, g.H_LEFT, 2, g.H_TERM)
+        term, length = g.H_TERM, 4
     elif high < 0:
         negative = not negative
     times(m, term, length, abs(weight))
@@ -132,9 +132,9 @@ def accumulate_block(
 def _count_value(m: Arena, at: int, word: int, before: int, after: int, order: int, texts: Texts) -> None:
     """Move a value to its place among the values by how often each is there, the most frequent first."""
     if before > 0:
-        change_pair(m, at, (-before, word), -1, (NUMBER, order), texts, g.G_PATH)
+        change_pair(m, at, (-before, word), -1, (NUMBER, order), texts, g.H_PATH)
     if after > 0:
-        change_pair(m, at, (-after, word), 1, (NUMBER, order), texts, g.G_PATH)
+        change_pair(m, at, (-after, word), 1, (NUMBER, order), texts, g.H_PATH)
 
 
 @helper
@@ -143,7 +143,7 @@ def _add_factors(m: Arena, at: int, kind: int, word: int, other: int, weight: in
     if not is_finite(word) or not is_finite(other):
         return
     degree = 3 if kind == g.FOURTHS else (2 if kind == g.CUBES else 1)
-    add_product(m, at, word, degree, other, weight, g.G_TERM)
+    add_product(m, at, word, degree, other, weight, g.H_TERM)
 
 
 @helper
@@ -191,22 +191,22 @@ def accumulate(m: Arena, p: Plan, group: int, values: Matrix, line: int, row: in
         elif kind == g.SUM:
             _add_product(m, at, word, by)
         elif kind == g.INDEX:
-            entered = np.int64(change(m, at, word, by, p[a + g.A_DETAIL], texts, g.G_PATH))
+            entered = np.int64(change(m, at, word, by, p[a + g.A_DETAIL], texts, g.H_PATH))
         elif kind == g.DOUBLE_SUM or kind == g.DOUBLE_SQUARES:
             if is_finite(word):
-                add_double(m, at, word, kind == g.DOUBLE_SQUARES, by, g.G_TERM)
+                add_double(m, at, word, kind == g.DOUBLE_SQUARES, by, g.H_TERM)
             elif kind == g.DOUBLE_SUM:
                 _add_special(m, at, word, by)
         elif kind == g.TRUE:
             if word == 1:
                 m[at] += by
         elif kind == g.MODE:
-            after = m[g.G_PATH + PATH - 1]
+            after = m[g.H_PATH + PATH - 1]
             _count_value(m, at, word, after - by, after, p[a + g.A_OTHER_ORDER], texts)
         elif kind == g.PAIRS:
             second: Any = values[p[a + g.A_OTHER] * line + row] if p[a + g.A_OTHER] >= 0 else np.int64(0)
             orders = p[a + g.A_DETAIL], p[a + g.A_OTHER_ORDER]
-            change_pair(m, at, (word, second), by, orders, texts, g.G_PATH)
+            change_pair(m, at, (word, second), by, orders, texts, g.H_PATH)
         elif kind == g.PRODUCTS or kind == g.CUBES or kind == g.FOURTHS:
             factor = values[p[a + g.A_OTHER] * line + row] if kind == g.PRODUCTS else word
             _add_factors(m, at, kind, word, factor, by)

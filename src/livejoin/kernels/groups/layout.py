@@ -21,21 +21,21 @@ NULL = NULL_CODE
 OVERFLOW = -(1 << 63)
 
 # Arena header behind the fixed one
-G_DIRECTORY = ARENA_HEADER
-G_ROW = G_DIRECTORY + DIRECTORY  # cursor of an interrupted `maintain`: row, phase
-G_PHASE = G_ROW + 1
-G_TOUCHED = G_PHASE + 1  # first and last touch block of the version
-G_LAST = G_TOUCHED + 1
-G_PAIR = G_LAST + 1  # touched groups given out by the current `maintain`
-G_OUT = G_PAIR + 1  # rows and words of lists written by the current call
-G_LISTED = G_OUT + 1
-G_NEED = G_LISTED + 1  # words of the lists that the next touched group has
-G_PATH = G_NEED + 1  # scratch: a path in a tree
-G_TERM = G_PATH + 32  # scratch: what a row adds
-G_LEFT = G_TERM + 8  # scratch: magnitudes
-G_RIGHT = G_LEFT + 72
-G_NUMERATOR = G_RIGHT + 136
-G_END = G_NUMERATOR + 216  # then the key of the current row and the results of a group
+H_DIRECTORY = ARENA_HEADER
+H_ROW = H_DIRECTORY + DIRECTORY  # cursor of an interrupted `maintain`: row, phase
+H_PHASE = H_ROW + 1
+H_TOUCHED = H_PHASE + 1  # first and last touch block of the version
+H_LAST = H_TOUCHED + 1
+H_PAIR = H_LAST + 1  # touched groups given out by the current `maintain`
+H_OUT = H_PAIR + 1  # rows and words of lists written by the current call
+H_LISTED = H_OUT + 1
+H_NEED = H_LISTED + 1  # words of the lists that the next touched group has
+H_PATH = H_NEED + 1  # scratch: a path in a tree
+H_TERM = H_PATH + 32  # scratch: what a row adds
+H_LEFT = H_TERM + 8  # scratch: magnitudes
+H_RIGHT = H_LEFT + 72
+H_NUMERATOR = H_RIGHT + 136
+GROUPS_HEADER = H_NUMERATOR + 216  # then the key of the current row and the results of a group
 
 APPLY = 0
 EMIT = 1

@@ -31,9 +31,9 @@ def write_list(m: Arena, p: Plan, c: int, group: int, length: int, out: Output, 
         at += 1
     root, what = m[group + p[c + g.C_FIRST]], p[c + g.C_DETAIL]
     if what == g.SECONDS:
-        write_seconds(m, root, False, g.G_PATH, out, at)
+        write_seconds(m, root, False, g.H_PATH, out, at)
     else:
-        write(m, root, what == g.DISTINCT_VALUES, False, g.G_PATH, out, at)
+        write(m, root, what == g.DISTINCT_VALUES, False, g.H_PATH, out, at)
 
 
 @helper

@@ -24,21 +24,21 @@ def write_groups(store: Addresses, groups: Line, begin: int, output: Output, lis
         lists: int64: the values of lists, one list after the other.
 
     Returns:
-        The first group that was not written; ``G_OUT`` and ``G_LISTED`` say how much was, ``G_NEED`` what that group's
+        The first group that was not written; ``H_OUT`` and ``H_LISTED`` say how much was, ``H_NEED`` what that group's
         lists need.
     """
     s = opened(store)
     m, p = s.arena, s.plan
     listed = words(lists)
-    m[g.G_OUT] = 0
-    m[g.G_LISTED] = 0
+    m[g.H_OUT] = 0
+    m[g.H_LISTED] = 0
     for i in range(begin, groups.shape[0]):
-        if m[g.G_OUT] == output.shape[1]:
+        if m[g.H_OUT] == output.shape[1]:
             return i
         render(m, p, groups[i], p[g.P_SCRATCH])
         if p[g.P_LISTS] > 0:
-            m[g.G_NEED] = words_of_lists(m, p, p[g.P_SCRATCH])
-            if m[g.G_LISTED] + m[g.G_NEED] > lists.shape[0]:
+            m[g.H_NEED] = words_of_lists(m, p, p[g.P_SCRATCH])
+            if m[g.H_LISTED] + m[g.H_NEED] > lists.shape[0]:
                 return i
         write_results(m, p, groups[i], p[g.P_SCRATCH], output, False, listed)
     return int(groups.shape[0])

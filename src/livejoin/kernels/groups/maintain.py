@@ -43,8 +43,8 @@ def _has_space(m: Arena, p: Plan, group: int) -> bool:
     """Whether the arena has all the words that a row of a group, 0 if it is not there, can need."""
     needed = p[g.P_RESERVE]
     if group == 0:
-        log = m[g.G_DIRECTORY + D_LOG]
-        if (m[g.G_DIRECTORY + D_COUNT] + 1) * 4 > 3 << log:
+        log = m[g.H_DIRECTORY + D_LOG]
+        if (m[g.H_DIRECTORY + D_COUNT] + 1) * 4 > 3 << log:
             needed += 2 << log
     elif p[g.P_LISTS] > 0 and m[group + g.R_TOUCH] == 0:
         needed += p[g.P_LISTS] << class_for(m[group + g.R_ROWS])
@@ -61,11 +61,11 @@ def _touch(m: Arena, p: Plan, group: int, emit: bool) -> None:
     m[block + g.T_NEXT] = 0
     m[block + g.T_EXISTED] = 1 if existed else 0
     m[group + g.R_TOUCH] = block
-    if m[g.G_TOUCHED] == 0:
-        m[g.G_TOUCHED] = block
+    if m[g.H_TOUCHED] == 0:
+        m[g.H_TOUCHED] = block
     else:
-        m[m[g.G_LAST] + g.T_NEXT] = block
-    m[g.G_LAST] = block
+        m[m[g.H_LAST] + g.T_NEXT] = block
+    m[g.H_LAST] = block
     if not (emit and existed):
         return
     to = block + g.T_RESULTS
@@ -84,18 +84,18 @@ def _untouch(m: Arena, p: Plan, block: int, emit: bool) -> None:
     m[group + g.R_TOUCH] = 0
     settle(m, p, group)
     if m[group + g.R_ROWS] == 0 and p[g.P_GLOBAL] == 0:
-        remove(m, g.G_DIRECTORY, group, p[g.P_KEY], p[g.P_GROUPS])
+        remove(m, g.H_DIRECTORY, group, p[g.P_KEY], p[g.P_GROUPS])
 
 
 @helper
 def _end_version(m: Arena, p: Plan, version: int, emit: bool, output: Output, lists: Words, list_capacity: int) -> bool:
     """Emit all touched groups; False if the output has no space for the next one."""
-    block = m[g.G_TOUCHED]
+    block = m[g.H_TOUCHED]
     while block != 0:
         if emit and not emit_group(m, p, block, version, output, lists, list_capacity):
             return False
         following = m[block + g.T_NEXT]
-        m[g.G_TOUCHED] = following
+        m[g.H_TOUCHED] = following
         _untouch(m, p, block, emit)
         block = following
     return True
@@ -117,9 +117,9 @@ def maintain(store: Addresses, changes: Changed, texts: Texts, emit: bool, outpu
 
     Returns:
         DONE; MORE: call again; NEED_SPACE: grow the arena and call again; OUTPUT_FULL: take the output's first
-        ``G_OUT`` rows and call again, with at least ``G_NEED`` words of lists; TOO_LARGE: a group has more rows,
+        ``H_OUT`` rows and call again, with at least ``H_NEED`` words of lists; TOO_LARGE: a group has more rows,
         counted with multiplicities, than 64 bits count, and the store is of no use any more. A caller starts with
-        G_ROW, G_PHASE and G_PAIR at 0.
+        H_ROW, H_PHASE and H_PAIR at 0.
 
     Cost: expected O(1) a row and aggregate, O(log(distinct values of the group)) where values are ordered or distinct;
     O(values of the group) a version and list.
@@ -131,18 +131,18 @@ def maintain(store: Addresses, changes: Changed, texts: Texts, emit: bool, outpu
     listed = words(lists)
     by = words(weights)
     read = pointers(texts)
-    m[g.G_OUT] = 0
-    m[g.G_LISTED] = 0
+    m[g.H_OUT] = 0
+    m[g.H_LISTED] = 0
     rows = versions.shape[0]
     line = values.shape[1]
     key = p[g.P_ROW_KEY]
-    row = m[g.G_ROW]
+    row = m[g.H_ROW]
     pause = row + AT_ONCE
     while True:
-        if m[g.G_PHASE] == g.EMIT:
+        if m[g.H_PHASE] == g.EMIT:
             if not _end_version(m, p, versions[row - 1], emit, output, listed, lists.shape[0]):
                 return OUTPUT_FULL
-            m[g.G_PHASE] = g.APPLY
+            m[g.H_PHASE] = g.APPLY
         if row == rows:
             return DONE
         version = versions[row]
@@ -157,12 +157,12 @@ def maintain(store: Addresses, changes: Changed, texts: Texts, emit: bool, outpu
             for i in range(p[g.P_GROUPS]):
                 m[key + i] = flat[i * line + row]
             h = hash_key(m, p, key, p[g.P_GROUPS], p[g.P_OFFSETS])
-            group = find(m, p, g.G_DIRECTORY, p[g.P_KEY], key, p[g.P_GROUPS], p[g.P_OFFSETS], h)
+            group = find(m, p, g.H_DIRECTORY, p[g.P_KEY], key, p[g.P_GROUPS], p[g.P_OFFSETS], h)
             if not _has_space(m, p, group):
                 status = NEED_SPACE
                 break
             if group == 0:
-                group = create(m, p, g.G_DIRECTORY, p[g.P_RECORD], p[g.P_KEY], key, p[g.P_GROUPS], p[g.P_OFFSETS], h)
+                group = create(m, p, g.H_DIRECTORY, p[g.P_RECORD], p[g.P_KEY], key, p[g.P_GROUPS], p[g.P_OFFSETS], h)
                 if group == 0:
                     status = NEED_SPACE
                     break
@@ -176,10 +176,10 @@ def maintain(store: Addresses, changes: Changed, texts: Texts, emit: bool, outpu
             found[row - first] = group
             row += 1
         accumulate_block(m, p, flat, line, by, first, found, row - first)
-        m[g.G_ROW] = row
+        m[g.H_ROW] = row
         if status != DONE:
             return status
-        m[g.G_PHASE] = g.EMIT
+        m[g.H_PHASE] = g.EMIT
 
 
 @kernel
@@ -189,8 +189,8 @@ def scan(store: Addresses, slot: int, output: Output, lists: Words) -> int:
     Args:
         store: The groups; only scratch is changed.
         slot: The slot to start at, first 0.
-        output: int64 of shape (words of a group and its results, capacity); ``G_OUT`` says how many rows were written.
-        lists: As for `maintain`; ``G_NEED`` says what the next group needs.
+        output: int64 of shape (words of a group and its results, capacity); ``H_OUT`` says how many rows were written.
+        lists: As for `maintain`; ``H_NEED`` says what the next group needs.
 
     Returns:
         Where to go on, -1 if all groups were written.
@@ -198,18 +198,18 @@ def scan(store: Addresses, slot: int, output: Output, lists: Words) -> int:
     s = opened(store)
     m, p = s.arena, s.plan
     listed = words(lists)
-    m[g.G_OUT] = 0
-    m[g.G_LISTED] = 0
-    slots = m[g.G_DIRECTORY + D_SLOTS]
-    for i in range(slot, 1 << m[g.G_DIRECTORY + D_LOG]):
+    m[g.H_OUT] = 0
+    m[g.H_LISTED] = 0
+    slots = m[g.H_DIRECTORY + D_SLOTS]
+    for i in range(slot, 1 << m[g.H_DIRECTORY + D_LOG]):
         if m[slots + i] != 0:
             group = m[slots + i] & MASK32
-            if m[g.G_OUT] == output.shape[1]:
+            if m[g.H_OUT] == output.shape[1]:
                 return i
             render(m, p, group, p[g.P_SCRATCH])
             if p[g.P_LISTS] > 0:
-                m[g.G_NEED] = words_of_lists(m, p, p[g.P_SCRATCH])
-                if m[g.G_LISTED] + m[g.G_NEED] > lists.shape[0]:
+                m[g.H_NEED] = words_of_lists(m, p, p[g.P_SCRATCH])
+                if m[g.H_LISTED] + m[g.H_NEED] > lists.shape[0]:
                     return i
             write_results(m, p, group, p[g.P_SCRATCH], output, False, listed)
     return -1
@@ -224,22 +224,22 @@ def index_words(store: Addresses, slot: int, offset: int, seconds: bool, out: Ou
         slot: The slot to start at, first 0.
         offset: The offset of the index in a group.
         seconds: Whether to write the second words of pairs.
-        out: The words; ``G_OUT`` says how many were written, ``G_NEED`` how many the next group needs.
+        out: The words; ``H_OUT`` says how many were written, ``H_NEED`` how many the next group needs.
 
     Returns:
         Where to go on, -1 if all were written.
     """
     m = opened(store).arena
-    m[g.G_OUT] = 0
-    slots = m[g.G_DIRECTORY + D_SLOTS]
-    for i in range(slot, 1 << m[g.G_DIRECTORY + D_LOG]):
+    m[g.H_OUT] = 0
+    slots = m[g.H_DIRECTORY + D_SLOTS]
+    for i in range(slot, 1 << m[g.H_DIRECTORY + D_LOG]):
         if m[slots + i] != 0:
             root = m[(m[slots + i] & MASK32) + offset]
-            m[g.G_NEED] = words_of(m, root, g.G_PATH)
-            if m[g.G_OUT] + m[g.G_NEED] > out.shape[0]:
+            m[g.H_NEED] = words_of(m, root, g.H_PATH)
+            if m[g.H_OUT] + m[g.H_NEED] > out.shape[0]:
                 return i
             if seconds:
-                m[g.G_OUT] = write_seconds(m, root, True, g.G_PATH, words(out), m[g.G_OUT])
+                m[g.H_OUT] = write_seconds(m, root, True, g.H_PATH, words(out), m[g.H_OUT])
             else:
-                m[g.G_OUT] = write(m, root, True, True, g.G_PATH, words(out), m[g.G_OUT])
+                m[g.H_OUT] = write(m, root, True, True, g.H_PATH, words(out), m[g.H_OUT])
     return -1

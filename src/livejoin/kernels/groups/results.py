@@ -58,14 +58,14 @@ def _give_wide(m: Arena, to: int, at: int, words: int) -> None:
 @helper
 def _give_average(m: Arena, to: int, at: int, words: int, count: int, digits: int) -> None:
     """``sum * 10**digits / count`` as a result of two words."""
-    work = g.G_NUMERATOR
+    work = g.H_NUMERATOR
     negative = magnitude(m, at, words, work)
     factor = 2
     for _ in range(digits):
         factor *= 10
     times(m, work, words, factor)
-    m[g.G_TERM] = count
-    add(m, work, words + 1, g.G_TERM, 1)
+    m[g.H_TERM] = count
+    add(m, work, words + 1, g.H_TERM, 1)
     divide(m, work, words + 1, 2 * count)
     m[work + words + 1] = 0
     if negative:
@@ -105,8 +105,8 @@ def _deviations(m: Arena, sums: int, words: int, first: int, squares: int, more:
         count: The number of values n.
 
     Returns:
-        The place of its first word; it is written from ``G_NUMERATOR`` on, behind `_SPARE` words of space, and ends at
-        ``G_END``.
+        The place of its first word; it is written from ``H_NUMERATOR`` on, behind `_SPARE` words of space, and ends at
+        ``GROUPS_HEADER``.
     """
     while words > 0 and m[sums + words - 1] == 0:
         words -= 1
@@ -117,15 +117,15 @@ def _deviations(m: Arena, sums: int, words: int, first: int, squares: int, more:
     while more > 0 and m[squares + more - 1] == 0:
         more -= 1
     base = min(2 * first, second) if words > 0 else second
-    at = g.G_NUMERATOR + _SPARE
-    clear(m, at, g.G_END - at)
+    at = g.H_NUMERATOR + _SPARE
+    clear(m, at, g.GROUPS_HEADER - at)
     start = at + second - base
     for i in range(more):
         m[start + i] = m[squares + i]
     times(m, start, more, count)
-    square(m, sums, words, g.G_RIGHT)
+    square(m, sums, words, g.H_RIGHT)
     start = at + 2 * first - base
-    subtract(m, start, g.G_END - start, g.G_RIGHT, 2 * words)
+    subtract(m, start, g.GROUPS_HEADER - start, g.H_RIGHT, 2 * words)
     return base
 
 
@@ -148,18 +148,18 @@ def _double(m: Arena, p: Plan, c: int, group: int, count: int) -> int:
         if kind == g.GIVE_VARIANCE:
             link = m[squares]
             squares, more, second = window_of(link), 1 << class_of(link), first_of(link)
-    negative = magnitude(m, sums, words, g.G_LEFT)
+    negative = magnitude(m, sums, words, g.H_LEFT)
     # The spare words below take in what division leaves of the magnitude, so that 65 bits or more are there to round.
-    work = g.G_NUMERATOR
+    work = g.H_NUMERATOR
     if kind == g.GIVE_VARIANCE:
-        first = _deviations(m, g.G_LEFT, words, first, squares, more, second, count)
-        words = g.G_END - work - _SPARE
+        first = _deviations(m, g.H_LEFT, words, first, squares, more, second, count)
+        words = g.GROUPS_HEADER - work - _SPARE
         digits *= 2
         unit *= 2
         negative = False
     else:
         for i in range(words):
-            m[work + _SPARE + i] = m[g.G_LEFT + i]
+            m[work + _SPARE + i] = m[g.H_LEFT + i]
     while words > 1 and m[work + _SPARE + words - 1] == 0:
         words -= 1
     below = 3 + (digits + _WORD_DIGITS - 1) // _WORD_DIGITS

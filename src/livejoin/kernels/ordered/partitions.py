@@ -21,12 +21,12 @@ from livejoin.kernels.ordered.order_nodes import COUNT, FIRST, LEAF, NEXT, T_LEA
 from livejoin.kernels.ordered.order_tree import first_leaf, rows_before, seek
 from livejoin.kernels.ordered.runs import (
     APPLYING,
-    P_CHANGE,
-    P_MADE,
-    P_NEEDED,
-    P_STEP,
-    P_TOTAL,
-    P_TOUCHED,
+    H_CHANGE,
+    H_MADE,
+    H_NEEDED,
+    H_STEP,
+    H_TOTAL,
+    H_TOUCHED,
     Changes,
     PartitionBuffers,
     apply_run,
@@ -54,14 +54,14 @@ LINES = 3
 @helper
 def _write(s: PartitionBuffers, entry: int, weight: int, rank: int, version: int, out: Output) -> None:
     m, p = s.arena, s.plan
-    made = m[P_MADE]
+    made = m[H_MADE]
     out[L_WEIGHT, made] = weight
     out[L_VERSION, made] = version
     out[L_RANK, made] = rank
     for i in range(p[O_WIDTH]):
         out[LINES + i, made] = m[entry + E_WORDS + i]
-    m[P_MADE] = made + 1
-    m[P_TOTAL] += weight
+    m[H_MADE] = made + 1
+    m[H_TOTAL] += weight
 
 
 @helper
@@ -123,7 +123,7 @@ def _walk(s: PartitionBuffers, row: int, version: int, emit: bool, text: Texts, 
         return 0
     seek(m, p, row, 0, text)
     leaf, place = m[T_LEAF], m[T_PLACE]
-    limit, waiting = p[O_LIMIT], m[P_TOUCHED]
+    limit, waiting = p[O_LIMIT], m[H_TOUCHED]
     made, gained = 0, 0
     while True:
         while leaf != 0 and place == m[leaf + COUNT]:
@@ -167,45 +167,45 @@ def maintain(
     """Apply changes of multiplicities and write what the result gains and loses, net within each version.
 
     Args:
-        store: The state. A caller starts with P_CHANGE, P_STEP and P_TOUCHED at 0. OFFSET of its plan is which rank,
+        store: The state. A caller starts with H_CHANGE, H_STEP and H_TOUCHED at 0. OFFSET of its plan is which rank,
             and an entry has one word more, for its rank.
         values: int64 of shape (words of a row, n): the rows as order words, those of a version partition by partition.
         weights: int64, what each change adds to its row's multiplicity.
         versions: int64, ascending.
         text: The dictionary of strings, if there are any in the rows: its heap, starts and lengths.
         touched: int64 of n places, scratch.
-        out: int64 of shape (LINES + words of a row, capacity): the changes of the result, P_MADE of them.
+        out: int64 of shape (LINES + words of a row, capacity): the changes of the result, H_MADE of them.
 
     Returns:
         DONE; MORE: take the changes written and call again; NEED_SPACE: take them, grow the arena and call again;
-        OUTPUT_FULL: take them and call again with at least P_NEEDED places.
+        OUTPUT_FULL: take them and call again with at least H_NEEDED places.
 
     Cost: O(log n) a change, and O(1) for each row between two changes of a partition and version, and of the delta.
     """
     s, strings = opened(store), strings_of(text)
     m, c = s.arena, Changes(view(values), weights.shape[0], view(weights), view(versions), view(touched))
-    m[P_MADE] = 0
-    change = m[P_CHANGE]
+    m[H_MADE] = 0
+    change = m[H_CHANGE]
     left = AT_ONCE
     while True:
-        if m[P_STEP] == APPLYING:
-            if m[P_TOUCHED] == 0:
+        if m[H_STEP] == APPLYING:
+            if m[H_TOUCHED] == 0:
                 if change == c.n:
                     return DONE
                 if left <= 0:
-                    m[P_CHANGE] = change
+                    m[H_CHANGE] = change
                     return MORE
             begin = change
             change = apply_run(s, c, change, strings)
             left -= change - begin
-            if m[P_STEP] == APPLYING:
-                m[P_CHANGE] = change
+            if m[H_STEP] == APPLYING:
+                m[H_CHANGE] = change
                 return NEED_SPACE
         row, version = first_touched(s, c.touched, strings), c.versions[change - 1]
         needed = _walk(s, row, version, False, strings, out)
-        if needed > out.shape[1] - m[P_MADE]:
-            m[P_NEEDED] = needed
-            m[P_CHANGE] = change
+        if needed > out.shape[1] - m[H_MADE]:
+            m[H_NEEDED] = needed
+            m[H_CHANGE] = change
             return OUTPUT_FULL
         _walk(s, row, version, True, strings, out)
         end_run(s, c.touched, strings)

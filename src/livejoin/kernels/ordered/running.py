@@ -29,11 +29,11 @@ from livejoin.kernels.ordered.running_state import (
 from livejoin.kernels.ordered.running_walks import walk, walk_around, walk_far, walk_to_peers
 from livejoin.kernels.ordered.runs import (
     APPLYING,
-    P_CHANGE,
-    P_MADE,
-    P_NEEDED,
-    P_STEP,
-    P_TOUCHED,
+    H_CHANGE,
+    H_MADE,
+    H_NEEDED,
+    H_STEP,
+    H_TOUCHED,
     Changes,
     apply_run,
     end_run,
@@ -52,19 +52,19 @@ def maintain(
     """Apply changes of rows and write what the result gains and loses, net within each version.
 
     Args:
-        store: The state, of which an entry has the words of the calls behind its own. A caller starts with P_CHANGE,
-            P_STEP and P_TOUCHED at 0.
+        store: The state, of which an entry has the words of the calls behind its own. A caller starts with H_CHANGE,
+            H_STEP and H_TOUCHED at 0.
         values: int64 of shape (words of a row, n): the rows as order words, those of a version partition by partition.
         weights: int64, what each change adds to its row's multiplicity, which is 0 or 1 after each version.
         versions: int64, ascending.
         text: The dictionary of strings, if there are any in the rows: its heap, starts and lengths.
         touched: int64 of n places, scratch.
-        out: int64 of shape (LINES + words of a row and of the calls, capacity): the changes of the result, P_MADE of
+        out: int64 of shape (LINES + words of a row and of the calls, capacity): the changes of the result, H_MADE of
             them.
 
     Returns:
         DONE; MORE: take the changes written and call again; NEED_SPACE: take them, grow the arena and call again;
-        OUTPUT_FULL: take them and call again with at least P_NEEDED places.
+        OUTPUT_FULL: take them and call again with at least H_NEEDED places.
 
     Cost: O(log n) a change, and O(1) for each row between two changes of a partition and version, and of the delta;
     LAG over k rows, and a frame of k rows, add O(k log n) for each partition and version, a frame O(k) for each row of
@@ -73,29 +73,29 @@ def maintain(
     s, strings = opened(store), strings_of(text)
     m, c = s.arena, Changes(view(values), weights.shape[0], view(weights), view(versions), view(touched))
     frame = s.calls[C_FRAME]
-    m[P_MADE] = 0
-    change = m[P_CHANGE]
+    m[H_MADE] = 0
+    change = m[H_CHANGE]
     left = AT_ONCE
     while True:
-        if m[P_STEP] == APPLYING:
-            if m[P_TOUCHED] == 0:
+        if m[H_STEP] == APPLYING:
+            if m[H_TOUCHED] == 0:
                 if change == c.n:
                     return DONE
                 if left <= 0:
-                    m[P_CHANGE] = change
+                    m[H_CHANGE] = change
                     return MORE
             begin = change
             change = apply_run(s, c, change, strings)
             left -= change - begin
-            if m[P_STEP] == APPLYING:
-                m[P_CHANGE] = change
+            if m[H_STEP] == APPLYING:
+                m[H_CHANGE] = change
                 return NEED_SPACE
         row, version = first_touched(s, c.touched, strings), c.versions[change - 1]
         needed = 0
         for emit in (False, True):
-            if emit and needed > out.shape[1] - m[P_MADE]:
-                m[P_NEEDED] = needed
-                m[P_CHANGE] = change
+            if emit and needed > out.shape[1] - m[H_MADE]:
+                m[H_NEEDED] = needed
+                m[H_CHANGE] = change
                 return OUTPUT_FULL
             if frame == AROUND:
                 needed = walk_around(s, row, version, emit, strings, out)

@@ -19,9 +19,9 @@ from livejoin.kernels.ordered.running_state import (
     clear,
 )
 from livejoin.kernels.ordered.runs import (
-    P_MADE,
-    P_TOTAL,
-    P_TOUCHED,
+    H_MADE,
+    H_TOTAL,
+    H_TOUCHED,
     PartitionBuffers,
     entry_before,
 )
@@ -37,13 +37,13 @@ LINES = 2
 @helper
 def _write(s: PartitionBuffers, entry: int, weight: int, version: int, out: Output) -> None:
     m, p, c = s.arena, s.plan, s.calls
-    made = m[P_MADE]
+    made = m[H_MADE]
     out[L_WEIGHT, made] = weight
     out[L_VERSION, made] = version
     for i in range(p[O_WIDTH] + c[C_WORDS]):
         out[LINES + i, made] = m[entry + E_WORDS + i]
-    m[P_MADE] = made + 1
-    m[P_TOTAL] += weight
+    m[H_MADE] = made + 1
+    m[H_TOTAL] += weight
 
 
 @helper
@@ -124,7 +124,7 @@ def walk(s: PartitionBuffers, row: int, version: int, emit: bool, text: Texts, o
     is_first = past == 0
     seek(m, p, row, 0, text)
     entry, leaf, place = _next(s, row, m[T_LEAF], m[T_PLACE], text)
-    waiting, since, made = m[P_TOUCHED], 0, 0
+    waiting, since, made = m[H_TOUCHED], 0, 0
     while entry != 0:
         if m[entry + E_COUNT] >> 1 > 0:
             advance(m, c, entry, is_first, state, ring, past, text)
@@ -151,7 +151,7 @@ def walk_to_peers(s: PartitionBuffers, row: int, version: int, emit: bool, text:
     is_first = _begin(s, keys, row, text) == 0
     seek(m, keys, row, 0, text)
     head, leaf, place = _next(s, row, m[T_LEAF], m[T_PLACE], text)
-    waiting, made = m[P_TOUCHED], 0
+    waiting, made = m[H_TOUCHED], 0
     while head != 0:
         entry, at, position, peers = head, leaf, place, 0
         while entry != 0 and compare(m, keys, entry, head, text) == 0:
@@ -206,7 +206,7 @@ def walk_around(s: PartitionBuffers, row: int, version: int, emit: bool, text: T
     entry, leaf, place = _next(s, row, m[T_LEAF], m[T_PLACE], text)
     ahead, ahead_leaf, ahead_place = entry, leaf, place
     last, changed = number - 1, -1 - far
-    waiting, since, made = m[P_TOUCHED], 0, 0
+    waiting, since, made = m[H_TOUCHED], 0, 0
     while entry != 0:
         is_there, is_touched = m[entry + E_COUNT] >> 1 > 0, m[entry + E_COUNT] & 1 == 1
         while ahead != 0 and last < number + near:
@@ -266,7 +266,7 @@ def walk_far(s: PartitionBuffers, row: int, version: int, emit: bool, text: Text
             state[i] = m[previous + E_WORDS + p[O_WIDTH] + i]
     seek(m, p, first, 0, text)
     entry, leaf, place = _next(s, row, m[T_LEAF], m[T_PLACE], text)
-    waiting, since, made = m[P_TOUCHED], 0, 0
+    waiting, since, made = m[H_TOUCHED], 0, 0
     while entry != 0:
         if m[entry + E_COUNT] >> 1 > 0:
             _reach(s, row, rank + far, begin, text)

@@ -17,13 +17,13 @@ from livejoin.kernels.parameters import Arena, Line, Plan, Texts, Touched, Value
 from livejoin.kernels.values.row_order import E_COUNT, E_IN, E_WORDS, O_WIDTH, compare
 
 # Arena header behind that of the tree
-P_CHANGE = T_END  # cursor of an interrupted call: change, step
-P_STEP = T_END + 1
-P_TOUCHED = T_END + 2  # entries that the run touched
-P_MADE = T_END + 3  # changes written by the current call
-P_NEEDED = T_END + 4  # OUTPUT_FULL: places that the run needs
-P_TOTAL = T_END + 5  # rows of the result
-P_HEADER = T_END + 6
+H_CHANGE = T_END  # cursor of an interrupted call: change, step
+H_STEP = T_END + 1
+H_TOUCHED = T_END + 2  # entries that the run touched
+H_MADE = T_END + 3  # changes written by the current call
+H_NEEDED = T_END + 4  # OUTPUT_FULL: places that the run needs
+H_TOTAL = T_END + 5  # rows of the result
+PARTITION_HEADER = T_END + 6
 
 
 class PartitionBuffers(NamedTuple):
@@ -73,7 +73,7 @@ def first_touched(s: PartitionBuffers, touched: Touched, text: Texts) -> int:
     """The entry that comes first of those that the run touched."""
     m, p = s.arena, s.plan
     first: int = touched[0]
-    for i in range(1, m[P_TOUCHED]):
+    for i in range(1, m[H_TOUCHED]):
         if compare(m, p, touched[i], first, text) < 0:
             first = touched[i]
     return first
@@ -114,8 +114,8 @@ def apply_change(s: PartitionBuffers, c: Changes, change: int, text: Texts) -> N
         m[entry + E_COUNT] += weight << 1
     if m[entry + E_COUNT] & 1 == 0:
         m[entry + E_COUNT] |= 1
-        c.touched[m[P_TOUCHED]] = entry
-        m[P_TOUCHED] += 1
+        c.touched[m[H_TOUCHED]] = entry
+        m[H_TOUCHED] += 1
 
 
 @helper
@@ -131,12 +131,12 @@ def is_same_run(prefix: Plan, c: Changes, one: int, other: int) -> bool:
 
 @helper
 def apply_run(s: PartitionBuffers, c: Changes, change: int, text: Texts) -> int:
-    """Apply the changes of a run from one on; which one is behind it. P_STEP stays APPLYING where space is needed."""
+    """Apply the changes of a run from one on; which one is behind it. H_STEP stays APPLYING where space is needed."""
     while has_space(s.arena, s.wide):
         apply_change(s, c, change, text)
         change += 1
         if change == c.n or not is_same_run(s.prefix, c, change - 1, change):
-            s.arena[P_STEP] = WRITING
+            s.arena[H_STEP] = WRITING
             return change
     return change
 
@@ -145,10 +145,10 @@ def apply_run(s: PartitionBuffers, c: Changes, change: int, text: Texts) -> int:
 def end_run(s: PartitionBuffers, touched: Touched, text: Texts) -> None:
     """Forget the entries of which nothing is left."""
     m, p = s.arena, s.plan
-    for i in range(m[P_TOUCHED]):
+    for i in range(m[H_TOUCHED]):
         entry = touched[i]
         m[entry + E_COUNT] ^= 1
         if m[entry + E_COUNT] == 0:
             remove(m, p, entry, text)
-    m[P_TOUCHED] = 0
-    m[P_STEP] = APPLYING
+    m[H_TOUCHED] = 0
+    m[H_STEP] = APPLYING

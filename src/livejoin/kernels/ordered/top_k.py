@@ -41,23 +41,23 @@ from livejoin.kernels.values.dictionary_view import strings_of
 from livejoin.kernels.values.row_order import E_COUNT, E_IN, E_WORDS, O_LIMIT, O_OFFSET, O_WIDTH, compare
 
 # Arena header behind the tree's
-K_LOW = T_END
-K_HIGH = T_END + 1
-K_LOW_COPIES = T_END + 2  # copies of LOW and of HIGH in the window
-K_HIGH_COPIES = T_END + 3
-K_CHANGE = T_END + 4  # cursor of an interrupted `maintain`: change, entries touched in its version
-K_TOUCHED = T_END + 5
-K_MOVED = T_END + 6  # sum of the version's weights, without signs
-K_CONCERNED = T_END + 7  # 1: the version changes something up to HIGH
-K_MADE = T_END + 8  # changes written by the current call
-K_NEEDED = T_END + 9  # OUTPUT_FULL: places that the version may need
-K_STEP = T_END + 10  # the step in which the end of a version was left
-K_DONE = T_END + 11  # touched rows that are done in it
-K_LEAF = T_END + 12  # next place of the run that is settled, and its last entry
-K_PLACE = T_END + 13
-K_LAST = T_END + 14
-K_OLD_HIGH = T_END + 15  # HIGH before the version
-K_HEADER = T_END + 16
+H_LOW = T_END
+H_HIGH = T_END + 1
+H_LOW_COPIES = T_END + 2  # copies of LOW and of HIGH in the window
+H_HIGH_COPIES = T_END + 3
+H_CHANGE = T_END + 4  # cursor of an interrupted `maintain`: change, entries touched in its version
+H_TOUCHED = T_END + 5
+H_MOVED = T_END + 6  # sum of the version's weights, without signs
+H_CONCERNED = T_END + 7  # 1: the version changes something up to HIGH
+H_MADE = T_END + 8  # changes written by the current call
+H_NEEDED = T_END + 9  # OUTPUT_FULL: places that the version may need
+H_STEP = T_END + 10  # the step in which the end of a version was left
+H_DONE = T_END + 11  # touched rows that are done in it
+H_LEAF = T_END + 12  # next place of the run that is settled, and its last entry
+H_PLACE = T_END + 13
+H_LAST = T_END + 14
+H_OLD_HIGH = T_END + 15  # HIGH before the version
+TOP_K_HEADER = T_END + 16
 
 # Steps of the end of a version
 APPLYING = 0  # it has not begun
@@ -67,8 +67,8 @@ HIGH_RUN = 3
 TAKING_OUT = 4
 
 # Changes of the window: lines of the output, then the row's words
-C_WEIGHT = 0
-C_VERSION = 1
+L_WEIGHT = 0
+L_VERSION = 1
 CHANGE_FIELDS = 2
 
 
@@ -77,31 +77,31 @@ def _find_window(m: Arena, p: Plan) -> None:
     """Set LOW and HIGH."""
     begin = p[O_OFFSET]
     end = begin + p[O_LIMIT]
-    m[K_LOW] = 0
-    m[K_HIGH] = 0
+    m[H_LOW] = 0
+    m[H_HIGH] = 0
     if m[T_TOTAL] <= begin or begin == end:
         return
     low, before = select(m, begin)
-    m[K_LOW] = low
-    m[K_LOW_COPIES] = min(before + (m[low + E_COUNT] >> 1), end) - begin
+    m[H_LOW] = low
+    m[H_LOW_COPIES] = min(before + (m[low + E_COUNT] >> 1), end) - begin
     if m[T_TOTAL] >= end:
         high, before = select(m, end - 1)
-        m[K_HIGH] = high
-        m[K_HIGH_COPIES] = end - max(before, begin)
+        m[H_HIGH] = high
+        m[H_HIGH_COPIES] = end - max(before, begin)
 
 
 @helper
 def _copies(m: Arena, p: Plan, entry: int, text: Texts) -> int:
     """How often an entry stands in the window."""
-    low = m[K_LOW]
-    high = m[K_HIGH]
+    low = m[H_LOW]
+    high = m[H_HIGH]
     if entry == low:
-        return int(m[K_LOW_COPIES])
+        return int(m[H_LOW_COPIES])
     if low == 0 or compare(m, p, entry, low, text) < 0:
         return 0
     if high != 0:
         if entry == high:
-            return int(m[K_HIGH_COPIES])
+            return int(m[H_HIGH_COPIES])
         if compare(m, p, entry, high, text) > 0:
             return 0
     return int(m[entry + E_COUNT] >> 1)
@@ -113,19 +113,19 @@ def _settle(m: Arena, p: Plan, entry: int, version: int, text: Texts, out: Outpu
     copies = _copies(m, p, entry, text)
     gained = copies - m[entry + E_IN]
     if gained != 0:
-        made = m[K_MADE]
-        out[C_WEIGHT, made] = gained
-        out[C_VERSION, made] = version
+        made = m[H_MADE]
+        out[L_WEIGHT, made] = gained
+        out[L_VERSION, made] = version
         for i in range(p[O_WIDTH]):
             out[CHANGE_FIELDS + i, made] = m[entry + E_WORDS + i]
-        m[K_MADE] = made + 1
+        m[H_MADE] = made + 1
         m[entry + E_IN] = copies
 
 
 @helper
 def _begin_run(m: Arena, p: Plan, one: int, other: int, text: Texts) -> None:
     """Begin a run from one entry to another, whichever is first; 0 stands behind the last."""
-    m[K_LEAF] = 0
+    m[H_LEAF] = 0
     if one == 0 and other == 0:
         return
     first = one
@@ -134,16 +134,16 @@ def _begin_run(m: Arena, p: Plan, one: int, other: int, text: Texts) -> None:
         first = other
         last = one
     descend(m, p, first, text)
-    m[K_LEAF] = m[T_LEAF]
-    m[K_PLACE] = m[T_PLACE] - 1
-    m[K_LAST] = last
+    m[H_LEAF] = m[T_LEAF]
+    m[H_PLACE] = m[T_PLACE] - 1
+    m[H_LAST] = last
 
 
 @helper
 def _settle_run(m: Arena, p: Plan, version: int, text: Texts, out: Output, left: int) -> int:
-    """Settle so many entries of a run; returns how many more could have been. K_LEAF is 0 behind the last."""
-    leaf = m[K_LEAF]
-    place = m[K_PLACE]
+    """Settle so many entries of a run; returns how many more could have been. H_LEAF is 0 behind the last."""
+    leaf = m[H_LEAF]
+    place = m[H_PLACE]
     while leaf != 0 and left > 0:
         if place == m[leaf + COUNT]:
             leaf = m[leaf + NEXT]
@@ -151,11 +151,11 @@ def _settle_run(m: Arena, p: Plan, version: int, text: Texts, out: Output, left:
         else:
             entry = m[leaf + FIRST + LEAF + place]
             _settle(m, p, entry, version, text, out)
-            leaf = 0 if entry == m[K_LAST] else leaf
+            leaf = 0 if entry == m[H_LAST] else leaf
             place += 1
             left -= 1
-    m[K_LEAF] = leaf
-    m[K_PLACE] = place
+    m[H_LEAF] = leaf
+    m[H_PLACE] = place
     return left
 
 
@@ -175,26 +175,26 @@ def _apply(m: Arena, p: Plan, values: Matrix, change: int, weight: int, touched:
     else:
         free_entry(m, row)
         m[entry + E_COUNT] += weight << 1
-    m[K_MOVED] += abs(weight)
+    m[H_MOVED] += abs(weight)
     if m[entry + E_COUNT] & 1 == 0:
         m[entry + E_COUNT] |= 1
-        touched[m[K_TOUCHED]] = entry
-        m[K_TOUCHED] += 1
-        if m[K_CONCERNED] == 0 and (m[K_HIGH] == 0 or compare(m, p, entry, m[K_HIGH], text) <= 0):
-            m[K_CONCERNED] = 1
+        touched[m[H_TOUCHED]] = entry
+        m[H_TOUCHED] += 1
+        if m[H_CONCERNED] == 0 and (m[H_HIGH] == 0 or compare(m, p, entry, m[H_HIGH], text) <= 0):
+            m[H_CONCERNED] = 1
 
 
 @helper
 def _begin_end(m: Arena, p: Plan, text: Texts) -> None:
     """Begin the end of a version."""
-    m[K_DONE] = 0
-    m[K_STEP] = TAKING_OUT
-    if m[K_CONCERNED] == 1:
-        low = m[K_LOW]
-        m[K_OLD_HIGH] = m[K_HIGH]
+    m[H_DONE] = 0
+    m[H_STEP] = TAKING_OUT
+    if m[H_CONCERNED] == 1:
+        low = m[H_LOW]
+        m[H_OLD_HIGH] = m[H_HIGH]
         _find_window(m, p)
-        _begin_run(m, p, low, m[K_LOW], text)
-        m[K_STEP] = TOUCHED_ROWS
+        _begin_run(m, p, low, m[H_LOW], text)
+        m[H_STEP] = TOUCHED_ROWS
 
 
 @helper
@@ -204,38 +204,38 @@ def _end_version(m: Arena, p: Plan, version: int, touched: Touched, text: Texts,
     Returns:
         How many more could have been done. The version has ended where the step is APPLYING.
     """
-    if m[K_STEP] == TOUCHED_ROWS:
-        end = min(m[K_DONE] + left, m[K_TOUCHED])
-        for i in range(m[K_DONE], end):
+    if m[H_STEP] == TOUCHED_ROWS:
+        end = min(m[H_DONE] + left, m[H_TOUCHED])
+        for i in range(m[H_DONE], end):
             _settle(m, p, touched[i], version, text, out)
-        left -= end - m[K_DONE]
-        m[K_DONE] = end
-        if end == m[K_TOUCHED]:
-            m[K_DONE] = 0
-            m[K_STEP] = LOW_RUN
-    if m[K_STEP] == LOW_RUN:
+        left -= end - m[H_DONE]
+        m[H_DONE] = end
+        if end == m[H_TOUCHED]:
+            m[H_DONE] = 0
+            m[H_STEP] = LOW_RUN
+    if m[H_STEP] == LOW_RUN:
         left = _settle_run(m, p, version, text, out, left)
-        if m[K_LEAF] == 0:
-            _begin_run(m, p, m[K_OLD_HIGH], m[K_HIGH], text)
-            m[K_STEP] = HIGH_RUN
-    if m[K_STEP] == HIGH_RUN:
+        if m[H_LEAF] == 0:
+            _begin_run(m, p, m[H_OLD_HIGH], m[H_HIGH], text)
+            m[H_STEP] = HIGH_RUN
+    if m[H_STEP] == HIGH_RUN:
         left = _settle_run(m, p, version, text, out, left)
-        if m[K_LEAF] == 0:
-            m[K_STEP] = TAKING_OUT
-    if m[K_STEP] == TAKING_OUT:
-        end = min(m[K_DONE] + left, m[K_TOUCHED])
-        for i in range(m[K_DONE], end):
+        if m[H_LEAF] == 0:
+            m[H_STEP] = TAKING_OUT
+    if m[H_STEP] == TAKING_OUT:
+        end = min(m[H_DONE] + left, m[H_TOUCHED])
+        for i in range(m[H_DONE], end):
             entry = touched[i]
             m[entry + E_COUNT] ^= 1
             if m[entry + E_COUNT] == 0:
                 remove(m, p, entry, text)
-        left -= end - m[K_DONE]
-        m[K_DONE] = end
-        if end == m[K_TOUCHED]:
-            m[K_STEP] = APPLYING
-            m[K_TOUCHED] = 0
-            m[K_MOVED] = 0
-            m[K_CONCERNED] = 0
+        left -= end - m[H_DONE]
+        m[H_DONE] = end
+        if end == m[H_TOUCHED]:
+            m[H_STEP] = APPLYING
+            m[H_TOUCHED] = 0
+            m[H_MOVED] = 0
+            m[H_CONCERNED] = 0
     return left
 
 
@@ -259,47 +259,47 @@ def maintain(
     """Apply changes of multiplicities and write what the window gains and loses, net within each version.
 
     Args:
-        arena: The state; changed. A caller starts with the words from K_CHANGE to K_CONCERNED and K_STEP at 0.
+        arena: The state; changed. A caller starts with the words from H_CHANGE to H_CONCERNED and H_STEP at 0.
         plan: int64, see O_WIDTH and the constants beside it.
         values: int64 of shape (words of a row, n): the rows as order words.
         weights: int64, what each change adds to its row's multiplicity.
         versions: int64, ascending.
         text: The dictionary of strings, if there are any in the rows: its heap, starts and lengths.
         touched: int64 of n places, scratch.
-        out: int64 of shape (CHANGE_FIELDS + words of a row, capacity): the changes of the window, K_MADE of them.
+        out: int64 of shape (CHANGE_FIELDS + words of a row, capacity): the changes of the window, H_MADE of them.
 
     Returns:
         DONE; MORE, and NEED_SPACE in front of a change that has not begun: take the changes written, for NEED_SPACE
         grow the arena, and call again with as many places; OUTPUT_FULL in front of the end of a version: take them and
-        call again with at least K_NEEDED places.
+        call again with at least H_NEEDED places.
 
     Cost: O(log n) a change, and O(1) for each rank by which an end of the window moves.
     """
     m = words(arena)
     p = words(plan)
     strings, entries = strings_of(text), words(touched)
-    m[K_MADE] = 0
-    change = m[K_CHANGE]
+    m[H_MADE] = 0
+    change = m[H_CHANGE]
     left = AT_ONCE
     while True:
         ended = change == weights.shape[0] or (change > 0 and versions[change] != versions[change - 1])
-        if ended and m[K_TOUCHED] > 0:
-            if m[K_STEP] == APPLYING:
+        if ended and m[H_TOUCHED] > 0:
+            if m[H_STEP] == APPLYING:
                 # A row that changes its place in the window was touched, or stands at a rank that an end moved over.
-                needed = min(m[K_TOUCHED] + 2 * m[K_MOVED], 2 * p[O_LIMIT], m[T_ENTRIES])
-                if m[K_CONCERNED] == 1 and needed > out.shape[1] - m[K_MADE]:
-                    m[K_NEEDED] = needed
-                    m[K_CHANGE] = change
+                needed = min(m[H_TOUCHED] + 2 * m[H_MOVED], 2 * p[O_LIMIT], m[T_ENTRIES])
+                if m[H_CONCERNED] == 1 and needed > out.shape[1] - m[H_MADE]:
+                    m[H_NEEDED] = needed
+                    m[H_CHANGE] = change
                     return OUTPUT_FULL
                 _begin_end(m, p, strings)
             left = _end_version(m, p, versions[change - 1], entries, strings, out, left)
-        if change == weights.shape[0] and m[K_STEP] == APPLYING:
+        if change == weights.shape[0] and m[H_STEP] == APPLYING:
             return DONE
         if left == 0:
-            m[K_CHANGE] = change
+            m[H_CHANGE] = change
             return MORE
         if not has_space(m, p):
-            m[K_CHANGE] = change
+            m[H_CHANGE] = change
             return NEED_SPACE
         _apply(m, p, values, change, weights[change], entries, strings)
         change += 1
@@ -322,10 +322,10 @@ def scan(arena: ArenaArray, plan: Plan, text: Texts, cursor: Cursor, output: Out
     p = words(plan)
     made = 0
     if cursor[0] == -1:
-        if m[K_LOW] == 0:
+        if m[H_LOW] == 0:
             cursor[0] = 0
             return 0
-        descend(m, p, m[K_LOW], strings_of(text))
+        descend(m, p, m[H_LOW], strings_of(text))
         cursor[0] = m[T_LEAF]
         cursor[1] = m[T_PLACE] - 1
     leaf = cursor[0]
@@ -341,7 +341,7 @@ def scan(arena: ArenaArray, plan: Plan, text: Texts, cursor: Cursor, output: Out
                 output[i, made] = m[entry + E_WORDS + i]
             output[p[O_WIDTH], made] = m[entry + E_IN]
             made += 1
-            if entry == m[K_HIGH]:
+            if entry == m[H_HIGH]:
                 cursor[0] = 0
                 return made
             place += 1

@@ -39,15 +39,15 @@ from livejoin.kernels.memory.layout import (
 from livejoin.kernels.parameters import Addresses, Arena, Line, Matrix, Output, Plan, Touched
 
 # Arena header behind the fixed one
-M_DIRECTORY = ARENA_HEADER
-M_TOTAL = M_DIRECTORY + DIRECTORY  # rows of the result with multiplicities
-M_LIST = M_TOTAL + 1  # the block of the result's entries, how many they are
-M_LISTED = M_LIST + 1
-M_CHANGE = M_LISTED + 1  # cursor of an interrupted `apply`: change, rows touched in its version, changes written
-M_TOUCHED = M_CHANGE + 1
-M_MADE = M_CHANGE + 2
-M_SETTLED = M_CHANGE + 3  # of the touched rows those that are settled
-M_ROW = M_CHANGE + 4  # the row that is looked up
+H_DIRECTORY = ARENA_HEADER
+H_TOTAL = H_DIRECTORY + DIRECTORY  # rows of the result with multiplicities
+H_LIST = H_TOTAL + 1  # the block of the result's entries, how many they are
+H_LISTED = H_LIST + 1
+H_CHANGE = H_LISTED + 1  # cursor of an interrupted `apply`: change, rows touched in its version, changes written
+H_TOUCHED = H_CHANGE + 1
+H_MADE = H_CHANGE + 2
+H_SETTLED = H_CHANGE + 3  # of the touched rows those that are settled
+H_ROW = H_CHANGE + 4  # the row that is looked up
 
 # Entry: the left count above the touched bit, the right count if there are two sides, behind the counts the place in
 # the list plus one or 0, the row's words
@@ -117,33 +117,33 @@ def _entry_of(s: MultisetBuffers, values: Matrix, change: int) -> int:
     h = seed()
     for i in range(width):
         word = values[i, change]
-        m[M_ROW + i] = word
+        m[H_ROW + i] = word
         h = mix(h, word)
     hash32 = finish(h)
     key = key_of(s.sides)
-    entry: int = find(m, p, M_DIRECTORY, key, M_ROW, width, 0, hash32)
-    if entry == 0 and reserve(m, M_LIST, m[M_LISTED], m[M_DIRECTORY + D_COUNT] + 1):
-        entry = create(m, p, M_DIRECTORY, key + width, key, M_ROW, width, 0, hash32)
+    entry: int = find(m, p, H_DIRECTORY, key, H_ROW, width, 0, hash32)
+    if entry == 0 and reserve(m, H_LIST, m[H_LISTED], m[H_DIRECTORY + D_COUNT] + 1):
+        entry = create(m, p, H_DIRECTORY, key + width, key, H_ROW, width, 0, hash32)
     return entry
 
 
 @inlined
 def _list(m: Arena, place: int, entry: int) -> None:
     """Bring an entry into the result."""
-    m[(m[M_LIST] & REF_MASK) + m[M_LISTED]] = entry
-    m[M_LISTED] += 1
-    m[entry + place] = m[M_LISTED]
+    m[(m[H_LIST] & REF_MASK) + m[H_LISTED]] = entry
+    m[H_LISTED] += 1
+    m[entry + place] = m[H_LISTED]
 
 
 @inlined
 def _unlist(m: Arena, place: int, entry: int) -> None:
     """Take an entry out of the result; the last one comes to its place."""
-    block = (m[M_LIST] & REF_MASK) - 1
-    last = m[block + m[M_LISTED]]
+    block = (m[H_LIST] & REF_MASK) - 1
+    last = m[block + m[H_LISTED]]
     m[block + m[entry + place]] = last
     m[last + place] = m[entry + place]
     m[entry + place] = 0
-    m[M_LISTED] -= 1
+    m[H_LISTED] -= 1
 
 
 @helper
@@ -154,9 +154,9 @@ def _settle(s: MultisetBuffers, touched: Touched, out: Output, left: int) -> int
         How many more rows could have been settled. The version has ended where no row is touched any more.
     """
     m, sides = s.arena, s.sides
-    made = m[M_MADE]
-    begin = m[M_SETTLED]
-    end = min(begin + left, m[M_TOUCHED])
+    made = m[H_MADE]
+    begin = m[H_SETTLED]
+    end = min(begin + left, m[H_TOUCHED])
     for i in range(begin, end):
         entry = touched[i, 0]
         m[entry + LEFT] ^= 1
@@ -170,15 +170,15 @@ def _settle(s: MultisetBuffers, touched: Touched, out: Output, left: int) -> int
             out[0, made] = touched[i, 1]
             out[1, made] = gained
             made += 1
-            m[M_TOTAL] += gained
+            m[H_TOTAL] += gained
         if m[entry + LEFT] == 0 and (sides == 1 or m[entry + RIGHT] == 0):
-            remove(m, M_DIRECTORY, entry, key_of(sides), s.width)
-            shrink(m, M_LIST, m[M_LISTED], m[M_DIRECTORY + D_COUNT])
-    m[M_MADE] = made
-    m[M_SETTLED] = end
-    if end == m[M_TOUCHED]:
-        m[M_SETTLED] = 0
-        m[M_TOUCHED] = 0
+            remove(m, H_DIRECTORY, entry, key_of(sides), s.width)
+            shrink(m, H_LIST, m[H_LISTED], m[H_DIRECTORY + D_COUNT])
+    m[H_MADE] = made
+    m[H_SETTLED] = end
+    if end == m[H_TOUCHED]:
+        m[H_SETTLED] = 0
+        m[H_TOUCHED] = 0
     return int(left - (end - begin))
 
 
@@ -189,14 +189,14 @@ def apply(
     """Apply changes of the sides' multiplicities and write the net change of the result in each version.
 
     Args:
-        multiset: The state. A caller starts with M_CHANGE, M_TOUCHED, M_MADE and M_SETTLED at 0.
+        multiset: The state. A caller starts with H_CHANGE, H_TOUCHED, H_MADE and H_SETTLED at 0.
         values: int64 of shape (width, n): the rows.
         weights: int64, what each change adds to its row's multiplicity.
         versions: int64, ascending.
         on: int64, the side of each change, 0 or 1.
         touched: int64 of shape (n, TOUCHED_FIELDS), scratch.
         out: int64 of shape (2, n): of each change of the result the position of a change with its row and version,
-            and what the row's multiplicity gains; M_MADE of them. It never needs more places than there are changes.
+            and what the row's multiplicity gains; H_MADE of them. It never needs more places than there are changes.
 
     Returns:
         DONE; MORE: call again; NEED_SPACE in front of a change that has not begun: grow the arena and call again.
@@ -205,28 +205,28 @@ def apply(
     """
     s = opened(multiset)
     m = s.arena
-    change = m[M_CHANGE]
+    change = m[H_CHANGE]
     left = AT_ONCE
     while True:
         ended = change == weights.shape[0] or (change > 0 and versions[change] != versions[change - 1])
-        if ended and m[M_TOUCHED] > 0:
+        if ended and m[H_TOUCHED] > 0:
             left = _settle(s, touched, out, left)
-        if change == weights.shape[0] and m[M_TOUCHED] == 0:
-            m[M_CHANGE] = 0
+        if change == weights.shape[0] and m[H_TOUCHED] == 0:
+            m[H_CHANGE] = 0
             return DONE
         if left == 0:
-            m[M_CHANGE] = change
+            m[H_CHANGE] = change
             return MORE
         entry = _entry_of(s, values, change)
         if entry == 0:
-            m[M_CHANGE] = change
+            m[H_CHANGE] = change
             return NEED_SPACE
         if m[entry + LEFT] & 1 == 0:
-            count = m[M_TOUCHED]
+            count = m[H_TOUCHED]
             touched[count, 0] = entry
             touched[count, 1] = change
             touched[count, 2] = multiplicity(s, entry)
-            m[M_TOUCHED] = count + 1
+            m[H_TOUCHED] = count + 1
             m[entry + LEFT] |= 1
         if on[change] == 0:
             m[entry + LEFT] += weights[change] << 1
@@ -253,8 +253,8 @@ def scan(multiset: Addresses, begin: int, output: Output) -> int:
     s = opened(multiset)
     m, width = s.arena, s.width
     key = key_of(s.sides)
-    block = m[M_LIST] & REF_MASK
-    made = min(m[M_LISTED] - begin, output.shape[1])
+    block = m[H_LIST] & REF_MASK
+    made = min(m[H_LISTED] - begin, output.shape[1])
     for row in range(made):
         entry = m[block + begin + row]
         for i in range(width):
@@ -267,9 +267,9 @@ def scan(multiset: Addresses, begin: int, output: Output) -> int:
 def entries(multiset: Addresses, out: Output) -> None:
     """Write the references of all entries, in no particular order; ``out`` has a place for each. Cost: O(entries)."""
     m = opened(multiset).arena
-    slots = m[M_DIRECTORY + D_SLOTS]
+    slots = m[H_DIRECTORY + D_SLOTS]
     made = 0
-    for at in range(1 << m[M_DIRECTORY + D_LOG]):
+    for at in range(1 << m[H_DIRECTORY + D_LOG]):
         entry = m[slots + at] & MASK32
         if entry != 0:
             out[made] = entry

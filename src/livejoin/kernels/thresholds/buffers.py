@@ -17,7 +17,7 @@ class ThresholdBuffers(NamedTuple):
             those of the key, these with those of the group, these with the compared ones.
         wide: The plan of the words of an entry, whose values are counted too.
         bounded: The plan of the compared words alone.
-        form: See F_KEY of `livejoin.kernels.thresholds.layout` and the constants behind it.
+        form: See P_KEY of `livejoin.kernels.thresholds.layout` and the constants behind it.
         summed: Where sums are kept, the plan of the groups (`livejoin.kernels.groups.layout`).
         place: One place, scratch.
     """

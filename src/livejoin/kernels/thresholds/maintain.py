@@ -38,38 +38,38 @@ from livejoin.kernels.thresholds.layout import (
     B_NOW,
     BINDING,
     COMING,
-    F_AFTER,
-    F_BEFORE,
-    F_BOUND,
-    F_HIGH,
-    F_KEY,
-    F_LOW,
-    F_OFFSETS,
-    F_RECORD,
-    F_RECORD_KEY,
-    F_ROW,
-    F_SUMMED,
-    F_TERM,
     GOING,
-    K_BOUNDS,
-    K_CHANGE,
-    K_HIGH,
-    K_LEAF,
-    K_LOW,
-    K_MADE,
-    K_MOVE,
-    K_MOVED,
-    K_PLACE,
-    K_SIGN,
-    K_STAGE,
-    K_STEP,
-    K_TOTAL,
-    K_VERSION,
+    H_BOUNDS,
+    H_CHANGE,
+    H_HIGH,
+    H_LEAF,
+    H_LOW,
+    H_MADE,
+    H_MOVE,
+    H_MOVED,
+    H_PLACE,
+    H_SIGN,
+    H_STAGE,
+    H_STEP,
+    H_TOTAL,
+    H_VERSION,
     L_VERSION,
     L_WEIGHT,
     LINES,
     MOVING,
     NEXT_VERSION,
+    P_AFTER,
+    P_BEFORE,
+    P_BOUND,
+    P_HIGH,
+    P_KEY,
+    P_LOW,
+    P_OFFSETS,
+    P_RECORD,
+    P_RECORD_KEY,
+    P_ROW,
+    P_SUMMED,
+    P_TERM,
 )
 from livejoin.kernels.thresholds.runs import (
     add_up,
@@ -89,21 +89,21 @@ from livejoin.kernels.values.row_order import E_COUNT, E_IN, E_WORDS, O_WIDTH, c
 @helper
 def _write(m: Arena, width: int, entry: int, values: int, weight: int, sign: int, out: Output) -> None:
     """Write a change: the words of an entry, and values, all of them times a sign."""
-    made = m[K_MADE]
+    made = m[H_MADE]
     out[L_WEIGHT, made] = weight * sign
-    out[L_VERSION, made] = m[K_VERSION]
+    out[L_VERSION, made] = m[H_VERSION]
     for i in range(width):
         out[LINES + i, made] = m[entry + E_WORDS + i]
     for i in range(m[T_SUMS]):
         out[LINES + width + i, made] = m[values + i] if values != 0 else 0
-    m[K_MADE] = made + 1
+    m[H_MADE] = made + 1
 
 
 @helper
 def _change_row(s: ThresholdBuffers, weight: int, text: Texts) -> None:
     """Change the multiplicity of the row that was looked for, and its values by the term."""
     m, whole, wide, form = s.arena, s.whole, s.wide, s.form
-    row, term = form[F_ROW], form[F_TERM]
+    row, term = form[P_ROW], form[P_TERM]
     entry = descend(m, whole, row, text)
     weigh(m, weight)
     add_along(m, term)
@@ -127,55 +127,55 @@ def _change_row(s: ThresholdBuffers, weight: int, text: Texts) -> None:
 def _bind(s: ThresholdBuffers, moves: Matrix, move: int, weight: int) -> bool:
     """Note that a bound comes or goes; False if there is no space."""
     m, form = s.arena, s.form
-    row, size = form[F_ROW], form[F_BOUND]
-    for i in range(form[F_KEY]):
+    row, size = form[P_ROW], form[P_BOUND]
+    for i in range(form[P_KEY]):
         m[row + E_WORDS + i] = moves[i, move]
     record = record_of(s, row)
     if record == 0:
-        h = hash_key(m, form, row + E_WORDS, form[F_KEY], F_OFFSETS)
-        key, at = form[F_RECORD_KEY], row + E_WORDS
-        record = create(m, form, K_BOUNDS, form[F_RECORD], key, at, form[F_KEY], F_OFFSETS, h)
+        h = hash_key(m, form, row + E_WORDS, form[P_KEY], P_OFFSETS)
+        key, at = form[P_RECORD_KEY], row + E_WORDS
+        record = create(m, form, H_BOUNDS, form[P_RECORD], key, at, form[P_KEY], P_OFFSETS, h)
         if record == 0:
             return False
     if m[record + B_LISTED] == 0:
         m[record + B_LISTED] = 1
-        m[record + B_NEXT] = m[K_MOVED]
-        m[K_MOVED] = record
+        m[record + B_NEXT] = m[H_MOVED]
+        m[H_MOVED] = record
         m[record + B_HAD] = m[record + B_HAS]
         for i in range(size):
             m[record + B_NOW + size + i] = m[record + B_NOW + i]
     m[record + B_COUNT] += weight
     if weight > 0:
         for i in range(size):
-            m[record + B_NOW + i] = moves[form[F_KEY] + i, move]
+            m[record + B_NOW + i] = moves[form[P_KEY] + i, move]
     m[record + B_HAS] = 1 if m[record + B_COUNT] > 0 else 0
     return True
 
 
 @helper
 def _move_rows(s: ThresholdBuffers, left: int, text: Texts, out: Output) -> int:
-    """Write the entries of the run, so many at most; how many more could have been. K_STAGE is 0 when it is done."""
+    """Write the entries of the run, so many at most; how many more could have been. H_STAGE is 0 when it is done."""
     m, whole, key, bounded, form = s.arena, s.whole, s.key, s.bounded, s.form
-    row = form[F_ROW]
-    if m[K_STAGE] == 0:
-        m[K_STAGE] = 1
-        to_low(s, m[K_LOW], text)
+    row = form[P_ROW]
+    if m[H_STAGE] == 0:
+        m[H_STAGE] = 1
+        to_low(s, m[H_LOW], text)
     else:
-        m[T_LEAF], m[T_PLACE] = m[K_LEAF], m[K_PLACE]
-    high = m[K_HIGH]
-    while left > 0 and m[K_MADE] < out.shape[1]:
+        m[T_LEAF], m[T_PLACE] = m[H_LEAF], m[H_PLACE]
+    high = m[H_HIGH]
+    while left > 0 and m[H_MADE] < out.shape[1]:
         entry = entry_here(m)
         if entry == 0 or compare(m, key, entry, row, text) != 0:
-            m[K_STAGE] = 0
+            m[H_STAGE] = 0
             return left
-        if high != 0 and compare(m, bounded, entry + form[F_BEFORE], high - E_WORDS, text) >= form[F_AFTER]:
-            m[K_STAGE] = 0
+        if high != 0 and compare(m, bounded, entry + form[P_BEFORE], high - E_WORDS, text) >= form[P_AFTER]:
+            m[H_STAGE] = 0
             return left
-        _write(m, whole[O_WIDTH], entry, 0, m[entry + E_COUNT] >> 1, m[K_SIGN], out)
-        m[K_TOTAL] += m[K_SIGN] * (m[entry + E_COUNT] >> 1)
+        _write(m, whole[O_WIDTH], entry, 0, m[entry + E_COUNT] >> 1, m[H_SIGN], out)
+        m[H_TOTAL] += m[H_SIGN] * (m[entry + E_COUNT] >> 1)
         m[T_PLACE] += 1
         left -= 1
-    m[K_LEAF], m[K_PLACE] = m[T_LEAF], m[T_PLACE]
+    m[H_LEAF], m[H_PLACE] = m[T_LEAF], m[T_PLACE]
     return left
 
 
@@ -183,50 +183,50 @@ def _move_rows(s: ThresholdBuffers, left: int, text: Texts, out: Output) -> int:
 def _write_sums(s: ThresholdBuffers, values: int, out: Output) -> None:
     """Write what the sums of a group gain, or lose; the group is that of the row that is looked for."""
     m, whole, form = s.arena, s.whole, s.form
-    rows, sign = m[values + g.R_ROWS], m[K_SIGN]
+    rows, sign = m[values + g.R_ROWS], m[H_SIGN]
     if is_zero(m, values):
         return
-    term = form[F_TERM]
+    term = form[P_TERM]
     clear_sums(m, term)
     if sign > 0:
         add_sums(m, term, values)
     else:
         subtract_sums(m, term, values)
     if rows == 0:  # rows that only go for the time being: what is added has a row
-        _write(m, whole[O_WIDTH], form[F_ROW], 0, 1, 1, out)
+        _write(m, whole[O_WIDTH], form[P_ROW], 0, 1, 1, out)
         rows, sign = -1, 1
-    _write(m, whole[O_WIDTH], form[F_ROW], term, rows, sign, out)
+    _write(m, whole[O_WIDTH], form[P_ROW], term, rows, sign, out)
 
 
 @helper
 def _move_sums(s: ThresholdBuffers, left: int, text: Texts, out: Output) -> int:
     """Write what is between the two places group by group, as `_move_rows`."""
     m, key, grouped, placed, form = s.arena, s.key, s.grouped, s.placed, s.form
-    row = form[F_ROW]
-    while left > 0 and m[K_MADE] + 2 <= out.shape[1]:
-        if m[K_STAGE] == 0:
+    row = form[P_ROW]
+    while left > 0 and m[H_MADE] + 2 <= out.shape[1]:
+        if m[H_STAGE] == 0:
             seek(m, key, row, 0, text)
         else:
             seek(m, grouped, row, 1, text)
         entry = entry_here(m)
         if entry == 0 or compare(m, key, entry, row, text) != 0:
-            m[K_STAGE] = 0
+            m[H_STAGE] = 0
             return left
-        m[K_STAGE] = 1
+        m[H_STAGE] = 1
         for i in range(grouped[O_WIDTH]):
             m[row + E_WORDS + i] = m[entry + E_WORDS + i]
-        if m[K_LOW] == 0:
-            add_up(s, grouped, 0, form[F_LOW], text)
+        if m[H_LOW] == 0:
+            add_up(s, grouped, 0, form[P_LOW], text)
         else:
-            set_bound(s, m[K_LOW])
-            add_up(s, placed, form[F_AFTER], form[F_LOW], text)
-        if m[K_HIGH] == 0:
-            add_up(s, grouped, 1, form[F_HIGH], text)
+            set_bound(s, m[H_LOW])
+            add_up(s, placed, form[P_AFTER], form[P_LOW], text)
+        if m[H_HIGH] == 0:
+            add_up(s, grouped, 1, form[P_HIGH], text)
         else:
-            set_bound(s, m[K_HIGH])
-            add_up(s, placed, form[F_AFTER], form[F_HIGH], text)
-        subtract_sums(m, form[F_HIGH], form[F_LOW])
-        _write_sums(s, form[F_HIGH], out)
+            set_bound(s, m[H_HIGH])
+            add_up(s, placed, form[P_AFTER], form[P_HIGH], text)
+        subtract_sums(m, form[P_HIGH], form[P_LOW])
+        _write_sums(s, form[P_HIGH], out)
         left -= 1
     return left
 
@@ -235,10 +235,10 @@ def _move_sums(s: ThresholdBuffers, left: int, text: Texts, out: Output) -> int:
 def _end_move(s: ThresholdBuffers, record: int) -> None:
     """Forget that a bound moved, and its record if it is gone."""
     m, form = s.arena, s.form
-    m[K_MOVED] = m[record + B_NEXT]
+    m[H_MOVED] = m[record + B_NEXT]
     m[record + B_LISTED] = 0
     if m[record + B_COUNT] == 0:
-        take_away(m, K_BOUNDS, record, form[F_RECORD_KEY], form[F_KEY])
+        take_away(m, H_BOUNDS, record, form[P_RECORD_KEY], form[P_KEY])
 
 
 @kernel
@@ -263,7 +263,7 @@ def maintain(
     """Apply changes of rows and of bounds, and write what the result, or its sums, gain and lose.
 
     Args:
-        store: The state. A caller starts with the words from K_CHANGE to K_STEP at 0.
+        store: The state. A caller starts with the words from H_CHANGE to H_STEP at 0.
         rows: The words of the changed rows, of shape (words of a row, n), none with NULL in its key or its compared
             word; what each change adds to its row's multiplicity, never 0; its version, ascending. In each version the
             negative weights come first.
@@ -272,7 +272,7 @@ def maintain(
         arguments: Where sums are kept, the values that the groups' kernel takes in for these rows.
         text: The dictionary of strings, if there are any: its heap, starts and lengths.
         emit: Whether rows of the result are written; sums are in any case.
-        out: int64 of shape (LINES + words of a row + those of values, capacity of at least 2), K_MADE of them.
+        out: int64 of shape (LINES + words of a row + those of values, capacity of at least 2), H_MADE of them.
 
     Returns:
         DONE; MORE, NEED_SPACE, OUTPUT_FULL: take the changes that are written, grow the arena for NEED_SPACE, and call
@@ -286,40 +286,40 @@ def maintain(
     words, weights, versions = rows
     bounds, move_weights, move_versions = moves
     values, by = view(arguments), view(weights)
-    row, term = form[F_ROW], form[F_TERM]
+    row, term = form[P_ROW], form[P_TERM]
     width = s.whole[O_WIDTH]
-    m[K_MADE] = 0
-    change, move, left = m[K_CHANGE], m[K_MOVE], AT_ONCE
+    m[H_MADE] = 0
+    change, move, left = m[H_CHANGE], m[H_MOVE], AT_ONCE
     while True:
-        m[K_CHANGE], m[K_MOVE] = change, move
+        m[H_CHANGE], m[H_MOVE] = change, move
         if left <= 0:
             return MORE
-        step = m[K_STEP]
+        step = m[H_STEP]
         if step == NEXT_VERSION:
             if change == weights.shape[0] and move == move_weights.shape[0]:
                 return DONE
             if move == move_weights.shape[0]:
-                m[K_VERSION] = versions[change]
+                m[H_VERSION] = versions[change]
             elif change == weights.shape[0]:
-                m[K_VERSION] = move_versions[move]
+                m[H_VERSION] = move_versions[move]
             else:
-                m[K_VERSION] = min(versions[change], move_versions[move])
-            m[K_STEP] = GOING
+                m[H_VERSION] = min(versions[change], move_versions[move])
+            m[H_STEP] = GOING
         elif step == GOING or step == COMING:
-            if change == weights.shape[0] or versions[change] != m[K_VERSION]:
-                m[K_STEP] = BINDING if step == GOING else NEXT_VERSION
+            if change == weights.shape[0] or versions[change] != m[H_VERSION]:
+                m[H_STEP] = BINDING if step == GOING else NEXT_VERSION
                 continue
             weight = weights[change]
             if step == GOING and weight > 0:
-                m[K_STEP] = BINDING
+                m[H_STEP] = BINDING
                 continue
             if not has_space(m, s.wide):
                 return NEED_SPACE
-            if m[K_MADE] == out.shape[1]:
+            if m[H_MADE] == out.shape[1]:
                 return OUTPUT_FULL
             for i in range(width):
                 m[row + E_WORDS + i] = words[i, change]
-            if form[F_SUMMED] == 1:
+            if form[P_SUMMED] == 1:
                 clear_sums(m, term)
                 m[term + g.R_ROWS] = weight
                 s.place[0] = term
@@ -327,39 +327,39 @@ def maintain(
             _change_row(s, weight, strings)
             record = record_of(s, row)
             if record != 0 and m[record + B_HAS] == 1 and is_inside(s, row, record + B_NOW, strings):
-                if form[F_SUMMED] == 0:
-                    m[K_TOTAL] += weight
-                if emit or form[F_SUMMED] == 1:
+                if form[P_SUMMED] == 0:
+                    m[H_TOTAL] += weight
+                if emit or form[P_SUMMED] == 1:
                     _write(m, width, row, term, weight, 1, out)
             change += 1
             left -= 1
         elif step == BINDING:
-            if move == move_weights.shape[0] or move_versions[move] != m[K_VERSION]:
-                m[K_STEP] = MOVING
-                m[K_STAGE] = 0
+            if move == move_weights.shape[0] or move_versions[move] != m[H_VERSION]:
+                m[H_STEP] = MOVING
+                m[H_STAGE] = 0
                 continue
             if not _bind(s, bounds, move, move_weights[move]):
                 return NEED_SPACE
             move += 1
             left -= 1
         else:
-            record = m[K_MOVED]
+            record = m[H_MOVED]
             if record == 0:
-                m[K_STEP] = COMING
+                m[H_STEP] = COMING
                 continue
-            if m[K_MADE] + 2 > out.shape[1]:
+            if m[H_MADE] + 2 > out.shape[1]:
                 return OUTPUT_FULL
-            if m[K_STAGE] == 0:
+            if m[H_STAGE] == 0:
                 find_places(s, record, strings)
                 set_key(s, record)
-            if m[K_SIGN] != 0:
-                if form[F_SUMMED] == 1:
+            if m[H_SIGN] != 0:
+                if form[P_SUMMED] == 1:
                     left = _move_sums(s, left, strings, out)
                 elif emit:
                     left = _move_rows(s, left, strings, out)
                 else:
-                    m[K_TOTAL] += m[K_SIGN] * count_run(s, strings)
-                if m[K_STAGE] == 1:
+                    m[H_TOTAL] += m[H_SIGN] * count_run(s, strings)
+                if m[H_STAGE] == 1:
                     if left > 0:
                         return OUTPUT_FULL
                     continue

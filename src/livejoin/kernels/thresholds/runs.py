@@ -1,7 +1,7 @@
 """Runs of an ordered multiset: the rows of a key, and those of them on one side of a bound.
 
 The *place* of a bound is in front of the rows of its key that are equal to it, or behind them, as the comparison says.
-The row that is looked for, at F_ROW, has the key; the words of a bound are put behind it to find a place.
+The row that is looked for, at P_ROW, has the key; the words of a bound are put behind it to find a place.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from livejoin.kernels.thresholds.layout import (
     B_HAD,
     B_HAS,
     B_NOW,
-    F_ABOVE,
-    F_AFTER,
-    F_BEFORE,
-    F_BOUND,
-    F_KEY,
-    F_OFFSETS,
-    F_RECORD_KEY,
-    F_ROW,
-    K_BOUNDS,
-    K_HIGH,
-    K_LOW,
-    K_SIGN,
+    H_BOUNDS,
+    H_HIGH,
+    H_LOW,
+    H_SIGN,
+    P_ABOVE,
+    P_AFTER,
+    P_BEFORE,
+    P_BOUND,
+    P_KEY,
+    P_OFFSETS,
+    P_RECORD_KEY,
+    P_ROW,
 )
 from livejoin.kernels.values.row_order import E_COUNT, E_WORDS, compare
 
@@ -49,8 +49,8 @@ from livejoin.kernels.values.row_order import E_COUNT, E_WORDS, compare
 def is_inside(s: ThresholdBuffers, row: int, bound: int, text: Texts) -> bool:
     """Whether a row stands on the side of a bound that is in the result."""
     m, form, bounded = s.arena, s.form, s.bounded
-    side = compare(m, bounded, row + form[F_BEFORE], bound - E_WORDS, text)
-    inside: bool = (side < form[F_AFTER]) != (form[F_ABOVE] == 1)
+    side = compare(m, bounded, row + form[P_BEFORE], bound - E_WORDS, text)
+    inside: bool = (side < form[P_AFTER]) != (form[P_ABOVE] == 1)
     return inside
 
 
@@ -58,16 +58,16 @@ def is_inside(s: ThresholdBuffers, row: int, bound: int, text: Texts) -> bool:
 def record_of(s: ThresholdBuffers, row: int) -> int:
     """The record of a row's key, 0 if there is none."""
     m, form = s.arena, s.form
-    h = hash_key(m, form, row + E_WORDS, form[F_KEY], F_OFFSETS)
-    return int(find(m, form, K_BOUNDS, form[F_RECORD_KEY], row + E_WORDS, form[F_KEY], F_OFFSETS, h))
+    h = hash_key(m, form, row + E_WORDS, form[P_KEY], P_OFFSETS)
+    return int(find(m, form, H_BOUNDS, form[P_RECORD_KEY], row + E_WORDS, form[P_KEY], P_OFFSETS, h))
 
 
 @helper
 def set_bound(s: ThresholdBuffers, bound: int) -> None:
     """Make a bound the compared words of the row that is looked for."""
     m, form = s.arena, s.form
-    at = form[F_ROW] + E_WORDS + form[F_BEFORE]
-    for i in range(form[F_BOUND]):
+    at = form[P_ROW] + E_WORDS + form[P_BEFORE]
+    for i in range(form[P_BOUND]):
         m[at + i] = m[bound + i]
 
 
@@ -75,28 +75,28 @@ def set_bound(s: ThresholdBuffers, bound: int) -> None:
 def set_key(s: ThresholdBuffers, record: int) -> None:
     """Make the key of a record that of the row that is looked for."""
     m, form = s.arena, s.form
-    for i in range(form[F_KEY]):
-        m[form[F_ROW] + E_WORDS + i] = m[record + form[F_RECORD_KEY] + i]
+    for i in range(form[P_KEY]):
+        m[form[P_ROW] + E_WORDS + i] = m[record + form[P_RECORD_KEY] + i]
 
 
 @helper
 def find_places(s: ThresholdBuffers, record: int, text: Texts) -> None:
-    """Find the two places that the run of a bound that moved lies between; K_SIGN is 0 if there is none."""
+    """Find the two places that the run of a bound that moved lies between; H_SIGN is 0 if there is none."""
     m, form, bounded = s.arena, s.form, s.bounded
-    now, old = record + B_NOW, record + B_NOW + form[F_BOUND]
-    above = form[F_ABOVE] == 1
-    m[K_SIGN] = 0
+    now, old = record + B_NOW, record + B_NOW + form[P_BOUND]
+    above = form[P_ABOVE] == 1
+    m[H_SIGN] = 0
     if m[record + B_HAS] == 1 and m[record + B_HAD] == 1:
         side = compare(m, bounded, old - E_WORDS, now - E_WORDS, text)
-        m[K_LOW] = old if side < 0 else now
-        m[K_HIGH] = now if side < 0 else old
+        m[H_LOW] = old if side < 0 else now
+        m[H_HIGH] = now if side < 0 else old
         if side != 0:
-            m[K_SIGN] = 1 if (side < 0) != above else -1
+            m[H_SIGN] = 1 if (side < 0) != above else -1
     elif m[record + B_HAS] == 1 or m[record + B_HAD] == 1:
         one = now if m[record + B_HAS] == 1 else old
-        m[K_LOW] = one if above else 0
-        m[K_HIGH] = 0 if above else one
-        m[K_SIGN] = 1 if m[record + B_HAS] == 1 else -1
+        m[H_LOW] = one if above else 0
+        m[H_HIGH] = 0 if above else one
+        m[H_SIGN] = 1 if m[record + B_HAS] == 1 else -1
 
 
 @helper
@@ -104,10 +104,10 @@ def to_low(s: ThresholdBuffers, low: int, text: Texts) -> None:
     """Find the first entry behind a place, or of the key's rows where the place is 0."""
     m, key, placed, form = s.arena, s.key, s.placed, s.form
     if low == 0:
-        seek(m, key, form[F_ROW], 0, text)
+        seek(m, key, form[P_ROW], 0, text)
     else:
         set_bound(s, low)
-        seek(m, placed, form[F_ROW], form[F_AFTER], text)
+        seek(m, placed, form[P_ROW], form[P_AFTER], text)
 
 
 @inlined
@@ -129,10 +129,10 @@ def add_up(s: ThresholdBuffers, prefix: Plan, least: int, to: int, text: Texts) 
     clear_sums(m, to)
     node = m[T_ROOT]
     for _ in range(m[T_HEIGHT]):
-        child = max(before(m, prefix, node, INNER, form[F_ROW], least, text) - 1, 0)
+        child = max(before(m, prefix, node, INNER, form[P_ROW], least, text) - 1, 0)
         add_before(m, node, INNER, child, to)
         node = m[node + CHILD + child]
-    add_before(m, node, LEAF, before(m, prefix, node, LEAF, form[F_ROW], least, text), to)
+    add_before(m, node, LEAF, before(m, prefix, node, LEAF, form[P_ROW], least, text), to)
 
 
 @helper
@@ -142,11 +142,11 @@ def rank(s: ThresholdBuffers, prefix: Plan, least: int, text: Texts) -> int:
     node = m[T_ROOT]
     rows = 0
     for _ in range(m[T_HEIGHT]):
-        child = max(before(m, prefix, node, INNER, form[F_ROW], least, text) - 1, 0)
+        child = max(before(m, prefix, node, INNER, form[P_ROW], least, text) - 1, 0)
         for i in range(child):
             rows += m[node + SUM + i]
         node = m[node + CHILD + child]
-    for i in range(before(m, prefix, node, LEAF, form[F_ROW], least, text)):
+    for i in range(before(m, prefix, node, LEAF, form[P_ROW], least, text)):
         rows += m[m[node + FIRST + LEAF + i] + E_COUNT] >> 1
     return rows
 
@@ -155,12 +155,12 @@ def rank(s: ThresholdBuffers, prefix: Plan, least: int, text: Texts) -> int:
 def count_run(s: ThresholdBuffers, text: Texts) -> int:
     """How many rows the run has."""
     m, key, placed, form = s.arena, s.key, s.placed, s.form
-    if m[K_LOW] == 0:
+    if m[H_LOW] == 0:
         low = rank(s, key, 0, text)
     else:
-        set_bound(s, m[K_LOW])
-        low = rank(s, placed, form[F_AFTER], text)
-    if m[K_HIGH] == 0:
+        set_bound(s, m[H_LOW])
+        low = rank(s, placed, form[P_AFTER], text)
+    if m[H_HIGH] == 0:
         return int(rank(s, key, 1, text) - low)
-    set_bound(s, m[K_HIGH])
-    return int(rank(s, placed, form[F_AFTER], text) - low)
+    set_bound(s, m[H_HIGH])
+    return int(rank(s, placed, form[P_AFTER], text) - low)

@@ -7,7 +7,7 @@ from livejoin.kernels.memory.layout import D_LOG, D_SLOTS, MASK32
 from livejoin.kernels.ordered.order_nodes import T_LEAF, T_PLACE
 from livejoin.kernels.parameters import Addresses, Cursor, Output, Texts
 from livejoin.kernels.thresholds.buffers import opened
-from livejoin.kernels.thresholds.layout import B_NOW, F_ABOVE, F_BOUND, F_KEY, F_RECORD_KEY, F_ROW, K_BOUNDS
+from livejoin.kernels.thresholds.layout import B_NOW, H_BOUNDS, P_ABOVE, P_BOUND, P_KEY, P_RECORD_KEY, P_ROW
 from livejoin.kernels.thresholds.runs import entry_here, is_inside, set_key, to_low
 from livejoin.kernels.values.dictionary_view import strings_of
 from livejoin.kernels.values.row_order import E_COUNT, E_WORDS, O_WIDTH, compare
@@ -30,14 +30,14 @@ def scan(store: Addresses, text: Texts, cursor: Cursor, output: Output) -> int:
     """
     s, strings = opened(store), strings_of(text)
     m, form, width = s.arena, s.form, s.whole[O_WIDTH]
-    row = form[F_ROW]
+    row = form[P_ROW]
     made = 0
-    for slot in range(cursor[0], 1 << m[K_BOUNDS + D_LOG]):
-        record = m[m[K_BOUNDS + D_SLOTS] + slot] & MASK32
+    for slot in range(cursor[0], 1 << m[H_BOUNDS + D_LOG]):
+        record = m[m[H_BOUNDS + D_SLOTS] + slot] & MASK32
         if record == 0:
             continue
         set_key(s, record)
-        above = form[F_ABOVE] == 1
+        above = form[P_ABOVE] == 1
         if cursor[1] == 0:
             to_low(s, record + B_NOW if above else 0, strings)
         else:
@@ -67,12 +67,12 @@ def bounds(store: Addresses, output: Output) -> None:
     s = opened(store)
     m, form = s.arena, s.form
     made = 0
-    for slot in range(1 << m[K_BOUNDS + D_LOG]):
-        record = m[m[K_BOUNDS + D_SLOTS] + slot] & MASK32
+    for slot in range(1 << m[H_BOUNDS + D_LOG]):
+        record = m[m[H_BOUNDS + D_SLOTS] + slot] & MASK32
         if record == 0:
             continue
-        for i in range(form[F_KEY]):
-            output[i, made] = m[record + form[F_RECORD_KEY] + i]
-        for i in range(form[F_BOUND]):
-            output[form[F_KEY] + i, made] = m[record + B_NOW + i]
+        for i in range(form[P_KEY]):
+            output[i, made] = m[record + form[P_RECORD_KEY] + i]
+        for i in range(form[P_BOUND]):
+            output[form[P_KEY] + i, made] = m[record + B_NOW + i]
         made += 1

@@ -94,10 +94,10 @@ F_COME = 5
 FOUND = 6
 
 # Cursor of a scan
-S_SLOT = 0
-S_PLACE = 1
-S_COPIES = 2
-S_STATE = 3  # whose result is not known
+SCAN_SLOT = 0
+SCAN_PLACE = 1
+SCAN_COPIES = 2
+SCAN_STATE = 3  # whose result is not known
 SCAN = 4
 
 # Known: counts

@@ -18,11 +18,11 @@ from livejoin.kernels.transitions.layout import (
     P_ATOMS,
     P_INSTANCES,
     S_AT,
-    S_COPIES,
-    S_PLACE,
     S_SIZE,
-    S_SLOT,
-    S_STATE,
+    SCAN_COPIES,
+    SCAN_PLACE,
+    SCAN_SLOT,
+    SCAN_STATE,
 )
 from livejoin.kernels.transitions.maintain import TOO_MANY, times_of, write_unit, write_units
 from livejoin.kernels.transitions.make import NOTHING, has_alive
@@ -48,8 +48,8 @@ def scan(state: Addresses, cursor_words: Cursor, joined: Words, known: Words, ou
             often it is there.
 
     Returns:
-        DONE, OUTPUT_FULL, or MISS: make the result of the state S_STATE and call again, in each case after taking the
-        rows that were written; and how many these are. Where a multiplicity does not fit H_OVERFLOW is set.
+        DONE, OUTPUT_FULL, or MISS: make the result of the state SCAN_STATE and call again, in each case after the
+        rows that were written are taken; and how many these are. Where a multiplicity does not fit H_OVERFLOW is set.
 
     Cost: O(1) a result, and a look at each slot of the instances.
     """
@@ -65,45 +65,45 @@ def scan(state: Addresses, cursor_words: Cursor, joined: Words, known: Words, ou
     slots = m[p[P_INSTANCES] + D_SLOTS]
     number = 1 << m[p[P_INSTANCES] + D_LOG]
     at = 0
-    while cursor[S_SLOT] < number:
-        instance = m[slots + cursor[S_SLOT]] & MASK32
+    while cursor[SCAN_SLOT] < number:
+        instance = m[slots + cursor[SCAN_SLOT]] & MASK32
         if instance != 0:
             at_state = m[instance + I_STATE] * stride
             first = known.states[at_state + S_AT]
             if first < 0:
-                cursor[S_STATE] = m[instance + I_STATE]
+                cursor[SCAN_STATE] = m[instance + I_STATE]
                 return MISS, at
             size = known.states[at_state + S_SIZE]
-            while cursor[S_PLACE] < size:
+            while cursor[SCAN_PLACE] < size:
                 room = capacity - at
                 if room == 0:
                     return OUTPUT_FULL, at
                 if plain:
-                    count = min(room, size - cursor[S_PLACE])
-                    begin = first + cursor[S_PLACE]
+                    count = min(room, size - cursor[SCAN_PLACE])
+                    begin = first + cursor[SCAN_PLACE]
                     write_units(s, joined, instance, known.results, begin, count, out, at)
                     if once:
                         for i in range(count):
                             out.words[p[P_HEAD] * capacity + at + i] = 1
-                    cursor[S_PLACE] += count
+                    cursor[SCAN_PLACE] += count
                     at += count
                 else:
-                    unit = known.results[first + cursor[S_PLACE]]
+                    unit = known.results[first + cursor[SCAN_PLACE]]
                     times, rough = times_of(s, joined, instance, unit, False)
                     if rough > TOO_MANY:
                         m[H_OVERFLOW] = -1
                         return OUTPUT_FULL, 0
-                    count = 1 if once else min(room, times - cursor[S_COPIES])
+                    count = 1 if once else min(room, times - cursor[SCAN_COPIES])
                     write_unit(s, joined, instance, unit, count, out, at)
                     if once:
                         out.words[p[P_HEAD] * capacity + at] = times
                     at += count
-                    cursor[S_COPIES] += count
-                    if once or cursor[S_COPIES] == times:
-                        cursor[S_COPIES] = 0
-                        cursor[S_PLACE] += 1
-        cursor[S_PLACE] = 0
-        cursor[S_SLOT] += 1
+                    cursor[SCAN_COPIES] += count
+                    if once or cursor[SCAN_COPIES] == times:
+                        cursor[SCAN_COPIES] = 0
+                        cursor[SCAN_PLACE] += 1
+        cursor[SCAN_PLACE] = 0
+        cursor[SCAN_SLOT] += 1
     return DONE, at
 
 
@@ -115,7 +115,7 @@ def count(
 
     Args:
         state: The state.
-        cursor_words: As of `scan`; S_COPIES is the number of instances so far.
+        cursor_words: As of `scan`; SCAN_COPIES is the number of instances so far.
         joined: The static join.
         known: The states.
         instances: int64, a place for each instance; filled.
@@ -134,13 +134,13 @@ def count(
     number = 1 << m[p[P_INSTANCES] + D_LOG]
     exact = 0
     rough = 0.0
-    while cursor[S_SLOT] < number:
-        instance = m[slots + cursor[S_SLOT]] & MASK32
+    while cursor[SCAN_SLOT] < number:
+        instance = m[slots + cursor[SCAN_SLOT]] & MASK32
         if instance != 0:
             at_state = m[instance + I_STATE] * stride
             size = known.states[at_state + S_SIZE]
             if size < 0 or (not plain and known.states[at_state + S_AT] < 0):
-                cursor[S_STATE] = m[instance + I_STATE]
+                cursor[SCAN_STATE] = m[instance + I_STATE]
                 return MISS, exact, rough
             if not plain:
                 first = known.states[at_state + S_AT]
@@ -152,11 +152,11 @@ def count(
                     rough += about
             else:
                 rough += float(size)
-            instances[cursor[S_COPIES]] = instance
-            sizes[cursor[S_COPIES]] = size
-            cursor[S_COPIES] += 1
+            instances[cursor[SCAN_COPIES]] = instance
+            sizes[cursor[SCAN_COPIES]] = size
+            cursor[SCAN_COPIES] += 1
             exact += size
-        cursor[S_SLOT] += 1
+        cursor[SCAN_SLOT] += 1
     return DONE, exact, rough
 
 

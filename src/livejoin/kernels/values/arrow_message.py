@@ -142,10 +142,10 @@ def _write_columns(words: Matrix, heap: Bytes, ends: Line, layout: Line, message
 
 @helper
 def _write_kinds(
-    starts: Line, kinds: Line, texts: Bytes, begins: Line, rows: int, buffer: int, layout: Line, message: Line, at: int
+    starts: Line, kinds: Line, texts: Bytes, begins: Line, buffer: int, layout: Line, message: Line, at: int
 ) -> int:
     """Write the change types; returns where the next buffer begins."""
-    begin = at
+    rows, begin = message[layout[L_ROWS]], at
     at = _note(message, layout, buffer, begin, OFFSET_BYTES * (rows + 1))
     offsets = message[begin:at].view(np.int32)
     data = message[at:].view(np.uint8)
@@ -163,9 +163,9 @@ def _write_kinds(
 
 
 @helper
-def _write_versions(starts: Line, versions: Line, rows: int, buffer: int, layout: Line, message: Line, at: int) -> int:
+def _write_versions(starts: Line, versions: Line, buffer: int, layout: Line, message: Line, at: int) -> int:
     """Write the versions; returns where the message ends."""
-    begin = at
+    rows, begin = message[layout[L_ROWS]], at
     at = _note(message, layout, buffer, begin, WORD_BYTES * rows)
     for segment in range(starts.shape[0]):
         last = starts[segment + 1] if segment + 1 < starts.shape[0] else rows
@@ -208,7 +208,7 @@ def write_message(
         message[layout[L_NODES] + 2 * column + 1] = 0
     at, buffer = _write_columns(words, heap, ends, layout, message)
     at = _note(message, layout, buffer, at, 0)
-    at = _write_kinds(starts, kinds, texts, begins, rows, buffer + 1, layout, message, at)
+    at = _write_kinds(starts, kinds, texts, begins, buffer + 1, layout, message, at)
     at = _note(message, layout, buffer + 3, at, 0)
-    at = _write_versions(starts, versions, rows, buffer + 4, layout, message, at)
+    at = _write_versions(starts, versions, buffer + 4, layout, message, at)
     message[layout[L_BODY]] = WORD_BYTES * (at - layout[L_HEADER])

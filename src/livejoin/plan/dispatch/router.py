@@ -73,7 +73,7 @@ class Router:
         self._dimensions: list[tuple[int, int, int]] = []
         self._offsets: list[Words] = []
         routes = [self._route(line, grid) for line in range(len(self._atoms)) for grid in dispatch.grids]
-        self._plan = (
+        self._plan = kernel.Routes(
             np.array(routes, np.int64).reshape(-1, kernel.ROUTE_FIELDS),
             np.array(self._conditions, np.int64).reshape(-1, kernel.CONDITION_FIELDS),
             np.array(self._allowed, np.bool_),
@@ -104,11 +104,11 @@ class Router:
         for (column, variable), line in self._places.items():
             place_hashes(hashed[column][0], self._salt(variable), places[line])
         passing = np.full(length, -1, np.int64) if passing is None else passing
-        most = kernel.count(self._plan[0], takes, passing)
-        rows, cells, masks = np.empty((3, most), np.int64)
+        most = kernel.count(self._plan, takes, passing)
+        sent = np.empty((kernel.SENT_FIELDS, most), np.int64)
         seen = np.full(self.dispatch.cells, -1)
-        found = kernel.send(*self._plan, takes, groups, places, passing, seen, rows, cells, masks)
-        return Sent(rows[:found], cells[:found], masks[:found])
+        found = kernel.send(self._plan, takes, groups, places, passing, seen, sent)
+        return Sent(*sent[:, :found])
 
     def _taking(self, hashed: dict[int, tuple[Hashes, Valid | None]], length: int) -> npt.NDArray[np.bool_]:
         """Which rows have no NULL where an atom wants none."""

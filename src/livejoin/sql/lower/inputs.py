@@ -5,7 +5,7 @@ An atom over a nested query has no predicate of its own: the predicate moves int
     sigma_p(q) |><| S  =  (sigma_p(q)) |><| S,
 
 and unused columns are dropped, so that less is stored. The same holds for an atom over a table with computed columns
-(`livejoin.sql.lower.computed`). Atoms that read the same relation share one input.
+(`livejoin.sql.lower.conditions.computed`). Atoms that read the same relation share one input.
 """
 
 from __future__ import annotations

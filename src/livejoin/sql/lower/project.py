@@ -17,7 +17,7 @@ from livejoin.query.orders import SortKey
 from livejoin.query.relational import Project, Relation, TopK
 from livejoin.query.scalar import Constant, Expression
 from livejoin.schema import SqlType, is_made_list
-from livejoin.sql.lower.conditions import conjuncts
+from livejoin.sql.lower.conditions.split import conjuncts
 from livejoin.sql.names.outputs import no_column_type
 from livejoin.sql.parse.source import Source, shown
 from livejoin.sql.resolved.column import REF, column_at

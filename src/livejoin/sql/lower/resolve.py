@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import TokenType, exp
 
-from livejoin.sql.lower.conditions import conjuncts
+from livejoin.sql.lower.conditions.split import conjuncts
 from livejoin.sql.lower.grouped.aggregates import (
     call_offset,
     find_aggregate,
@@ -23,7 +23,7 @@ from livejoin.sql.lower.grouped.aggregates import (
 )
 from livejoin.sql.lower.grouped.grouping_sets import grouping_sets
 from livejoin.sql.lower.grouped.one_row import limit_keeps_all
-from livejoin.sql.lower.pivot import pivoted
+from livejoin.sql.lower.pivots.pivot import pivoted
 from livejoin.sql.names.from_clause import bind_from
 from livejoin.sql.names.known import Names
 from livejoin.sql.names.order import is_all, order_of, position_of

@@ -15,7 +15,7 @@ from livejoin.query.filters import conjunction
 from livejoin.query.relational import Join, Project, Relation
 from livejoin.schema import SqlType
 from livejoin.sql.lower.bounded_ranks import bounded
-from livejoin.sql.lower.conditions import Conditions, split_conditions
+from livejoin.sql.lower.conditions.split import Conditions, split_conditions
 from livejoin.sql.lower.inputs import read_inputs
 from livejoin.sql.lower.parts.branches import Edge, key_columns, make_branches, split_parts
 from livejoin.sql.lower.project import list_columns, project, project_nothing

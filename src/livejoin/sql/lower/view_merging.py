@@ -39,7 +39,8 @@ from sqlglot import exp
 
 from livejoin.query.conjunctive import MOST_ATOMS, ColumnRef
 from livejoin.schema import SqlType, is_made_list
-from livejoin.sql.lower.conditions import (
+from livejoin.sql.lower.conditions.equalities import computed_pairs
+from livejoin.sql.lower.conditions.split import (
     BEHIND,
     are_connected,
     column_equality,
@@ -47,9 +48,8 @@ from livejoin.sql.lower.conditions import (
     equality_of,
     join_conditions,
 )
-from livejoin.sql.lower.equalities import computed_pairs
+from livejoin.sql.lower.conditions.substitute import onto_one_atom
 from livejoin.sql.lower.parts.part_tree import below
-from livejoin.sql.lower.substitute import onto_one_atom
 from livejoin.sql.parse.source import offset_of
 from livejoin.sql.resolved.column import REF, bound_column, over, refs_of
 from livejoin.sql.resolved.part import Equality, Part, moved

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from livejoin.sql.lower.conditions import conjuncts
+from livejoin.sql.lower.conditions.split import conjuncts
 from livejoin.sql.resolved.outer import outers
 
 Comparison = type[exp.Expr]

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
-from livejoin.sql.lower.conditions import conjuncts
+from livejoin.sql.lower.conditions.split import conjuncts
 from livejoin.sql.parse.sub_queries import has_marks
 from livejoin.sql.resolved.column import bound_column
 from livejoin.sql.resolved.item import Item

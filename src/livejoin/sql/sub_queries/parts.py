@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef, EdgeKind
-from livejoin.sql.lower.conditions import conjuncts
+from livejoin.sql.lower.conditions.split import conjuncts
 from livejoin.sql.lower.parts.part_tree import below, flat, without_atoms
 from livejoin.sql.parse.source import offset_of
 from livejoin.sql.parse.sub_queries import has_marks

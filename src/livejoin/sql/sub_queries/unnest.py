@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from livejoin.sql.lower.conditions import conjuncts
+from livejoin.sql.lower.conditions.split import conjuncts
 from livejoin.sql.lower.parts.part_tree import atoms_below
 from livejoin.sql.parse.sub_queries import has_marks, marked, marks
 from livejoin.sql.resolved.column import key_of, refs_of

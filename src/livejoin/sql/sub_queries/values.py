@@ -24,7 +24,7 @@ from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.keys import keys
 from livejoin.query.relational import Project
 from livejoin.schema import SqlType
-from livejoin.sql.lower.conditions import conjuncts
+from livejoin.sql.lower.conditions.split import conjuncts
 from livejoin.sql.lower.grouped.aggregates import aggregate_call
 from livejoin.sql.parse.source import offset_of, shown
 from livejoin.sql.resolved.column import REF, bound_column, key_of

@@ -19,7 +19,7 @@ from livejoin.query.relational import SetKind
 from livejoin.schema import SqlType
 from livejoin.sql.bind.known_names import KnownNames
 from livejoin.sql.bind.passes import PassRewriter
-from livejoin.sql.lower.conditions import Conditions
+from livejoin.sql.lower.conditions.split import Conditions
 from livejoin.sql.lower.grouped.aggregates import WrittenAggregate, aggregate_call, is_windowed
 from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.parse.source import shown

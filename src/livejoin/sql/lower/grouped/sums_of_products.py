@@ -20,10 +20,10 @@ from livejoin.query.filters import conjunction
 from livejoin.query.scalar import Call, Constant, Expression
 from livejoin.query.total import fails_on_large_numbers_only
 from livejoin.schema import SqlType
-from livejoin.sql.lower.conditions import conjuncts
+from livejoin.sql.lower.conditions.split import conjuncts
+from livejoin.sql.lower.conditions.substitute import onto_one_atom
 from livejoin.sql.lower.parts.null_rejection import gives_null, rejects
 from livejoin.sql.lower.select_join import Joined
-from livejoin.sql.lower.substitute import onto_one_atom
 from livejoin.sql.resolved.column import refs_of
 from livejoin.sql.scalars.bind import Unsaid, filtered
 from livejoin.sql.scalars.expression import RowType, bind_tree

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from livejoin.query.conjunctive import Atom, Branch, ColumnRef
-from livejoin.sql.lower.conditions import Conditions, column_equality, split_conditions
+from livejoin.sql.lower.conditions.split import Conditions, column_equality, split_conditions
 from livejoin.sql.resolved.part import Equality, Part
 from livejoin.sql.resolved.query import SelectBlock
 

@@ -17,7 +17,7 @@ A SELECT whose parts are not in normal form takes these steps, each of which kee
 3. `_once`: of two pairs with one column above only one stays, and the columns of the part are equal; the reverse.
 4. `isolated`: a part whose conditions decide more becomes one occurrence (`livejoin.sql.lower.parts.part_blocks`).
 5. `_alone`: conditions above alone decide whether the row above has a key at all, ``CASE WHEN c THEN key END``.
-6. `_computed`: an equality of expressions is one of computed columns (`livejoin.sql.lower.equalities`).
+6. `_computed`: an equality of expressions is one of computed columns (`livejoin.sql.lower.conditions.equalities`).
 
 The last two come when no part takes any other step, as nested queries read columns that are there.
 """
@@ -28,8 +28,8 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from livejoin.sql.lower.computed import refuse_unsaid, with_column
-from livejoin.sql.lower.conditions import AT, join_conditions
+from livejoin.sql.lower.conditions.computed import refuse_unsaid, with_column
+from livejoin.sql.lower.conditions.split import AT, join_conditions
 from livejoin.sql.lower.lowering import Lowering
 from livejoin.sql.lower.parts.null_rejection import reject
 from livejoin.sql.lower.parts.part_blocks import is_cyclic, isolated, joined_above

@@ -19,7 +19,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
-from livejoin.sql.lower.conditions import AT, join_conditions
+from livejoin.sql.lower.conditions.split import AT, join_conditions
+from livejoin.sql.lower.conditions.substitute import onto_one_atom
 from livejoin.sql.lower.lowering import Lowering
 from livejoin.sql.lower.parts.isolate import Isolated, exchanged, occurrence_of
 from livejoin.sql.lower.parts.null_rejection import reject
@@ -32,7 +33,6 @@ from livejoin.sql.lower.parts.part_tree import (
     with_conditions,
     without_parts,
 )
-from livejoin.sql.lower.substitute import onto_one_atom
 from livejoin.sql.resolved.column import refs_of
 from livejoin.sql.resolved.part import Part
 from livejoin.sql.resolved.query import SelectBlock

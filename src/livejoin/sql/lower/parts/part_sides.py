@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
-from livejoin.sql.lower.conditions import AT, column_equality
-from livejoin.sql.lower.equalities import computed_pairs
-from livejoin.sql.lower.join_types import can_join
+from livejoin.sql.lower.conditions.equalities import computed_pairs
+from livejoin.sql.lower.conditions.join_types import can_join
+from livejoin.sql.lower.conditions.split import AT, column_equality
+from livejoin.sql.lower.conditions.substitute import exchange, stand_ins
 from livejoin.sql.lower.parts.part_tree import atoms_below, atoms_of, below, with_conditions
-from livejoin.sql.lower.substitute import exchange, stand_ins
 from livejoin.sql.lower.variables import classes
 from livejoin.sql.parse.source import offset_of
 from livejoin.sql.resolved.column import bound_column, over, refs_of

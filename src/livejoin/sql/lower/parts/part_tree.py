@@ -12,7 +12,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
-from livejoin.sql.lower.conditions import AT, conjuncts
+from livejoin.sql.lower.conditions.split import AT, conjuncts
 from livejoin.sql.resolved.column import bound_column, over, refs_of
 from livejoin.sql.resolved.part import Equality, Part
 from livejoin.sql.resolved.query import Scope, SelectBlock

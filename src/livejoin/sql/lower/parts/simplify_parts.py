@@ -17,8 +17,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
-from livejoin.sql.lower.conditions import column_equality
-from livejoin.sql.lower.join_types import can_join
+from livejoin.sql.lower.conditions.join_types import can_join
+from livejoin.sql.lower.conditions.split import column_equality
 from livejoin.sql.lower.parts.null_rejection import reject
 from livejoin.sql.lower.parts.part_tree import (
     atoms_below,

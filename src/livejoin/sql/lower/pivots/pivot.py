@@ -21,8 +21,8 @@ from sqlglot import TokenType, exp
 
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.sql.lower.grouped.aggregates import find_aggregate
-from livejoin.sql.lower.pivoted_rows import pivoted_rows
-from livejoin.sql.lower.unpivot import unpivoted
+from livejoin.sql.lower.pivots.pivoted_rows import pivoted_rows
+from livejoin.sql.lower.pivots.unpivot import unpivoted
 from livejoin.sql.names.known import Names
 from livejoin.sql.names.scope import resolve
 from livejoin.sql.parse.source import Source, offset_of, shown

@@ -22,9 +22,9 @@ from sqlglot import exp
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.scalar import Call, Scalar
 from livejoin.schema import SqlType
-from livejoin.sql.lower.computed import with_column
-from livejoin.sql.lower.join_types import can_join
-from livejoin.sql.lower.substitute import onto_one_atom
+from livejoin.sql.lower.conditions.computed import with_column
+from livejoin.sql.lower.conditions.join_types import can_join
+from livejoin.sql.lower.conditions.substitute import onto_one_atom
 from livejoin.sql.lower.variables import classes
 from livejoin.sql.parse.source import Source
 from livejoin.sql.resolved.column import refs_of

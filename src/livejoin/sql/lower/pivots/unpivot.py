@@ -26,7 +26,7 @@ from livejoin.errors import SqlTypeError, UnknownNameError
 from livejoin.query.as_table import relation_columns
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.schema import SqlType, Table, is_made_list
-from livejoin.sql.lower.pivoted_rows import pivoted_rows
+from livejoin.sql.lower.pivots.pivoted_rows import pivoted_rows
 from livejoin.sql.names.from_clause import column_names
 from livejoin.sql.names.known import Names
 from livejoin.sql.names.scope import resolve

@@ -23,9 +23,9 @@ from livejoin.errors import SqlTypeError, UnsupportedQueryError
 from livejoin.query.filters import conjunction
 from livejoin.query.scalar import Constant, Expression, Scalar
 from livejoin.query.total import fails_on_large_numbers_only, is_total
-from livejoin.sql.lower.equalities import Classes, Equalities
-from livejoin.sql.lower.factored import factors, implied, parts
-from livejoin.sql.lower.substitute import onto_one_atom
+from livejoin.sql.lower.conditions.equalities import Classes, Equalities
+from livejoin.sql.lower.conditions.factored import factors, implied, parts
+from livejoin.sql.lower.conditions.substitute import onto_one_atom
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.resolved.column import REF, bound_column, refs_of
 from livejoin.sql.resolved.part import Equality

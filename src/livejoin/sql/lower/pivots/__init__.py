@@ -1,0 +1,1 @@
+"""PIVOT and UNPIVOT in FROM, each as a nested query."""
