@@ -43,10 +43,14 @@ class Watched:
     seen: list[pa.Table] = field(default_factory=list)
     changes: livejoin.Changes | None = None
     followed: Counter[Row] = field(default_factory=Counter)
+    stored: dict[Row, Row] = field(default_factory=dict)
+    key: tuple[str, ...] | None = None
 
     def follow(self, view: livejoin.View) -> None:
         """Follow the view from now on, each delta by itself or those that wait as one."""
         if self.deltas:
+            keys = [key for key in view.keys if key]
+            self.key = keys[0] if keys else tuple(view.schema.names) if view.keys else None
             self.changes = view.changes(waiting="merge" if len(view.name) % 2 else "each")
 
     def drained(self) -> Counter[Row]:
@@ -56,10 +60,25 @@ class Watched:
             try:
                 update = self.changes.next(timeout=0)
             except TimeoutError:
+                if self.key is not None:
+                    assert_same_rows(Counter(self.stored.values()), self.followed, "what a store by key has")
                 return self.followed
             assert update is not None
+            if self.key is not None:
+                self._store(update)
             signed = signed_multiset(update.delta)
             self.followed = signed if update.reset else add(self.followed, signed)
+
+    def _store(self, update: livejoin.Update) -> None:
+        assert self.key is not None
+        if update.reset:
+            self.stored.clear()
+        gone, puts = update.gone, update.puts
+        keys = [canonical_row(row) for row in zip(*(column.to_pylist() for column in gone.columns), strict=True)]
+        for key in keys:
+            del self.stored[key]
+        for row in puts.to_pylist():
+            self.stored[canonical_row([row[name] for name in self.key])] = canonical_row(list(row.values()))
 
 
 @dataclass

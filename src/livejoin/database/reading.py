@@ -23,6 +23,7 @@ from livejoin.errors import ChangeValueError, ReadError
 from livejoin.schema import Column, SqlType, Table, is_made_list
 from livejoin.shown import shown, shown_row
 from livejoin.state.codec import Codec
+from livejoin.words import Words
 
 _READ_ARROW = (
     "its dates and times are of the years 1 to 9999; read the result as Arrow, with to_arrow() or sample(), or as "
@@ -62,16 +63,36 @@ def at(access: Access, position: int, schema: pa.Schema) -> tuple[Any, ...]:
     Raises:
         ReadError: There is no such position, or the row has a value that Python cannot hold, as a DATE after 9999.
     """
+    return only_row(_table(access, np.array([place_of(position, access.total())]), schema))
+
+
+def place_of(position: int, total: int) -> int:
+    """A position from 0 on.
+
+    Args:
+        position: A position; negative ones count from the end.
+        total: How many there are.
+
+    Raises:
+        ReadError: There is no such position.
+    """
     try:
         index = operator.index(position)
     except TypeError:
         msg = f"a position is an integer; found {shown(position)}"
         raise ReadError(msg) from None
-    total = access.total()
     if not -total <= index < total:
         msg = f"there is no row at position {index:,}: the result has {total:,} rows"
         raise ReadError(msg)
-    table = _table(access, np.array([index % total]), schema)
+    return index % total
+
+
+def only_row(table: pa.Table) -> tuple[Any, ...]:
+    """The row of a table of one.
+
+    Raises:
+        ReadError: The row has a value that Python cannot hold, as a DATE after 9999.
+    """
     try:
         return tuple(column[0].as_py() for column in table.columns)
     except (ValueError, OverflowError) as error:
@@ -137,16 +158,28 @@ def sample(access: Access, rows: int, seed: int | None, schema: pa.Schema) -> pa
     Raises:
         ReadError: The number of rows or the seed is no natural number, or the result is empty.
     """
+    found = drawn(rows, seed, access.total() if rows else 0)
+    return _table(access, found, schema) if found.size else schema.empty_table()
+
+
+def drawn(rows: int, seed: int | None, total: int) -> Words:
+    """Positions drawn uniformly and independently of each other.
+
+    Args:
+        rows: How many positions are drawn.
+        seed: A seed of the draws; None for other ones each time.
+        total: How many positions there are.
+
+    Raises:
+        ReadError: As for `sample`.
+    """
     check_number(rows, "rows", 0, _LARGEST_SAMPLE)
     if seed is not None:
         check_number(seed, "seed", 0, _LARGEST_SEED)
-    if rows == 0:
-        return schema.empty_table()
-    total = access.total()
-    if total == 0:
+    if rows and total == 0:
         msg = f"the result is empty, and there are no {rows:,} rows to draw"
         raise ReadError(msg)
-    return _table(access, np.random.default_rng(seed).integers(0, total, rows), schema)
+    return np.random.default_rng(seed).integers(0, total, rows) if rows else np.empty(0, np.int64)
 
 
 def _table(access: Access, ranks: np.ndarray, schema: pa.Schema) -> pa.Table:

@@ -51,3 +51,12 @@ def nested_codes(values: pa.ChunkedArray) -> pa.Array:
             return connection.sql(numbered).to_arrow_table().column(0).combine_chunks()
         finally:
             connection.unregister("rows")
+
+
+def groups(words: Words) -> tuple[Words, Words]:
+    """Positions of rows, so that equal ones stand together in their order, and where each group of them begins."""
+    order = np.lexsort(words) if words.shape[0] else np.arange(words.shape[1])
+    ordered = words[:, order]
+    new = np.ones(order.shape[0], bool)
+    new[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
+    return order, np.flatnonzero(new)

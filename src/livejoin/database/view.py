@@ -481,7 +481,8 @@ class View(Readable):
         if since is not None:
             check_number(since, "since", 0, _MOST_ROWS)
         _ = self._kept
-        return Changes(self.name, self._images, self._delta_schema, since, waiting, max_waiting)
+        key = next((key for key in self._keys if key), tuple(self.schema.names) if self._keys else None)
+        return Changes(self.name, self._images, self._delta_schema, key, since, waiting, max_waiting)
 
     @alone
     def keep_history(self, rows: int) -> None:

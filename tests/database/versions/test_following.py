@@ -248,3 +248,39 @@ def test_wrong_arguments_are_refused() -> None:
         view.changes(waiting="all")  # type: ignore[arg-type]
     with pytest.raises(SchemaError, match="snapshot"):
         view.subscribe(print, snapshot="yes")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("waiting", ["each", "merge"])
+def test_a_store_by_key_is_told_what_to_put_and_what_is_gone(waiting: Any) -> None:
+    db, view = counted()
+    changes = view.changes(since=0, waiting=waiting)
+    db.execute("INSERT INTO t VALUES (1, 1), (2, 1), (NULL, 1)")
+    if waiting == "each":
+        first = changes.next(timeout=0)
+        assert first is not None
+        assert (first.puts.num_rows, first.gone.num_rows) == (3, 0)
+    db.execute("DELETE FROM t WHERE k = 1 OR k IS NULL; INSERT INTO t VALUES (1, 5)")
+    db.execute("INSERT INTO t VALUES (2, 5)")
+    found = []
+    while True:
+        try:
+            update = changes.next(timeout=0)
+        except TimeoutError:
+            break
+        assert update is not None
+        found.append((update.puts.to_pylist(), update.gone.to_pylist()))
+    if waiting == "each":
+        assert [(len(puts), gone) for puts, gone in found[:1]] == [(0, [{"k": 1}, {"k": None}])]
+        assert found[-1] == ([{"k": 2, "n": 2}], [])
+    else:
+        assert [(sorted(row["n"] for row in puts), gone) for puts, gone in found] == [([1, 2], [])]
+    keyless = db.create_view("keyless", "SELECT v FROM t").changes(since=db.version)
+    db.execute("DELETE FROM t WHERE k = 2")
+    update = keyless.next(timeout=0)
+    assert update is not None
+    with pytest.raises(ReadError, match="no key of view 'keyless' is known"):
+        _ = update.gone
+    one = db.create_view("one", "SELECT COUNT(*) AS n FROM t").changes()
+    update = one.next(timeout=0)
+    assert update is not None
+    assert (update.puts.to_pylist(), update.gone.num_rows) == ([{"n": 1}], 0)

@@ -56,6 +56,10 @@ def test_every_name_stays_what_it_was_in_its_order() -> None:
     assert sorted(later.tables) == ["sales"]
     assert sorted(first["rest"], key=repr) == [(2, None), (3, [])]
     assert pa.table(first["by_item"]).num_rows == 2
+    assert (later["dearest"].at(0), later["dearest"].at(-1), later["dearest"].count()) == (("bolt",), ("nut",), 3)
+    assert later["dearest"].sample(50, seed=1).num_rows == 50
+    with pytest.raises(ReadError, match="there is no row at position 3: the result has 3 rows"):
+        later["dearest"].at(3)
 
 
 def test_readers_of_one_version_share_one_table() -> None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Self
 
+import numpy as np
 import pyarrow as pa
 
+from livejoin.database.row_words import groups, row_words
 from livejoin.database.transactions.guard import alone
 from livejoin.database.versions.links import Link, Step
-from livejoin.database.versions.rolling import insertions, netted
+from livejoin.database.versions.rolling import comes, insertions, netted
 from livejoin.dataflow.of_view import of_view
 from livejoin.errors import ReadError
+from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
+from livejoin.state.codec import Codec
 
 if TYPE_CHECKING:
     from livejoin.database.transactions.guard import Guard
@@ -43,6 +47,42 @@ class Update:
     version: int
     delta: pa.Table
     reset: bool
+    _view: str = field(repr=False)
+    _key: tuple[str, ...] | None = field(repr=False)
+    _types: tuple[SqlType, ...] = field(repr=False)
+
+    @property
+    def puts(self) -> pa.Table:
+        """The rows that there are now, of those that changed, to be written over what has their key; for stores by key.
+
+        The columns are those of the view. Cost: O(delta).
+        """
+        return self.delta.filter(comes(self.delta)).drop_columns([CHANGE_TYPE, COMMIT_VERSION])
+
+    @property
+    def gone(self) -> pa.Table:
+        """The keys of rows that are gone, and that no row of `puts` has: the columns of the view's smallest key.
+
+        Of a view with one row at most, which has a key without columns, they are all columns.
+
+        Raises:
+            ReadError: No key of the view is known (`View.keys`).
+
+        Cost: O(delta).
+        """
+        if self._key is None:
+            msg = (
+                f"no key of view {self._view!r} is known, so that its rows are no upserts; take the delta, or let the "
+                "view show a primary key, or the columns of GROUP BY"
+            )
+            raise ReadError(msg)
+        names = self.delta.schema.names
+        places = [names.index(name) for name in self._key]
+        there = comes(self.delta).to_numpy(zero_copy_only=False)
+        words = row_words(self.delta.select(places), [self._types[place] for place in places], Codec())
+        order, begins = groups(words)
+        has = np.logical_or.reduceat(there[order], begins) if begins.size else there
+        return self.delta.select(places).take(pa.array(np.sort(order[begins][~has])))
 
     def __repr__(self) -> str:
         return f"Update(version={self.version}, {self.delta.num_rows} rows{', reset' if self.reset else ''})"
@@ -67,14 +107,23 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         name: The view's name.
         images: Makes the view's images.
         schema: The schema of the deltas.
+        key: The columns of a key of the view, at least one; None if none is known.
         since: The version up to which the deltas are known already; None to begin with all rows.
         waiting: How deltas that wait are given.
         max_waiting: How many rows of deltas may wait before they are forgotten.
     """
 
-    def __init__(
-        self, name: str, images: Images, schema: pa.Schema, since: int | None, waiting: Waiting, max_waiting: int
+    def __init__(  # what it shares with its view, and its options
+        self,
+        name: str,
+        images: Images,
+        schema: pa.Schema,
+        key: tuple[str, ...] | None,
+        since: int | None,
+        waiting: Waiting,
+        max_waiting: int,
     ) -> None:
+        self._key = key
         self.name = name
         self._images = images
         self._schema = schema
@@ -239,7 +288,7 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         if self.link is not None and not self._is_closed:  # else it was lost meanwhile: a reset comes next
             self.link = link
         self.seen = link.version
-        return Update(link.version, delta, reset=False)
+        return self._update(link.version, delta, reset=False)
 
     def _reset(self) -> Update:
         if self.link is None:
@@ -250,7 +299,10 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         assert version is not None
         self._reset_version = None
         self.seen = version
-        return Update(version, insertions(rows, version, self._schema), reset=True)
+        return self._update(version, insertions(rows, version, self._schema), reset=True)
+
+    def _update(self, version: int, delta: pa.Table, reset: bool) -> Update:
+        return Update(version, delta, reset, self.name, self._key, self._types())
 
     def _types(self) -> tuple[SqlType, ...]:
         return self._shape.types[: len(self._shape.schema)]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from livejoin.database.row_words import row_words
+from livejoin.database.row_words import groups, row_words
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SqlType
 from livejoin.state.codec import Codec
 from livejoin.words import Words
@@ -52,8 +52,8 @@ def rolled(rows: pa.Table, deltas: Sequence[pa.Table], types: Sequence[SqlType],
     if not found:
         return rows
     changed = pa.concat_tables(found)
-    kinds = pa.chunked_array([chunk for delta in deltas for chunk in delta[CHANGE_TYPE].chunks], pa.string())
-    signs = -_signs(kinds) if back else _signs(kinds)
+    signs = np.concatenate([_signs(delta) for delta in deltas if delta.num_rows])
+    signs = -signs if back else signs
     first, times = _net(row_words(changed, types, Codec()), signs)
     goes, comes = first[times < 0], first[times > 0]
     kept = rows
@@ -83,7 +83,7 @@ def netted(deltas: Sequence[pa.Table], types: Sequence[SqlType]) -> pa.Table:
     """Several deltas as one of the last version, without what comes and goes in between; deletions come first."""
     changed = pa.concat_tables(deltas)
     words = row_words(changed.select(range(len(types))), types, Codec())
-    first, times = _net(words, _signs(changed[CHANGE_TYPE]))
+    first, times = _net(words, _signs(changed))
     order = np.lexsort((first, times > 0))
     first, times = first[order], times[order]
     taken = changed.take(pa.array(np.repeat(first, np.abs(times))))
@@ -95,27 +95,23 @@ def netted(deltas: Sequence[pa.Table], types: Sequence[SqlType]) -> pa.Table:
     return taken
 
 
-def _signs(kinds: pa.ChunkedArray) -> npt.NDArray[np.int64]:
-    """1 for each row that comes and -1 for each that goes, by the change types."""
-    comes = pc.or_(pc.equal(kinds, "insert"), pc.equal(kinds, "update_postimage"))
-    return np.where(comes.to_numpy(zero_copy_only=False), 1, -1)
+def comes(delta: pa.Table) -> pa.ChunkedArray:
+    """Whether each row of a delta comes; the others go."""
+    kinds = delta[CHANGE_TYPE]
+    return pc.or_(pc.equal(kinds, "insert"), pc.equal(kinds, "update_postimage"))
+
+
+def _signs(delta: pa.Table) -> npt.NDArray[np.int64]:
+    """1 for each row of a delta that comes and -1 for each that goes."""
+    return np.where(comes(delta).to_numpy(zero_copy_only=False), 1, -1)
 
 
 def _net(words: Words, signs: npt.NDArray[np.int64]) -> tuple[Words, Words]:
     """For each distinct row whose signs do not add up to 0 its first position, and what they add up to."""
-    order, begins = _groups(words)
+    order, begins = groups(words)
     sums = np.add.reduceat(signs[order], begins) if begins.size else np.empty(0, np.int64)
     changed = sums != 0
     return order[begins][changed], sums[changed]
-
-
-def _groups(words: Words) -> tuple[Words, Words]:
-    """Positions of rows, so that equal ones stand together in their order, and where each group of them begins."""
-    order = np.lexsort(words) if words.shape[0] else np.arange(words.shape[1])
-    ordered = words[:, order]
-    new = np.ones(order.shape[0], bool)
-    new[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
-    return order, np.flatnonzero(new)
 
 
 def _without(rows: pa.Table, going: pa.Table, times: Words, types: Sequence[SqlType]) -> pa.Table:
@@ -129,7 +125,7 @@ def _without(rows: pa.Table, going: pa.Table, times: Words, types: Sequence[SqlT
     """
     places = _candidates(rows, going)
     both = pa.concat_tables([going, rows.take(pa.array(places))])
-    order, begins = _groups(row_words(both, types, Codec()))
+    order, begins = groups(row_words(both, types, Codec()))
     lengths = np.diff(np.append(begins, order.shape[0]))
     number = np.repeat(np.arange(begins.shape[0]), lengths)
     within = np.arange(order.shape[0]) - begins[number]  # a row that goes stands first in its group

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
+from livejoin.database import reading
 from livejoin.database.names import ByName
 from livejoin.database.transactions.guard import alone
 from livejoin.database.versions.images import Images
@@ -65,10 +66,28 @@ class RowsAt(Readable):
             raise ReadError(msg)
         return self._shape.shown(self._images.image(self.name.lower(), link, self._shape))
 
-    def __len__(self) -> int:
+    def count(self) -> int:
         """Rows, counted with multiplicities; read whole first."""
         rows: int = self.to_arrow().num_rows
         return rows
+
+    def __len__(self) -> int:
+        """As `count`. What is empty is false, as an empty list is."""
+        return self.count()
+
+    def at(self, position: int) -> tuple[Any, ...]:
+        """The row at a position of `to_arrow`; negative positions count from the end.
+
+        Raises:
+            ReadError: There is no such position, or the row has a value that Python cannot hold.
+        """
+        table = self.to_arrow()
+        return reading.only_row(table.slice(reading.place_of(position, table.num_rows), 1))
+
+    def sample(self, rows: int, seed: int | None = None) -> pa.Table:
+        """Rows drawn uniformly and independently of each other; as `View.sample`, of rows that are read whole first."""
+        table = self.to_arrow()
+        return table.take(pa.array(reading.drawn(rows, seed, table.num_rows)))
 
     def __repr__(self) -> str:
         return f"RowsAt({self.name!r}, version={self.version})"
