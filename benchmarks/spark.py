@@ -168,7 +168,7 @@ def frames(spark: SparkSession, workload: Workload, folder: Path) -> dict[str, D
 
 def floor(spark: SparkSession, workload: Workload, folder: Path, does: Callable[[DataFrame, int], None]) -> Run:
     """A pipeline that does next to nothing with the same packed batches."""
-    from livejoin.spark.frames import pack  # noqa: PLC0415 - after --help
+    from livejoin.spark.streams.frames import pack  # noqa: PLC0415 - after --help
 
     streams = frames(spark, workload, folder)
     columns = {name: [c for c in frame.columns if c != "_change_type"] for name, frame in streams.items()}

@@ -13,7 +13,7 @@ import pytest
 
 import livejoin
 from livejoin.dataflow.stores import aggregate, set_operation, top_k
-from livejoin.families import arena_join
+from livejoin.families.arena import join as arena_join
 from livejoin.families.bags import bag_join
 from livejoin.families.crown import join as crown
 from livejoin.families.dyn import join as dyn

@@ -15,7 +15,7 @@ from collisions import words_with_hash
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.stores.set_operation import SetOperationStore
 from livejoin.errors import ChangeValueError, UnsupportedQueryError
-from livejoin.families.arena_checks import block_span
+from livejoin.families.arena.checks import block_span
 from livejoin.kernels.memory.layout import D_LOG
 from livejoin.kernels.relation.multiset import H_DIRECTORY, H_LIST
 from livejoin.schema import SqlType

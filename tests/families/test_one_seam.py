@@ -25,8 +25,8 @@ from livejoin.search.algorithm import ALGORITHMS
 from livejoin.sql import bind_query, parse_schema
 
 SOURCE = Path(livejoin.__file__).parent
-# What is no family: how joins are split into cells, which any program may be, and how compiled ones lie in words.
-SHARED_FOLDERS = {"cells", "layout"}
+# What is no family: how joins lie in an arena, are split into cells, and how compiled ones lie in words.
+SHARED_FOLDERS = {"arena", "cells", "layout"}
 
 QUERIES = {
     "one": "SELECT src FROM G",

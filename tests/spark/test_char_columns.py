@@ -13,7 +13,7 @@ import livejoin
 from char_queries import ASKED, COLUMNS, ROWS
 from livejoin.errors import ChangeValueError
 from livejoin.pipeline.run import declared_of
-from livejoin.spark.frames import Declared, table_of
+from livejoin.spark.streams.frames import Declared, table_of
 from livejoin.sql import parse_columns
 from maintaining import maintain
 

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from livejoin.errors import SchemaError
 from livejoin.schema import TableSettings
-from livejoin.spark.frames import Declared, pack, table_of, unpack
+from livejoin.spark.streams.frames import Declared, pack, table_of, unpack
 
 pytestmark = pytest.mark.spark
 

@@ -21,8 +21,9 @@ from pyspark.sql import functions as F
 
 from livejoin.errors import PipelineError, StateError, StorageError
 from livejoin.pipeline import check, load, run
-from livejoin.spark import batch_frame, carried_rows, read_deltas
+from livejoin.spark import read_deltas
 from livejoin.spark.local_folder import hadoop_pattern, local_folder
+from livejoin.spark.streams import batch_frame, carried_rows
 from maintaining import IN_CELLS, maintain
 
 ODD = "r ü%20b #é,;'&+=日"

@@ -16,7 +16,7 @@ from livejoin.errors import DuplicateKeyError, PipelineError, SchemaError, State
 from livejoin.schema import TableSettings
 from livejoin.spark import BatchReport, QueryFailedError
 from livejoin.spark.distributed.static_frames import StaticFrame
-from livejoin.spark.stream_part import StreamPart
+from livejoin.spark.streams.stream_part import StreamPart
 from livejoin.sql import parse_columns
 from maintaining import IN_CELLS, maintain
 

@@ -12,7 +12,7 @@ from deltas import sum_of
 from pyspark.sql import DataFrame, SparkSession
 
 from livejoin.errors import StateError
-from livejoin.spark import offsets as offsets_module
+from livejoin.spark.streams import offsets as offsets_module
 from maintaining import maintain
 
 pytestmark = pytest.mark.spark

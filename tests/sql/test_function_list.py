@@ -12,7 +12,7 @@ from livejoin.sql import bind_query, parse_columns
 from livejoin.sql.function_list import AGGREGATES, WINDOWS, listed, markdown
 from livejoin.sql.lower.grouped.aggregates import Name, aggregate_call
 from livejoin.sql.parse.parse import parse
-from livejoin.sql.scalars.functions import known_names
+from livejoin.sql.scalars.functions.by_name import known_names
 
 PAGE = Path(__file__).parents[2] / "docs" / "functions.md"
 CATALOG = Catalog()

@@ -24,9 +24,9 @@ from livejoin.kernels.evaluate import layout as k
 from livejoin.query.scalar import Call, Constant, Field, Function, Scalar
 from livejoin.query.total import _OF_NUMBERS, _TOTAL, fails_on_large_numbers_only, is_total
 from livejoin.schema import Column, SqlType, Table
-from livejoin.sql.scalars import choices, times
 from livejoin.sql.scalars.arithmetic import binary, negated
-from livejoin.sql.scalars.functions import converted, function_of, known_names
+from livejoin.sql.scalars.functions import choices, times
+from livejoin.sql.scalars.functions.by_name import converted, function_of, known_names
 from livejoin.sql.scalars.operands import Mismatch, Operand, Unsayable
 from livejoin.state.codec import Codec
 from livejoin.state.evaluate import Program

@@ -26,11 +26,11 @@ from livejoin.distributed import Declared, Manifests
 from livejoin.distributed.driver import commit, read_delta
 from livejoin.schema import CHANGE_TYPE, SEQUENCE, WITHOUT
 from livejoin.spark.arrow_columns import sql_columns
-from livejoin.spark.frames import without_zones
 from livejoin.spark.postgres.published import PublishedTable
 from livejoin.spark.postgres.source import Place, PostgresReader, published_tables
 from livejoin.spark.postgres.stream_rows import earlier_of
-from livejoin.spark.stream_part import NUMBERS
+from livejoin.spark.streams.frames import without_zones
+from livejoin.spark.streams.stream_part import NUMBERS
 from livejoin.sql import parse_columns
 from oracle import signed_multiset, without_zeros
 

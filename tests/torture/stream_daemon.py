@@ -18,7 +18,7 @@ from pyspark import TaskContext, daemon
 from stream_child import FULL_DISK, SLOW_TASKS, another_order, counted, full_disk, instead
 
 from livejoin.distributed import cell_process, parts
-from livejoin.spark import frames
+from livejoin.spark.streams import frames
 from livejoin.state import files
 
 _LONGEST = 1.5  # seconds for which an attempt waits before its work, or behind it

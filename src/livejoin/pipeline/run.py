@@ -12,12 +12,12 @@ from urllib.parse import quote
 from livejoin.pipeline.load import Pipeline
 from livejoin.schema import Table
 from livejoin.spark import BatchReport, Recovery, local_session
-from livejoin.spark.frames import Declared, ForeignColumns
 from livejoin.spark.local_folder import local_folder
 from livejoin.spark.run_name import NAME_FILE, run_name
 from livejoin.spark.sinks import Forgetting, ParquetSink
 from livejoin.spark.sources import read_changes
 from livejoin.spark.streaming import end_of, start
+from livejoin.spark.streams.frames import Declared, ForeignColumns
 
 SPARK_LOG = "spark.log"
 _OURS = ("livejoin", "spark", "static", "arrivals")

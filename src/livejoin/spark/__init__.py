@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from livejoin.spark.run_options import RunOptions
     from livejoin.spark.session import local_session
     from livejoin.spark.sinks import ConsoleSink, Sink, SinkView
-    from livejoin.spark.stream_part import StreamPart
     from livejoin.spark.streaming import maintain
-    from livejoin.spark.table_stream import TableStream, stream
+    from livejoin.spark.streams.stream_part import StreamPart
+    from livejoin.spark.streams.table_stream import TableStream, stream
     from livejoin.spark.written_deltas import read_deltas
 
 # Spark's workers import what reads a source, which is below this package, and need none of these.
@@ -30,12 +30,12 @@ _HOMES = {
     "RunOptions": "livejoin.spark.run_options",
     "Sink": "livejoin.spark.sinks",
     "SinkView": "livejoin.spark.sinks",
-    "StreamPart": "livejoin.spark.stream_part",
-    "TableStream": "livejoin.spark.table_stream",
+    "StreamPart": "livejoin.spark.streams.stream_part",
+    "TableStream": "livejoin.spark.streams.table_stream",
     "local_session": "livejoin.spark.session",
     "maintain": "livejoin.spark.streaming",
     "read_deltas": "livejoin.spark.written_deltas",
-    "stream": "livejoin.spark.table_stream",
+    "stream": "livejoin.spark.streams.table_stream",
 }
 
 __all__ = [

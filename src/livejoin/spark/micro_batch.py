@@ -24,8 +24,8 @@ from livejoin.database.difference import types_of
 from livejoin.distributed import CellReport, skew
 from livejoin.spark.batch_function import BatchFunction
 from livejoin.spark.dead_letters import DeadLetters
-from livejoin.spark.frames import unpack
 from livejoin.spark.sinks import Sink
+from livejoin.spark.streams.frames import unpack
 
 
 @dataclass(frozen=True)

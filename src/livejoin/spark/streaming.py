@@ -17,20 +17,20 @@ from livejoin.checkpoint.job import job_of
 from livejoin.checkpoint.static_tables import check_on_static_change
 from livejoin.errors import PipelineError, SchemaError
 from livejoin.schema import CHANGE_TYPE
-from livejoin.spark.batch_frame import as_stream
 from livejoin.spark.batch_function import BatchFunction
 from livejoin.spark.checkpoint_lock import lock_checkpoint
 from livejoin.spark.distributed.start import cells_of, open_cells
-from livejoin.spark.frames import Declared, pack, rows_of, table_of
 from livejoin.spark.local_folder import hadoop_path, local_folder
 from livejoin.spark.maintained_query import MaintainedQuery
 from livejoin.spark.micro_batch import MicroBatches
-from livejoin.spark.offsets import arranged, check_begun, clear_unbegun, unread_columns
 from livejoin.spark.run_name import run_name
 from livejoin.spark.run_options import RunOptions
 from livejoin.spark.sinks import FunctionSink, ParquetSink, Sink, SinkFunction, sink_views
-from livejoin.spark.stream_part import StreamPart
-from livejoin.spark.table_stream import TableStream
+from livejoin.spark.streams.batch_frame import as_stream
+from livejoin.spark.streams.frames import Declared, pack, rows_of, table_of
+from livejoin.spark.streams.offsets import arranged, check_begun, clear_unbegun, unread_columns
+from livejoin.spark.streams.stream_part import StreamPart
+from livejoin.spark.streams.table_stream import TableStream
 from livejoin.spark.time_zone import check_zone
 
 

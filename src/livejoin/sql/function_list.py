@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from livejoin.sql.scalars.functions import accepted_arguments
+from livejoin.sql.scalars.functions.by_name import accepted_arguments
 
 _TOPICS: Final[dict[str, tuple[str, ...]]] = {
     "Numbers": (

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from livejoin.dataflow.stores.aggregate_plan import AggregatePlan
-from livejoin.families.arena_checks import Span, check_tiling, directory_spans
+from livejoin.families.arena.checks import Span, check_tiling, directory_spans
 from livejoin.kernels.groups import exact_sum
 from livejoin.kernels.groups import layout as g
 from livejoin.kernels.groups.exact_sum import first_of, window_of

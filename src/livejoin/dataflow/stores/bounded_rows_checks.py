@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from livejoin.dataflow.stores.bounded_rows import BoundedRows
 from livejoin.dataflow.stores.top_k_checks import Walk, free_length
-from livejoin.families.arena_checks import directory_spans
+from livejoin.families.arena.checks import directory_spans
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory.directory import find, hash_key
 from livejoin.kernels.ordered import order_nodes as t

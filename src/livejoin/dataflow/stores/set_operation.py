@@ -15,7 +15,7 @@ import numpy as np
 
 from livejoin.dataflow.batches import Delta, Rows, concatenate
 from livejoin.dataflow.stores.comparable import refuse_lists
-from livejoin.families.arena_checks import block_span, check_tiling, directory_spans
+from livejoin.families.arena.checks import block_span, check_tiling, directory_spans
 from livejoin.kernels.jit import as_written
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory import look_up

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from livejoin.families.arena_join import ArenaState
+from livejoin.families.arena.join import ArenaState
 from livejoin.families.bags.checks import check
 from livejoin.families.derived import RowDelta
 from livejoin.families.events import slices

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from livejoin.families.arena_join import ArenaJoin
+from livejoin.families.arena.join import ArenaJoin
 from livejoin.families.join_access import Found, Values
 from livejoin.families.ranks import no_annotations
 from livejoin.kernels.chain import layout as j

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from livejoin.families.batch_join import BatchJoin
+from livejoin.families.arena.batch_join import BatchJoin
+from livejoin.families.arena.kernel_join import Kernels
 from livejoin.families.chain.access import ChainAccess
 from livejoin.families.chain.checks import check
 from livejoin.families.join_access import RowIndexes
-from livejoin.families.kernel_join import Kernels
 from livejoin.kernels.chain import maintain as binary_join
 from livejoin.state.budget import Budget
 

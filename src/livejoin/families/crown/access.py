@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from livejoin.errors import CapacityError, ReadError
-from livejoin.families.arena_join import ArenaJoin
+from livejoin.families.arena.join import ArenaJoin
 from livejoin.families.join_access import Found, RowIndexes, Values
 from livejoin.families.ranks import RankKernels, RankPlan, Ranks, no_annotations, program_outputs
 from livejoin.kernels.crown import layout as u

@@ -13,7 +13,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from livejoin.families.arena_checks import block_span, check_tiling, directory_spans, record_spans
+from livejoin.families.arena.checks import block_span, check_tiling, directory_spans, record_spans
 from livejoin.families.crown.roles import Role, roles
 from livejoin.families.layout.annotation import annotation_widths
 from livejoin.kernels.crown import layout as u

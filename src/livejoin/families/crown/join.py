@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from livejoin.families.arena.event_join import EventJoin
+from livejoin.families.arena.kernel_join import Kernels
 from livejoin.families.crown.access import TreeAccess
 from livejoin.families.crown.build import Building
 from livejoin.families.crown.checks import check
 from livejoin.families.delta_chunk import DeltaChunk, chunk_limits
-from livejoin.families.event_join import EventJoin
 from livejoin.families.events import slices
 from livejoin.families.join_access import RowIndexes
-from livejoin.families.kernel_join import Kernels
 from livejoin.kernels.crown import build as building
 from livejoin.kernels.crown import count as counting
 from livejoin.kernels.crown import layout as u

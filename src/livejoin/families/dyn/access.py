@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from livejoin.families.arena_join import ArenaJoin
+from livejoin.families.arena.join import ArenaJoin
 from livejoin.families.dyn.multiplicities import multiplicities
 from livejoin.families.join_access import Found, Values
 from livejoin.families.ranks import RankKernels, RankPlan, Ranks, no_annotations, program_outputs

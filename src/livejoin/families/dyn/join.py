@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from livejoin.families.batch_join import BatchJoin
+from livejoin.families.arena.batch_join import BatchJoin
+from livejoin.families.arena.kernel_join import Kernels
 from livejoin.families.dyn.access import DynAccess
 from livejoin.families.dyn.checks import check
 from livejoin.families.join_access import RowIndexes
-from livejoin.families.kernel_join import Kernels
 from livejoin.kernels.dyn import count as dyn_counting
 from livejoin.kernels.dyn import maintain as dyn
 from livejoin.state.budget import Budget

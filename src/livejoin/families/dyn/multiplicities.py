@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from livejoin.errors import UnsupportedQueryError
-from livejoin.families.arena_join import ArenaJoin
+from livejoin.families.arena.join import ArenaJoin
 from livejoin.kernels.dyn import look_up as dyn_lookup
 from livejoin.words import Words
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from livejoin.errors import ReadError
-from livejoin.families.arena_join import ArenaJoin
+from livejoin.families.arena.join import ArenaJoin
 from livejoin.families.join_access import Found, RowIndexes, Values
 from livejoin.families.ranks import RankKernels, RankPlan, Ranks, no_annotations
 from livejoin.kernels.foreign_keys import layout as f

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from livejoin.families.arena_checks import block_span, check_tiling, directory_spans, record_spans
+from livejoin.families.arena.checks import block_span, check_tiling, directory_spans, record_spans
 from livejoin.kernels.foreign_keys import layout as f
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from livejoin.families.event_join import EventJoin
+from livejoin.families.arena.event_join import EventJoin
+from livejoin.families.arena.kernel_join import Kernels
 from livejoin.families.foreign_keys.access import ForeignKeyAccess
 from livejoin.families.foreign_keys.checks import check
 from livejoin.families.join_access import RowIndexes
-from livejoin.families.kernel_join import Kernels
 from livejoin.kernels.foreign_keys import maintain as kernel
 from livejoin.state.budget import Budget
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from livejoin.families.arena_checks import check_tiling, directory_spans, record_spans
+from livejoin.families.arena.checks import check_tiling, directory_spans, record_spans
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.transitions import layout as t

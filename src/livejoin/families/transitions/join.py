@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from livejoin.families.arena_join import ArenaState
+from livejoin.families.arena.join import ArenaState
 from livejoin.families.delta_chunk import DeltaChunk, chunk_limits
 from livejoin.families.join_access import RowIndexes
 from livejoin.families.sizes import MAX_COUNT, exactly, too_many

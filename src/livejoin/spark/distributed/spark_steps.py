@@ -33,7 +33,7 @@ from livejoin.spark.distributed.steps import (
     sent,
     whole_changes,
 )
-from livejoin.spark.frames import unpack
+from livejoin.spark.streams.frames import unpack
 
 
 class SparkSteps:

@@ -15,11 +15,11 @@ from livejoin.distributed.begin import check_columns
 from livejoin.errors import PipelineError
 from livejoin.spark.distributed.batches import DistributedBatches
 from livejoin.spark.distributed.static_frames import digest_of
-from livejoin.spark.offsets import arranged, check_begun, clear_unbegun
 from livejoin.spark.run_name import run_name
 from livejoin.spark.run_options import Mode, RunOptions
 from livejoin.spark.sinks import Sink, sink_views
-from livejoin.spark.stream_part import StreamPart
+from livejoin.spark.streams.offsets import arranged, check_begun, clear_unbegun
+from livejoin.spark.streams.stream_part import StreamPart
 
 _MOST_CELLS = 10_000
 _WHOLE = "Cells hand deltas on whole: take more of them, so that each has a smaller part, or smaller batches"

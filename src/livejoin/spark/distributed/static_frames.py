@@ -35,7 +35,7 @@ from livejoin.spark.distributed.steps import (
     said,
     whole_changes,
 )
-from livejoin.spark.frames import row_frame, without_zones
+from livejoin.spark.streams.frames import row_frame, without_zones
 
 
 @dataclass(frozen=True, eq=False)

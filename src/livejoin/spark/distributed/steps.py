@@ -23,7 +23,7 @@ from livejoin.distributed.moves import Asked, Known, together, with_values
 from livejoin.distributed.parts import CellPart, Outbox, columns_of, remove_files
 from livejoin.errors import LivejoinError, PipelineError
 from livejoin.schema import CHANGE_TYPE, CORRUPT, ORIGIN, REFUSED, SEQUENCE, WITHOUT, Table
-from livejoin.spark.frames import unpack
+from livejoin.spark.streams.frames import unpack
 
 _AT_ONCE = 1 << 16  # rows that are packed together: Spark's batches of Arrow are smaller
 _FIELDS = pa.schema(

@@ -20,7 +20,7 @@ from psycopg import errors, sql
 from livejoin.spark.postgres import slot as slots
 from livejoin.spark.postgres.connection import Connection, connect
 from livejoin.spark.postgres.published import PublishedTable, newest_columns
-from livejoin.spark.stream_part import NUMBERS
+from livejoin.spark.streams.stream_part import NUMBERS
 
 SNAPSHOT = "snapshot"
 _PARTS = """

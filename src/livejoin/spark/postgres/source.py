@@ -38,7 +38,7 @@ from livejoin.spark.postgres.published import PublishedTable, newest_columns, pu
 from livejoin.spark.postgres.snapshot import SNAPSHOT, HeldSnapshot, is_there
 from livejoin.spark.postgres.stream_rows import change_rows, earlier_of, piece_rows, types_of
 from livejoin.spark.read_limit import checked, most_of, read_limit
-from livejoin.spark.stream_part import NUMBERS, StreamPart
+from livejoin.spark.streams.stream_part import NUMBERS, StreamPart
 
 FORMAT = "livejoin-postgres"
 _NOTHING = "nothing"  # the offset before the first batch

@@ -22,12 +22,13 @@ from livejoin.schema import SqlType
 from livejoin.sql.parse.parse import PLUS, UNIT
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.resolved.column import REF
-from livejoin.sql.scalars import choices, intervals, literals, times
+from livejoin.sql.scalars import intervals, literals
 from livejoin.sql.scalars.arithmetic import binary, negated, number
 from livejoin.sql.scalars.calls import called, undated
 from livejoin.sql.scalars.casts import cast_operand
 from livejoin.sql.scalars.coercion import accepted
-from livejoin.sql.scalars.functions import NO_FUNCTION, function_of, is_known
+from livejoin.sql.scalars.functions import choices, times
+from livejoin.sql.scalars.functions.by_name import NO_FUNCTION, function_of, is_known
 from livejoin.sql.scalars.labels import labelled, name_of, text_of
 from livejoin.sql.scalars.operands import (
     BOOLEAN,

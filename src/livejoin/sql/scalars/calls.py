@@ -1,7 +1,7 @@
 """Calls of functions by Spark's name and arguments, recovered from sqlglot's nodes.
 
 sqlglot has own nodes for many functions, one node for several names, and adds arguments to some. This module undoes
-that, so that one table (`livejoin.sql.scalars.functions`) can go by Spark's names.
+that, so that one table (`livejoin.sql.scalars.functions.by_name`) can go by Spark's names.
 """
 
 from __future__ import annotations

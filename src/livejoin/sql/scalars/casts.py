@@ -11,7 +11,7 @@ from livejoin.schema import SqlType
 from livejoin.sql.parse.column_types import CAST_TYPES, TYPES, cast_type, declared_type
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.scalars import literals
-from livejoin.sql.scalars.functions import converted
+from livejoin.sql.scalars.functions.by_name import converted
 from livejoin.sql.scalars.operands import STRING, Mismatch, Operand, Unsayable, type_of
 
 _WORDS_OF_TODAY = frozenset({"now", "today", "yesterday", "tomorrow", "epoch"})

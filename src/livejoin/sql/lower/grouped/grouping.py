@@ -38,7 +38,7 @@ from livejoin.sql.parse.source import offset_of, shown
 from livejoin.sql.resolved.column import column_at, key_of, place_of
 from livejoin.sql.resolved.item import Item, distinct_names
 from livejoin.sql.resolved.typed import null_of
-from livejoin.sql.scalars.functions import NO_FUNCTION
+from livejoin.sql.scalars.functions.by_name import NO_FUNCTION
 from livejoin.sql.scalars.labels import standing_for, text_of
 from livejoin.sql.scalars.operands import BIGINT, BOOLEAN
 

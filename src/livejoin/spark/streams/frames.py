@@ -44,7 +44,7 @@ from livejoin.schema import (
 from livejoin.schema.names import backticked
 from livejoin.spark.failures import OF_SPARK, unread
 from livejoin.spark.local_folder import path_of
-from livejoin.spark.stream_part import StreamPart
+from livejoin.spark.streams.stream_part import StreamPart
 
 TAG = "_table"
 _PLAIN_TYPES: dict[type[T.DataType], SqlType] = {

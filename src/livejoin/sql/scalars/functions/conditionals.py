@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from livejoin.query.scalar import Constant, Function
-from livejoin.sql.scalars import choices
 from livejoin.sql.scalars.coercion import accepted
+from livejoin.sql.scalars.functions import choices
 from livejoin.sql.scalars.operands import BOOLEAN, DOUBLE, FLOAT, INT, STRING, Operand, call, type_of
 
 

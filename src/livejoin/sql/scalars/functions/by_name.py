@@ -12,9 +12,10 @@ from typing import Final
 
 from livejoin.query.scalar import Constant, Function, Scalar
 from livejoin.schema import SqlType
-from livejoin.sql.scalars import bits, choices, conditionals, epoch, formats, numbers, strings, times
 from livejoin.sql.scalars.arithmetic import absolute, binary, negated, number
 from livejoin.sql.scalars.coercion import accepted, can_cast, common_type
+from livejoin.sql.scalars.functions import bits, choices, conditionals, epoch, formats, numbers, strings, times
+from livejoin.sql.scalars.functions.signatures import ARITHMETIC, CASTS, PARTS, SIGNATURES, Signature
 from livejoin.sql.scalars.operands import (
     DATE,
     DOUBLE,
@@ -31,7 +32,6 @@ from livejoin.sql.scalars.operands import (
     is_number,
     type_of,
 )
-from livejoin.sql.scalars.signatures import ARITHMETIC, CASTS, PARTS, SIGNATURES, Signature
 
 NO_FUNCTION: Final = "livejoin has no such function (docs/functions.md lists those that it has)"
 

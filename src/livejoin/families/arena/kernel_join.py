@@ -1,7 +1,7 @@
 """A join in one arena whose result, count and laws are an algorithm's kernels: reading it is the same for all of them.
 
-How changes are applied is not: one after the other (`livejoin.families.event_join`), or those of a version as a batch
-(`livejoin.families.batch_join`).
+How changes are applied is not: one after the other (`livejoin.families.arena.event_join`), or those of a version as a
+batch (`livejoin.families.arena.batch_join`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from livejoin.families.arena_join import ArenaJoin, JoinPlan
+from livejoin.families.arena.join import ArenaJoin, JoinPlan
 from livejoin.state.budget import Budget
 from livejoin.words import Words
 

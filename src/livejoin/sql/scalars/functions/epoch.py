@@ -9,9 +9,9 @@ from typing import Final
 
 from livejoin.query.scalar import Constant, Scalar
 from livejoin.schema import SqlType
-from livejoin.sql.scalars import times
 from livejoin.sql.scalars.arithmetic import binary
 from livejoin.sql.scalars.coercion import accepted
+from livejoin.sql.scalars.functions import times
 from livejoin.sql.scalars.operands import (
     BIGINT,
     DATE,

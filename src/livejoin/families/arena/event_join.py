@@ -1,7 +1,7 @@
 """A conjunctive query kept by kernels that apply one change after the other: join trees and foreign-key graphs.
 
-To its callers it is what `livejoin.families.batch_join.BatchJoin` is; the delta of a change is written as the change
-goes on, so that nothing of a version waits beside the state.
+To its callers it is what `livejoin.families.arena.batch_join.BatchJoin` is; the delta of a change is written as the
+change goes on, so that nothing of a version waits beside the state.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from livejoin.families.arena.kernel_join import KernelJoin, KernelPlan, Kernels
 from livejoin.families.delta_chunk import DeltaChunk, chunk_limits
 from livejoin.families.events import slices
-from livejoin.families.kernel_join import KernelJoin, KernelPlan, Kernels
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.state.budget import Budget

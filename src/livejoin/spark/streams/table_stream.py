@@ -18,8 +18,8 @@ from pyspark.sql import types as T
 from livejoin.errors import SchemaError
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, CORRUPT, NOTHING_SAID, ORIGIN, Retain, TableSettings
 from livejoin.spark.feeds import from_envelopes, from_versions, upserts
-from livejoin.spark.frames import Declared, ForeignColumns
-from livejoin.spark.stream_part import StreamPart
+from livejoin.spark.streams.frames import Declared, ForeignColumns
+from livejoin.spark.streams.stream_part import StreamPart
 
 Changes = Literal["append", "cdf", "debezium", "upsert"]
 ForeignKeys = Mapping[str | tuple[str, ...], str | tuple[str, Sequence[str]]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from livejoin.families.arena_join import ArenaPlan
+from livejoin.families.arena.join import ArenaPlan
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.words import Words

@@ -9,9 +9,9 @@ from livejoin.query import printf
 from livejoin.query.number_format import NumberFormat
 from livejoin.query.scalar import Constant, Function, Scalar
 from livejoin.schema import SqlType
-from livejoin.sql.scalars import epoch, times
 from livejoin.sql.scalars.coercion import accepted
 from livejoin.sql.scalars.decimals import decimal_for
+from livejoin.sql.scalars.functions import epoch, times
 from livejoin.sql.scalars.operands import (
     BIGINT,
     DOUBLE,

@@ -11,9 +11,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from livejoin.families.arena.kernel_join import KernelJoin, KernelPlan, Kernels
 from livejoin.families.delta_chunk import DeltaChunk, chunk_limits
 from livejoin.families.events import slices
-from livejoin.families.kernel_join import KernelJoin, KernelPlan, Kernels
 from livejoin.kernels.join import batch_delta as b
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k

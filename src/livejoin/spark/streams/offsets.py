@@ -16,8 +16,8 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 from livejoin.errors import StateError, StorageError
-from livejoin.spark.frames import streams
-from livejoin.spark.stream_part import NUMBERS, StreamPart
+from livejoin.spark.streams.frames import streams
+from livejoin.spark.streams.stream_part import NUMBERS, StreamPart
 
 _NOTE = "livejoin-sources.json"
 _NOTHING = "-"  # Spark's line for a source that has read nothing

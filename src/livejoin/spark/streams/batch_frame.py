@@ -57,7 +57,7 @@ def as_stream(spark: SparkSession, frame: DataFrame, folder: Path) -> DataFrame:
                 shutil.rmtree(draft)
             raise
     if are_carried(folder):
-        from livejoin.spark.carried_rows import carried  # noqa: PLC0415 - PySpark 4.0 and 4.1 have no such streams
+        from livejoin.spark.streams.carried_rows import carried  # noqa: PLC0415 - PySpark 4.0 and 4.1 have no such streams
 
         return carried(spark, frame.schema, folder)
     return spark.readStream.schema(frame.schema).parquet(place)
@@ -104,7 +104,7 @@ def _collect(frame: DataFrame, folder: Path, written: int, there: int) -> None:
         f"{there:,}",
     )
     try:
-        from livejoin.spark.carried_rows import write_rows  # noqa: PLC0415
+        from livejoin.spark.streams.carried_rows import write_rows  # noqa: PLC0415
 
         write_rows(frame, folder)
     except (*OF_SPARK, pa.ArrowException, ImportError) as error:
