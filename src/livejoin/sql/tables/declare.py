@@ -82,7 +82,11 @@ def declare(
         raise source.unsupported("CREATE TABLE", msg, source.find({TokenType.ALIAS}, default=start))
     _refuse_options(create, source)
     said = table_settings(create, source) if settings is None else settings
-    columns = [_column(part, source) for part in schema.expressions if isinstance(part, exp.ColumnDef)]
+    columns = [
+        declared_column(part, source, offset_of(part, 0))
+        for part in schema.expressions
+        if isinstance(part, exp.ColumnDef)
+    ]
     keys = declared_keys([part for part in schema.expressions if not is_check(part)], columns, source)
     table = name or table_name(schema.this, source)
     checks = declared_checks(schema.expressions, columns, source)
@@ -116,8 +120,13 @@ def _refuse_options(create: exp.Create, source: Source) -> None:
         raise source.unsupported(clause, msg, source.clause(clause, source.tokens[0].start))
 
 
-def _column(definition: exp.ColumnDef, source: Source) -> Column:
-    offset = offset_of(definition, 0)
+def declared_column(definition: exp.ColumnDef, source: Source, offset: int) -> Column:
+    """The column of a definition, which begins at an offset.
+
+    Raises:
+        SqlTypeError: A type that livejoin does not support.
+        UnsupportedQueryError: A constraint that is not supported.
+    """
     if not isinstance(definition.this, exp.Identifier):
         msg = f"column name {definition.name!r} is a string; names are quoted with backticks: `{definition.name}`"
         raise source.unsupported("column name", msg, offset)
