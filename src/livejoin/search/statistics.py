@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -117,6 +117,22 @@ class Statistics:
             for one in self.tables
         )
         return Statistics(tuple(tables), self.preprocessing_limit)
+
+    def moved(self, table: str, places: Mapping[int, int]) -> Statistics:
+        """The same figures of a table whose columns have other positions; those of columns that are gone are left out.
+
+        Args:
+            table: The table's name.
+            places: The new position of each column that stays.
+        """
+
+        def of(one: TableStatistics) -> TableStatistics:
+            if one.table.lower() != table.lower():
+                return one
+            stay = [(columns, figure) for columns, figure in one.distinct if places.keys() >= set(columns)]
+            return replace(one, distinct=tuple((tuple(sorted(places[c] for c in old)), fig) for old, fig in stay))
+
+        return replace(self, tables=tuple(map(of, self.tables)))
 
     def plain(self) -> list[dict[str, Any]]:
         """The figures as JSON values; `from_plain` reads them."""

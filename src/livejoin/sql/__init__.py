@@ -7,8 +7,20 @@ from livejoin.sql.bind.query import bind_query
 from livejoin.sql.bind.views import bind_view, bind_views, names_read
 from livejoin.sql.normal_text import normal_text
 from livejoin.sql.tables.alter import AlterTable
+from livejoin.sql.tables.alter_columns import (
+    AddCheck,
+    AddColumns,
+    AlterColumns,
+    ChangeDefault,
+    ChangeType,
+    ColumnChange,
+    DropCheck,
+    DropColumns,
+    RenameColumn,
+)
 from livejoin.sql.tables.declare import parse_columns, parse_create_table
 from livejoin.sql.tables.row_changes import ALL_OF_SOURCE, VALUE, ChangedRows, NewRows, RowChanges, constants_of
+from livejoin.sql.tables.same_columns import columns_named, renamed_text, same_columns_text
 from livejoin.sql.tables.schema_file import SchemaText, parse_schema, parse_schema_text
 from livejoin.sql.tables.script import is_complete, statements
 from livejoin.sql.tables.statement import (
@@ -25,20 +37,30 @@ from livejoin.sql.to_duckdb.transpile import to_duckdb
 __all__ = [
     "ALL_OF_SOURCE",
     "VALUE",
+    "AddCheck",
+    "AddColumns",
+    "AlterColumns",
     "AlterTable",
+    "ChangeDefault",
+    "ChangeType",
     "ChangedRows",
+    "ColumnChange",
     "CreateTable",
     "CreateView",
+    "DropCheck",
+    "DropColumns",
     "DropTable",
     "DropView",
     "NewRows",
     "RefreshTable",
+    "RenameColumn",
     "RowChanges",
     "SchemaText",
     "Statement",
     "bind_query",
     "bind_view",
     "bind_views",
+    "columns_named",
     "constants_of",
     "is_complete",
     "names_read",
@@ -48,6 +70,8 @@ __all__ = [
     "parse_schema",
     "parse_schema_text",
     "parse_statement",
+    "renamed_text",
+    "same_columns_text",
     "statements",
     "to_duckdb",
 ]

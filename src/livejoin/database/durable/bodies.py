@@ -37,6 +37,7 @@ ALTER_TABLE: Final = 7
 KEEP: Final = 8
 CLOSE: Final = 9
 REPLACE_VIEW: Final = 10
+ALTER_COLUMNS: Final = 11
 """Kinds of records: the first one of a segment, a commit, declarations, the user's values, and an orderly end."""
 
 _GRANULARITIES: tuple[Granularity, ...] = ("commit", "change")

@@ -30,6 +30,8 @@ from livejoin.database.snapshots import snapshot
 from livejoin.database.snapshots.declaration import ViewImage, number, read_table, read_view, value
 from livejoin.database.snapshots.image import restored
 from livejoin.database.transactions import transaction
+from livejoin.database.transactions.alter_columns import replay_alter
+from livejoin.database.transactions.altered_table import Altered
 from livejoin.database.transactions.redeclare import redeclare
 from livejoin.errors import LivejoinError, MemoryLimitError, StateError
 from livejoin.state.files import Folder
@@ -89,6 +91,8 @@ class Recovered:
                 name = self.tables[number(entry, "number")]
                 table = read_table(value(entry, "table", dict))
                 redeclare(contents, name, table.static, table.append_only)
+            case bodies.ALTER_COLUMNS:
+                self._alter_columns(_json(record))
             case bodies.CREATE_VIEW:
                 view = read_view(_json(record), {table.name.lower(): table for table in contents.catalog})
                 self.views[view.name.lower()] = view
@@ -104,6 +108,30 @@ class Recovered:
             case _:
                 msg = f"a record of kind {record.kind}, which this version of livejoin does not know"
                 raise ValueError(msg)
+
+    def _alter_columns(self, entry: dict[str, Any]) -> None:
+        contents, table = self.contents, read_table(value(entry, "table", dict))
+        if table.name.lower() != self.tables[number(entry, "number")]:
+            msg = f"columns of a table {table.name!r}, which has another number"
+            raise ValueError(msg)
+        old = contents.catalog[table.name]
+        sources = tuple(value(entry, "sources", list))
+        if len(sources) != len(table.columns) or not {one for one in sources if one is not None} <= set(
+            range(len(old.columns))
+        ):
+            msg = f"columns of table {table.name!r} that are from {sources!r:.80}"
+            raise ValueError(msg)
+        others = tuple(read_table(one) for one in value(entry, "others", list))
+        words = {int(place): int(word) for place, word in value(entry, "words", dict).items()}
+        names = {one.lower() for one in table.names} ^ {one.lower() for one in old.names}
+        replay_alter(contents, Altered(table, sources, names=frozenset(names), others=others), words)
+        known = {one.name.lower(): one for one in contents.catalog}
+        for image in value(entry, "views", list):
+            view = read_view(image, known)
+            if view.name.lower() not in self.views:
+                msg = f"a view {view.name!r} that is not there"
+                raise ValueError(msg)
+            self.views[view.name.lower()] = view
 
     def _replace_view(self, record: Record) -> None:
         contents, entry = self.contents, _json(record)

@@ -8,6 +8,7 @@ from typing import TypeAlias, assert_never
 from livejoin.database.arguments import check_limit, check_name, check_switch
 from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents, GivenStatistics, refuse_large_joins
+from livejoin.database.transactions.alter_columns import alter_columns
 from livejoin.database.transactions.redeclare import redeclare
 from livejoin.database.transactions.replace_view import bound_in_place, replace_view
 from livejoin.database.transactions.retention import refuse_dropped
@@ -16,9 +17,9 @@ from livejoin.errors import SchemaError
 from livejoin.families.registry import check_algorithm
 from livejoin.query.bound_query import Query
 from livejoin.search.algorithm import Algorithm
-from livejoin.sql import AlterTable, CreateTable, CreateView, DropTable, DropView
+from livejoin.sql import AlterColumns, AlterTable, CreateTable, CreateView, DropTable, DropView
 
-Declaration: TypeAlias = CreateTable | CreateView | DropTable | DropView | AlterTable
+Declaration: TypeAlias = CreateTable | CreateView | DropTable | DropView | AlterTable | AlterColumns
 """A statement that has no data with it."""
 
 
@@ -56,6 +57,8 @@ def declare(contents: Contents, statement: Declaration, allow_product: bool) -> 
         case DropView(name, if_exists, cascade):
             if not (if_exists and name.lower() not in contents.views):
                 drop_view(contents, name, cascade)
+        case AlterColumns(name, change):
+            alter_columns(contents, name, change)
         case AlterTable(name, static, append_only):
             redeclare(contents, name, static, append_only)
         case _:

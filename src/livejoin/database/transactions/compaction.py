@@ -236,6 +236,7 @@ def install(contents: Contents) -> None:
     if replacement.commit is not None:
         _install_views(contents, replacement, replacement.commit)
         return
+    _end_altered(contents, replacement)
     graph = contents.graph
     graph.let_go(graph.reading(replacement.tables) if replacement.codec is None else graph.nodes)
     for name, base in replacement.tables.items():
@@ -250,6 +251,18 @@ def install(contents: Contents) -> None:
             vars(contents.views[name]).update(attributes)
         contents.views = dict(contents.views)  # what is known of them is found anew
     contents.replacement = None
+
+
+def _end_altered(contents: Contents, replacement: Replacement) -> None:
+    """End the chains of tables whose columns change, and of views whose order goes by one that does."""
+    for table in replacement.catalog or ():
+        there = contents.tables[table.name.lower()].table
+        if not there.arrow.equals(table.arrow):
+            contents.links.end(table.name.lower(), f"table {table.name!r} got other columns")
+    for name, attributes in replacement.views.items():
+        view = contents.views[name]
+        if "shape" in attributes and attributes["shape"] != view.shape:
+            contents.links.end(name, f"view {view.name!r} is ordered by a column that was altered")
 
 
 def _install_views(contents: Contents, replacement: Replacement, commit: OtherViews) -> None:

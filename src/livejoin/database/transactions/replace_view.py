@@ -62,11 +62,12 @@ class _Other:
         arrays = [column.cast(field.type) for column, field in zip(columns, schema, strict=True)]
         return TableDelta(pa.Table.from_arrays(arrays, schema=schema))
 
-    def attributes(self) -> Mapping[str, Any]:
-        """What the old view gets of the new one."""
-        _ = self.new._no_delta, self.new._keys, self.new.shape  # what the old one remembers goes
-        kept = {"_subscribers", "_before", "_delta_rows", "_guard"}
-        return {name: value for name, value in vars(self.new).items() if name not in kept}
+
+def in_its_place(new: View) -> Mapping[str, Any]:
+    """What a view gets of one with another plan."""
+    _ = new._no_delta, new._keys, new.shape  # what the old one remembers goes
+    kept = {"_subscribers", "_before", "_delta_rows", "_guard"}
+    return {name: value for name, value in vars(new).items() if name not in kept}
 
 
 def same_columns(view: View, query: Query) -> bool:
@@ -145,7 +146,7 @@ def replace_view(contents: Contents, name: str, query: Query, options: ViewOptio
             deltas,
             {one: _step(other, deltas) for one, other in others.items() if other.is_same},
         )
-        attributes = {one: other.attributes() for one, other in others.items() if other.is_same}
+        attributes = {one: in_its_place(other.new) for one, other in others.items() if other.is_same}
         shown = [view for view in views.values() if view.deltas]
         by_name: ByName[ViewDelta] = ByName((view.name, deltas.get(view.name, view._no_delta)) for view in shown)
         quiet = ByName((view.name, view.name) for view in views.values() if not view.deltas)

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from sqlglot import TokenType, exp
 
 from livejoin.sql.parse.source import Source
+from livejoin.sql.tables.alter_columns import COLUMN_FORMS, AlterColumns, alter_columns
 from livejoin.sql.tables.declare import table_name
 from livejoin.sql.tables.table_properties import switches
 
 _FORMS = "SET STATIC, SET DYNAMIC and SET TBLPROPERTIES ('livejoin.static' = 'true')"
-ALLOWED = f"of ALTER TABLE name are allowed {_FORMS}, with false or true, or 'livejoin.append_only'"
+ALLOWED = f"of ALTER TABLE name are allowed {_FORMS}, with false or true, or 'livejoin.append_only'; {COLUMN_FORMS}"
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ def is_alter(tree: exp.Expr) -> bool:
     return isinstance(tree, exp.Alter) or (isinstance(tree, exp.Command) and tree.name.upper() == "ALTER")
 
 
-def alter_table(tree: exp.Expr, source: Source) -> AlterTable:
+def alter_table(tree: exp.Expr, source: Source) -> AlterTable | AlterColumns:
     """Read an ALTER TABLE.
 
     Raises:
@@ -49,6 +50,9 @@ def alter_table(tree: exp.Expr, source: Source) -> AlterTable:
         if parts and len(parts) == len(found):
             given = switches(parts, ("static", "append_only"), source)
             return AlterTable(table_name(tree.this, source), given.get("static"), given.get("append_only"))
+    columns = alter_columns(tree, source)
+    if columns is not None:
+        return columns
     start = source.tokens[0].start
     at = source.tokens[3].start if len(source.tokens) > 3 else start
     raise source.unsupported("ALTER", f"this form of ALTER is not supported; {ALLOWED}", at)

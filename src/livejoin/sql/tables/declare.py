@@ -1,7 +1,7 @@
 """Table declarations: CREATE TABLE and lists of columns.
 
-A declaration has names, types, NOT NULL, DEFAULT, CHECK, PRIMARY KEY, UNIQUE, FOREIGN KEY and a few table properties.
-Everything else is refused: a constraint that is parsed but not enforced would be a broken promise.
+A declaration has names, types, NOT NULL, DEFAULT, GENERATED, CHECK, PRIMARY KEY, UNIQUE, FOREIGN KEY and a few table
+properties. Everything else is refused: a constraint that is parsed but not enforced would be a broken promise.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from livejoin.sql.tables.expression_text import expression_text
 from livejoin.sql.tables.keys import ALLOWED, declared_keys, is_foreign, is_unique
 from livejoin.sql.tables.table_properties import is_table_property, table_settings
 
-_WRITTEN = (exp.DefaultColumnConstraint, exp.CheckColumnConstraint)  # constraints that are kept as they are written
+# constraints that are kept as they are written
+_WRITTEN = (exp.DefaultColumnConstraint, exp.CheckColumnConstraint, exp.ComputedColumnConstraint)
 _OF_LENGTH = (exp.DType.VARCHAR, exp.DType.CHAR)
 
 
@@ -82,7 +83,11 @@ def declare(
         raise source.unsupported("CREATE TABLE", msg, source.find({TokenType.ALIAS}, default=start))
     _refuse_options(create, source)
     said = table_settings(create, source) if settings is None else settings
-    columns = [_column(part, source) for part in schema.expressions if isinstance(part, exp.ColumnDef)]
+    columns = [
+        declared_column(part, source, offset_of(part, 0))
+        for part in schema.expressions
+        if isinstance(part, exp.ColumnDef)
+    ]
     keys = declared_keys([part for part in schema.expressions if not is_check(part)], columns, source)
     table = name or table_name(schema.this, source)
     checks = declared_checks(schema.expressions, columns, source)
@@ -116,8 +121,13 @@ def _refuse_options(create: exp.Create, source: Source) -> None:
         raise source.unsupported(clause, msg, source.clause(clause, source.tokens[0].start))
 
 
-def _column(definition: exp.ColumnDef, source: Source) -> Column:
-    offset = offset_of(definition, 0)
+def declared_column(definition: exp.ColumnDef, source: Source, offset: int) -> Column:
+    """The column of a definition, which begins at an offset.
+
+    Raises:
+        SqlTypeError: A type that livejoin does not support.
+        UnsupportedQueryError: A constraint that is not supported.
+    """
     if not isinstance(definition.this, exp.Identifier):
         msg = f"column name {definition.name!r} is a string; names are quoted with backticks: `{definition.name}`"
         raise source.unsupported("column name", msg, offset)
@@ -132,9 +142,11 @@ def _column(definition: exp.ColumnDef, source: Source) -> Column:
     nullable = not_null is None or bool(not_null.args.get("allow_null"))
     type = _type(definition, source, offset)
     default = _constraint(definition, exp.DefaultColumnConstraint)
+    computed = _constraint(definition, exp.ComputedColumnConstraint)
     return Column(
         *(definition.name, type, nullable, _length(definition), _is_uuid(definition), _is_char(definition)),
         default=None if default is None else expression_text(default.this, source, offset),
+        generated=None if computed is None else expression_text(computed.this, source, offset),
     )
 
 

@@ -11,6 +11,7 @@ from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.parse import parse, tokenized
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.tables.alter import AlterTable, alter_table, is_alter
+from livejoin.sql.tables.alter_columns import AlterColumns
 from livejoin.sql.tables.declare import declare, table_name
 from livejoin.sql.tables.row_changes import RowChanges, changes_rows, read_row_changes
 
@@ -62,7 +63,7 @@ class RefreshTable:
     name: str
 
 
-Statement = CreateTable | CreateView | DropTable | DropView | AlterTable | RefreshTable | RowChanges
+Statement = CreateTable | CreateView | DropTable | DropView | AlterTable | AlterColumns | RefreshTable | RowChanges
 
 
 @within_depth
