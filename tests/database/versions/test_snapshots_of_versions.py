@@ -11,7 +11,7 @@ import pytest
 
 import livejoin
 from livejoin.errors import ReadError, StateError, UnknownNameError
-from oracle import multiset
+from oracle import multiset, signed_multiset
 
 
 def shop(path: Path | None = None) -> livejoin.Database:
@@ -239,3 +239,34 @@ def test_readers_beside_a_writer_see_versions_that_were() -> None:
         reader.join(60)
     assert not failures
     assert db.version == 60
+
+
+def test_a_table_that_gets_other_columns_is_another_one_and_its_views_go_on() -> None:
+    db = shop()
+    db.execute("CREATE VIEW hidden AS SELECT id FROM sales ORDER BY price DESC")
+    followed, hidden = db.views["by_item"].changes(since=1), db.views["hidden"].changes(since=1)
+    with db.snapshot() as at:
+        before = multiset(db.views["by_item"].to_arrow())
+        db.execute("ALTER TABLE sales ADD COLUMN note STRING DEFAULT 'none'")
+        db.execute("INSERT INTO sales VALUES (7, 'nut', 2, NULL, 'new')")
+        with pytest.raises(ReadError, match="table 'sales' got other columns"):
+            at["sales"].to_arrow()
+        assert multiset(at["by_item"].to_arrow()) == before
+        assert at["hidden"].to_pylist() == [{"id": 3}, {"id": 2}, {"id": 1}]
+    db.execute("ALTER TABLE sales RENAME COLUMN price TO cost")
+    db.execute("INSERT INTO sales VALUES (8, 'nut', 3, NULL, NULL)")
+    with db.snapshot() as at:
+        db.execute("DELETE FROM sales WHERE id = 8")
+        assert len(at["sales"]) == 5
+        assert at["hidden"].to_pylist() == [{"id": 3}, {"id": 8}, {"id": 2}, {"id": 7}, {"id": 1}]
+    for changes, name in ((followed, "by_item"), (hidden, "hidden")):
+        total = Counter(before) if name == "by_item" else Counter({(1,): 1, (2,): 1, (3,): 1})
+        while True:
+            try:
+                update = changes.next(timeout=0)
+            except TimeoutError:
+                break
+            assert update is not None
+            for row, count in signed_multiset(update.delta).items():
+                total[row] += count
+        assert +total == multiset(db.views[name].to_arrow())

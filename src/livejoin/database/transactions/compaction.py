@@ -254,15 +254,11 @@ def install(contents: Contents) -> None:
 
 
 def _end_altered(contents: Contents, replacement: Replacement) -> None:
-    """End the chains of tables whose columns change, and of views whose order goes by one that does."""
+    """End the chains of tables whose columns change; views show what they showed."""
     for table in replacement.catalog or ():
         there = contents.tables[table.name.lower()].table
         if not there.arrow.equals(table.arrow):
             contents.links.end(table.name.lower(), f"table {table.name!r} got other columns")
-    for name, attributes in replacement.views.items():
-        view = contents.views[name]
-        if "shape" in attributes and attributes["shape"] != view.shape:
-            contents.links.end(name, f"view {view.name!r} is ordered by a column that was altered")
 
 
 def _install_views(contents: Contents, replacement: Replacement, commit: OtherViews) -> None:
