@@ -13,7 +13,7 @@ class GroupBuffers(NamedTuple):
 
     Args:
         arena: The groups; changed.
-        plan: The layout of groups, accumulators and results, see `livejoin.kernels.groups.layout`.
+        plan: The plan's words, see `livejoin.kernels.groups.layout`.
         places: BLOCK words, scratch: the groups of rows that are found before they are added.
     """
 
