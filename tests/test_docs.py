@@ -160,7 +160,7 @@ def snippets(language: str, document: str = "README.md") -> list[str]:
     ],
     ids=[
         *("first", "a folder", "over", "by key", "static tables", "transitions", "a folder opened again"),
-        *("values", "defaults", "partial upserts", "checks", "classes", "one bad row"),
+        *("values", "defaults", "partial upserts", "checks", "generated columns", "classes", "one bad row"),
     ],
 )
 def test_the_code_in_the_documents_prints_what_it_says(

@@ -245,14 +245,15 @@ def _is_long(values: tuple[Any, ...], column: Column) -> bool:
 
 
 def _given(table: Table, source: Source, lacking: Sequence[str]) -> Flags | None:
-    """For each column and row whether it has a value; None where all have."""
+    """For each column and row whether it has a value; None where all have. Those that are computed count as given."""
+    lacking = [name for name in lacking if table.position(name) not in table.generated]
     if not lacking and not source.short:
         return None
     given = np.ones((len(table.columns), source.rows), np.bool_)
     given[[table.position(name) for name in lacking]] = False
     for row, names in (source.short or {}).items():
         for name in names:
-            if table.has_column(name):
+            if table.has_column(name) and table.position(name) not in table.generated:
                 given[table.position(name), row] = False
     return given
 

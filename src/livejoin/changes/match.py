@@ -112,7 +112,8 @@ def _refuse_missing(table: Table, lacking: Sequence[int], names: Sequence[str], 
     """Refuse data without columns that it may not leave out."""
     match may_lack:
         case "nothing":
-            missing, what = lacking, "give every column, NULL where it has no value"
+            missing = [place for place in lacking if place not in table.generated]
+            what = "give every column, NULL where it has no value"
         case "by key":
             missing = [place for place in lacking if table.identifies(place)]
             what = "changes by key need the key, and what orders them"

@@ -13,6 +13,7 @@ import pyarrow as pa
 from livejoin.catalog import Catalog
 from livejoin.database.declared.checks import Checks, bound_check
 from livejoin.database.declared.defaults import check_defaults
+from livejoin.database.declared.generated import Generated, bound_column
 from livejoin.database.durable.bodies import CREATE_TABLE, CREATE_VIEW, DROP_TABLE, DROP_VIEWS, declared_table, plain
 from livejoin.database.durable.log import Log
 from livejoin.database.shown_views import ShownViews
@@ -84,6 +85,7 @@ class Contents:
         extra: The user's JSON values, kept with a snapshot.
         offsets: Up to where each source was read, as the commits said.
         checks: The conditions of tables, by the tables' names in lower case, as they were used last.
+        generated: The generated columns of tables, likewise.
         log: The log that makes changes stay; None if nothing does.
         is_closed: Whether it takes no call any more.
     """
@@ -113,6 +115,7 @@ class Contents:
         self.extra: dict[str, Any] = {}
         self.offsets: dict[str, Any] = {}
         self.checks: dict[str, Checks] = {}
+        self.generated: dict[str, Generated] = {}
         self.log: Log | None = None
         self.is_closed = False
         self.guard = Guard(self._settle, self._is_busy)
@@ -180,6 +183,8 @@ class Contents:
         check_defaults(table)
         for check in table.checks:
             bound_check(table, check)
+        for place in table.generated:
+            bound_column(table, place)
         base = BaseTable(table, self.budget)
         self._is_tidy = False
         try:
@@ -224,6 +229,14 @@ class Contents:
         found = self.checks.get(name)
         if found is None or found.table is not table or found.codec is not self.codec:
             found = self.checks[name] = Checks.of(table, self.codec)
+        return found
+
+    def generated_of(self, table: Table) -> Generated:
+        """The generated columns of a table, over the dictionaries as they are."""
+        name = table.name.lower()
+        found = self.generated.get(name)
+        if found is None or found.table is not table or found.codec is not self.codec:
+            found = self.generated[name] = Generated.of(table, self.codec)
         return found
 
     def declared(self, name: str) -> Table:

@@ -19,6 +19,7 @@ class Column:
         is_uuid: Whether the column holds texts of UUIDs, in lower case with hyphens.
         is_char: Whether strings are filled with blanks up to ``length`` characters, as CHAR(length) says.
         default: The value of new rows that say nothing of the column, as SQL; None for NULL.
+        generated: The expression over the other columns of the row whose value it has, as SQL; None for others.
         is_made: Whether livejoin made the column: it belongs to the relation of a sub-query or a window function.
     """
 
@@ -29,6 +30,7 @@ class Column:
     is_uuid: bool = False
     is_char: bool = False
     default: str | None = None
+    generated: str | None = None
     is_made: bool = field(default=False, compare=False)
 
     @property
@@ -42,4 +44,5 @@ class Column:
 
     def __str__(self) -> str:
         default = "" if self.default is None else f" DEFAULT {self.default}"
-        return f"{self.name} {self.declared}" + ("" if self.nullable else " NOT NULL") + default
+        generated = "" if self.generated is None else f" GENERATED ALWAYS AS ({self.generated})"
+        return f"{self.name} {self.declared}" + ("" if self.nullable else " NOT NULL") + default + generated

@@ -155,6 +155,7 @@ class Table:
             self._check_columns(key)
         self._check_unique()
         self._check_payload()
+        self._check_generated()
         names = [check.name.lower() for check in self.checks]
         twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
         if twice is not None:
@@ -262,6 +263,32 @@ class Table:
         pairs = zip(self.columns, self.required, strict=True)
         return tuple(not never or column.default is not None for column, never in pairs)
 
+    def _check_generated(self) -> None:
+        named = dict.fromkeys(self.primary_key, "the PRIMARY KEY")
+        if self.sequence_by is not None:
+            named[self.sequence_by] = "sequence_by"
+        if self.window_range is not None:
+            named[self.window_range.column] = "window_range"
+        for place in self.generated:
+            column = self.columns[place]
+            odd = named.get(place) or ("DEFAULT" if column.default is not None else "")
+            odd = odd or ("" if column.nullable else "NOT NULL, which CHECK says of it")
+            odd = odd or ("" if self.retain == "all" else "a table with retain = 'used'")
+            if odd:
+                msg = f"table {self.name!r}: column {column.name!r} is generated, and cannot be in or have {odd}"
+                raise SchemaError(msg)
+            if column.length or column.is_uuid or column.type.is_payload:
+                msg = (
+                    f"table {self.name!r}: column {column.name!r} is generated, and {column.declared}; allowed are "
+                    "types of single values, STRING for texts"
+                )
+                raise SchemaError(msg)
+
+    @cached_property
+    def generated(self) -> tuple[int, ...]:
+        """Positions of the columns whose values are computed from the others."""
+        return tuple(place for place, column in enumerate(self.columns) if column.generated is not None)
+
     @cached_property
     def has_defaults(self) -> bool:
         """Whether a column has a DEFAULT."""
@@ -271,8 +298,14 @@ class Table:
         """Refuse a declaration that says what a database does with new rows, for tables whose rows a stream brings.
 
         Raises:
-            SchemaError: The table has a CHECK, or a column a DEFAULT.
+            SchemaError: The table has a CHECK or a generated column, or a column a DEFAULT.
         """
+        for place in self.generated:
+            msg = (
+                f"table {self.name!r}: column {self.columns[place].name!r} is generated, which columns of tables of a "
+                "database are; leave it out, and compute it in the views"
+            )
+            raise SchemaError(msg)
         if self.checks:
             msg = (
                 f"table {self.name!r} has {self.checks[0]}, which tables of a database have; a source brings what it "

@@ -91,6 +91,7 @@ def _plain_column(column: Column) -> dict[str, Any]:
     found |= {"length": column.length} if column.length else {}
     found |= {"char": True} if column.is_char else {}
     found |= {} if column.default is None else {"default": column.default}
+    found |= {} if column.generated is None else {"generated": column.generated}
     return found | ({"uuid": True} if column.is_uuid else {})
 
 
@@ -112,6 +113,7 @@ def read_table(entry: object) -> Table:
             "uuid" in c and value(c, "uuid", bool),
             "char" in c and value(c, "char", bool),
             value(c, "default", str) if "default" in c else None,
+            value(c, "generated", str) if "generated" in c else None,
         )
         for c in value(entry, "columns", list)
     )

@@ -109,6 +109,7 @@ def _changes(contents: Contents, table: Table, part: NewRows | ChangedRows) -> I
     new = old
     for number, place in enumerate(places):
         new = new.set_column(place, table.columns[place].name, found.column(len(table.columns) + number))
+    new = new.drop_columns([table.columns[place].name for place in table.generated if place not in places])
     try:
         yield _kind(table, new, "insert")
     except ChangeValueError as error:
@@ -153,7 +154,9 @@ def _named(table: Table, part: NewRows, rows: pa.Table) -> pa.Table:
     if part.by_name:
         own = {column.name.lower() for column in table.columns}
         rows = rows.select([name for name in rows.column_names if name.lower() in own])
-    names = rows.column_names if part.by_name else part.columns or table.arrow.names
+    plain = [column.name for column in table.columns if column.generated is None]
+    every = plain if len(plain) == rows.num_columns else table.arrow.names
+    names = rows.column_names if part.by_name else part.columns or every
     for name in names:
         _place(table, name)
     if len(set(map(str.lower, names))) < len(names):

@@ -11,6 +11,7 @@ import pyarrow as pa
 from livejoin.database.contents import Contents
 from livejoin.database.declared.checks import bound_check
 from livejoin.database.declared.defaults import check_defaults, default_of
+from livejoin.database.declared.generated import bound_column
 from livejoin.errors import SchemaError
 from livejoin.schema import Check, Column, ForeignKey, SqlType, Table
 from livejoin.sql import (
@@ -63,6 +64,8 @@ def altered(contents: Contents, table: Table, change: ColumnChange) -> Altered |
         check_defaults(found.table)
         for check in found.table.checks:
             bound_check(found.table, check)
+        for place in found.table.generated:
+            bound_column(found.table, place)
     return found
 
 
@@ -164,6 +167,9 @@ def _renamed(contents: Contents, table: Table, name: str, to: str) -> Altered:
         raise SchemaError(msg)
     columns = list(table.columns)
     columns[place] = replace(columns[place], name=to)
+    for made in table.generated:
+        text = renamed_text(columns[made].generated or "", {was.lower(): to})
+        columns[made] = replace(columns[made], generated=text)
     settings = table.settings
     if table.sequence_by == place:
         settings = replace(settings, sequence_by=to)
@@ -204,6 +210,12 @@ def _widened(contents: Contents, table: Table, place: int, asked: Column) -> Alt
     if in_window or (table.sequence_by is not None and table.identifies(place)):
         what = "the window's time" if in_window else "a part of the key of tombstones, or orders the changes"
         msg = f"table {table.name!r}: column {old.name!r} is {what}, whose type stays"
+        raise SchemaError(msg)
+    computed = [*((f"{check}", check.columns) for check in table.checks), *_generated_from(table)]
+    users = [name for name, named in computed if place in named]
+    if old.generated is not None or (users and not old.type.kind == new.type.kind == "integer"):
+        by = users[0] if users else "its own expression"
+        msg = f"table {table.name!r}: column {old.name!r} is computed with by {by}, whose values might be others"
         raise SchemaError(msg)
     _refuse_read(contents, table, {place}, "ALTER COLUMN")
     columns = list(table.columns)
@@ -250,11 +262,21 @@ def _named(table: Table) -> list[tuple[str, tuple[int, ...]]]:
     found += [(table.describe_unique(columns), columns) for columns in table.unique]
     found += [(table.describe(key), key.columns) for key in table.foreign_keys]
     found += [(f"{check}", check.columns) for check in table.checks]
+    found += _generated_from(table)
     if table.sequence_by is not None:
         found.append(("sequence_by", (table.sequence_by,)))
     if table.window_range is not None:
         found.append(("window_range", (table.window_range.column,)))
     return found
+
+
+def _generated_from(table: Table) -> list[tuple[str, tuple[int, ...]]]:
+    """The generated columns, and of which others they are."""
+    columns = [table.columns[place] for place in table.generated]
+    return [
+        (f"generated column {one.name!r}", tuple(map(table.position, columns_named(one.generated or "NULL"))))
+        for one in columns
+    ]
 
 
 def _foreign_keys(contents: Contents, table: Table, place: int) -> list[str]:

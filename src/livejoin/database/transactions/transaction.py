@@ -195,7 +195,7 @@ def run(
     inputs = [_encode(contents, name, *one) for name, one in zip(names, changes, strict=True)]
     for given in inputs:
         if given.batch.given is not None:
-            given.words = completed(given, granularity, on_conflict)
+            given.words = _generated(contents, given.batch, completed(given, granularity, on_conflict))
             _refuse_broken(contents, given.batch, given.words)
     before, version = contents.version, contents.version + count
     journal = Journal([given.base for given in inputs], version, count, {}, {}, then, offsets=notes.get("offsets", {}))
@@ -280,6 +280,13 @@ def words_of(contents: Contents, batch: ChangeBatch, fresh: Words | None = None)
         raise
 
 
+def _generated(contents: Contents, batch: ChangeBatch, words: Words) -> Words:
+    """The words with those of generated columns, which a log has already."""
+    if batch.table.generated and batch.written is None:
+        return contents.generated_of(batch.table).filled(batch, words)
+    return words
+
+
 def _refuse_broken(contents: Contents, batch: ChangeBatch, words: Words) -> None:
     """Refuse rows that break a CHECK; what a log has did not."""
     if batch.table.checks and batch.written is None:
@@ -293,6 +300,8 @@ def _encode(contents: Contents, name: str, batch: ChangeBatch, versions: Words) 
         contents.budget.hold((8 * len(batch.table.columns) + _STAGING_BYTES) * length, "staged changes")
     fresh = None if batch.words is not None or length <= FEW else np.zeros(len(batch.columns), np.int64)
     words = words_of(contents, batch, fresh)
+    if batch.given is None:
+        words = _generated(contents, batch, words)
     if batch.given is None:
         _refuse_broken(contents, batch, words)
     selections = {} if batch.replaces is not None else contents.graph.select(name, words, batch.words is not None)

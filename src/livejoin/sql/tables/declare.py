@@ -1,7 +1,7 @@
 """Table declarations: CREATE TABLE and lists of columns.
 
-A declaration has names, types, NOT NULL, DEFAULT, CHECK, PRIMARY KEY, UNIQUE, FOREIGN KEY and a few table properties.
-Everything else is refused: a constraint that is parsed but not enforced would be a broken promise.
+A declaration has names, types, NOT NULL, DEFAULT, GENERATED, CHECK, PRIMARY KEY, UNIQUE, FOREIGN KEY and a few table
+properties. Everything else is refused: a constraint that is parsed but not enforced would be a broken promise.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from livejoin.sql.tables.expression_text import expression_text
 from livejoin.sql.tables.keys import ALLOWED, declared_keys, is_foreign, is_unique
 from livejoin.sql.tables.table_properties import is_table_property, table_settings
 
-_WRITTEN = (exp.DefaultColumnConstraint, exp.CheckColumnConstraint)  # constraints that are kept as they are written
+# constraints that are kept as they are written
+_WRITTEN = (exp.DefaultColumnConstraint, exp.CheckColumnConstraint, exp.ComputedColumnConstraint)
 _OF_LENGTH = (exp.DType.VARCHAR, exp.DType.CHAR)
 
 
@@ -141,9 +142,11 @@ def declared_column(definition: exp.ColumnDef, source: Source, offset: int) -> C
     nullable = not_null is None or bool(not_null.args.get("allow_null"))
     type = _type(definition, source, offset)
     default = _constraint(definition, exp.DefaultColumnConstraint)
+    computed = _constraint(definition, exp.ComputedColumnConstraint)
     return Column(
         *(definition.name, type, nullable, _length(definition), _is_uuid(definition), _is_char(definition)),
         default=None if default is None else expression_text(default.this, source, offset),
+        generated=None if computed is None else expression_text(computed.this, source, offset),
     )
 
 

@@ -15,7 +15,9 @@ from livejoin.schema import Column, ForeignKey
 from livejoin.sql.parse.column_types import ALLOWED_TYPES
 from livejoin.sql.parse.source import Source, offset_of, shown
 
-ALLOWED = "allowed are NOT NULL, DEFAULT, CHECK, PRIMARY KEY, UNIQUE and [FOREIGN KEY] REFERENCES"
+ALLOWED = (
+    "allowed are NOT NULL, DEFAULT, GENERATED ALWAYS AS (...), CHECK, PRIMARY KEY, UNIQUE and [FOREIGN KEY] REFERENCES"
+)
 _OPTIONS = {"NOT ENFORCED", "RELY"}
 
 
