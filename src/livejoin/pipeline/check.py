@@ -29,6 +29,8 @@ from livejoin.spark.sinks import ParquetSink
 from livejoin.spark.sources import FileSource
 from livejoin.sql import bind_query, to_duckdb
 
+_TIMES = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
+_TO_MICROSECONDS = {"milliseconds": "* 1000", "microseconds": "", "nanoseconds": "// 1000"}
 _SIGN = f"CASE WHEN {CHANGE_TYPE} IN ('insert', 'update_postimage') THEN 1 ELSE -1 END"
 
 
@@ -195,7 +197,7 @@ def table_now(source: FileSource) -> str:
         return _last_of_keys(source, row, rows)
     if source.feed == "debezium":
         images = [("after", "op IN ('c', 'r', 'u')", "1"), ("before", "op IN ('u', 'd')", "-1")]
-        fields = [", ".join(f"{side}.{_quoted(c.name)}" for c in source.table.columns) for side, _, _ in images]
+        fields = [_side(source, side) for side, _, _ in images]
         signed = " UNION ALL ".join(
             f"SELECT {names}, {sign} AS _n FROM {rows} WHERE {condition}"
             for names, (_, condition, sign) in zip(fields, images, strict=True)
@@ -217,7 +219,7 @@ def _last_of_keys(source: FileSource, row: str, rows: str) -> str:
     if source.feed == "delta":
         carried = COMMIT_VERSION
     if source.feed == "debezium":
-        fields = [", ".join(f"{side}.{_quoted(c.name)}" for c in table.columns) for side in ("before", "after")]
+        fields = [_side(source, side) for side in ("before", "after")]
         numbered = f"(SELECT *, {carried} AS _position FROM {rows})"
         changes = (
             f"SELECT {fields[0]}, 0 AS _comes, _position FROM {numbered} WHERE op IN ('u', 'd') AND before IS NOT NULL "
@@ -234,6 +236,22 @@ def _last_of_keys(source: FileSource, row: str, rows: str) -> str:
     return f"SELECT {row} FROM ({last}) WHERE _age = 1 AND _comes = 1"
 
 
+def _side(source: FileSource, side: str) -> str:
+    """The columns of a side of Debezium's envelopes; dates and times are texts there, or integers."""
+    factor = _TO_MICROSECONDS[source.integer_times or "milliseconds"]
+    found = []
+    for column in source.table.columns:
+        value, kind = f"{side}.{_quoted(column.name)}", column.type.kind
+        text = f"{value} AS {_quoted(column.name)}"
+        if kind in ("date", "timestamp"):
+            number = f"TRY_CAST({value} AS BIGINT)"
+            counted = f"DATE '1970-01-01' + {number}::INT" if kind == "date" else f"make_timestamp({number} {factor})"
+            read = f"TRY_CAST({value} AS {kind})"
+            text = f"CASE WHEN {number} IS NULL THEN {read} ELSE {counted} END AS {_quoted(column.name)}"
+        found.append(text)
+    return ", ".join(found)
+
+
 def _reader(source: FileSource) -> str:
     """DuckDB's table function for the files of a source."""
     files = _listed([str(file) for file in source.files()])
@@ -245,7 +263,8 @@ def _reader(source: FileSource) -> str:
     types = dict(columns)
     if source.format == "json":
         if source.feed == "debezium":
-            row = ", ".join(f"{_quoted(name)} {kind}" for name, kind in columns if name != SEQUENCE)
+            written = [(name, "VARCHAR" if kind in _TIMES else kind) for name, kind in columns]
+            row = ", ".join(f"{_quoted(name)} {kind}" for name, kind in written if name != SEQUENCE)
             beside = {name: kind for name, kind in columns if name == SEQUENCE}
             types = {**beside, "op": "STRING", "before": f"STRUCT({row})", "after": f"STRUCT({row})"}
         return f"read_json({files}, columns = {_struct(types)}, format = 'newline_delimited')"

@@ -277,6 +277,7 @@ def _source(name: str, table: TableSource, parsed: PipelineFile, folder: Path) -
         feed=table.feed,
         by_name=table.arrival == "by-name",
         apply_as_deletes=table.apply_as_deletes,
+        integer_times=table.integer_times,
     )
     _check_run(source, parsed)
     return source

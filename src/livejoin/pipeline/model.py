@@ -30,6 +30,7 @@ from livejoin.spark.run_options import Keep, Mode
 from livejoin.sql.tables.window_range import parse_range
 
 Format = Literal["csv", "json", "orc", "parquet"]
+IntegerTimes = Literal["milliseconds", "microseconds", "nanoseconds"]
 Feed = Literal["append", "change-feed", "debezium", "delta", "upsert"]
 _INTERVAL = re.compile(r"\d+ *(millisecond|second|minute|hour)s?")
 AVAILABLE_NOW = "available-now"
@@ -112,6 +113,9 @@ class TableSource(_Ordered):
             one file; ``schema`` is that of the table, without ``_change_type`` and ``_commit_version``. ``upsert``:
             every row replaces the row with its key, or deletes it, see ``apply_as_deletes``.
         apply_as_deletes: With feed ``upsert``: a condition in Spark SQL; rows that meet it delete their key.
+        integer_times: With feed ``debezium``: what integers in columns of TIMESTAMP count: ``milliseconds``,
+            ``microseconds`` or ``nanoseconds``, as the connector's ``time.precision.mode`` has it. Without it such a
+            message is no row of the table. Dates count days.
         static: The table is read whole at each start, and does not change while the pipeline runs; see
             ``run.on_static_change``.
         arrival: ``by-time``: files arrive in the order of their modification times, as always in Spark. ``by-name``: in
@@ -124,6 +128,7 @@ class TableSource(_Ordered):
     options: dict[str, str | bool | int | float] = {}
     feed: Feed = "append"
     apply_as_deletes: str | None = None
+    integer_times: IntegerTimes | None = None
     static: bool = False
     arrival: Literal["by-time", "by-name"] = "by-time"
 
@@ -137,6 +142,9 @@ class TableSource(_Ordered):
             raise ValueError(msg)
         if self.apply_as_deletes is not None and self.feed != "upsert":
             msg = f"apply_as_deletes belongs to feed 'upsert', not to {self.feed!r}"
+            raise ValueError(msg)
+        if self.integer_times is not None and self.feed != "debezium":
+            msg = f"integer_times belongs to feed 'debezium', not to {self.feed!r}"
             raise ValueError(msg)
         if self.append_only and self.feed == "upsert":
             msg = "append_only and feed 'upsert': an upsert takes the place of a row; leave one of the two out"
@@ -185,6 +193,7 @@ class KafkaTableSource(_Ordered):
         columns: Key ``schema``: the columns of the rows, with a PRIMARY KEY if changes go by one.
         messages: ``append``: values are JSON objects, each a new row. ``upsert``: a row replaces the row with its key,
             and a message without a value deletes it. ``debezium``: values are envelopes.
+        integer_times: With messages ``debezium``: what integers in columns of TIMESTAMP count, as for files.
         settings: Further settings of librdkafka.
         max_messages: The most messages of a batch; without it a batch takes all that are there.
     """
@@ -194,6 +203,7 @@ class KafkaTableSource(_Ordered):
     topic: str
     columns: str = Field(alias="schema")
     messages: Literal["append", "upsert", "debezium"] = "append"
+    integer_times: IntegerTimes | None = None
     settings: dict[str, str] = {}
     max_messages: PositiveInt | None = None
 

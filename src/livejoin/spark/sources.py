@@ -17,10 +17,12 @@ from urllib.parse import quote
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from livejoin.errors import SchemaError
 from livejoin.schema import CORRUPT, ORIGIN, REFUSED, SEQUENCE, Table
-from livejoin.spark.feeds import from_envelopes, from_versions, upserts, with_origin
+from livejoin.spark.debezium_times import IntegerTimes, as_written
+from livejoin.spark.feeds import Times, from_envelopes, from_versions, upserts, with_origin
 from livejoin.spark.local_folder import hadoop_pattern, streamed
 
 Feed = Literal["append", "change-feed", "debezium", "delta", "upsert"]
@@ -42,6 +44,7 @@ class FileSource:
         options: Spark's options of the format.
         feed: The kind of rows in the files.
         apply_as_deletes: With the feed ``upsert``: the condition, in Spark SQL, of rows that delete their key.
+        integer_times: With the feed ``debezium``: the unit of times that are integers; None where none may be.
         by_name: Whether the files arrive in the order of their names; else in that of their modification times.
     """
 
@@ -53,6 +56,7 @@ class FileSource:
     feed: Feed = "append"
     by_name: bool = False
     apply_as_deletes: str | None = None
+    integer_times: IntegerTimes | None = None
 
     @property
     def place(self) -> tuple[Path, str]:
@@ -105,10 +109,14 @@ def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> Data
     if is_arranged:
         place, pattern = scratch / quote(source.table.name, safe=""), ""
         arrange(source.files(), place)
+    rows = T.StructType()
     if source.feed == "debezium":
         sequence = "".join(f"{name} {kind}, " for name, kind in source.columns if name == SEQUENCE)
         row = ", ".join(f"`{name}`: {kind}" for name, kind in source.columns if name != SEQUENCE)
-        schema = f"{sequence}op STRING, before STRUCT<{row}>, after STRUCT<{row}>"
+        declared = T.StructType.fromDDL(row)
+        assert isinstance(declared, T.StructType)
+        rows, inner = declared, as_written(declared).toDDL()
+        schema = f"{sequence}op STRING, before STRUCT<{inner}>, after STRUCT<{inner}>"
     else:
         schema = ", ".join(f"`{name}` {kind}" for name, kind in source.columns)
     name = f"table {source.table.name!r}"
@@ -134,7 +142,9 @@ def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> Data
         case "upsert":
             return upserts(frame, source.table.name, source.apply_as_deletes)
         case "debezium":
-            return from_envelopes(frame, names, source.table.takes_place)
+            formats = {key.lower(): value for key, value in source.options.items()}
+            times = Times(rows, source.integer_times, formats)
+            return from_envelopes(frame, names, source.table.takes_place, times=times)
         case "delta":
             return from_versions(frame, names, source.table.takes_place)
         case _:

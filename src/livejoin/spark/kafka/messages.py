@@ -13,7 +13,8 @@ from pyspark.sql import types as T
 from livejoin.errors import SchemaError
 from livejoin.schema import CHANGE_TYPE, CORRUPT, SEQUENCE
 from livejoin.schema.names import backticked
-from livejoin.spark.feeds import from_envelopes
+from livejoin.spark.debezium_times import IntegerTimes, as_written, check_integer_times
+from livejoin.spark.feeds import Times, from_envelopes
 from livejoin.spark.kafka.source import FORMAT, MESSAGE, KafkaReader, KafkaSource
 from livejoin.spark.read_limit import checked
 
@@ -21,7 +22,7 @@ Messages = Literal["append", "upsert", "debezium"]
 _ALL = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
 
 
-def read_kafka(
+def read_kafka(  # noqa: PLR0913  # the options of a topic
     spark: SparkSession,
     servers: str,
     topic: str,
@@ -30,6 +31,8 @@ def read_kafka(
     key: str | Sequence[str] = (),
     settings: Mapping[str, str] | None = None,
     max_messages: int | None = None,
+    *,
+    integer_times: IntegerTimes | None = None,
 ) -> DataFrame:
     """The changes in a topic, in the order of its offsets, for `maintain`.
 
@@ -44,6 +47,9 @@ def read_kafka(
         key: The columns of the table's primary key; give them to `livejoin.spark.stream` too (``key=``).
         settings: Further settings of librdkafka, for example ``{"security.protocol": "SASL_SSL", ...}``.
         max_messages: The most messages of a batch, from all partitions; None for all that are there.
+        integer_times: With ``debezium``: what integers in columns of TIMESTAMP count: ``milliseconds``,
+            ``microseconds`` or ``nanoseconds``, as the connector's ``time.precision.mode`` has it. Without it, such a
+            message is no row of the table. Dates count days.
 
     Raises:
         SchemaError: ``upsert`` without a key, a key that is no column, or ``max_messages`` less than 1.
@@ -53,6 +59,10 @@ def read_kafka(
         `maintain`.
     """
     checked(max_messages, "max_messages")
+    check_integer_times(integer_times, f"topic {topic!r}")
+    if integer_times is not None and messages != "debezium":
+        msg = f"topic {topic!r}: integer_times is for messages = 'debezium', and these are {messages!r}"
+        raise SchemaError(msg)
     keys = (key,) if isinstance(key, str) else tuple(key)
     all_settings = {"bootstrap.servers": servers, **(settings or {})}
     KafkaReader(topic, all_settings).initialOffset()
@@ -66,12 +76,15 @@ def read_kafka(
     _check_key(topic, row, messages, keys)
     value, sequence = F.col("value").cast("string"), F.col("offset").alias(SEQUENCE)
     if messages == "debezium":
-        envelope = f"op STRING, before STRUCT<{columns}>, after STRUCT<{columns}>"
-        parsed = F.from_json(value, f"{envelope}, payload STRUCT<{envelope}>, {CORRUPT} STRING", _ALL)
+        inner = as_written(row)
+        envelope = [T.StructField("op", T.StringType()), T.StructField("before", inner), T.StructField("after", inner)]
+        payload = T.StructField("payload", T.StructType(envelope))
+        parsed = F.from_json(value, T.StructType([*envelope, payload, T.StructField(CORRUPT, T.StringType())]), _ALL)
         message = frame.where(F.col("value").isNotNull()).select(sequence, value.alias("v"), parsed.alias("m"))
         sides = [F.coalesce(f"m.payload.{side}", f"m.{side}").alias(side) for side in ("op", "before", "after")]
         unread = _unread("v", "m").alias(CORRUPT)
-        return from_envelopes(message.select(SEQUENCE, "v", unread, *sides), row.names, bool(keys), text="v")
+        found = message.select(SEQUENCE, "v", unread, *sides)
+        return from_envelopes(found, row.names, bool(keys), text="v", times=Times(row, integer_times))
     text = T.StructField(CORRUPT, T.StringType())
     parsed = F.from_json(value, T.StructType([*row.fields, text]), _ALL).alias("r")
     if messages == "append":
