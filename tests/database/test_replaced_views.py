@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from pathlib import Path
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import livejoin
-from livejoin.errors import SchemaError
+from livejoin.errors import MemoryLimitError, ReadError, SchemaError
 from oracle import connect, multiset, signed_multiset, without_zeros
 from scenario import Row
 from strategies import EXAMPLES
@@ -185,3 +186,53 @@ def test_lists_that_aggregates_make() -> None:
         (3, [], "delete"),
         (4, [10], "insert"),
     ]
+
+
+def test_a_result_that_memory_does_not_hold_is_refused_before_it_is_read() -> None:
+    db = livejoin.Database(memory_limit=20_000_000)
+    db.execute("CREATE TABLE o (id INT, a INT)")
+    db.apply("o", [(number, number) for number in range(3_000)])
+    view = db.create_view("v", "SELECT id, a FROM o WHERE id < 10")
+    with pytest.raises(MemoryLimitError, match=r"'v' has 900,010 rows before and behind the replacement"):
+        db.execute("CREATE OR REPLACE VIEW v AS SELECT x.id, y.a FROM o x JOIN o y ON x.id % 10 = y.id % 10")
+    assert view.count() == 10
+    db.execute("CREATE OR REPLACE VIEW v AS SELECT id, a FROM o WHERE id < 20")
+    assert view.count() == 20
+
+
+def test_a_delta_names_the_keys_that_both_queries_have_and_followers_begin_anew() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE o (id INT PRIMARY KEY, cust STRING, amount BIGINT)")
+    db.execute("INSERT INTO o VALUES (1, 'a', 5), (2, 'a', 7), (3, 'b', 1)")
+    view = db.create_view("v", "SELECT cust, amount AS t FROM o")
+    changes = view.changes(since=1)
+    commit = db.execute("CREATE OR REPLACE VIEW v AS SELECT cust, SUM(amount) AS t FROM o GROUP BY cust")
+    assert commit is not None
+    assert json.loads(commit["v"].schema.metadata[b"livejoin.keys"]) == []
+    assert view.keys == (("cust",),)
+    update = changes.next(timeout=0)
+    assert update is not None
+    assert update.reset
+    assert json.loads(update.delta.schema.metadata[b"livejoin.keys"]) == [["cust"]]
+    commit = db.execute("CREATE OR REPLACE VIEW v AS SELECT MAX(cust) AS cust, SUM(amount) AS t FROM o")
+    assert commit is not None
+    assert json.loads(commit["v"].schema.metadata[b"livejoin.keys"]) == [["cust"]]
+
+
+def test_what_holds_a_view_that_is_gone_is_told_so() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE o (id INT)")
+    db.apply("o", [(1,), (2,)])
+    view = db.create_view("v", "SELECT id FROM o")
+    batches = view.batches(1)
+    next(batches)
+    db.execute("CREATE OR REPLACE VIEW v AS SELECT id + 1 AS id FROM o")
+    with pytest.raises(ReadError, match="changed while it was read in batches"):
+        list(batches)
+    batches = view.batches(1)
+    next(batches)
+    db.execute("DROP VIEW v")
+    with pytest.raises(ReadError, match="'v' was dropped, or replaced by one with other columns"):
+        list(batches)
+    with pytest.raises(ReadError, match="'v' was dropped"):
+        view.subscribe(print)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from livejoin.database import notebook
 from livejoin.database.arguments import check_number
 from livejoin.database.names import ByName
 from livejoin.dataflow.deltas.view_delta import ViewDelta
@@ -133,6 +134,9 @@ class Commit:
             raise ReadError(msg)
         msg = f"commit {self.version} has no delta of a view {view!r}; it has {', '.join(self._deltas) or 'none'}"
         raise ReadError(msg)
+
+    def _repr_html_(self) -> str:
+        return notebook.of_commit(self)
 
     def __repr__(self) -> str:
         sizes = ", ".join(

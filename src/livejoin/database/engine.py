@@ -11,6 +11,7 @@ from typing import Any, Self, overload
 import pyarrow as pa
 
 from livejoin.changes import STRICT, Coerce, ExtraColumns
+from livejoin.database import notebook
 from livejoin.database.arguments import (
     check_bytes,
     check_changes,
@@ -848,6 +849,15 @@ class Database:
         database._contents = restored(image, empty.workers, empty.memory_limit, empty.scratch)
         database.extra = dict(image.extra)
         return database
+
+    @alone
+    def _repr_html_(self) -> str:
+        return notebook.of_database(self._contents)
+
+    def __repr__(self) -> str:
+        where = "" if self.path is None else f"{str(self.path)!r}, "
+        tables, views = len(self._contents.tables), len(self._contents.views)
+        return f"Database({where}version={self.version}, {tables} tables, {views} views)"
 
     @alone
     def _check(self) -> None:

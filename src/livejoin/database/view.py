@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from livejoin.database import reading
+from livejoin.database import notebook, reading
 from livejoin.database.arguments import check_number, check_switch, check_word
 from livejoin.database.reading import Row
 from livejoin.database.snapshots.declaration import ViewImage
@@ -236,6 +236,8 @@ class View(Readable):
     @alone
     def _read_on(self, node: Node, version: int, rest: Batches) -> tuple[pa.Table, Words] | None:
         """The next rows with their multiplicities; None after the last ones."""
+        if node is not (self._kept.inputs[0] if self._query.order_below else self._kept):
+            version = -1  # it has another query
         self._refuse_another(node, version)
         with of_view(self.name):
             found = next(rest, None)
@@ -437,6 +439,7 @@ class View(Readable):
         if not self.deltas:
             msg = f"view {self.name!r} was created with deltas=False and has nothing to subscribe to"
             raise ReadError(msg)
+        _ = self._kept
         check_switch(snapshot, "snapshot")
         end = self._subscribers.add(callback, on_error)
         if snapshot:
@@ -481,8 +484,7 @@ class View(Readable):
         if since is not None:
             check_number(since, "since", 0, _MOST_ROWS)
         _ = self._kept
-        key = next((key for key in self._keys if key), tuple(self.schema.names) if self._keys else None)
-        return Changes(self.name, self._images, self._delta_schema, key, since, waiting, max_waiting)
+        return Changes(self.name, self._images, since, waiting, max_waiting)
 
     @alone
     def keep_history(self, rows: int) -> None:
@@ -510,6 +512,9 @@ class View(Readable):
     def __repr__(self) -> str:
         return f"View({self.name!r}, {sum(len(join.atoms) for join in self._query.joins)} atoms)"
 
+    def _repr_html_(self) -> str:
+        return notebook.of_view(self)
+
     @property
     def _kept(self) -> Node:
         """The block that maintains the view.
@@ -518,7 +523,10 @@ class View(Readable):
             ReadError: The view was dropped.
         """
         if self.name not in self._node.shown_by:
-            msg = f"view {self.name!r} was dropped; create it again to read it"
+            msg = (
+                f"view {self.name!r} was dropped, or replaced by one with other columns; take it from db.views, or "
+                "create it again"
+            )
             raise ReadError(msg)
         return self._node
 

@@ -155,6 +155,7 @@ class OtherViews:
         letters: Makes the letters to subscribers; called when all is in its place, and perhaps again.
         deltas: The delta of each view with deltas that shows something else, by its name.
         steps: The steps of the views whose versions somebody reads or follows.
+        rekeyed: The views, by name in lower case, that have other keys; who follows them begins anew.
         is_noted: Whether it was counted.
     """
 
@@ -164,6 +165,7 @@ class OtherViews:
     letters: Callable[[], Iterable[Letter]]
     deltas: Mapping[str, ViewDelta]
     steps: Mapping[str, Stepped]
+    rekeyed: Sequence[str]
     is_noted: bool = False
 
 
@@ -312,6 +314,8 @@ def _install_views(contents: Contents, replacement: Replacement, commit: OtherVi
         view._subscribers.clear()
         contents.links.end(view.name.lower(), f"view {view.name!r} was replaced by one with other columns")
     contents.links.extend(commit.version, place, commit.steps)
+    for name in commit.rekeyed:
+        contents.links.lose(name)
     if not commit.is_noted:
         commit.is_noted = True
         contents.tally.note(1, {})

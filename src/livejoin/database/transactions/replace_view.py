@@ -8,6 +8,7 @@ view is another one, as if it had been dropped and created: its subscriptions en
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,13 +25,17 @@ from livejoin.database.transactions.compaction import OtherViews, Replacement
 from livejoin.database.transactions.guard import Guard
 from livejoin.database.transactions.journal import deliver, letters, refuse_in_subscriber
 from livejoin.database.versions.links import Stepped
-from livejoin.database.view import View, ViewOptions
+from livejoin.database.view import KEYS, View, ViewOptions
 from livejoin.dataflow.deltas.view_delta import TableDelta, ViewDelta
 from livejoin.dataflow.graph import Choices
-from livejoin.errors import SchemaError, SqlError, UnknownNameError
+from livejoin.errors import MemoryLimitError, SchemaError, SqlError, UnknownNameError
 from livejoin.plan.query_plan import plan_query
 from livejoin.query.bound_query import Query
 from livejoin.sql import bind_query, names_read
+from livejoin.state.budget import shown_bytes
+
+_COPIES = 3  # of a result: itself, the table that it is compared in, and what is found
+_VALUE_BYTES = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +57,18 @@ class _Other:
         """Whether the columns stay, and the deltas too."""
         return same_columns(self.old, self.new._query) and self.old.deltas == self.new.deltas
 
+    @property
+    def _keys(self) -> list[tuple[str, ...]]:
+        """The keys of the old rows and of the new ones: each has one row that goes at most, and one that comes."""
+        if self.before is None:
+            return list(self.new.keys)
+        sides = (self.old.keys, self.new.keys)
+        pairs = [(key, other) for ours, others in (sides, sides[::-1]) for key in ours for other in others]
+        return sorted({key for key, other in pairs if set(key) >= set(other)}, key=lambda key: (len(key), key))
+
     def delta(self, version: int) -> ViewDelta:
         """What becomes of the result."""
-        schema = self.new._delta_schema
+        schema = self.new._delta_schema.with_metadata({KEYS: json.dumps(self._keys)})
         rows = self.new.to_arrow()
         before = rows.slice(0, 0) if self.before is None else self.before
         found = difference(before, rows, self.new._query.root.types)
@@ -119,7 +133,11 @@ def replace_view(contents: Contents, name: str, query: Query, options: ViewOptio
     old = contents.views[name.lower()]
     queries = _queries(contents, old, query)
     version = contents.version + 1
-    before = {one: contents.views[one].to_arrow() for one in queries if contents.views[one].deltas}
+    before = dict[str, pa.Table]()
+    for one in queries:
+        if contents.views[one].deltas:
+            _refuse_large(contents, contents.views[one], contents.views[one].count())
+            before[one] = contents.views[one].to_arrow()
     graph, limits = contents.graph, dict(contents.graph._limits)
     contents.start_changing()
     try:
@@ -132,8 +150,13 @@ def replace_view(contents: Contents, name: str, query: Query, options: ViewOptio
         changed = others[old.name.lower()]
         if not changed.is_same:
             others[old.name.lower()] = changed = _Other(old, changed.new, None)
-        deltas = {other.new.name: other.delta(version) for other in others.values() if other.new.deltas}
-        contents.budget.hold(sum(delta.table().nbytes for delta in deltas.values()), "deltas")
+        deltas = dict[str, ViewDelta]()
+        for found in others.values():
+            if found.new.deltas:
+                rows = 0 if found.before is None else found.before.num_rows
+                _refuse_large(contents, found.new, found.new.count() + rows)
+                deltas[found.new.name] = found.delta(version)
+                contents.budget.hold(deltas[found.new.name].table().nbytes, "deltas")
         rest = {one: view for one, view in contents.views.items() if one not in others}
         views = {**rest, **{one: other.old if other.is_same else other.new for one, other in others.items()}}
         if not changed.is_same:
@@ -145,12 +168,13 @@ def replace_view(contents: Contents, name: str, query: Query, options: ViewOptio
             lambda: letters(contents, deltas, version),
             deltas,
             {one: _step(other, deltas) for one, other in others.items() if other.is_same},
+            [one for one, other in others.items() if other.is_same and other.old.keys != other.new.keys],
         )
         attributes = {one: in_its_place(other.new) for one, other in others.items() if other.is_same}
         shown = [view for view in views.values() if view.deltas]
         by_name: ByName[ViewDelta] = ByName((view.name, deltas.get(view.name, view._no_delta)) for view in shown)
         quiet = ByName((view.name, view.name) for view in views.values() if not view.deltas)
-        found = Commit(version, 0, 0, by_name, quiet)
+        made = Commit(version, 0, 0, by_name, quiet)
         if contents.log is not None:
             readers = [one for one in others if one != old.name.lower()]
             body = plain({"view": plain_view(changed.new.image), "readers": readers})
@@ -167,7 +191,24 @@ def replace_view(contents: Contents, name: str, query: Query, options: ViewOptio
         deliver(contents)
     if contents.links.has_news:
         contents.wake()
-    return found
+    return made
+
+
+def _refuse_large(contents: Contents, view: View, rows: int) -> None:
+    """Refuse a result that would be in memory with another one, before it is read.
+
+    Raises:
+        MemoryLimitError: There is no room for it.
+    """
+    budget = contents.budget
+    size = _COPIES * _VALUE_BYTES * len(view.schema) * rows
+    if budget.limit is not None and not budget.has_room(size):
+        msg = (
+            f"view {view.name!r} has {rows:,} rows before and behind the replacement, of which the difference would be "
+            f"made in about {shown_bytes(size)} of memory; memory_limit is {shown_bytes(budget.limit)}. Drop it and "
+            "create it anew, which has no delta, or give it deltas=False"
+        )
+        raise MemoryLimitError(msg)
 
 
 def _step(other: _Other, deltas: Mapping[str, ViewDelta]) -> Stepped:

@@ -106,8 +106,6 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
     Args:
         name: The view's name.
         images: Makes the view's images.
-        schema: The schema of the deltas.
-        key: The columns of a key of the view, at least one; None if none is known.
         since: The version up to which the deltas are known already; None to begin with all rows.
         waiting: How deltas that wait are given.
         max_waiting: How many rows of deltas may wait before they are forgotten.
@@ -117,16 +115,12 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         self,
         name: str,
         images: Images,
-        schema: pa.Schema,
-        key: tuple[str, ...] | None,
         since: int | None,
         waiting: Waiting,
         max_waiting: int,
     ) -> None:
-        self._key = key
         self.name = name
         self._images = images
-        self._schema = schema
         self._waiting = waiting
         self.max_waiting = max_waiting
         self._is_closed = False
@@ -143,6 +137,7 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         images = self._images
         images.make_told()
         self._shape: Shape = images.shape(self.name.lower())
+        self._schema, self._key = images.told(self.name.lower())
         version = images.version
         if since is not None and since > version:
             msg = f"since is {since}, and the database is at version {version}; give a version that was"

@@ -110,6 +110,16 @@ class Images:
         contents = self._contents
         return contents.views[name].shape if name in contents.views else shape_of_table(contents.tables[name].table)
 
+    def told(self, name: str) -> tuple[pa.Schema, tuple[str, ...] | None]:
+        """The schema of a view's deltas, and the columns of a key, at least one; None if no key is known.
+
+        Args:
+            name: The name in lower case.
+        """
+        view = self._contents.views[name]
+        key = next((key for key in view.keys if key), tuple(view.schema.names) if view.keys else None)
+        return view.delta_schema, key
+
     def link(self, name: str) -> Link:
         """The present version of a view or table; called with the lock held."""
         return link_of(self._contents, name)

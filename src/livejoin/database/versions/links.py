@@ -187,9 +187,13 @@ class Links:
             name: The name in lower case.
             why: A message for those who read a version of before.
         """
+        self.lose(name)
+        self.end(name, why)
+
+    def lose(self, name: str) -> None:
+        """Let all who follow a chain begin anew."""
         for one in list(self._followers.get(name, ())):
             one.lose()
-        self.end(name, why)
 
     def keep(self, name: str, tip: Link, rows: int) -> None:
         """Keep what comes behind a link.

@@ -1,0 +1,86 @@
+"""What a notebook shows of a database, a view or a commit: small tables of HTML, of the first rows alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from html import escape
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from livejoin.shown import shown_scalar
+
+if TYPE_CHECKING:
+    from livejoin.database.commit import Commit
+    from livejoin.database.contents import Contents
+    from livejoin.database.view import View
+
+_ROWS = 20
+_VIEWS = 10
+
+
+def of_view(view: View) -> str:
+    """The view's name, its query, and its first rows."""
+    first = next(view.batches(_ROWS), None)
+    rows = view.schema.empty_table() if first is None else pa.Table.from_batches([first])
+    total = view.count() if view.deltas else None
+    return f"{_title('view', view.name, view.sql)}{_rows(rows, total)}"
+
+
+def of_commit(commit: Commit) -> str:
+    """What the commit changed of each view, the first rows."""
+    changed = [name for name in commit.views if commit.rows(name)]
+    parts = [f"<p><b>version {commit.version}</b>: {commit.changes:,} changes of tables</p>"]
+    for name in changed[:_VIEWS]:
+        first = next(commit.batches(name, _ROWS), None)
+        if first is not None:
+            parts.append(f"{_title('view', name)}{_rows(pa.Table.from_batches([first]), commit.rows(name))}")
+    if len(changed) > _VIEWS:
+        parts.append(f"<p>and {len(changed) - _VIEWS} more views</p>")
+    unchanged = [name for name in commit.views if not commit.rows(name)]
+    if unchanged:
+        parts.append(f"<p>unchanged: {escape(', '.join(unchanged))}</p>")
+    return "".join(parts)
+
+
+def of_database(contents: Contents) -> str:
+    """The tables and views with their rows."""
+    tables = [
+        (base.table.name, f"{base.total:,}", "; ".join(base.table.described_keys()))
+        for base in contents.tables.values()
+    ]
+    views = [
+        (view.name, f"{view.count():,}" if view.deltas else "", " ".join(view.sql.split()))
+        for view in contents.views.values()
+    ]
+    where = "in memory" if contents.log is None else f"in {contents.log.path}"
+    head = f"<p><b>livejoin</b>, version {contents.version}, {escape(where)}</p>"
+    return head + _table(("table", "rows", "keys"), tables) + _table(("view", "rows", "query"), views)
+
+
+def _title(kind: str, name: str, sql: str = "") -> str:
+    query = f"<pre>{escape(sql.strip())}</pre>" if sql else ""
+    return f"<p>{kind} <b>{escape(name)}</b></p>{query}"
+
+
+def _rows(rows: pa.Table, total: int | None) -> str:
+    """The first rows, and how many there are."""
+    lines = zip(*map(_texts, rows.columns), strict=True)
+    more = "" if total is None or total <= rows.num_rows else f"<p>{total:,} rows, of which the first are shown</p>"
+    return _table(rows.column_names, lines) + more
+
+
+def _texts(column: pa.ChunkedArray) -> list[str]:
+    if not pa.types.is_nested(column.type):
+        with suppress(pa.ArrowException):  # as bytes that are no text
+            column = column.cast(pa.string())
+    if pa.types.is_string(column.type):
+        return ["NULL" if value is None else value for value in column.to_pylist()]
+    return [shown_scalar(value) if value.is_valid else "NULL" for value in column]
+
+
+def _table(names: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in line)}</tr>" for line in lines)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
