@@ -185,6 +185,38 @@ def test_rows_and_views_go_on_beside_duckdb(tmp_path: Path, seed: int, key: bool
     sides.db.close()
 
 
+def test_a_table_gets_another_name(tmp_path: Path) -> None:
+    db = livejoin.open(tmp_path / "db")
+    db.execute(
+        "CREATE TABLE p (id INT PRIMARY KEY, a INT, p INT REFERENCES p (id)); "
+        "CREATE TABLE f (x INT, p INT REFERENCES p (id)); CREATE VIEW w AS SELECT * FROM p; "
+        "CREATE VIEW v AS SELECT p.id, f.x FROM p JOIN f ON p.id = f.p; CREATE VIEW ww AS SELECT id FROM w;"
+        "INSERT INTO p VALUES (1, 2, 1), (2, 3, NULL); INSERT INTO f VALUES (5, 1), (6, 2)"
+    )
+    heard = list[Any]()
+    db.views["v"].subscribe(heard.append)
+    db.execute("ALTER TABLE p ADD COLUMN z INT DEFAULT 4; ALTER TABLE p RENAME TO q; ALTER TABLE q RENAME TO Q")
+    db.execute("CREATE TABLE p (s STRING); INSERT INTO p VALUES ('new')")
+    db.execute("INSERT INTO q VALUES (3, 3, 3, 3); INSERT INTO f VALUES (7, 3)")
+    assert signed_multiset(heard[-1]) == Counter({(3, 7): 1})
+    assert db.views["v"].sql == "SELECT p.id, f.x FROM `Q` p JOIN f ON p.id = f.p"
+    assert [*db.tables] == ["Q", "f", "p"]  # in the order in which they can be declared
+    assert {key.table for table in db.tables.values() for key in table.foreign_keys} == {"Q"}
+    seen = {name: multiset(db.sql(f"SELECT * FROM {name}")) for name in (*db.tables, *db.views)}
+    for name in ("f", "v", "P"):
+        with pytest.raises(SchemaError, match="is taken by"):
+            db.execute(f"ALTER TABLE q RENAME TO {name}")
+    for _ in range(2):
+        db._check()
+        db.close()
+        db = livejoin.open(tmp_path / "db")
+        assert {name: multiset(db.sql(f"SELECT * FROM {name}")) for name in seen} == seen
+    db.save(tmp_path / "saved")
+    loaded = livejoin.Database.load(tmp_path / "saved")
+    assert {name: multiset(loaded.sql(f"SELECT * FROM {name}")) for name in seen} == seen
+    db.close()
+
+
 def test_deltas_and_subscriptions_go_on() -> None:
     db = livejoin.Database()
     db.execute(
@@ -317,6 +349,7 @@ ALTERS = (
     "ALTER TABLE t RENAME COLUMN a TO b",
     "ALTER TABLE t DROP COLUMN d",
     "ALTER TABLE t ALTER COLUMN d TYPE TIMESTAMP",
+    "ALTER TABLE t RENAME TO other",
 )
 
 
@@ -333,7 +366,7 @@ def test_a_change_of_columns_that_is_cut_off_stands_whole_or_not_at_all(
         db.execute("CREATE VIEW v AS SELECT k, SUM(a) AS n FROM t GROUP BY k; CREATE VIEW w AS SELECT k, a FROM t")
         return db
 
-    whole = made(None)
+    before, whole = made(None), made(None)
     old = whole.tables["t"]
     total = cut_off(lambda: whole.execute(sql), error, NEVER).points
     random = Random(5)
@@ -345,14 +378,16 @@ def test_a_change_of_columns_that_is_cut_off_stands_whole_or_not_at_all(
             if again:
                 db.close()
                 db = livejoin.open(folder)
-            stands = db.tables["t"] != old
-            assert db.tables["t"] == (whole if stands else made(None)).tables["t"], cut.where
-            assert multiset(db.sql("SELECT * FROM t")) == multiset(
-                (whole if stands else made(None)).sql("SELECT * FROM t")
+            (table,) = db.tables
+            stands = table != "t" or db.tables[table] != old
+            model = whole if stands else before
+            assert dict(db.tables) == dict(model.tables), cut.where
+            assert multiset(db.sql(f"SELECT * FROM {table}")) == multiset(model.sql(f"SELECT * FROM {table}")), (
+                cut.where
             )
             assert multiset(db.views["v"].to_arrow()) == Counter({(1, 4): 1}), cut.where
             assert multiset(db.views["w"].to_arrow()) == Counter({(1, 2): 2}), cut.where
             db._check()
-        commit = db.apply("t", [{"k": 1}], coerce="json")
+        commit = db.apply(table, [{"k": 1}], coerce="json")
         assert signed_multiset(commit["w"]) == Counter({(1, None): 1}), cut.where
         db.close()

@@ -118,19 +118,21 @@ class Statistics:
         )
         return Statistics(tuple(tables), self.preprocessing_limit)
 
-    def moved(self, table: str, places: Mapping[int, int]) -> Statistics:
+    def moved(self, table: str, places: Mapping[int, int], to: str) -> Statistics:
         """The same figures of a table whose columns have other positions; those of columns that are gone are left out.
 
         Args:
             table: The table's name.
             places: The new position of each column that stays.
+            to: The name of the table now.
         """
 
         def of(one: TableStatistics) -> TableStatistics:
             if one.table.lower() != table.lower():
                 return one
             stay = [(columns, figure) for columns, figure in one.distinct if places.keys() >= set(columns)]
-            return replace(one, distinct=tuple((tuple(sorted(places[c] for c in old)), fig) for old, fig in stay))
+            distinct = ((tuple(sorted(places[column] for column in old)), figure) for old, figure in stay)
+            return replace(one, table=to, distinct=tuple(distinct))
 
         return replace(self, tables=tuple(map(of, self.tables)))
 

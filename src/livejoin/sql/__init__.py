@@ -17,10 +17,11 @@ from livejoin.sql.tables.alter_columns import (
     DropCheck,
     DropColumns,
     RenameColumn,
+    RenameTable,
 )
 from livejoin.sql.tables.declare import parse_columns, parse_create_table
 from livejoin.sql.tables.row_changes import ALL_OF_SOURCE, VALUE, ChangedRows, NewRows, RowChanges, constants_of
-from livejoin.sql.tables.same_columns import columns_named, renamed_text, same_columns_text
+from livejoin.sql.tables.same_columns import columns_named, other_table_text, renamed_text, same_columns_text
 from livejoin.sql.tables.schema_file import SchemaText, parse_schema, parse_schema_text
 from livejoin.sql.tables.script import is_complete, statements
 from livejoin.sql.tables.statement import (
@@ -54,6 +55,7 @@ __all__ = [
     "NewRows",
     "RefreshTable",
     "RenameColumn",
+    "RenameTable",
     "RowChanges",
     "SchemaText",
     "Statement",
@@ -65,6 +67,7 @@ __all__ = [
     "is_complete",
     "names_read",
     "normal_text",
+    "other_table_text",
     "parse_columns",
     "parse_create_table",
     "parse_schema",

@@ -111,10 +111,11 @@ class Recovered:
 
     def _alter_columns(self, entry: dict[str, Any]) -> None:
         contents, table = self.contents, read_table(value(entry, "table", dict))
-        if table.name.lower() != self.tables[number(entry, "number")]:
-            msg = f"columns of a table {table.name!r}, which has another number"
+        was, place = value(entry, "was", str), number(entry, "number")
+        if was.lower() != self.tables[place]:
+            msg = f"columns of a table {was!r}, which has another number"
             raise ValueError(msg)
-        old = contents.catalog[table.name]
+        old = contents.catalog[was]
         sources = tuple(value(entry, "sources", list))
         if len(sources) != len(table.columns) or not {one for one in sources if one is not None} <= set(
             range(len(old.columns))
@@ -124,7 +125,13 @@ class Recovered:
         others = tuple(read_table(one) for one in value(entry, "others", list))
         words = {int(place): int(word) for place, word in value(entry, "words", dict).items()}
         names = {one.lower() for one in table.names} ^ {one.lower() for one in old.names}
-        replay_alter(contents, Altered(table, sources, names=frozenset(names), others=others), words)
+        renamed = None if was == table.name else was
+        found = Altered(table, sources, names=frozenset(names), others=others, was=renamed)
+        replay_alter(contents, found, words)
+        if renamed is not None:
+            self.tables[place] = table.name.lower()
+            del self.account.numbers[was.lower()]
+            self.account.numbers[table.name.lower()] = place
         known = {one.name.lower(): one for one in contents.catalog}
         for image in value(entry, "views", list):
             view = read_view(image, known)

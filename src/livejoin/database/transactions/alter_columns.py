@@ -23,7 +23,7 @@ from livejoin.database.declared.defaults import default_of, is_time
 from livejoin.database.durable.bodies import ALTER_COLUMNS, plain
 from livejoin.database.snapshots.declaration import plain_table, plain_view
 from livejoin.database.transactions.altered_table import Altered, altered
-from livejoin.database.transactions.compaction import Passed, Replacement
+from livejoin.database.transactions.compaction import Passed, Renamed, Replacement
 from livejoin.database.transactions.guard import Guard
 from livejoin.database.transactions.journal import refuse_in_subscriber
 from livejoin.database.transactions.replace_view import in_its_place, same_columns
@@ -36,7 +36,7 @@ from livejoin.plan.query_plan import plan_query
 from livejoin.query.bound_query import Query
 from livejoin.schema import Column, Table
 from livejoin.search.statistics import Statistics
-from livejoin.sql import ColumnChange, bind_query, same_columns_text
+from livejoin.sql import ColumnChange, bind_query, other_table_text, same_columns_text
 from livejoin.state.table import BaseTable
 from livejoin.state.table_rows import TableRows, rows_of, table_of
 from livejoin.words import Words
@@ -63,7 +63,7 @@ def alter_columns(contents: Contents, name: str, change: ColumnChange) -> None:
 
 
 def _alter(contents: Contents, found: Altered) -> None:
-    name, graph = found.table.name.lower(), contents.graph
+    name, graph = found.old_name, contents.graph
     old, known = contents.tables[name].table, graph._known
     catalog = _catalog(contents, found)
     contents.start_changing()
@@ -71,17 +71,19 @@ def _alter(contents: Contents, found: Altered) -> None:
     try:
         contents.budget.begin()
         base = rebuilt(contents, found)
-        tables = {} if base is None else {name: base}
+        tables = {} if base is None else {found.table.name.lower(): base}
         views = dict[str, View]()
         if base is not None:
             graph._known = _without_readers(contents, name)
         if base is not None or found.names:
             views = _replanned(contents, found, catalog, {**contents.tables, **tables})
-        replacement = Replacement(tables, None, catalog, {one: in_its_place(view) for one, view in views.items()})
+        attributes = {one: in_its_place(view) for one, view in views.items()}
+        replacement = Replacement(tables, None, catalog, attributes, renamed=_renamed(contents, found))
         if contents.log is not None:
             body = {
                 "number": contents.log.number(name),
                 "table": plain_table(found.table),
+                "was": old.name,
                 "sources": found.sources,
                 "words": _times(contents, found),
                 "others": [plain_table(one) for one in found.others],
@@ -116,8 +118,8 @@ def replay_alter(contents: Contents, found: Altered, words: Mapping[int, int]) -
         contents.budget.begin()
         base = rebuilt(contents, replace(found, fill=fill), words)
         tables = {} if base is None else {found.table.name.lower(): base}
-        _note(contents, found.table.name.lower(), contents.catalog[found.table.name], found)
-        contents.replacement = Replacement(tables, None, catalog)
+        _note(contents, found.old_name, contents.catalog[found.old_name], found)
+        contents.replacement = Replacement(tables, None, catalog, renamed=_renamed(contents, found))
     finally:
         contents.end_changing()
 
@@ -128,11 +130,20 @@ def _catalog(contents: Contents, found: Altered) -> Catalog:
     Raises:
         SchemaError: A foreign key does not fit any more.
     """
-    new = {table.name: table for table in (found.table, *found.others)}
+    new = {table.name.lower(): table for table in found.others} | {found.old_name: found.table}
     catalog = Catalog()
     for table in contents.catalog:
-        catalog.add(new.get(table.name, table))
+        catalog.add(new.get(table.name.lower(), table))
     return catalog
+
+
+def _renamed(contents: Contents, found: Altered) -> Renamed | None:
+    """The tables under their names, in their order; None if they have the names that they had."""
+    if found.was is None:
+        return None
+    name = found.table.name.lower()
+    tables = {name if one == found.old_name else one: base for one, base in contents.tables.items()}
+    return Renamed(found.old_name, name, tables)
 
 
 def _note(contents: Contents, name: str, old: Table, found: Altered) -> None:
@@ -166,12 +177,12 @@ def rebuilt(contents: Contents, found: Altered, words: Mapping[int, int] | None 
         ChangeValueError: A row breaks a condition.
         SchemaError: A condition reads a column that is not kept, or a value does not fit.
     """
-    table, base = found.table, contents.tables[found.table.name.lower()]
+    table, base = found.table, contents.tables[found.old_name]
     old, rows = base.table, rows_of(base)
     if table.checks != old.checks and base.rows:
         _refuse_not_kept(base, table)
         _refuse_broken(contents, table, rows.values[[_source(place) for place in found.sources]])
-    stays = found.keeps_places(old) and all(map(_same_words, old.columns, table.columns))
+    stays = found.was is None and found.keeps_places(old) and all(map(_same_words, old.columns, table.columns))
     if stays:
         return None
     lines = list[Words]()
@@ -267,7 +278,7 @@ def _replanned(
         SchemaError: A view cannot go on.
     """
     table = found.table
-    old = contents.tables[table.name.lower()].table
+    old = contents.tables[found.old_name].table
     there = [
         (table.columns[place].name, old.columns[source].name)
         for place, source in enumerate(found.sources)
@@ -276,12 +287,14 @@ def _replanned(
     queries, views, refused = contents.queries, dict[str, View](), list[tuple[str, str]]()
     for name, view in contents.views.items():  # a view comes after those that it reads
         read = {one.lower() for one in view._query.reads}
-        if not view._names_table(table.name) and read.isdisjoint(views):
+        if not view._names_table(old.name) and read.isdisjoint(views):
             continue
         try:
-            sql = same_columns_text(view.sql, table.name, there, found.come)
+            sql = same_columns_text(view.sql, old.name, there, found.come)
+            if sql is not None and found.was is not None:
+                sql = other_table_text(sql, old.name, table.name)
             if sql is None:
-                refused.append((view.name, "its text has a WITH of the table's name"))
+                refused.append((view.name, "its text has a WITH of that name"))
                 continue
             query = bind_query(sql, catalog, queries, allow_product=True)
         except SqlError as error:
@@ -305,7 +318,7 @@ def _replanned(
 def _planned(contents: Contents, view: View, query: Query, found: Altered, tables: Mapping[str, BaseTable]) -> View:
     graph, options = contents.graph, view._options
     moved = {source: place for place, source in enumerate(found.sources) if source is not None}
-    given = options.statistics.given_alone().moved(found.table.name, moved)
+    given = options.statistics.given_alone().moved(found.old_name, moved, found.table.name)
     filled = {name: base for name, base in tables.items() if base.rows}
     limit = Statistics(preprocessing_limit=options.statistics.preprocessing_limit)
     known = limit.over(given.over(observe_tables(filled, query.joins)))

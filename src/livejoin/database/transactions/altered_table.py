@@ -8,6 +8,7 @@ from typing import assert_never
 
 import pyarrow as pa
 
+from livejoin.database.arguments import check_name
 from livejoin.database.contents import Contents
 from livejoin.database.declared.checks import bound_check
 from livejoin.database.declared.defaults import check_defaults, default_of
@@ -23,6 +24,7 @@ from livejoin.sql import (
     DropCheck,
     DropColumns,
     RenameColumn,
+    RenameTable,
     columns_named,
     renamed_text,
 )
@@ -38,6 +40,7 @@ class Altered:
         fill: The values of the new columns in the rows that are there, by position.
         names: The names of columns that come or go.
         come: The names among them that mean something else now than before.
+        was: The name that the table had, if it is another one.
         others: Other tables whose declarations change, since they refer to the table.
     """
 
@@ -47,6 +50,12 @@ class Altered:
     names: frozenset[str] = frozenset()
     come: frozenset[str] = frozenset()
     others: tuple[Table, ...] = ()
+    was: str | None = None
+
+    @property
+    def old_name(self) -> str:
+        """The name that the table had, in lower case."""
+        return (self.was or self.table.name).lower()
 
     def keeps_places(self, old: Table) -> bool:
         """Whether all columns stay at their places, so that only names and types may be others."""
@@ -84,6 +93,8 @@ def _altered(contents: Contents, table: Table, change: ColumnChange) -> Altered 
             columns = list(table.columns)
             columns[table.position(name)] = replace(columns[table.position(name)], default=default)
             return Altered(replace(table, columns=tuple(columns)), places)
+        case RenameTable(to):
+            return _called(contents, table, to)
         case AddCheck(name, condition):
             unknown = columns_named(condition) - table.places.keys()
             if unknown:
@@ -185,6 +196,22 @@ def _renamed(contents: Contents, table: Table, name: str, to: str) -> Altered:
             others.append(replace(one, foreign_keys=keys))
     both = frozenset({was, to})
     return Altered(new, tuple(range(len(columns))), {}, both, both, tuple(others))
+
+
+def _called(contents: Contents, table: Table, to: str) -> Altered | None:
+    if to == table.name:
+        return None
+    check_name(to, "table")
+    if to.lower() != table.name.lower():
+        contents.refuse_taken(to)
+
+    def of(one: Table) -> Table:
+        keys = (replace(key, table=to) if key.refers_to(table.name) else key for key in one.foreign_keys)
+        return replace(one, foreign_keys=tuple(keys))
+
+    others = [one for one in contents.catalog if one.name != table.name and of(one) != one]
+    new = replace(of(table), name=to)
+    return Altered(new, tuple(range(len(table.columns))), others=tuple(map(of, others)), was=table.name)
 
 
 def _referring(key: ForeignKey, table: Table, was: str, to: str) -> ForeignKey:

@@ -115,6 +115,7 @@ class Replacement:
         catalog: The new declarations; None if they stay.
         views: New attributes of views, by the views' names in lower case.
         commit: The views that show something else from a version on; None if all show what they did.
+        renamed: A table that gets another name; None for none.
     """
 
     tables: Mapping[str, BaseTable]
@@ -122,6 +123,22 @@ class Replacement:
     catalog: Catalog | None = None
     views: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     commit: OtherViews | None = None
+    renamed: Renamed | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Renamed:
+    """A table that gets another name.
+
+    Args:
+        was: The old name, in lower case.
+        name: The new name, in lower case.
+        tables: The tables as they are, by their new names, in their order.
+    """
+
+    was: str
+    name: str
+    tables: Mapping[str, BaseTable]
 
 
 @dataclass(eq=False)
@@ -234,6 +251,8 @@ def install(contents: Contents) -> None:
         _install_views(contents, replacement, replacement.commit)
         return
     graph = contents.graph
+    if replacement.renamed is not None:
+        _rename(contents, replacement.renamed)
     graph.let_go(graph.reading(replacement.tables) if replacement.codec is None else graph.nodes)
     for name, base in replacement.tables.items():
         vars(contents.tables[name]).update(vars(base))
@@ -247,6 +266,20 @@ def install(contents: Contents) -> None:
             vars(contents.views[name]).update(attributes)
         contents.views = dict(contents.views)  # what is known of them is found anew
     contents.replacement = None
+
+
+def _rename(contents: Contents, renamed: Renamed) -> None:
+    """Let a table have its new name wherever names are kept; may be cut off and called again."""
+    graph = contents.graph
+    graph.let_go(graph.reading({renamed.was}))
+    contents.tables.clear()  # the dict that the graph has too; all of it is in the replacement
+    contents.tables.update(renamed.tables)
+    kept = [contents.tally.events] if contents.log is None else [contents.tally.events, contents.log.account.numbers]
+    for numbers in kept:
+        if renamed.was in numbers:
+            numbers[renamed.name] = numbers[renamed.was]
+            if renamed.name != renamed.was:
+                del numbers[renamed.was]
 
 
 def _install_views(contents: Contents, replacement: Replacement, commit: OtherViews) -> None:

@@ -4,6 +4,7 @@ ALTER TABLE t ADD COLUMN c INT DEFAULT 0         ALTER TABLE t DROP COLUMN c
 ALTER TABLE t RENAME COLUMN a TO b               ALTER TABLE t ALTER COLUMN c TYPE BIGINT
 ALTER TABLE t ALTER COLUMN c SET DEFAULT 5       ALTER TABLE t ALTER COLUMN c DROP DEFAULT
 ALTER TABLE t ADD CONSTRAINT x CHECK (a > 0)     ALTER TABLE t DROP CONSTRAINT x
+    ALTER TABLE t RENAME TO u
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from livejoin.sql.tables.expression_text import expression_text
 
 COLUMN_FORMS = (
     "ADD COLUMN c type [NOT NULL] [DEFAULT x], DROP COLUMN c, RENAME COLUMN a TO b, ALTER COLUMN c TYPE type, "
-    "ALTER COLUMN c SET DEFAULT x, ALTER COLUMN c DROP DEFAULT, ADD CONSTRAINT x CHECK (...), DROP CONSTRAINT x"
+    "ALTER COLUMN c SET DEFAULT x, ALTER COLUMN c DROP DEFAULT, ADD CONSTRAINT x CHECK (...), DROP CONSTRAINT x, "
+    "RENAME TO name"
 )
 
 
@@ -80,7 +82,16 @@ class DropCheck:
     if_exists: bool = False
 
 
-ColumnChange: TypeAlias = AddColumns | DropColumns | RenameColumn | ChangeType | ChangeDefault | AddCheck | DropCheck
+@dataclass(frozen=True)
+class RenameTable:
+    """RENAME TO name."""
+
+    to: str
+
+
+ColumnChange: TypeAlias = (
+    AddColumns | DropColumns | RenameColumn | ChangeType | ChangeDefault | AddCheck | DropCheck | RenameTable
+)
 
 
 @dataclass(frozen=True)
@@ -120,6 +131,8 @@ def alter_columns(tree: exp.Expr, source: Source) -> AlterColumns | None:
             return AlterColumns(name, ChangeDefault(action.name, text))
         case [exp.RenameColumn() as action] if not action.args.get("exists"):
             return AlterColumns(name, RenameColumn(action.this.name, action.args["to"].name))
+        case [exp.AlterRename() as action]:
+            return AlterColumns(name, RenameTable(table_name(action.this, source)))
         case [exp.AddConstraint(expressions=[exp.Constraint() as part])]:
             check = part.expressions[0] if len(part.expressions) == 1 else None
             if isinstance(check, exp.CheckColumnConstraint):

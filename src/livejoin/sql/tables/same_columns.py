@@ -61,6 +61,26 @@ def same_columns_text(sql: str, table: str, columns: Sequence[tuple[str, str]], 
     return sql
 
 
+def other_table_text(sql: str, table: str, to: str) -> str | None:
+    """The text of a query, over a table that has another name; None if there is none.
+
+    >>> other_table_text("SELECT t.a FROM t JOIN s ON t.a = s.a", "t", "u")
+    'SELECT t.a FROM `u` t JOIN s ON t.a = s.a'
+    >>> other_table_text("SELECT x.a FROM `t` x", "t", "u")
+    'SELECT x.a FROM `u` x'
+    """
+    tree, _ = parse(sql)
+    read = [one for one in tree.find_all(exp.Table) if one.name.lower() == table.lower()]
+    defined = {one.alias.lower() for one in tree.find_all(exp.CTE)}
+    if read and not defined.isdisjoint((table.lower(), to.lower())):
+        return None
+    for one in sorted(read, key=lambda one: -int(one.this.meta["start"])):
+        begin, end = int(one.this.meta["start"]), int(one.this.meta["end"]) + 1
+        called = "" if one.alias or _items(one) is not None else f" {sql[begin:end]}"
+        sql = f"{sql[:begin]}{backticked(to)}{called}{sql[end:]}"
+    return sql
+
+
 def _presented(table: str, columns: Sequence[tuple[str, str]]) -> str:
     """The sub-query that shows columns of a table, each by its name and what it is called."""
     items = (
