@@ -74,6 +74,18 @@ def test_files_are_imported(tmp_path: Path, kind: str) -> None:
     assert "id BIGINT" in shown
 
 
+def test_a_schema_says_what_new_rows_have() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE t (a INT DEFAULT 3, b INT GENERATED ALWAYS AS (a + 1), CONSTRAINT pos CHECK (a > 0))")
+    fine, shown, _ = shell(db, ".schema t")
+    assert fine
+    assert shown.splitlines()[-3:] == [
+        "a INT DEFAULT 3",
+        "b INT GENERATED ALWAYS AS (a + 1)",
+        "CONSTRAINT pos CHECK (a > 0)",
+    ]
+
+
 def test_what_the_shell_says() -> None:
     db = livejoin.Database()
     fine, shown, _ = shell(

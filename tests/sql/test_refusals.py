@@ -139,6 +139,8 @@ SYNTAX = [
     ("SELECT src^, FROM G", "found a comma without an item behind it"),
     ("SELECT G.src FROM G^, WHERE src = 1", "found a comma without an item behind it"),
     ("^SELECT , src FROM G", "found a comma without an item before it"),
+    ("SELECT coalesce(src, ^+) AS c FROM G", "found '+' without a value behind it"),
+    ("SELECT * FROM VALUES (1, ^+, 2)", "found '+' without a value behind it"),
     ("SELECT G.src FROM G JOIN H ^ON", "ON lacks a condition; write"),
     ("SELECT G.src FROM G JOIN H ^ON WHERE w = 1", "ON lacks a condition"),
     ("SELECT G.src FROM (G JOIN H ^ON) JOIN K ON G.src = z", "ON lacks a condition"),

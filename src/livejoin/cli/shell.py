@@ -213,7 +213,11 @@ class Shell:
         table = tables[name]
         for place, column in enumerate(table.columns):
             notes = " PRIMARY KEY" * (place in table.primary_key) or " NOT NULL" * (not column.nullable)
+            notes += "" if column.default is None else f" DEFAULT {column.default}"
+            notes += "" if column.generated is None else f" GENERATED ALWAYS AS ({column.generated})"
             self._console.print(Text(f"{column.name} {column.type}{notes}"))
+        for check in table.checks:
+            self._console.print(Text(str(check)))
 
     def _watch(self, name: str) -> None:
         view = self._database.views[name]

@@ -124,7 +124,7 @@ class Statistics:
         Args:
             table: The table's name.
             places: The new position of each column that stays.
-            to: The table's name now.
+            to: The name of the table now.
         """
 
         def of(one: TableStatistics) -> TableStatistics:

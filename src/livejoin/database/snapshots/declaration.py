@@ -78,10 +78,10 @@ def plain_table(table: Table) -> dict[str, Any]:
         "window_range": None if table.window_range is None else asdict(table.window_range),
         "sequence_by": table.sequence_by,
         "tombstones": table.tombstones,
+        **({"checks": [asdict(check) for check in table.checks]} if table.checks else {}),
         "unique": table.unique,
         "retain": table.retain,
         **({"append_only": True} if table.append_only else {}),
-        **({"checks": [asdict(check) for check in table.checks]} if table.checks else {}),
     }
 
 

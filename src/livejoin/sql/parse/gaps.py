@@ -19,6 +19,10 @@ _FRAMES = frozenset({TokenType.ROWS, TokenType.RANGE})
 _JOINS = frozenset({TokenType.JOIN, TokenType.INNER, TokenType.CROSS, TokenType.NATURAL, TokenType.ON})
 
 
+_ITEM_BEGINS = (TokenType.L_PAREN, TokenType.COMMA)
+_ITEM_ENDS = (TokenType.R_PAREN, TokenType.COMMA)
+
+
 def refuse_gaps(source: Source) -> None:
     """Refuse commas without an item on both sides, and empty FROM, ON, USING, IN and GROUP BY.
 
@@ -33,6 +37,8 @@ def refuse_gaps(source: Source) -> None:
             found = None if next_but_one == TokenType.WHERE else "FILTER lacks WHERE; write FILTER (WHERE condition)"
         if position and token.token_type == TokenType.ALL and kinds[position - 1] == TokenType.L_PAREN:
             found = "found ALL before a query; leave it out" if behind == TokenType.SELECT else found
+        if token.token_type == TokenType.PLUS and behind in _ITEM_ENDS and kinds[position - 1] in _ITEM_BEGINS:
+            found = "found '+' without a value behind it; leave it out"  # sqlglot would leave out the whole item
         if token.token_type == TokenType.ALIAS and not _begins_name(source.tokens[position + 1 : position + 2]):
             found = "AS lacks a name or a type; a name that is not a word stands in backticks: AS `2`"
         if token.token_type == TokenType.HEX_STRING and source.sql[token.start : token.start + 2].lower() == "0x":
