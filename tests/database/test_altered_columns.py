@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 import livejoin
-from livejoin.errors import ChangeValueError, SchemaError, SqlError
+from livejoin.errors import ChangeValueError, ReadError, SchemaError, SqlError
 from oracle import multiset, signed_multiset
 from torture.interrupts import NEVER, cut_off
 
@@ -160,6 +160,20 @@ class Sides:
         self.db._check()
 
 
+def told(changes: livejoin.Changes) -> Counter[Any]:
+    """The rows that one who follows a view has."""
+    found = Counter[Any]()
+    while True:
+        try:
+            update = changes.next(timeout=0)
+        except TimeoutError:
+            return +found
+        assert update is not None
+        found = Counter() if update.reset else found
+        for row, count in signed_multiset(update.delta).items():
+            found[row] += count
+
+
 @pytest.mark.parametrize(("seed", "key", "options"), [(1, True, ""), (2, False, ""), (3, False, "rows")])
 def test_rows_and_views_go_on_beside_duckdb(tmp_path: Path, seed: int, key: bool, options: str) -> None:
     window = "TBLPROPERTIES ('livejoin.window_rows' = '100000')" if options else ""
@@ -173,6 +187,9 @@ def test_rows_and_views_go_on_beside_duckdb(tmp_path: Path, seed: int, key: bool
         before = {name: multiset(view.to_arrow()) for name, view in sides.db.views.items()}
         heard = {name: list[Any]() for name in before}
         ends = [view.subscribe(heard[name].append) for name, view in sides.db.views.items()]
+        followed = {name: view.changes() for name, view in sides.db.views.items()}
+        at, truth = sides.db.snapshot(), {name: Counter(rows) for name, rows in before.items()}
+        rows = multiset(sides.db.sql("SELECT * FROM t"))
         sides.random.choice([sides.insert, sides.delete, sides.rename])()
         sides.insert()
         sides.check()
@@ -180,6 +197,13 @@ def test_rows_and_views_go_on_beside_duckdb(tmp_path: Path, seed: int, key: bool
             for delta in heard[name]:
                 before[name].update(signed_multiset(delta))
             assert +before[name] == multiset(view.to_arrow()), name
+            assert multiset(at[name].to_arrow()) == truth[name], name
+            assert told(followed[name]) == multiset(view.to_arrow()), name
+        try:
+            assert multiset(at["t"].to_arrow()) == rows
+        except ReadError as error:
+            assert "got other columns" in str(error)  # or it has not
+        at.close()
         for end in ends:
             end()
     sides.db.close()

@@ -284,3 +284,21 @@ def test_a_store_by_key_is_told_what_to_put_and_what_is_gone(waiting: Any) -> No
     update = one.next(timeout=0)
     assert update is not None
     assert (update.puts.to_pylist(), update.gone.num_rows) == ([{"n": 1}], 0)
+
+
+def test_who_lost_the_place_is_not_led_to_another_view_of_the_name() -> None:
+    db, view = counted()
+    lost, ended = view.changes(since=0, max_waiting=0), view.changes(since=0)
+    db.apply("t", [(1, 1)])
+    assert lost.link is None
+    db.execute("DROP VIEW n")
+    with pytest.raises(ReadError, match="'n' was dropped"):
+        lost.next(timeout=0)
+    db.execute("CREATE VIEW n AS SELECT v FROM t")
+    for number in range(5):
+        db.apply("t", [(number, number)])
+    with pytest.raises(ReadError, match="'n' was dropped, or replaced by one with other columns"):
+        lost.next(timeout=0)
+    assert ended.next(timeout=0) is not None
+    with pytest.raises(ReadError, match="'n' was dropped"):
+        ended.next(timeout=0)

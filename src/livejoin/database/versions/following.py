@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from livejoin.database.transactions.guard import Guard
     from livejoin.database.versions.images import Images
     from livejoin.database.versions.shape import Shape
+    from livejoin.database.view import View
     from livejoin.dataflow.deltas.view_delta import ViewDelta
     from livejoin.schema import SqlType
 
@@ -124,6 +125,7 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         self._waiting = waiting
         self.max_waiting = max_waiting
         self._is_closed = False
+        self._view: View | None = None
         self.link: Link | None = None
         self.seen = 0
         self._begin(since)
@@ -136,6 +138,11 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
     def _begin(self, since: int | None) -> None:
         images = self._images
         images.make_told()
+        view = images.view(self.name.lower())
+        if view is None or self._view not in (None, view):
+            msg = f"view {self.name!r} was dropped, or replaced by one with other columns, while it was followed"
+            raise ReadError(msg)
+        self._view = view
         self._shape: Shape = images.shape(self.name.lower())
         self._schema, self._key = images.told(self.name.lower())
         version = images.version

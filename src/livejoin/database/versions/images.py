@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from livejoin.database.contents import Contents
     from livejoin.database.transactions.guard import Guard
+    from livejoin.database.view import View
     from livejoin.words import Words
 
 _ALWAYS = 1 << 12  # rows of steps that are always rolled
@@ -109,6 +110,10 @@ class Images:
         """
         contents = self._contents
         return contents.views[name].shape if name in contents.views else shape_of_table(contents.tables[name].table)
+
+    def view(self, name: str) -> View | None:
+        """A view, by its name in lower case; None if there is none."""
+        return self._contents.views.get(name)
 
     def told(self, name: str) -> tuple[pa.Schema, tuple[str, ...] | None]:
         """The schema of a view's deltas, and the columns of a key, at least one; None if no key is known.

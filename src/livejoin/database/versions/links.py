@@ -266,6 +266,8 @@ class Links:
         self.kept.pop(name, None)
         self.recent.pop(name, None)
         self._all.pop(name, None)
+        self._followers.pop(name, None)
+        self._enough.pop(name, None)
         link = None if known is None else known()
         if link is not None:
             while link.step is not None:
