@@ -211,3 +211,41 @@ def test_messages_that_cannot_be(message: Message, text: str) -> None:
 def test_what_is_no_message(messages: object, options: Message, text: str) -> None:
     with pytest.raises(errors.ChangeFormatError, match=text):
         from_debezium(messages, **options)
+
+
+@pytest.mark.parametrize("form", ["plain", "text", "bytes"])
+@pytest.mark.parametrize("has_op", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_flat_rows_leave_what_envelopes_leave(form: str, has_op: bool, seed: int) -> None:
+    """As ExtractNewRecordState writes them, with ``__op`` or with ``__deleted`` alone; a column may be called op."""
+    messages, there = history(random.Random(seed), 60, bare=True)
+    flat: list[Message | None] = []
+    for message in messages:
+        if message is None:
+            flat.append(None)
+            continue
+        image = {**(message["after"] or message["before"]), "op": "x"}
+        said = {"__op": message["op"]} if has_op else {}
+        flat.append({**image, **said, "__deleted": str(message["op"] == "d").lower(), "__source_ts_ms": 5})
+    db = livejoin.Database()
+    db.execute("CREATE TABLE T (id BIGINT, part STRING, name STRING, n INT, op STRING, PRIMARY KEY (id, part))")
+    changes = from_debezium([wrapped(one, form) for one in flat], key=("id", "part"))
+    assert all(not name.startswith("__") for change in changes for name in change)
+    db.apply("T", changes)
+    assert sorted(db.sql("SELECT id, part, name, n FROM T").to_pylist(), key=str) == sorted(there.values(), key=str)
+
+
+def test_flat_rows_have_the_types_of_their_schema() -> None:
+    fields = [
+        {"field": "id", "type": "int32"},
+        {"field": "d", "type": "int32", "name": "io.debezium.time.Date"},
+        {"field": "v", "type": "struct", "name": "io.debezium.data.VariableScaleDecimal"},
+    ]
+    value = base64.b64encode((-1234).to_bytes(2, "big", signed=True)).decode()
+    row = {"id": 1, "d": 19782, "v": {"scale": 3, "value": value}, "__op": "c"}
+    found = from_debezium([{"schema": {"type": "struct", "fields": fields}, "payload": row}])
+    kept = {"id": 1, "d": dt.date(2024, 2, 29), "v": Decimal("-1.234"), "_change_type": "insert"}
+    assert found == [kept]
+    broken = {"schema": {"fields": fields}, "payload": {**row, "v": {"value": value}}}
+    with pytest.raises(errors.ChangeFormatError, match=r"'v' of after is .* not what the schema of the message says"):
+        from_debezium([broken])

@@ -4,6 +4,9 @@ An envelope has ``op``, the row ``before`` and the row ``after``. As in Debezium
 (created), ``u`` (updated) and ``r`` (read for a snapshot) are upserts of ``after``, and ``d`` deletes the key of
 ``before``. A message without a value, Kafka's *tombstone*, follows a deletion and is skipped. Law: applied in order,
 the changes leave the rows that the source has, also if messages come twice.
+
+Debezium's transform ExtractNewRecordState leaves the row alone, without an envelope, and adds fields that begin with
+two underscores: ``__op``, or ``__deleted`` where deletions are rewritten to rows. Such *flat* rows are read as well.
 """
 
 from __future__ import annotations
@@ -45,7 +48,8 @@ def from_debezium(
         messages: The messages of one table in their order. Either an Arrow table with the columns ``op``, ``before``
             and ``after``, where the rows are structs; or a list of JSON texts, bytes or mappings, with or without
             ``payload`` around them. A message's ``schema`` gives the types of dates, times and decimals; without a
-            schema, values are taken as they are. None and empty messages are tombstones and skipped.
+            schema, values are taken as they are. None and empty messages are tombstones and skipped. A message may also
+            be a flat row with ``__op`` or ``__deleted``, whose other fields with two underscores are no columns.
         key: The columns of the table's primary key. Changes then go by key, and deletions have no other column. Without
             ``key`` changes are whole rows, and updates and deletions need all of ``before``.
         fields: Columns that are filled from other fields of the envelope, as ``{"lsn": "source.lsn"}`` for a table with
@@ -107,10 +111,24 @@ def _opened(message: Any, row: int) -> tuple[Mapping[str, Any] | None, Any]:
         found, schema = found["payload"], found.get("schema")
     if found is None:
         return None, None
-    if not isinstance(found, Mapping) or "op" not in found:
-        msg = f"the message {shown(found)} is no envelope of Debezium's, which has op, before and after"
-        raise ChangeFormatError(msg, row=row)
-    return found, schema
+    if isinstance(found, Mapping):
+        is_flat = ("__op" in found or "__deleted" in found) and not ("before" in found and "after" in found)
+        if is_flat or "op" in found:
+            return _enveloped(found) if is_flat else found, schema
+    msg = (
+        f"the message {shown(found)} is no envelope of Debezium's, which has op, before and after, and no flat row "
+        "with __op or __deleted"
+    )
+    raise ChangeFormatError(msg, row=row)
+
+
+def _enveloped(flat: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A flat row as an envelope; a row that says only that it is not deleted is as if it were read."""
+    is_gone = flat.get("__deleted") in (True, "true")
+    op = flat.get("__op") or ("d" if is_gone else "r")
+    image = {name: value for name, value in flat.items() if not name.startswith("__")}
+    beside = {name: value for name, value in flat.items() if name.startswith("__")}
+    return {**beside, "op": op, "before": image if op == "d" else None, "after": None if op == "d" else image}
 
 
 def _changes(
@@ -160,7 +178,7 @@ def _image(envelope: Mapping[str, Any], side: str, converters: Converters, row: 
         convert = converters.get(name)
         try:
             found[name] = value if value is None or convert is None else convert(value)
-        except (ValueError, TypeError, ArithmeticError, binascii.Error) as error:
+        except (ValueError, TypeError, LookupError, ArithmeticError, binascii.Error) as error:
             msg = f"{name!r} of {side} is {shown(value)}, which is not what the schema of the message says: {error}"
             raise ChangeFormatError(msg, row=row) from error
     return found
@@ -190,12 +208,12 @@ def _no_after(op: object, row: int) -> ChangeFormatError:
 def _converters(schema: object) -> Converters:
     """Functions that convert the values of messages to the types of their schema."""
     found: dict[str, Callable[[Any], Any]] = {}
-    for side in _fields(schema):
-        if side.get("field") in ("before", "after"):
-            for field in _fields(side):
-                convert = _converter(field)
-                if convert is not None:
-                    found[str(field.get("field"))] = convert
+    sides = [side for side in _fields(schema) if side.get("field") in ("before", "after") and _fields(side)]
+    # Of a flat row the columns are the schema's own fields.
+    for field in [field for side in sides for field in _fields(side)] if sides else _fields(schema):
+        convert = _converter(field)
+        if convert is not None:
+            found[str(field.get("field"))] = convert
     return found
 
 
@@ -221,6 +239,8 @@ def _converter(field: Mapping[str, Any]) -> Callable[[Any], Any] | None:
         case "org.apache.kafka.connect.data.Decimal":
             scale = int(parameters.get("scale", 0)) if isinstance(parameters, Mapping) else 0
             return lambda text: _decimal(text, scale)
+        case "io.debezium.data.VariableScaleDecimal":
+            return lambda parts: _decimal(parts["value"], int(parts["scale"]))
     return None
 
 
