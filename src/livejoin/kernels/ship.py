@@ -1,6 +1,6 @@
 """Compiles all kernels into a folder, for a wheel: ``python -m livejoin.kernels.ship FOLDER``, then ``check FOLDER``.
 
-The hook of the build (`hatch_build.py`) runs both in processes of their own, with ``NUMBA_CPU_NAME=generic``, so that
+The hook of the build runs both in processes of their own, with ``NUMBA_CPU_NAME=generic``, so that
 the code runs on every x86-64 processor (`docs/decisions/0053-kernels-in-the-wheel.md`).
 """
 
