@@ -283,6 +283,8 @@ assert not [name for name in heavy if name in sys.modules], sys.modules
 assert {"Database", "View", "from_delta", "SqlError", *livejoin.__all__} <= set(dir(livejoin))
 from livejoin import Commit, Database
 assert livejoin.Database is Database and "numba" in sys.modules
+later = ("pandas", "pyarrow.dataset", "pydantic", "rich", "pyspark", "networkx", "polars", "matplotlib", "asyncio")
+assert not [name for name in later if name in sys.modules], sys.modules
 try:
     livejoin.Nothing
 except AttributeError as error:

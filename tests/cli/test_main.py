@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,7 +13,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from livejoin.checkpoint.batch_delta import SpilledDelta
-from livejoin.cli.main import FAILED, OK, WRONG_INPUT, main
+from livejoin.cli.main import FAILED, INTERRUPTED, OK, WRONG_INPUT, main
+from livejoin.kernels import warm
+from livejoin.kernels.compiling.signatures import declared
 
 PIPELINE = """
 [tables.G]
@@ -222,3 +226,21 @@ def test_a_csv_that_does_not_fit_its_schema_ends_the_run(
     is_value = text.endswith("a,2\n")  # which is a bad row, as on_bad_rows says
     assert ("what came is no row of the table: 'a,2'" if is_value else "1.csv") in said.err
     assert ("table 'G'" if is_value else "CSV header") in said.err
+
+
+def test_warm_says_what_it_compiled(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the two kernels of the list that are compiled soonest, and what is said when it is stopped."""
+    known = [one for one in declared() if one[0].py_func.__name__ in {"count_nulls", "finish"}]
+    assert len(known) == 2
+    monkeypatch.setattr(warm, "declared", lambda: known)
+    assert main(["warm"]) == OK
+    assert re.fullmatch(r"2 kernels are ready: \d were there, \d compiled, in \d+\.\d s\n", capsys.readouterr().out)
+    assert main(["warm"]) == OK
+    assert capsys.readouterr().out.startswith("2 kernels are ready: 2 were there, 0 compiled")
+
+    def stop() -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(warm, "declared", stop)
+    assert main(["warm"]) == INTERRUPTED
+    assert "what was compiled is kept" in capsys.readouterr().err

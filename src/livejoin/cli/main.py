@@ -91,6 +91,20 @@ def _shell(given: argparse.Namespace, errors: Console) -> int:
         return INTERRUPTED
 
 
+def _warm(_given: argparse.Namespace, errors: Console) -> int:
+    from livejoin.kernels.warm import everything  # noqa: PLC0415
+
+    try:
+        with errors.status("kernels") as status:
+            done = everything(lambda number, count, name: status.update(f"kernel {number} of {count}: {name}"))
+    except KeyboardInterrupt:
+        errors.print("stopped; what was compiled is kept", style="yellow")
+        return INTERRUPTED
+    there = done.kernels - done.compiled
+    print(f"{done.kernels} kernels are ready: {there} were there, {done.compiled} compiled, in {done.seconds:.1f} s")
+    return OK
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="livejoin",
@@ -145,6 +159,14 @@ def _parser() -> argparse.ArgumentParser:
     shell.set_defaults(command=_shell)
     shell.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="where it stays; made if it is missing")
     shell.add_argument("-c", dest="command_text", metavar="SQL", help="run this, print what it gives, and end")
+    warm = commands.add_parser(
+        "warm",
+        help="compile all kernels that are not compiled yet, for an image",
+        description="Compile into the cache each kernel that neither came with livejoin nor was compiled before, so "
+        "that no process compiles later. The cache is below NUMBA_CACHE_DIR, XDG_CACHE_HOME or ~/.cache.",
+        epilog=_OF_ANY,
+    )
+    warm.set_defaults(command=_warm)
     return parser
 
 

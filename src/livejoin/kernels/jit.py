@@ -4,7 +4,8 @@ A kernel is a plain function over NumPy arrays and integers. Compiled code is ca
 hash of all kernel sources and of `livejoin.words`, of their places and of the compiler's version, because Numba notices
 an edited function but not an edited callee in another file. With ``NUMBA_DISABLE_JIT=1`` kernels are the functions as
 they are written. With ``NUMBA_BOUNDSCHECK=1`` every access of a kernel to an array or an arena is checked, and the code
-is cached apart.
+is cached apart. Kernels that came compiled with the package are taken before any is looked for there
+(`livejoin.kernels.compiling.shipped`).
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
+from numba.core.caching import FunctionCache
 
 from livejoin import own_folders
 from livejoin.kernels.compiling.linking import as_helper, as_kernel
 from livejoin.kernels.compiling.rules import ask_plain_first
+from livejoin.kernels.compiling.shipped import KernelCache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -72,10 +75,16 @@ def kernel(function: Function) -> Function:
     """
     if _INTERPRETED:
         return np.errstate(over="ignore")(function)
+    cached = KernelCache(function, lambda: _kept(function))
+    return cast(Function, as_kernel(function, cached, boundscheck=False, nogil=True, no_cfunc_wrapper=True))
+
+
+def _kept(function: Callable[..., Any]) -> FunctionCache:
+    """Numba's cache of a kernel, in the user's folder."""
     before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
     numba.config.CACHE_DIR = str(cache_folder())  # type: ignore[attr-defined]
     try:
-        return cast(Function, as_kernel(function, boundscheck=False, nogil=True, no_cfunc_wrapper=True))
+        return FunctionCache(function)  # type: ignore[no-untyped-call]
     finally:
         numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
 

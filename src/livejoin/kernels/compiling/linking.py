@@ -11,7 +11,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from numba import _dynfunc  # type: ignore[attr-defined]
 from numba.core import types
@@ -133,11 +133,11 @@ class Helper(CPUDispatcher):
         return super().get_call_template(tuple(types.unliteral(one) for one in args), kws)
 
 
-def as_kernel(function: Callable[..., Any], **options: Any) -> Kernel:
-    """A kernel, cached on disk; the options are those of `numba.njit`."""
-    made = Kernel(function, targetoptions={"nopython": True, **options}, pipeline_class=KernelCompiler)
-    made.enable_caching()
-    return made
+def as_kernel(function: Callable[..., Any], cache: Any, **options: Any) -> Kernel:
+    """A kernel that is looked for and kept in a cache; the options are those of `numba.njit`."""
+    made: Any = Kernel(function, targetoptions={"nopython": True, **options}, pipeline_class=KernelCompiler)
+    made._cache = cache
+    return cast(Kernel, made)
 
 
 def as_helper(function: Callable[..., Any], **options: Any) -> Helper:

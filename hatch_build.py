@@ -1,0 +1,85 @@
+"""The hook of the build: kernels compiled for x86-64 go into the wheel, which is then for one Python on Linux.
+
+Where they cannot be compiled (another machine, no Numba, ``LIVEJOIN_PURE_WHEEL=1``) the wheel is for every machine, and
+kernels are compiled where they are first used. An editable installation compiles nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+_SYSTEM = "manylinux_2_27_x86_64"  # as Numba's own wheels
+_LONGEST = 1800.0  # seconds
+
+
+class KernelsHook(BuildHookInterface):
+    """Compiles kernels into a folder, which becomes ``livejoin/kernels/compiled``."""
+
+    def dependencies(self) -> list[str]:
+        """What the build takes beside hatchling, where it has an environment of its own."""
+        wanted = ("numba", "numpy")
+        return [one for one in self.metadata.core.dependencies if one.startswith(wanted)] if _fits() else []
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile, unless this is an editable installation."""
+        self._folder: Path | None = None
+        if version == "editable":
+            return
+        if not _fits():
+            self._say_pure("kernels are compiled into wheels by CPython on Linux and x86-64 alone")
+            return
+        self._folder = Path(tempfile.mkdtemp(prefix="livejoin-wheel-"))
+        compiled = self._folder / "compiled"
+        why = self._run(str(compiled)) or self._run("check", str(compiled))  # in a process that compiled nothing
+        if why:
+            self._say_pure(why)
+            return
+        python = f"cp{sys.version_info[0]}{sys.version_info[1]}"
+        build_data["pure_python"] = False
+        build_data["tag"] = f"{python}-{python}-{_SYSTEM}"
+        build_data["force_include"][str(compiled)] = "livejoin/kernels/compiled"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove the folder; the wheel has its files."""
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _run(self, *words: str) -> str:
+        """Run ``livejoin.kernels.ship``. Give what went wrong, or nothing."""
+        assert self._folder is not None
+        paths = (str(Path(self.root) / "src"), os.environ.get("PYTHONPATH", ""))
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+        environment |= {
+            "PYTHONPATH": os.pathsep.join(path for path in paths if path),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "NUMBA_CPU_NAME": "generic",
+            "NUMBA_CPU_FEATURES": "",
+            "NUMBA_DISABLE_INTEL_SVML": "1",  # not in every process
+            "NUMBA_CACHE_DIR": str(self._folder / "cache"),
+        }
+        command = [sys.executable, "-m", "livejoin.kernels.ship", *words]
+        try:
+            done = subprocess.run(
+                command, env=environment, capture_output=True, text=True, timeout=_LONGEST, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        return "" if done.returncode == 0 else last
+
+    def _say_pure(self, why: str) -> None:
+        self.app.display_warning(f"the wheel is without compiled kernels, which first use compiles: {why}")
+
+
+def _fits() -> bool:
+    here = (sys.implementation.name, sys.platform, platform.machine())
+    return here == ("cpython", "linux", "x86_64") and not os.environ.get("LIVEJOIN_PURE_WHEEL")
