@@ -605,8 +605,9 @@ class Database:
                 that are not in the key, or with ``on_conflict="update"``. Then they apply in their order, ``upsert``
                 and ``update_postimage`` take the place of the row with their key, and ``delete`` and
                 ``update_preimage`` take that row whatever else they say of it. Columns that an ``upsert`` leaves out
-                stay as they are in the row with its key, and are NULL where there is none. An upsert of a row as it is
-                there changes nothing. In a window a row that is replaced leaves and the one that comes is the newest.
+                stay as they are in the row with its key; where there is none they have their DEFAULT, or are NULL. An
+                upsert of a row as it is there changes nothing. In a window a row that is replaced leaves and the one
+                that comes is the newest.
             on_conflict: What happens to a deletion of an absent row or key and to a second row with the same key:
                 ``error``, or ``ignore``, which skips and counts it in the commit's ``ignored`` (of whole rows a second
                 one with a key stays an error in a table with a window, where only `replay` can tell which of the two
@@ -619,7 +620,7 @@ class Database:
                 kind, and every column is given. ``json`` also takes texts and floats for a DECIMAL if they are exact
                 at its scale, other numbers and texts of numbers for a DOUBLE (the nearest one), texts of digits for
                 integers, and ISO texts for DATE and TIMESTAMP, where one with an offset is the instant that it names
-                and one without is in UTC. Columns that are not given are NULL.
+                and one without is in UTC. Columns that are not given have their DEFAULT, or are NULL.
             extra_columns: What happens to columns that the table does not have: ``refuse`` or ``ignore``; None as the
                 database does.
             on_bad_rows: What happens to a change that is none of its table, has a value that does not fit, or for which

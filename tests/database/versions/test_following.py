@@ -127,6 +127,7 @@ def test_many_who_come_at_once_share_deltas_and_rows() -> None:
     assert len(addresses) == 1
     seconds = [one.next(timeout=0) for one in all_of_them]
     assert len({id(one.delta) for one in seconds if one is not None}) == 1
+    assert len({id(one.puts) for one in seconds if one is not None}) == 1
 
 
 @pytest.mark.parametrize("sync", [None, "commit", "batch"])
@@ -246,6 +247,9 @@ def test_wrong_arguments_are_refused() -> None:
             view.changes(**wrong)  # type: ignore[arg-type]
     with pytest.raises(SchemaError, match="waiting is 'all'"):
         view.changes(waiting="all")  # type: ignore[arg-type]
+    for wrong in ("x", True, float("nan"), -1, 10**400, [1]):
+        with pytest.raises(ReadError, match=r"timeout is .*; allowed are seconds from 0 to"):
+            view.changes().next(timeout=wrong)  # type: ignore[arg-type]
     with pytest.raises(SchemaError, match="snapshot"):
         view.subscribe(print, snapshot="yes")  # type: ignore[arg-type]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ from livejoin.database.versions.rolling import comes, insertions, netted
 from livejoin.dataflow.of_view import of_view
 from livejoin.errors import ReadError
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
+from livejoin.shown import shown
 from livejoin.state.codec import Codec
 
 if TYPE_CHECKING:
@@ -31,7 +32,12 @@ Waiting = Literal["each", "merge"]
 WAITING = ("each", "merge")
 """How deltas that wait are given: one by one, or as one net delta."""
 
+_LONGEST = 10**9  # seconds
 _LOOK = 1.0  # seconds after which who waits looks whether the database is still there
+
+
+Sides: TypeAlias = tuple[pa.Table, pa.Table | str]
+"""Rows to put and keys to remove; or why there are no keys."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,17 +54,15 @@ class Update:
     version: int
     delta: pa.Table
     reset: bool
-    _view: str = field(repr=False)
-    _key: tuple[str, ...] | None = field(repr=False)
-    _types: tuple[SqlType, ...] = field(repr=False)
+    _sides: Callable[[], Sides] = field(repr=False)
 
     @property
     def puts(self) -> pa.Table:
         """The rows that there are now, of those that changed, to be written over what has their key; for stores by key.
 
-        The columns are those of the view. Cost: O(delta).
+        The columns are those of the view. Cost: O(delta), for the first of all who follow that asks.
         """
-        return self.delta.filter(comes(self.delta)).drop_columns([CHANGE_TYPE, COMMIT_VERSION])
+        return self._sides()[0]
 
     @property
     def gone(self) -> pa.Table:
@@ -69,24 +73,34 @@ class Update:
         Raises:
             ReadError: No key of the view is known (`View.keys`).
 
-        Cost: O(delta).
+        Cost: as for `puts`.
         """
-        if self._key is None:
-            msg = (
-                f"no key of view {self._view!r} is known, so that its rows are no upserts; take the delta, or let the "
-                "view show a primary key, or the columns of GROUP BY"
-            )
-            raise ReadError(msg)
-        names = self.delta.schema.names
-        places = [names.index(name) for name in self._key]
-        there = comes(self.delta).to_numpy(zero_copy_only=False)
-        words = row_words(self.delta.select(places), [self._types[place] for place in places], Codec())
-        order, begins = groups(words)
-        has = np.logical_or.reduceat(there[order], begins) if begins.size else there
-        return self.delta.select(places).take(pa.array(np.sort(order[begins][~has])))
+        keys = self._sides()[1]
+        if isinstance(keys, str):
+            raise ReadError(keys)
+        return keys
 
     def __repr__(self) -> str:
         return f"Update(version={self.version}, {self.delta.num_rows} rows{', reset' if self.reset else ''})"
+
+
+def _sides_of(delta: pa.Table, view: str, key: tuple[str, ...] | None, types: tuple[SqlType, ...]) -> Sides:
+    """What a store by key is to put, and the keys that it is to remove."""
+    there = comes(delta).to_numpy(zero_copy_only=False)
+    rows = delta.drop_columns([CHANGE_TYPE, COMMIT_VERSION])
+    puts = rows if there.all() else rows.filter(pa.array(there))
+    if key is None:
+        return puts, (
+            f"no key of view {view!r} is known, so that its rows are no upserts; take the delta, or let the view show "
+            "a primary key, or the columns of GROUP BY"
+        )
+    places = [delta.schema.names.index(name) for name in key]
+    if there.all():
+        return puts, delta.select(places).slice(0, 0)
+    words = row_words(delta.select(places), [types[place] for place in places], Codec())
+    order, begins = groups(words)
+    has = np.logical_or.reduceat(there[order], begins)
+    return puts, delta.select(places).take(pa.array(np.sort(order[begins][~has])))
 
 
 class Changes(Iterator[Update], AsyncIterator[Update]):
@@ -192,14 +206,20 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         return found
 
     def next(self, timeout: float | None = None) -> Update | None:
-        """The next update; None if it was closed, or there was none in time.
+        """The next update; None if it was closed.
 
         Args:
             timeout: How many seconds to wait at most; None for no limit, 0 to look only.
 
         Raises:
-            TimeoutError: There was no update in time.
+            TimeoutError: There was no update in time; a later call gives it.
+            ReadError: The timeout is no number of seconds; or as for a loop.
         """
+        if timeout is not None and (
+            isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 <= timeout <= _LONGEST
+        ):
+            msg = f"timeout is {shown(timeout)}; allowed are seconds from 0 to {_LONGEST:,}, and None"
+            raise ReadError(msg)
         left = timeout
         while True:
             link = self.link
@@ -290,7 +310,7 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         if self.link is not None and not self._is_closed:  # else it was lost meanwhile: a reset comes next
             self.link = link
         self.seen = link.version
-        return self._update(link.version, delta, reset=False)
+        return self._update(link.version, delta, False, link if len(deltas) == 1 else None)
 
     def _reset(self) -> Update:
         if self.link is None:
@@ -301,10 +321,20 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         assert version is not None
         self._reset_version = None
         self.seen = version
-        return self._update(version, insertions(rows, version, self._schema), reset=True)
+        return self._update(version, insertions(rows, version, self._schema), True, None)
 
-    def _update(self, version: int, delta: pa.Table, reset: bool) -> Update:
-        return Update(version, delta, reset, self.name, self._key, self._types())
+    def _update(self, version: int, delta: pa.Table, reset: bool, shared: Link | None) -> Update:
+        """An update; what is computed of it is kept with a link whose delta others have too."""
+
+        def sides() -> Sides:
+            if shared is None:
+                return _sides_of(delta, self.name, self._key, self._types())
+            if shared.sides is None:
+                shared.sides = _sides_of(delta, self.name, self._key, self._types())
+            known: Sides = shared.sides
+            return known
+
+        return Update(version, delta, reset, sides)
 
     def _types(self) -> tuple[SqlType, ...]:
         return self._shape.types[: len(self._shape.schema)]

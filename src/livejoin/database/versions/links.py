@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import monotonic
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -38,10 +38,11 @@ class Link:
         ended: Why there will be none: what became of the view; empty while there may be one.
         image: The rows, if somebody has read them; shared by all that hold the link.
         making: Held by a thread that makes the image.
+        sides: The step that led here as those who keep a store by key need it; computed by the first that asks.
         waiters: Called when there is a next version that may be told, or the end.
     """
 
-    __slots__ = ("__weakref__", "ended", "image", "making", "place", "step", "total", "version", "waiters")
+    __slots__ = ("__weakref__", "ended", "image", "making", "place", "sides", "step", "total", "version", "waiters")
 
     def __init__(self, version: int, place: int, total: int = 0) -> None:
         self.version = version
@@ -51,6 +52,7 @@ class Link:
         self.ended = ""
         self.image: pa.Table | None = None
         self.making = threading.Lock()
+        self.sides: Any = None
         self.waiters: list[Callable[[], object]] = []
 
 

@@ -32,16 +32,16 @@ def declared() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     for line in Path(__file__).with_name("signatures.txt").read_text(encoding="utf-8").splitlines():
         name, _, arguments = line.removesuffix(")").partition("(")
         module, _, function = f"{_PACKAGE}.{name}".rpartition(".")
-        yield getattr(import_module(module), function), parsed(arguments, module.rpartition(".")[0])
+        yield getattr(import_module(module), function), parsed(arguments, module)
 
 
-def parsed(arguments: str, package: str = "") -> tuple[Any, ...]:
-    """Types of the text of a line. The package of the kernel has the classes of its named tuples.
+def parsed(arguments: str, module: str = "") -> tuple[Any, ...]:
+    """Types of the text of a line. The kernel's module, or its package's layout, has the classes of named tuples.
 
     >>> parsed("readonly array(int32, 1d, C), Tuple(int64, bool), UniTuple(int64 x 3)")
     (Array(int32, 1, 'C', True, aligned=True), Tuple((int64, bool)), UniTuple(int64, 3))
     """
-    return tuple(_type_of(one, package) for one in _apart(arguments))
+    return tuple(_type_of(one, module) for one in _apart(arguments))
 
 
 def _apart(text: str) -> Iterator[str]:
@@ -56,19 +56,25 @@ def _apart(text: str) -> Iterator[str]:
         yield text[begin:].strip()
 
 
-def _type_of(text: str, package: str) -> Any:
+def _type_of(text: str, module: str) -> Any:
     if array := _ARRAY.fullmatch(text):
         fixed, kind, dimensions, layout = array.groups()
         order: Any = layout
         return types.Array(_scalar(kind), int(dimensions), order, readonly=bool(fixed))
     if same := _SAME.fullmatch(text):
-        return types.UniTuple(_type_of(same[1], package), int(same[2]))
+        return types.UniTuple(_type_of(same[1], module), int(same[2]))
     if found := _TUPLE.fullmatch(text):
-        name, members = found[1], parsed(found[2], package)
+        name, members = found[1], parsed(found[2], module)
         if name == "Tuple":
             return types.Tuple(members)
-        return types.NamedTuple(members, getattr(import_module(f"{package}.layout"), name))
+        return types.NamedTuple(members, _class_of(name, module))
     return _scalar(text)
+
+
+def _class_of(name: str, module: str) -> Any:
+    """The class of a named tuple that a kernel of a module takes."""
+    found = getattr(import_module(module), name, None)
+    return found or getattr(import_module(f"{module.rpartition('.')[0]}.layout"), name)
 
 
 def _scalar(name: str) -> Any:
