@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import NoReturn
 
 import livejoin
-from oracle import multiset
 from torture.interrupts import Life
 
 _PATIENCE = 120.0  # seconds in which a child must have done something
@@ -67,7 +66,7 @@ def run(cases: int, seed: int, folder: Path) -> Counter[str]:
                 kinds["inside, old" if found == told.saved else "inside, new"] += 1
             for _ in range(found - before):
                 life.rows |= life.changes()[1]
-            life.told, life.seen = [], multiset(life.db.views["hop3"].to_arrow())
+            life.listen()
             life.check()
             if rng.random() < 0.5 or case == cases - 1:
                 life.db.save(folder)

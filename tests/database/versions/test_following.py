@@ -284,10 +284,17 @@ def test_a_store_by_key_is_told_what_to_put_and_what_is_gone(waiting: Any) -> No
     assert update is not None
     with pytest.raises(ReadError, match="no key of view 'keyless' is known"):
         _ = update.gone
-    one = db.create_view("one", "SELECT COUNT(*) AS n FROM t").changes()
+    one = db.create_view("alone", "SELECT COUNT(*) AS n FROM t").changes()
     update = one.next(timeout=0)
     assert update is not None
     assert (update.puts.to_pylist(), update.gone.num_rows) == ([{"n": 1}], 0)
+    one = db.create_view("one", "SELECT COUNT(*) AS n FROM t").changes(since=db.version)
+    db.replay({"t": [{"k": 1, "v": number, "_seq": number} for number in range(5)]})
+    update = one.next(timeout=0)
+    assert update is not None
+    assert update.delta.num_rows == 10
+    count = db.views["one"].to_pylist()[0]["n"]
+    assert (update.puts.to_pylist(), update.gone.to_pylist()) == ([{"n": count}], [{"n": count - 5}])
 
 
 def test_who_lost_the_place_is_not_led_to_another_view_of_the_name() -> None:

@@ -86,6 +86,9 @@ class Update:
 
 def _sides_of(delta: pa.Table, view: str, key: tuple[str, ...] | None, types: tuple[SqlType, ...]) -> Sides:
     """What a store by key is to put, and the keys that it is to remove."""
+    versions = delta[COMMIT_VERSION]
+    if len(versions) and versions[0] != versions[-1]:  # of a replay: what came and went in between is nothing
+        delta = netted([delta], types)
     there = comes(delta).to_numpy(zero_copy_only=False)
     rows = delta.drop_columns([CHANGE_TYPE, COMMIT_VERSION])
     puts = rows if there.all() else rows.filter(pa.array(there))

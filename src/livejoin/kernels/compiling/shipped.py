@@ -3,7 +3,7 @@
 ``livejoin/kernels/compiled`` is there in a wheel for Linux alone. `index.json` in it names for each kernel and
 signature the file of its code, that file's checksum, and the sources from which it was compiled: the kernel's module
 and all modules of livejoin that it imports, directly or not. The law: code is used only if the sources that are here
-are those from which it was compiled, byte for byte, and Python and Numba's minor version too. Else the kernel is
+are those from which it was compiled, byte for byte, and Python, Numba and llvmlite too. Else the kernel is
 compiled as if there were no such file. Code is read from no other folder.
 
 A file that is damaged is told once by a warning, and its kernel is compiled.
@@ -23,6 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import llvmlite
 import numba
 from llvmlite import binding
 from numba.core import sigutils
@@ -73,7 +74,7 @@ def machine() -> dict[str, str]:
     """What all codes of a folder must have in common with this process."""
     return {
         "python": str(sys.implementation.cache_tag),
-        "numba": ".".join(numba.__version__.split(".")[:2]),
+        "numba": f"{numba.__version__} llvmlite {llvmlite.__version__}",  # LLVM ends a process at a missing symbol
         "system": f"{sys.platform} {os.uname().machine}",
     }
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -73,8 +74,13 @@ def _type_of(text: str, module: str) -> Any:
 
 def _class_of(name: str, module: str) -> Any:
     """The class of a named tuple that a kernel of a module takes."""
-    found = getattr(import_module(module), name, None)
-    return found or getattr(import_module(f"{module.rpartition('.')[0]}.layout"), name)
+    layout = f"{module.rpartition('.')[0]}.layout"
+    places = [one for one in (module, layout) if one and find_spec(one) is not None]
+    found = next((getattr(import_module(one), name) for one in places if hasattr(import_module(one), name)), None)
+    if found is None:
+        msg = f"no named tuple {name} is declared in {module} or {layout}"
+        raise AttributeError(msg)
+    return found
 
 
 def _scalar(name: str) -> Any:
