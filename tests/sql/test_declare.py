@@ -18,6 +18,7 @@ from livejoin.sql import (
     parse_create_table,
     parse_statement,
 )
+from livejoin.sql.parse.source import Source
 
 BIGINT = SqlType.integer(64)
 
@@ -334,7 +335,6 @@ def test_statements(sql: str, statement: Statement) -> None:
         ("CREATE OR REPLACE VIEW ^IF NOT EXISTS v AS SELECT 1", "IF NOT EXISTS"),
         ("CREATE ^MATERIALIZED VIEW v AS SELECT 1", "MATERIALIZED"),
         ("CREATE VIEW v (^x) AS SELECT 1", "CREATE VIEW"),
-        ("^CREATE VIEW v", "CREATE VIEW"),
         ("DROP TABLE G, ^H", "DROP"),
         ("DROP TABLE G ^CASCADE", "CASCADE"),
         ("DROP VIEW v, ^w CASCADE", "DROP"),
@@ -357,6 +357,38 @@ def test_refused_statements(marked: str, clause: str) -> None:
     with pytest.raises(UnsupportedQueryError) as caught:
         parse_statement(marked.replace("^", ""))
     assert (caught.value.clause, caught.value.line, caught.value.column) == (clause, 1, marked.index("^") + 1)
+
+
+@pytest.mark.parametrize(
+    ("marked", "message"),
+    [
+        ("CREATE VIEW v AS ^SELEC a FROM G", "found 'SELEC' where a query is expected"),
+        ("CREATE OR REPLACE VIEW v AS ^SELEC a FROM G", "found 'SELEC' where a query is expected"),
+        ("CREATE VIEW IF NOT EXISTS v AS\n^SELEC", "found 'SELEC' where a query is expected"),
+        ("CREATE VIEW v AS ^TABLE G", "found 'TABLE' where a query is expected"),
+        ("CREATE VIEW v AS ^INSERT INTO G VALUES (1)", "found 'INSERT' where a query is expected"),
+        ("CREATE VIEW v AS ^5", "found '5' where a query is expected"),
+        ("CREATE VIEW v AS^", "the text ends where a query is expected"),
+        ("CREATE VIEW v^", "the text ends where AS and a query are expected"),
+        ("CREATE VIEW v ^SELECT a AS b FROM G", "found 'SELECT' where AS and a query are expected"),
+        ("CREATE OR REPLACE VIEW v WITH ^x AS (SELECT 1) SELECT 2", "found 'x', which is not expected behind 'WITH'"),
+        ("CREATE VIEW v AS SELECT a FORM ^G", "found 'G', which is not expected behind 'FORM'"),
+        ("CREATE OR REPLACE VIEW v AS SELECT a FROM G H ^I J", "found 'I', which is not expected behind 'H'"),
+        ("CREATE VIEW v AS SELECT a ^AS 5 FROM G", "AS lacks a name or a type"),
+        ("CREATE ^VEIW v AS SELECT a FROM G", "found 'VEIW' where TABLE or VIEW is expected"),
+        ("CREATE OR ^REPALCE VIEW v AS SELECT a FROM G", "found 'REPALCE' where REPLACE is expected"),
+        ("CREATE OR REPLACE ^v AS SELECT a FROM G", "found 'v' where TABLE or VIEW is expected"),
+        ("CREATE ^OR", "OR lacks what stands behind it"),
+        ("CREATE VIEW ^AS SELECT a FROM G", "found 'AS' where a name is expected, behind VIEW"),
+        ("DROP TABLE IF EXISTS^", "the text ends where a name is expected, behind EXISTS"),
+        ("CREATE TABLE G ^a INT", "found 'a', which is not expected behind 'G'"),
+    ],
+)
+def test_a_wrong_word_is_blamed_where_it_stands(marked: str, message: str) -> None:
+    with pytest.raises(SqlSyntaxError) as caught:
+        parse_statement(marked.replace("^", ""))
+    assert caught.value.message.startswith(message)
+    assert (caught.value.line, caught.value.column) == Source(marked, ()).position(marked.index("^"))
 
 
 def test_qualified_names_are_not_known() -> None:

@@ -7,6 +7,8 @@ unbalanced parentheses pass too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import Token, TokenType
 
 from livejoin.errors import SqlSyntaxError
@@ -30,6 +32,7 @@ def refuse_gaps(source: Source) -> None:
         SqlSyntaxError: There is a gap; the position is that of the token before the gap.
     """
     kinds = [token.token_type for token in source.tokens] + [TokenType.SEMICOLON] * 2
+    view_as = _as_of_view(kinds)
     for position, token in enumerate(source.tokens):
         behind, next_but_one = kinds[position + 1 : position + 3]
         found = _gap(token, behind, next_but_one)
@@ -39,7 +42,8 @@ def refuse_gaps(source: Source) -> None:
             found = "found ALL before a query; leave it out" if behind == TokenType.SELECT else found
         if token.token_type == TokenType.PLUS and behind in _ITEM_ENDS and kinds[position - 1] in _ITEM_BEGINS:
             found = "found '+' without a value behind it; leave it out"  # sqlglot would leave out the whole item
-        if token.token_type == TokenType.ALIAS and not _begins_name(source.tokens[position + 1 : position + 2]):
+        is_nameless = token.token_type == TokenType.ALIAS and position != view_as
+        if is_nameless and not _begins_name(source.tokens[position + 1 : position + 2]):
             found = "AS lacks a name or a type; a name that is not a word stands in backticks: AS `2`"
         if token.token_type == TokenType.HEX_STRING and source.sql[token.start : token.start + 2].lower() == "0x":
             written = source.sql[token.start : token.end + 1]
@@ -64,6 +68,13 @@ def refuse_open_parentheses(source: Source) -> None:
             opened.pop()
     if opened:
         raise source.error(SqlSyntaxError, "nothing closes this '('; write ')' behind what it holds", opened[-1].start)
+
+
+def _as_of_view(kinds: Sequence[TokenType]) -> int | None:
+    """Where the AS of CREATE VIEW stands, which a query follows; None in another statement."""
+    if TokenType.CREATE not in kinds[:1] or TokenType.VIEW not in kinds[: kinds.index(TokenType.SEMICOLON)]:
+        return None
+    return kinds.index(TokenType.ALIAS) if TokenType.ALIAS in kinds else None
 
 
 def _begins_name(tokens: tuple[Token, ...]) -> bool:

@@ -49,6 +49,7 @@ _AS_WRITTEN = (
 )
 """Functions of which sqlglot would leave out arguments, write patterns anew, or put a cast around what they take."""
 _WITHIN_STATEMENTS = frozenset({TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.ALIAS})
+_BEFORE_KIND = frozenset({TokenType.OR, TokenType.REPLACE, TokenType.TEMPORARY})
 _BYTES = re.compile(r"""\b[xX](["'])([0-9a-fA-F]*)([^0-9a-fA-F"'])[^"']*\1""")
 _INTERVAL = re.compile(r"\s*[+-]?[0-9]*\.?[0-9]*\s*[a-z]+\s*", re.IGNORECASE)
 
@@ -181,6 +182,25 @@ class SparkAnsi(Spark):
             if size is not None and size.expression:
                 self.raise_error("Expecting )", self._prev)
             return size
+
+        def _parse_ddl_select(self) -> exp.Expr | None:
+            """A query behind AS; sqlglot would read any name there as a table."""
+            behind = self._prev
+            query = super()._parse_ddl_select()
+            if query is None and behind.token_type == TokenType.ALIAS:
+                self.raise_error("Expected a query")
+            return query
+
+        def _parse_as_command(self, start: Token) -> exp.Command:
+            """A statement of which sqlglot leaves off reading; in CREATE that is an error where it does."""
+            if start.token_type == TokenType.CREATE and self._curr:
+                head = self._tokens[self._tokens.index(start) + 1 : self._index]
+                is_head = all(token.token_type in _BEFORE_KIND for token in head)
+                if is_head and self._curr.token_type == TokenType.OR:
+                    self._advance()
+                    self.raise_error("Expected REPLACE", self._curr)
+                self.raise_error("Expected TABLE or VIEW" if is_head else "Unexpected token")
+            return super()._parse_as_command(start)
 
         def _warn_unsupported(self) -> None:
             """Do nothing: a statement that sqlglot does not know is refused later, by its name."""

@@ -85,6 +85,9 @@ _TYPE = r"Expected TYPE after CAST|Expected type"
 _EXPECTED = (
     (r"Expected table name", "the name of a table or a query in parentheses", ""),
     (r"Expected database name", "a name", ""),
+    (r"Expected a query", "a query", "CREATE VIEW name AS SELECT ..."),
+    (r"Expected REPLACE", "REPLACE", "CREATE OR REPLACE VIEW name AS SELECT ..."),
+    (r"Expected TABLE or VIEW", "TABLE or VIEW", "CREATE OR REPLACE VIEW name AS SELECT ..."),
     (r"Expected END after CASE", "END", "CASE WHEN condition THEN value ELSE value END"),
     (r"Expected a value", "a value", ""),
     (r"Expected NULL", "NULL, TRUE, FALSE or DISTINCT FROM", "a IS NOT NULL"),
@@ -100,6 +103,8 @@ _EXPECTED = (
     (r"Expecting IN", "IN", _PIVOT),
     (r"Expected at least one argument", "an argument", ""),
 )
+_DECLARING = frozenset({TokenType.CREATE, TokenType.DROP})
+_BEFORE_NAME = frozenset({TokenType.TABLE, TokenType.VIEW, TokenType.EXISTS})
 _OPENING = {")": TokenType.L_PAREN, "]": TokenType.L_BRACKET, "}": TokenType.L_BRACE, ">": TokenType.LT}
 _CLOSING = {
     TokenType.R_PAREN: TokenType.L_PAREN,
@@ -161,10 +166,12 @@ def _unexpected(description: str, found: str, at: int, source: Source) -> str:
     if token is not None and token.text.isidentifier() and re.search(_TYPE, description):
         written = source.sql[token.start : token.end + 1]
         return f"{written!r:.80} is no type that a value is cast to; allowed are {CAST_TYPES}"
+    before = source.before(at)
+    if before is not None and before.token_type in _BEFORE_NAME and source.tokens[0].token_type in _DECLARING:
+        return f"{found} where a name is expected, behind {before.text.upper()}"
     for pattern, expected, example in _EXPECTED:
         if re.search(pattern, description):
             return f"{found} where {expected} is expected" + (f", as in {example}" if example else "")
-    before = source.before(at)
     behind = f" behind {source.sql[before.start : before.end + 1]!r:.80}" if before else ""
     if token is None:
         return f"the text ends{behind}, where more is expected"

@@ -92,8 +92,9 @@ def _add_view(sql: str, begin: int, end: int, catalog: Catalog, views: dict[str,
     assert isinstance(statement, CreateView)
     if statement.if_not_exists and statement.name.lower() in views:
         return
-    start = begin + sql[begin:end].rindex(statement.sql)  # the query is the end of the statement
-    query = bind_view(statement.name, _from(sql, start, end), catalog, views, [statement.name], allow_product)
+    query = bind_view(
+        statement.name, _from(sql, statement.begins, end), catalog, views, [statement.name], allow_product
+    )
     views[statement.name.lower()] = replace(query, sql=statement.sql)
 
 

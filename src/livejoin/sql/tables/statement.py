@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlglot import TokenType, exp
 
+from livejoin.errors import SqlSyntaxError
 from livejoin.schema import Table
 from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.parse import parse, tokenized
@@ -31,12 +32,21 @@ class CreateTable:
 
 @dataclass(frozen=True)
 class CreateView:
-    """CREATE [OR REPLACE] VIEW [IF NOT EXISTS] name AS SELECT ...; ``sql`` is the query's text, not yet bound."""
+    """CREATE [OR REPLACE] VIEW [IF NOT EXISTS] name AS SELECT ...
+
+    Args:
+        name: The view's name.
+        sql: The text of the query, not yet bound.
+        if_not_exists: Whether it has IF NOT EXISTS.
+        replace: Whether it has OR REPLACE.
+        begins: Where in the statement the query begins.
+    """
 
     name: str
     sql: str
     if_not_exists: bool = False
     replace: bool = False
+    begins: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -117,13 +127,16 @@ def _create_view(create: exp.Create, source: Source) -> CreateView:
     if isinstance(create.this, exp.Schema):
         msg = "a list of column names is not supported; name the columns in SELECT with AS"
         raise source.unsupported("CREATE VIEW", msg, offset_of(create.this.expressions[0], start))
-    if create.expression is None:
-        msg = "CREATE VIEW needs a query: CREATE VIEW name AS SELECT ..."
-        raise source.unsupported("CREATE VIEW", msg, start)
-    name = table_name(create.this, source)
-    body = source.find({TokenType.ALIAS}, offset_of(create.this, start)) + len("AS")
-    query = source.sql[body:].strip().rstrip(";").rstrip()
-    return CreateView(name, query, bool(create.args.get("exists")), bool(create.args.get("replace")))
+    name, named = table_name(create.this, source), offset_of(create.this, start)
+    behind = next((token for token in source.tokens if token.start > named), None)
+    if behind is None or behind.token_type != TokenType.ALIAS:
+        found = "the text ends" if behind is None else f"found {behind.text!r:.80}"
+        msg = f"{found} where AS and a query are expected: CREATE VIEW name AS SELECT ..."
+        raise source.error(SqlSyntaxError, msg, len(source.sql) if behind is None else behind.start)
+    body = source.sql[behind.end + 1 :]
+    query = body.strip().rstrip(";").rstrip()
+    begins = behind.end + 1 + len(body) - len(body.lstrip())
+    return CreateView(name, query, bool(create.args.get("exists")), bool(create.args.get("replace")), begins)
 
 
 def _drop(drop: exp.Drop, source: Source) -> DropTable | DropView:
