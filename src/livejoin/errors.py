@@ -54,6 +54,11 @@ class SqlError(LivejoinError):
         self.column = column
         super().__init__(self._render())
 
+    def move(self, message: str, sql: str, line: int, column: int) -> None:
+        """Say the error of another text, in which its own stands; the arguments are those of the class."""
+        self.message, self.sql, self.line, self.column = message, sql, line, column
+        self.args = (self._render(),)
+
     def _render(self) -> str:
         if not self.line:
             return self.message

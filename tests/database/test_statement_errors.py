@@ -6,6 +6,7 @@ import pytest
 
 import livejoin
 from livejoin.errors import ChangeValueError, SqlError
+from livejoin.sql.parse.source import Source
 
 
 @pytest.fixture(scope="module")
@@ -65,3 +66,41 @@ def test_a_value_that_does_not_fit_names_its_row(db: livejoin.Database) -> None:
         db.execute("UPDATE s SET x = x * 100")
     with pytest.raises(ChangeValueError, match=r"the row with the key \(id = 7\)"):
         db.execute("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET bal = 1.001 * s.x")
+
+
+# Scripts of several statements, with values for ``?``.
+WRONG_SCRIPTS: list[tuple[str, object]] = [
+    ("DELETE FROM s WHERE x = 100;\n  CREATE VIEW v AS\n SELECT id, ^nope\nFROM t", None),
+    ("DELETE FROM s WHERE x = 100; CREATE VIEW v AS ^SELECT FROM t;", None),
+    ("\n\n  CREATE OR REPLACE VIEW v AS ^SELEC id FROM t", None),
+    ("DELETE FROM s WHERE x = ?;\nDELETE FROM s WHERE x = ? AND ^nope = ?", [100, 12345, 6]),
+    ("DELETE FROM s WHERE x = :long_name; UPDATE t SET bal = ^nope WHERE id = :i", {"long_name": 100, "i": 1}),
+    ("DELETE FROM s WHERE x = 100;\nDELETE FROM s WHERE id ^?", [1]),
+    ("DELETE FROM s WHERE x = 100;\nCREATE TABLE u (a ^INTT)", None),
+    ("DELETE FROM s WHERE x = 100;\n\nALTER TABLE t ^FOO", None),
+    ("BEGIN;\nDELETE FROM s WHERE x = 100;\nDELETE FROM t WHERE ^nope; COMMIT", None),
+    ("DELETE FROM s WHERE x = 100;\n^SELEC 1", None),
+    ("DELETE FROM s WHERE x = 100;\nCREATE VIEW w AS SELECT t.id FROM t, s WHERE ^t.id < s.id", None),
+]
+
+
+@pytest.mark.parametrize(("marked", "values"), WRONG_SCRIPTS)
+def test_the_caret_stands_in_the_script(db: livejoin.Database, marked: str, values: object) -> None:
+    script = marked.replace("^", "")
+    with pytest.raises(SqlError) as caught:
+        db.execute(script, values)
+    error = caught.value
+    assert error.sql == script
+    assert (error.line, error.column) == Source(script, ()).position(marked.index("^"))
+    assert str(error).splitlines()[-2].strip() == script.splitlines()[error.line - 1].strip()
+
+
+def test_positions_within_messages_are_those_of_the_script(db: livejoin.Database) -> None:
+    with pytest.raises(SqlError, match=r"which closes the '\(' at line 3, column 25"):
+        db.execute("DELETE FROM s\nWHERE x = ?;\nCREATE VIEW v AS SELECT (id FROM t", [100])
+
+
+def test_a_query_with_values_shows_what_was_written(db: livejoin.Database) -> None:
+    with pytest.raises(SqlError) as caught:
+        db.sql("SELECT id FROM t WHERE name = ? AND nope = ?", ["a long text", 1])
+    assert (caught.value.sql, caught.value.column) == ("SELECT id FROM t WHERE name = ? AND nope = ?", 37)

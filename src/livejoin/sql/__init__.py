@@ -20,10 +20,11 @@ from livejoin.sql.tables.alter_columns import (
     RenameTable,
 )
 from livejoin.sql.tables.declare import parse_columns, parse_create_table
+from livejoin.sql.tables.piece import Piece
 from livejoin.sql.tables.row_changes import ALL_OF_SOURCE, VALUE, ChangedRows, NewRows, RowChanges, constants_of
 from livejoin.sql.tables.same_columns import columns_named, other_table_text, renamed_text, same_columns_text
 from livejoin.sql.tables.schema_file import SchemaText, parse_schema, parse_schema_text
-from livejoin.sql.tables.script import is_complete, statements
+from livejoin.sql.tables.script import is_complete, pieces, statements
 from livejoin.sql.tables.statement import (
     CreateTable,
     CreateView,
@@ -53,6 +54,7 @@ __all__ = [
     "DropTable",
     "DropView",
     "NewRows",
+    "Piece",
     "RefreshTable",
     "RenameColumn",
     "RenameTable",
@@ -73,6 +75,7 @@ __all__ = [
     "parse_schema",
     "parse_schema_text",
     "parse_statement",
+    "pieces",
     "renamed_text",
     "same_columns_text",
     "statements",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pyarrow as pa
 
 from livejoin.database.commit import Commit
@@ -10,8 +13,8 @@ from livejoin.database.statements.asked_once import asked
 from livejoin.database.statements.declaring import declare
 from livejoin.database.statements.row_changes import Pending
 from livejoin.database.transactions import transaction
-from livejoin.errors import UnsupportedQueryError
-from livejoin.sql import RefreshTable, RowChanges, parse_statement, statements
+from livejoin.errors import SqlError, UnsupportedQueryError
+from livejoin.sql import CreateView, Piece, RefreshTable, RowChanges, Statement, parse_statement, pieces
 
 
 def run_script(contents: Contents, sql: str, parameters: object, allow_product: bool) -> Commit | None:
@@ -28,40 +31,61 @@ def run_script(contents: Contents, sql: str, parameters: object, allow_product: 
     """
     found: Commit | None = None
     pending: Pending | None = None
-    for text in statements(sql, parameters) or [sql]:
-        word = " ".join(text.upper().split())
+    for piece in pieces(sql, parameters) or [Piece(sql, sql)]:
+        word = " ".join(piece.text.upper().split())
         if word in _BEGINS:
             pending = _begun(pending)
         elif word in _ENDS:
             changes, pending = _ended(pending), None
             found = _committed(contents, changes) if word != "ROLLBACK" else found
         else:
-            statement = parse_statement(text)
-            if isinstance(statement, RowChanges):
-                changes = pending or Pending()
-                changes.add(contents, statement)
-                found = _committed(contents, changes) if pending is None else found
-            elif isinstance(statement, RefreshTable):
-                msg = "REFRESH TABLE stands alone, with its rows: db.execute('REFRESH TABLE t', rows)"
-                raise UnsupportedQueryError(msg, clause="REFRESH TABLE")
-            elif pending is not None:
-                msg = "only INSERT, UPDATE, DELETE and MERGE INTO stand between BEGIN and COMMIT"
-                raise UnsupportedQueryError(msg, clause="BEGIN")
-            else:
-                found = declare(contents, statement, allow_product) or found
+            with _in_script(piece):
+                statement = parse_statement(piece.text)
+            with _in_script(piece, statement):
+                found = _run(contents, statement, pending, allow_product) or found
     if pending is not None:
         msg = "BEGIN without COMMIT: give both in one text, or all changes to apply, which is one commit"
         raise UnsupportedQueryError(msg, clause="BEGIN")
     return found
 
 
+def _run(contents: Contents, statement: Statement, pending: Pending | None, allow_product: bool) -> Commit | None:
+    """Run one statement; its commit, if it made one. Within a transaction its changes are added to those that wait."""
+    if isinstance(statement, RowChanges):
+        changes = pending or Pending()
+        changes.add(contents, statement)
+        return _committed(contents, changes) if pending is None else None
+    if isinstance(statement, RefreshTable):
+        msg = "REFRESH TABLE stands alone, with its rows: db.execute('REFRESH TABLE t', rows)"
+        raise UnsupportedQueryError(msg, clause="REFRESH TABLE")
+    if pending is not None:
+        msg = "only INSERT, UPDATE, DELETE and MERGE INTO stand between BEGIN and COMMIT"
+        raise UnsupportedQueryError(msg, clause="BEGIN")
+    return declare(contents, statement, allow_product)
+
+
+@contextmanager
+def _in_script(piece: Piece, statement: Statement | None = None) -> Iterator[None]:
+    """A context whose errors are said of the script, and not of the statement or of a view's query alone."""
+    try:
+        yield
+    except SqlError as error:
+        if isinstance(statement, CreateView):
+            piece.put_in_script(error, statement.sql, statement.begins)
+        else:
+            piece.put_in_script(error)
+        raise
+
+
 def ask(contents: Contents, sql: str, parameters: object) -> pa.Table:
     """The result of one query; as `livejoin.Database.sql`."""
-    texts = statements(sql, parameters)
-    if len(texts) > 1:
-        msg = f"found {len(texts)} statements; sql answers one query, and execute runs several statements"
+    found = pieces(sql, parameters)
+    if len(found) > 1:
+        msg = f"found {len(found)} statements; sql answers one query, and execute runs several statements"
         raise UnsupportedQueryError(msg, clause=";")
-    return asked(contents, texts[0] if texts else sql)
+    piece = found[0] if found else Piece(sql, sql)
+    with _in_script(piece):
+        return asked(contents, piece.text)
 
 
 _BEGINS = ("BEGIN", "BEGIN TRANSACTION", "START TRANSACTION")

@@ -33,6 +33,14 @@ class Source:
         lines = (self.sql[:offset] + ".").splitlines()
         return len(lines), len(lines[-1])
 
+    def offset(self, line: int, column: int) -> int:
+        """The offset of a one-based line and column; the inverse of `position`.
+
+        >>> Source("SELECT\\n  a", ()).offset(2, 3)
+        9
+        """
+        return sum(map(len, self.sql.splitlines(keepends=True)[: line - 1])) + column - 1
+
     def error(self, kind: type[Error], message: str, offset: int) -> Error:
         """An error at an offset of the text."""
         return kind(message, self.sql, *self.position(offset))

@@ -67,7 +67,7 @@ def _syntax_error(source: Source, offset: int, text: str) -> SqlError | None:
     except SqlError as error:
         if offset + len(text) < len(source.sql):
             error.message = error.message.replace("the text ends", "the expression ends", 1)
-        return _moved(error, source, _offset_in(error))
+        return _moved(error, source, Source(error.sql, ()).offset(error.line, error.column))
     return None
 
 
@@ -78,15 +78,9 @@ def _moved(error: SqlError, source: Source, offset: int) -> SqlError:
     return type(error)(error.message, source.sql, *position)
 
 
-def _offset_in(error: SqlError) -> int:
-    """Where in its text an error stands."""
-    lines = error.sql.splitlines(keepends=True)
-    return sum(map(len, lines[: error.line - 1])) + error.column - 1
-
-
 def _offset(error: SqlError, source: Source) -> int:
     """Where in the statement stands what an error stands at in a query; the beginning if the query alone has it."""
-    at = _offset_in(error)
+    at = Source(error.sql, ()).offset(error.line, error.column)
     before = [mark for mark in _MARK.finditer(error.sql) if mark.end() <= at]
     if before:
         begin, end = int(before[-1][1]), int(before[-1][2])

@@ -14,11 +14,21 @@ from livejoin.errors import SqlSyntaxError
 from livejoin.shown import shown
 from livejoin.sql.parse.parse import tokenized
 from livejoin.sql.parse.source import Source
+from livejoin.sql.tables.piece import Filled, Piece
 
 _LARGEST = 1 << 63
 
 
 def statements(sql: str, parameters: object = None) -> list[str]:
+    """The texts of `pieces`.
+
+    >>> statements("DELETE FROM t WHERE a = ?; INSERT INTO t VALUES (?, ':b')", [1, "it's"])
+    ['DELETE FROM t WHERE a = 1', "INSERT INTO t VALUES ('it\\\\'s', ':b')"]
+    """
+    return [piece.text for piece in pieces(sql, parameters)]
+
+
+def pieces(sql: str, parameters: object = None) -> list[Piece]:
     """The statements of a text, with the values of parameters in their places.
 
     Args:
@@ -28,24 +38,28 @@ def statements(sql: str, parameters: object = None) -> list[str]:
     Raises:
         SqlSyntaxError: The text ends within a string; a value is missing, too many, or none that SQL writes.
 
-    >>> statements("DELETE FROM t WHERE a = ?; INSERT INTO t VALUES (?, ':b')", [1, "it's"])
-    ['DELETE FROM t WHERE a = 1', "INSERT INTO t VALUES ('it\\\\'s', ':b')"]
+    >>> [piece.begin for piece in pieces("DELETE FROM t WHERE a = ?; DELETE FROM u", [1])]
+    [0, 27]
     """
     source = tokenized(sql)
-    pieces, at = list[str](), 0
-    for begin, end, text in _values(source, parameters):
+    text, at, filled = "", 0, list[Filled]()
+    for begin, end, value in _values(source, parameters):
         apart = [" " if sql[place : place + 1].isalnum() else "" for place in (begin - 1, end)]
-        pieces += [sql[at:begin], apart[0], text, apart[1]]
+        text += sql[at:begin]
+        here = len(text)
+        text += f"{apart[0]}{value}{apart[1]}"
+        filled.append(Filled(here, len(text), begin, end - begin))
         at = end
-    sql = "".join([*pieces, sql[at:]])
-    source = tokenized(sql) if pieces else source
-    found, begin = list[str](), 0
-    for token in source.tokens:
-        if token.token_type is TokenType.SEMICOLON:
-            found.append(sql[begin : token.start])
-            begin = token.end + 1
-    found.append(sql[begin:])
-    return [one for one in (text.strip() for text in found) if one and tokenized(one).tokens]
+    text += sql[at:]
+    source = tokenized(text) if filled else source
+    ends = [(token.start, token.end + 1) for token in source.tokens if token.token_type is TokenType.SEMICOLON]
+    found, begin = list[Piece](), 0
+    for end, behind in [*ends, (len(text), len(text))]:
+        one = text[begin:end]
+        if one.strip() and tokenized(one.strip()).tokens:
+            found.append(Piece(one.strip(), sql, begin + len(one) - len(one.lstrip()), tuple(filled)))
+        begin = behind
+    return found
 
 
 def is_complete(text: str) -> bool:
