@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 import livejoin
-from livejoin.errors import MemoryLimitError, ReadError, SchemaError
+from livejoin.database.snapshots.declaration import plain_view, read_view
+from livejoin.errors import MemoryLimitError, ReadError, SchemaError, UnsupportedQueryError
 from oracle import connect, multiset, signed_multiset, without_zeros
 from scenario import Row
 from strategies import EXAMPLES
@@ -236,3 +237,30 @@ def test_what_holds_a_view_that_is_gone_is_told_so() -> None:
         list(batches)
     with pytest.raises(ReadError, match="'v' was dropped"):
         view.subscribe(print)
+
+
+def test_a_product_stays_allowed_where_the_view_is_kept(tmp_path: Path) -> None:
+    text = "CREATE OR REPLACE VIEW v AS SELECT t.k, u.x FROM t, u WHERE t.k {} u.x"
+    with livejoin.open(tmp_path / "shop") as db:
+        db.execute("CREATE TABLE t (k BIGINT); CREATE TABLE u (x BIGINT); INSERT INTO t VALUES (1), (2)")
+        db.execute("INSERT INTO u VALUES (2), (3)")
+        with pytest.raises(UnsupportedQueryError, match="allow_product=True"):
+            db.execute(text.format("<"))
+        db.execute(text.format("<"), allow_product=True)
+        commit = db.execute(text.format("<="))
+        assert commit is not None and commit["v"].to_pylist() == [
+            {"k": 2, "x": 2, "_change_type": "insert", "_commit_version": db.version}
+        ]
+    with livejoin.open(tmp_path / "shop") as db:
+        db.execute(text.format(">="))
+        db.save(tmp_path / "saved")
+        kept = json.loads(json.dumps(plain_view(db.views["v"].image)))
+        db.create_view("v", "SELECT k FROM t", replace=True)
+        with pytest.raises(UnsupportedQueryError, match="allow_product=True"):
+            db.execute(text.format("<"))
+    found = livejoin.Database.load(tmp_path / "saved")
+    found.execute(text.format(">"))
+    assert found.views["v"].to_pylist() == []
+    assert read_view(kept, {}).allow_product
+    del kept["allow_product"]  # as older versions wrote it
+    assert not read_view(kept, {}).allow_product

@@ -62,12 +62,14 @@ class ViewOptions:
         algorithm: The algorithm for joins that was asked for.
         adaptive: Whether joins may move to other join trees.
         statistics: The statistics that the plan was chosen by.
+        allow_product: Whether a condition may compare tables that no equality connects.
     """
 
     deltas: bool
     algorithm: Algorithm
     adaptive: bool
     statistics: Statistics
+    allow_product: bool = False
 
 
 class View(Readable):
@@ -122,7 +124,10 @@ class View(Readable):
     @property
     def image(self) -> ViewImage:
         """What is kept of it beside its result."""
-        return ViewImage(self.name, self.sql, self.deltas, self.algorithm, self._options.statistics, self.adaptive)
+        kept = self._options
+        return ViewImage(
+            self.name, self.sql, kept.deltas, kept.algorithm, kept.statistics, kept.adaptive, kept.allow_product
+        )
 
     @property
     def schema(self) -> pa.Schema:

@@ -34,6 +34,7 @@ class ViewImage:
         algorithm: The algorithm that maintains the view's joins.
         statistics: The statistics that its plan was chosen by: the same ones give the same plan.
         adaptive: Whether it may move to another plan; its running figures begin anew.
+        allow_product: Whether its conditions may compare tables that no equality connects.
     """
 
     name: str
@@ -42,6 +43,7 @@ class ViewImage:
     algorithm: Algorithm
     statistics: Statistics
     adaptive: bool
+    allow_product: bool = False
 
 
 def value(entry: object, key: str, kind: type[Value]) -> Value:
@@ -202,6 +204,7 @@ def plain_view(view: ViewImage) -> dict[str, Any]:
         "statistics": view.statistics.plain(),
         "adaptive": view.adaptive,
         "preprocessing_limit": view.statistics.preprocessing_limit,
+        **({"allow_product": True} if view.allow_product else {}),
     }
 
 
@@ -225,6 +228,7 @@ def read_view(entry: object, tables: Mapping[str, Table]) -> ViewImage:
         algorithm,
         replace(known, preprocessing_limit=limit),
         value(entry, "adaptive", bool),
+        isinstance(entry, dict) and "allow_product" in entry and value(entry, "allow_product", bool),
     )
 
 

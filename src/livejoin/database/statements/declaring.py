@@ -67,8 +67,9 @@ def declare(contents: Contents, statement: Declaration, allow_product: bool) -> 
 
 
 def settings_of(view: View, allow_product: bool) -> ViewSettings:
-    """What was asked of a view, for another query of it."""
+    """What was asked of a view, for another query of it; ``allow_product`` where it is allowed from now on."""
     options = view._options
+    allow_product = allow_product or options.allow_product
     given, limit = options.statistics.given_alone(), options.statistics.preprocessing_limit
     return ViewSettings(options.deltas, given, options.algorithm, options.adaptive, allow_product, limit)
 
@@ -100,7 +101,7 @@ def asked_of_view(
     refuse_large_joins(query)
     refuse_dropped(contents, query)
     known = contents.known(query.joins, settings.statistics, limit)
-    return query, ViewOptions(settings.deltas, settings.algorithm, settings.adaptive, known)
+    return query, ViewOptions(settings.deltas, settings.algorithm, settings.adaptive, known, settings.allow_product)
 
 
 def drop_view(contents: Contents, name: str, cascade: bool) -> None:
