@@ -13,7 +13,7 @@ import pytest
 
 import livejoin
 from livejoin.database.snapshots.declaration import plain_view, read_view
-from livejoin.errors import MemoryLimitError, ReadError, SchemaError, UnsupportedQueryError
+from livejoin.errors import ExpressionError, MemoryLimitError, ReadError, SchemaError, UnsupportedQueryError
 from oracle import connect, multiset, signed_multiset, without_zeros
 from scenario import Row
 from strategies import EXAMPLES
@@ -264,3 +264,49 @@ def test_a_product_stays_allowed_where_the_view_is_kept(tmp_path: Path) -> None:
     assert read_view(kept, {}).allow_product
     del kept["allow_product"]  # as older versions wrote it
     assert not read_view(kept, {}).allow_product
+
+
+WORN = """
+CREATE TABLE o (id BIGINT PRIMARY KEY, name STRING, n DOUBLE, d BIGINT); INSERT INTO o VALUES (1, 'a', 2, 0);
+CREATE VIEW v AS SELECT id, name, n, d FROM o;
+CREATE VIEW w AS SELECT * FROM v; CREATE VIEW sums AS SELECT name, SUM(n) AS s FROM v GROUP BY name;
+CREATE VIEW on_w AS SELECT id FROM w; CREATE VIEW on_sums AS SELECT s FROM sums
+"""
+
+
+@pytest.mark.parametrize(
+    ("query", "reasons"),
+    [
+        ("id, name, n", "'w' (it would lose column 'd'), 'on_w' (it reads 'w')"),
+        ("id, name, n, d, 1 AS e", "'w' (it would get a column 'e', INT), 'on_w' (it reads 'w')"),
+        ("name, id, n, d", "'w' (its columns would stand in the order 'name', 'id', 'n', 'd'), 'on_w' (it reads 'w')"),
+        (
+            "id, name, CAST(n AS BIGINT) AS n, d",
+            "'w' (its column 'n' would be BIGINT, and is DOUBLE), 'sums' (its column 's' would be BIGINT, and is "
+            "DOUBLE), 'on_w' (it reads 'w'), 'on_sums' (it reads 'sums')",
+        ),
+        (
+            "id, name AS x, n, d",
+            "'w' (it would lose column 'name'; it would get a column 'x', STRING), 'sums' (no column ",
+        ),
+    ],
+)
+def test_readers_that_do_not_fit_say_why_each(query: str, reasons: str) -> None:
+    db = livejoin.Database()
+    db.execute(WORN)
+    with pytest.raises(SchemaError) as caught:
+        db.execute(f"CREATE OR REPLACE VIEW v AS SELECT {query} FROM o")
+    assert str(caught.value).startswith(f"view 'v' is read by {reasons}")
+
+
+@pytest.mark.parametrize("deltas", [True, False])
+def test_what_a_new_query_has_no_value_for_is_said_of_it_and_not_of_a_reader(deltas: bool) -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE o (id BIGINT PRIMARY KEY, d BIGINT); INSERT INTO o VALUES (1, 0)")
+    db.create_view("v", "SELECT id, d FROM o", deltas=deltas)
+    db.execute("CREATE VIEW w AS SELECT id, SUM(d) AS s FROM v GROUP BY id")
+    db.execute("CREATE VIEW x AS SELECT id, MAX(2 DIV (d + 1)) AS s FROM v GROUP BY id")
+    with pytest.raises(ExpressionError, match=r"^view 'v': cannot evaluate 'id DIV d'"):
+        db.execute("CREATE OR REPLACE VIEW v AS SELECT id, id DIV d AS d FROM o")
+    with pytest.raises(ExpressionError, match=r"^view 'x': cannot evaluate '2 DIV "):
+        db.execute("CREATE OR REPLACE VIEW v AS SELECT id, d - 1 AS d FROM o")

@@ -26,7 +26,8 @@ from livejoin.database.transactions.altered_table import Altered, altered
 from livejoin.database.transactions.compaction import Passed, Renamed, Replacement
 from livejoin.database.transactions.guard import Guard
 from livejoin.database.transactions.journal import refuse_in_subscriber
-from livejoin.database.transactions.replace_view import in_its_place, same_columns
+from livejoin.database.transactions.readers_fit import other_columns, reads_refused, same_columns, with_reasons
+from livejoin.database.transactions.replace_view import in_its_place
 from livejoin.database.view import View
 from livejoin.dataflow.graph import Choices
 from livejoin.dataflow.node import Node
@@ -284,9 +285,12 @@ def _replanned(
         for place, source in enumerate(found.sources)
         if source is not None
     ]
-    queries, views, refused = contents.queries, dict[str, View](), list[tuple[str, str]]()
+    queries, views, refused = contents.queries, dict[str, View](), dict[str, str]()
     for name, view in contents.views.items():  # a view comes after those that it reads
         read = {one.lower() for one in view._query.reads}
+        if reason := reads_refused(view, refused):
+            refused[view.name] = reason
+            continue
         if not view._names_table(old.name) and read.isdisjoint(views):
             continue
         try:
@@ -294,22 +298,21 @@ def _replanned(
             if sql is not None and found.was is not None:
                 sql = other_table_text(sql, old.name, table.name)
             if sql is None:
-                refused.append((view.name, "its text has a WITH of that name"))
+                refused[view.name] = "its text has a WITH of that name"
                 continue
             query = bind_query(sql, catalog, queries, allow_product=True)
         except SqlError as error:
-            refused.append((view.name, error.message))
+            refused[view.name] = error.message
             continue
         if not same_columns(view, query):
-            refused.append((view.name, "it would have other columns"))
+            refused[view.name] = other_columns(view, query)
             continue
         queries[name] = query
         views[name] = _planned(contents, view, query, found, tables)
     if refused:
-        names = ", ".join(repr(name) for name, _ in refused)
         msg = (
-            f"table {table.name!r} is read by {names}, which cannot go on ({refused[0][0]}: {refused[0][1]}); drop "
-            "these views, and create them anew behind the change"
+            f"table {table.name!r} is read by {with_reasons(refused)}, which cannot go on; drop these views, and "
+            "create them anew behind the change"
         )
         raise SchemaError(msg)
     return views

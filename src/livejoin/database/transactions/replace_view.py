@@ -24,11 +24,12 @@ from livejoin.database.snapshots.declaration import plain_view
 from livejoin.database.transactions.compaction import OtherViews, Replacement
 from livejoin.database.transactions.guard import Guard
 from livejoin.database.transactions.journal import deliver, letters, refuse_in_subscriber
+from livejoin.database.transactions.readers_fit import other_columns, reads_refused, same_columns, with_reasons
 from livejoin.database.versions.links import Stepped
 from livejoin.database.view import KEYS, View, ViewOptions
 from livejoin.dataflow.deltas.view_delta import TableDelta, ViewDelta
 from livejoin.dataflow.graph import Choices
-from livejoin.errors import MemoryLimitError, SchemaError, SqlError, UnknownNameError
+from livejoin.errors import ExpressionError, MemoryLimitError, SchemaError, SqlError, UnknownNameError
 from livejoin.plan.query_plan import plan_query
 from livejoin.query.bound_query import Query
 from livejoin.sql import bind_query, names_read
@@ -82,11 +83,6 @@ def in_its_place(new: View) -> Mapping[str, Any]:
     _ = new._no_delta, new._keys, new.shape  # what the old one remembers goes
     kept = {"_subscribers", "_before", "_delta_rows", "_guard"}
     return {name: value for name, value in vars(new).items() if name not in kept}
-
-
-def same_columns(view: View, query: Query) -> bool:
-    """Whether a query gives columns of the names and types of a view's."""
-    return view.schema.equals(query.schema) and view._query.root.types == query.root.types
 
 
 def bound_in_place(contents: Contents, name: str, sql: str, allow_product: bool) -> Query:
@@ -145,7 +141,13 @@ def replace_view(contents: Contents, name: str, query: Query, options: ViewOptio
         others = dict[str, _Other]()
         for one, other in queries.items():
             view = contents.views[one]
-            new = _planned(contents, view, other, options if view is old else view._options)
+            try:
+                new = _planned(contents, view, other, options if view is old else view._options)
+            except ExpressionError:
+                for below in others.values():  # what fails may be of these, and is computed in the reader first
+                    for _ in below.new.batches():
+                        pass
+                raise
             others[one] = _Other(view, new, before.get(one))
         changed = others[old.name.lower()]
         if not changed.is_same:
@@ -227,22 +229,24 @@ def _queries(contents: Contents, old: View, query: Query) -> dict[str, Query]:
     readers = {name.lower() for name in contents.readers(old.name)}
     found = {old.name.lower(): query}
     known = {name: one for name, one in contents.queries.items() if name not in readers} | found
-    refused = list[tuple[str, str]]()
+    refused = dict[str, str]()
     for name in [name for name in contents.views if name in readers]:
         view = contents.views[name]
+        if reason := reads_refused(view, refused):
+            refused[view.name] = reason
+            continue
         try:
             other = bind_query(view.sql, contents.catalog, known, allow_product=True)
         except SqlError as error:
-            refused.append((view.name, error.message))
+            refused[view.name] = error.message
             continue
         if not same_columns(view, other):
-            refused.append((view.name, "it would have other columns"))
+            refused[view.name] = other_columns(view, other)
         known[name] = found[name] = other
     if refused:
-        names = ", ".join(repr(name) for name, _ in refused)
         msg = (
-            f"view {old.name!r} is read by {names}, which the new query does not fit ({refused[0][0]}: "
-            f"{refused[0][1]}); drop these views first, or keep the names and types of the columns that they read"
+            f"view {old.name!r} is read by {with_reasons(refused)}; the new query does not fit them: drop these views "
+            "first, or keep the names and types of the columns that they read"
         )
         raise SchemaError(msg)
     return found
