@@ -395,3 +395,18 @@ def test_pandas_has_no_dates_after_9999() -> None:
     with pytest.raises(ReadError, match=r"pandas has no objects for column 'd': .*1 to 9999; .*to_arrow\(\).*to_numpy"):
         view.to_pandas()
     assert view.to_arrow().num_rows == 1
+
+
+def test_months_are_refused_for_polars_which_has_no_such_type() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE t (id BIGINT, `a b` INTERVAL YEAR TO MONTH, m INTERVAL YEAR TO MONTH)")
+    view = db.create_view("v", "SELECT * FROM t")
+    for rows in (0, 1):  # Polars panics without rows, and fails with some
+        if rows:
+            db.execute("INSERT INTO t VALUES (1, INTERVAL '1-3' YEAR TO MONTH, NULL)")
+        assert len(view.to_pandas()) == rows
+        for readable in (view, db.snapshot()["v"]):
+            with pytest.raises(ReadError, match=r"columns 'a b', 'm' are.*CAST\(`a b` AS INT\) AS `a b`"):
+                readable.to_polars()
+    advised = db.create_view("w", "SELECT CAST(`a b` AS INT) AS `a b`, CAST(m AS INT) AS m FROM t")
+    assert advised.to_polars().rows() == [(15, None)]

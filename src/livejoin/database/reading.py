@@ -10,6 +10,7 @@ import math
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,6 +22,7 @@ from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.reading.asked_rows import AskedRows
 from livejoin.errors import ChangeValueError, ReadError
 from livejoin.schema import Column, SqlType, Table, is_made_list
+from livejoin.schema.names import backticked
 from livejoin.shown import shown, shown_row
 from livejoin.state.codec import Codec
 from livejoin.words import Words
@@ -109,6 +111,24 @@ def to_pandas(table: pa.Table) -> Any:
     """
     with _objects_of(table, "pandas"):
         return table.to_pandas()
+
+
+def to_polars(table: pa.Table) -> Any:
+    """Rows as a Polars DataFrame.
+
+    Raises:
+        ReadError: A column is an INTERVAL YEAR TO MONTH, at which Polars fails or panics; lists have none.
+    """
+    found = [field.name for field in table.schema if pa.types.is_interval(field.type)]
+    if found:
+        name = backticked(found[0])
+        msg = (
+            f"Polars has no type for INTERVAL YEAR TO MONTH, which column{'s' * (len(found) > 1)} "
+            f"{', '.join(map(repr, found))} {'are' if len(found) > 1 else 'is'}; give the months in the view's query, "
+            f"as CAST({name} AS INT) AS {name}, or read the result with to_arrow() or to_pandas()"
+        )
+        raise ReadError(msg)
+    return import_module("polars").from_arrow(table)
 
 
 def to_pylist(table: pa.Table) -> list[dict[str, Any]]:

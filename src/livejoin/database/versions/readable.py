@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
@@ -28,8 +27,12 @@ class Readable(ABC):
         return reading.to_pandas(self.to_arrow())
 
     def to_polars(self) -> Any:
-        """The whole result as a Polars DataFrame; needs Polars."""
-        return import_module("polars").from_arrow(self.to_arrow())
+        """The whole result as a Polars DataFrame; needs Polars.
+
+        Raises:
+            ReadError: The result has an INTERVAL YEAR TO MONTH, for which Polars has no type.
+        """
+        return reading.to_polars(self.to_arrow())
 
     def to_pylist(self) -> list[dict[str, Any]]:
         """The whole result as dicts by the names of its columns.
