@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -184,6 +186,30 @@ def test_handlers_are_checked() -> None:
         view.subscribe(fail, on_error=3)  # type: ignore[arg-type]
     with pytest.raises(ReadError, match="is async"):
         view.subscribe(fail, on_error=later)
+
+
+def test_a_subscriber_takes_one_argument() -> None:
+    view = database().views["one"]
+
+    def two(delta: pa.Table, version: int) -> None:
+        raise AssertionError(delta, version)
+
+    def by_name(delta: pa.Table, *, version: int) -> None:
+        raise AssertionError(delta, version)
+
+    class Called:
+        def __call__(self) -> None:
+            raise AssertionError
+
+    for called in (two, by_name, Called(), partial(two, None, 1), lambda: None):
+        with pytest.raises(ReadError, match="with one argument, the delta, and it takes"):
+            view.subscribe(called)  # type: ignore[arg-type]
+        with pytest.raises(ReadError, match="with one argument, the exception, and it takes"):
+            view.subscribe(fail, on_error=called)  # type: ignore[arg-type]
+    heard: list[object] = []
+    for fitting in (heard.append, partial(two, version=1), lambda *given: None, lambda one, two=2: None, print, Mock()):
+        view.subscribe(fitting)()
+    view.subscribe(max)()  # has no signature: it fails at a commit, if it does
 
 
 def test_an_interrupt_in_a_subscriber_leaves_the_commit_and_the_next_ones() -> None:

@@ -439,7 +439,7 @@ class View(Readable):
 
         Raises:
             ReadError: The view was created with ``deltas=False``; or the callback or ``on_error`` is no function, or an
-                ``async`` function, which nothing would await.
+                ``async`` function, which nothing would await, or does not take one argument.
         """
         if not self.deltas:
             msg = f"view {self.name!r} was created with deltas=False and has nothing to subscribe to"

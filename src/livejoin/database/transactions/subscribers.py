@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from inspect import isasyncgenfunction, iscoroutinefunction
+from inspect import isasyncgenfunction, iscoroutinefunction, signature
 
 import pyarrow as pa
 
@@ -80,7 +80,8 @@ class Subscribers:
         """Subscribe a function; gives a function that ends the subscription and may be called again.
 
         Raises:
-            ReadError: The callback or ``on_error`` is no function, or an ``async`` function, which nothing would await.
+            ReadError: The callback or ``on_error`` is no function, or an ``async`` function, which nothing would await,
+                or does not take one argument.
         """
         if not callable(callback):
             msg = f"view {self._view!r} cannot call {callback!r}; subscribe a function of one argument, the delta"
@@ -93,6 +94,13 @@ class Subscribers:
                 msg = (
                     f"view {self._view!r} awaits no subscriber, and {called!r} is async; subscribe a plain function "
                     "that hands the delta on, as lambda delta: loop.call_soon_threadsafe(queue.put_nowait, delta)"
+                )
+                raise ReadError(msg)
+        for called, what in ((callback, "the delta"), (on_error, "the exception")):
+            if called is not None and not _takes_one(called):
+                msg = (
+                    f"view {self._view!r} calls {called!r} with one argument, {what}, and it takes "
+                    f"{signature(called)}; subscribe a function of one argument, as lambda x: f(x, more)"
                 )
                 raise ReadError(msg)
         subscription = Subscription(self, callback, on_error)
@@ -138,3 +146,16 @@ def _is_async(callback: Callable[..., object]) -> bool:
         callback = callback.func
     called = (callback, getattr(type(callback), "__call__", None))  # noqa: B004
     return any(iscoroutinefunction(part) or isasyncgenfunction(part) for part in called)
+
+
+def _takes_one(callback: Callable[..., object]) -> bool:
+    """Whether a function may be called with one argument, as far as its signature says; some have none."""
+    try:
+        found = signature(callback)
+    except (TypeError, ValueError):
+        return True
+    try:
+        found.bind(None)
+    except TypeError:
+        return False
+    return True
