@@ -123,3 +123,22 @@ def test_words_are_completed() -> None:
     found = Shell(db, Console(), Console())
     assert found._complete("ord") == ["Orders", "ordered_at", "ORDER BY"]
     assert found._complete(".w") == [".watch"]
+
+
+def test_a_watched_view_with_other_columns_is_watched_on() -> None:
+    db = livejoin.Database()
+    same = "CREATE OR REPLACE VIEW v AS SELECT SUM(a * 2) AS total FROM t;"
+    other = "CREATE OR REPLACE VIEW v AS SELECT id, a AS other FROM t;"
+    fine, shown, errors = shell(
+        db, f"{SCRIPT.partition('BEGIN')[0]}{same}\n{other}\nINSERT INTO t VALUES (77, 7070);\n.views"
+    )
+    assert fine, errors
+    assert shown.count("another view now") == 1
+    assert "update_postimage" in shown.partition("another view now")[0]
+    assert "7070" in shown.partition("another view now")[2]
+    assert shown.partition("another view now")[2].count("other") > 2
+    assert "v [watched]: SELECT id" in shown
+    _, shown, _ = shell(db, ".watch v\nDROP VIEW v; CREATE VIEW v AS SELECT a FROM t;\nDELETE FROM t;\n.views")
+    assert shown.count("v is gone, and watched no more") == 1
+    assert "delete" not in shown
+    assert "v: SELECT a FROM t" in shown

@@ -77,7 +77,7 @@ class Shell:
         self._database = database
         self._console = console
         self._errors = errors
-        self._watched: dict[str, Callable[[], None]] = {}
+        self._watched: dict[str, tuple[livejoin.View, Callable[[], None]]] = {}
         self._unshown: list[Exception] = []
         self._commands: dict[str, tuple[str, str, Callable[..., None]]] = {
             ".help": ("", "this list", self._help),
@@ -162,6 +162,7 @@ class Shell:
             self._console.print(str(self._database.explain(body[len(word) :].strip())), soft_wrap=True)
         elif body:
             commit = self._database.execute(text)
+            self._watch_on()
             if commit is None:
                 self._console.print("done", style="dim")
                 return
@@ -223,15 +224,30 @@ class Shell:
         view = self._database.views[name]
         if name.lower() not in self._watched:
             show = partial(self._show_delta, view.name)
-            self._watched[name.lower()] = view.subscribe(show, on_error=self._unshown.append)
+            self._watched[name.lower()] = view, view.subscribe(show, on_error=self._unshown.append)
         self._show(view.to_arrow())
 
+    def _watch_on(self) -> None:
+        """Say which watched views are gone, and watch those on that have the name of another one."""
+        views = self._database.views
+        for name, (watched, end) in list(self._watched.items()):
+            if views.get(name) is watched:
+                continue
+            end()
+            del self._watched[name]
+            if name not in views:
+                self._console.print(Text(f"{watched.name} is gone, and watched no more", "yellow"), soft_wrap=True)
+                continue
+            about = "is another view now, with columns of other names or types; the watch goes on with it"
+            self._console.print(Text(f"{views[name].name} {about}", "yellow"), soft_wrap=True)
+            self._watch(name)
+
     def _unwatch(self, name: str) -> None:
-        end = self._watched.pop(name.lower(), None)
-        if end is None:
+        found = self._watched.pop(name.lower(), None)
+        if found is None:
             msg = f"{name!r} is not watched"
             raise SchemaError(msg)
-        end()
+        found[1]()
 
     def _import(self, file: str, name: str) -> None:
         rows = _rows_of(Path(file).expanduser())
