@@ -310,3 +310,24 @@ def test_what_a_new_query_has_no_value_for_is_said_of_it_and_not_of_a_reader(del
         db.execute("CREATE OR REPLACE VIEW v AS SELECT id, id DIV d AS d FROM o")
     with pytest.raises(ExpressionError, match=r"^view 'x': cannot evaluate '2 DIV "):
         db.execute("CREATE OR REPLACE VIEW v AS SELECT id, d - 1 AS d FROM o")
+
+
+def test_what_a_replacement_gives_and_which_options_it_keeps() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE t (k BIGINT, n BIGINT); INSERT INTO t VALUES (1, 2), (1, 5), (2, 3)")
+    text = "CREATE OR REPLACE VIEW v AS SELECT k, {}(n) AS m FROM t GROUP BY k"
+    assert db.execute(text.format("MAX")) is None
+    heard = list[pa.Table]()
+    db.views["v"].subscribe(heard.append)
+    commit = db.execute(text.format("MIN"))
+    assert commit is not None
+    assert sorted((row["_change_type"], row["k"], row["m"]) for row in commit["v"].to_pylist()) == [
+        ("delete", 1, 5),
+        ("insert", 1, 2),
+    ]
+    without = db.create_view("v", db.views["v"].sql, deltas=False, replace=True)
+    db.execute("INSERT INTO t VALUES (1, 0)")
+    assert (len(heard), without.deltas) == (1, False)
+    db.execute(text.format("MAX"))
+    assert not db.views["v"].deltas
+    assert db.create_view("v", text.format("MIN").partition(" AS ")[2], replace=True).deltas
