@@ -391,6 +391,15 @@ def test_a_wrong_word_is_blamed_where_it_stands(marked: str, message: str) -> No
     assert (caught.value.line, caught.value.column) == Source(marked, ()).position(marked.index("^"))
 
 
+def test_the_query_of_a_view_is_no_name_that_needs_backticks() -> None:
+    for query in ("SELECT ,x a FROM G", "WITH", "SELECT ) a FROM G", "SELECT a, where FROM G"):
+        with pytest.raises(SqlSyntaxError) as bare:
+            parse_statement(query)
+        with pytest.raises(SqlSyntaxError) as caught:
+            parse_statement(f"CREATE VIEW v AS {query}")
+        assert caught.value.message == bare.value.message
+
+
 def test_qualified_names_are_not_known() -> None:
     for sql in ("CREATE TABLE db.G (a INT)", "DROP TABLE db.G", "CREATE VIEW db.v AS SELECT 1"):
         with pytest.raises(UnknownNameError, match="allowed is a plain name"):

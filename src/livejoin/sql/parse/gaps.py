@@ -7,12 +7,10 @@ unbalanced parentheses pass too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from sqlglot import Token, TokenType
 
 from livejoin.errors import SqlSyntaxError
-from livejoin.sql.parse.source import Source
+from livejoin.sql.parse.source import Source, as_of_view
 
 _CLAUSES = frozenset({TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY})
 _SETS = frozenset({TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT})
@@ -32,7 +30,7 @@ def refuse_gaps(source: Source) -> None:
         SqlSyntaxError: There is a gap; the position is that of the token before the gap.
     """
     kinds = [token.token_type for token in source.tokens] + [TokenType.SEMICOLON] * 2
-    view_as = _as_of_view(kinds)
+    view_as = as_of_view(source.tokens)
     for position, token in enumerate(source.tokens):
         behind, next_but_one = kinds[position + 1 : position + 3]
         found = _gap(token, behind, next_but_one)
@@ -68,13 +66,6 @@ def refuse_open_parentheses(source: Source) -> None:
             opened.pop()
     if opened:
         raise source.error(SqlSyntaxError, "nothing closes this '('; write ')' behind what it holds", opened[-1].start)
-
-
-def _as_of_view(kinds: Sequence[TokenType]) -> int | None:
-    """Where the AS of CREATE VIEW stands, which a query follows; None in another statement."""
-    if TokenType.CREATE not in kinds[:1] or TokenType.VIEW not in kinds[: kinds.index(TokenType.SEMICOLON)]:
-        return None
-    return kinds.index(TokenType.ALIAS) if TokenType.ALIAS in kinds else None
 
 
 def _begins_name(tokens: tuple[Token, ...]) -> bool:

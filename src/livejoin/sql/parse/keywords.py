@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot import Token, TokenType
 
+from livejoin.sql.parse.source import as_of_view
+
 _VERBS = frozenset(
     {
         *(TokenType.ALTER, TokenType.CREATE, TokenType.DESCRIBE, TokenType.DROP, TokenType.GRANT, TokenType.INSERT),
@@ -99,8 +101,11 @@ def reserved_name(tokens: Sequence[Token]) -> str:
     >>> reserved_name(SparkAnsi().tokenize("SELECT a, where FROM t"))
     '; where is a reserved word: as a name it stands in backticks, `where`'
     """
+    view_as = as_of_view(tokens)
     for place in range(1, len(tokens)):
         token, before = tokens[place], tokens[place - 1].token_type
+        if place - 1 == view_as:  # a query begins
+            continue
         behind = tokens[place + 1].token_type if place + 1 < len(tokens) else TokenType.SEMICOLON
         if not token.text.isidentifier() or token.token_type in (*_QUOTED, TokenType.VAR, TokenType.STAR):
             continue

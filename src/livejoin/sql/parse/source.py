@@ -6,7 +6,7 @@ that of its keyword among the tokens.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -120,3 +120,17 @@ def shown(node: exp.Expr) -> str:
 def offset_of(node: exp.Expr, default: int) -> int:
     """Where a node starts: the first identifier, literal or function name in it; ``default`` if it has none."""
     return min((n.meta["start"] for n in node.walk() if "start" in n.meta), default=default)
+
+
+def as_of_view(tokens: Sequence[Token]) -> int | None:
+    """Where among the tokens the AS of CREATE VIEW is, which a query follows; None in another statement.
+
+    >>> from sqlglot import tokenize
+    >>> as_of_view(tokenize("CREATE VIEW v AS SELECT a AS b FROM t")), as_of_view(tokenize("SELECT a AS b"))
+    (3, None)
+    """
+    kinds = [token.token_type for token in tokens]
+    if kinds[:1] != [TokenType.CREATE] or TokenType.ALIAS not in kinds:
+        return None
+    place = kinds.index(TokenType.ALIAS)
+    return place if TokenType.VIEW in kinds[:place] else None
