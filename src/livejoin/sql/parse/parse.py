@@ -192,14 +192,14 @@ class SparkAnsi(Spark):
             return query
 
         def _parse_as_command(self, start: Token) -> exp.Command:
-            """A statement of which sqlglot leaves off reading; in CREATE that is an error where it does."""
+            """A statement of which sqlglot leaves off reading; in CREATE VIEW that is an error where it does."""
             if start.token_type == TokenType.CREATE and self._curr:
                 head = self._tokens[self._tokens.index(start) + 1 : self._index]
-                is_head = all(token.token_type in _BEFORE_KIND for token in head)
-                if is_head and self._curr.token_type == TokenType.OR:
+                if head and any(token.token_type not in _BEFORE_KIND for token in head):
+                    self.raise_error("Unexpected token")
+                if self._curr.token_type == TokenType.OR:
                     self._advance()
                     self.raise_error("Expected REPLACE", self._curr)
-                self.raise_error("Expected TABLE or VIEW" if is_head else "Unexpected token")
             return super()._parse_as_command(start)
 
         def _warn_unsupported(self) -> None:

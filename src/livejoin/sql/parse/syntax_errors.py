@@ -87,7 +87,6 @@ _EXPECTED = (
     (r"Expected database name", "a name", ""),
     (r"Expected a query", "a query", "CREATE VIEW name AS SELECT ..."),
     (r"Expected REPLACE", "REPLACE", "CREATE OR REPLACE VIEW name AS SELECT ..."),
-    (r"Expected TABLE or VIEW", "TABLE or VIEW", "CREATE OR REPLACE VIEW name AS SELECT ..."),
     (r"Expected END after CASE", "END", "CASE WHEN condition THEN value ELSE value END"),
     (r"Expected a value", "a value", ""),
     (r"Expected NULL", "NULL, TRUE, FALSE or DISTINCT FROM", "a IS NOT NULL"),

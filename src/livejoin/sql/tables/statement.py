@@ -111,10 +111,18 @@ def parse_statement(sql: str) -> Statement:
             msg = "a SELECT changes nothing; create a view of it with Database.create_view or CREATE VIEW name AS ..."
             raise source.unsupported("SELECT", msg, source.tokens[0].start)
         case _:
-            kind = tree.args.get("kind")
+            kind = tree.args.get("kind") or _kind_of_create(source)
             clause = " ".join([source.tokens[0].text.upper(), kind if isinstance(kind, str) else ""]).strip()
             msg = f"{clause} is not supported; {_ALLOWED}"
             raise source.unsupported(clause, msg, source.tokens[0].start)
+
+
+def _kind_of_create(source: Source) -> str:
+    """The word of CREATE that says what is created, where it is none that is known; empty in another statement."""
+    words = [token.text.upper() for token in source.tokens[:4]]
+    if words[:1] != ["CREATE"]:
+        return ""
+    return next((word for word in words[1:] if word not in ("OR", "REPLACE")), "")
 
 
 def _create_view(create: exp.Create, source: Source) -> CreateView:
