@@ -44,13 +44,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from livejoin.changes import from_debezium, from_delta
-    from livejoin.database import Changes, Commit, Database, Replay, RowsAt, Snapshot, Update, View
+    from livejoin.database import Changes, Commit, Database, Preview, Replay, RowsAt, Snapshot, Update, View
 
     __version__: str
 
 _HOMES = {
     **dict.fromkeys(
-        ("Changes", "Commit", "Database", "Replay", "RowsAt", "Snapshot", "Update", "View"), "livejoin.database"
+        ("Changes", "Commit", "Database", "Preview", "Replay", "RowsAt", "Snapshot", "Update", "View"),
+        "livejoin.database",
     ),
     **dict.fromkeys(("from_debezium", "from_delta"), "livejoin.changes"),
 }
@@ -71,6 +72,7 @@ __all__ = [
     "MemoryLimitError",
     "PipelineError",
     "PreprocessingLimitError",
+    "Preview",
     "ReadError",
     "Replay",
     "RowsAt",

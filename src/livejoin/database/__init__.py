@@ -2,9 +2,10 @@
 
 from livejoin.database.commit import Commit
 from livejoin.database.engine import Database
+from livejoin.database.transactions.preview import Preview
 from livejoin.database.transactions.replay import Replay
 from livejoin.database.versions.following import Changes, Update
 from livejoin.database.versions.snapshot import RowsAt, Snapshot
 from livejoin.database.view import View
 
-__all__ = ["Changes", "Commit", "Database", "Replay", "RowsAt", "Snapshot", "Update", "View"]
+__all__ = ["Changes", "Commit", "Database", "Preview", "Replay", "RowsAt", "Snapshot", "Update", "View"]

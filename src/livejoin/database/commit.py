@@ -53,6 +53,8 @@ class Commit:
         sequence: The largest ``_seq`` of the changes, in a replay the last; None where changes have no ``_seq``.
         bad_rows: How many changes were left out as ``on_bad_rows`` says.
         dead_letters: The changes that were left out, with the reasons, for ``on_bad_rows="dead_letter"``; else none.
+        repeated: Whether it is the answer to a request that was done before, and nothing was changed now; it has no
+            deltas then.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class Commit:
         self.late = late
         self.bad_rows = 0
         self.dead_letters: tuple[BadRow, ...] = ()
+        self.repeated = False
         self._left_out = left_out  # how many of each table, in lower case, were ignored and late, where some were
         self._deltas = deltas
         self._quiet = quiet

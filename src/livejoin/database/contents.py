@@ -16,6 +16,7 @@ from livejoin.database.declared.defaults import check_defaults
 from livejoin.database.declared.generated import Generated, bound_column
 from livejoin.database.durable.bodies import CREATE_TABLE, CREATE_VIEW, DROP_TABLE, DROP_VIEWS, declared_table, plain
 from livejoin.database.durable.log import Log
+from livejoin.database.requests import Requests
 from livejoin.database.shown_views import ShownViews
 from livejoin.database.snapshots.declaration import plain_view
 from livejoin.database.tally import Tally
@@ -88,6 +89,7 @@ class Contents:
         guard: Lets one call run at a time, and first what an earlier one left undone.
         extra: The user's JSON values, kept with a snapshot.
         offsets: Up to where each source was read, as the commits said.
+        requests: The requests of clients that were done.
         checks: The conditions of tables, by the tables' names in lower case, as they were used last.
         generated: The generated columns of tables, likewise.
         log: The log that makes changes stay; None if nothing does.
@@ -120,6 +122,7 @@ class Contents:
         self._is_tidy = True
         self.extra: dict[str, Any] = {}
         self.offsets: dict[str, Any] = {}
+        self.requests = Requests()
         self.checks: dict[str, Checks] = {}
         self.generated: dict[str, Generated] = {}
         self.log: Log | None = None

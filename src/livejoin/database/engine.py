@@ -36,6 +36,7 @@ from livejoin.database.durable.log import Sync
 from livejoin.database.explaining import explain_query
 from livejoin.database.names import ByName
 from livejoin.database.overview import explain_graph, figures
+from livejoin.database.requests import Answer, Request, check_request
 from livejoin.database.snapshots import snapshot
 from livejoin.database.snapshots.image import image_of, restored
 from livejoin.database.statements import declaring
@@ -45,6 +46,7 @@ from livejoin.database.transactions import transaction
 from livejoin.database.transactions.bad_rows import ON_BAD_ROWS, OnBadRows, commit_good
 from livejoin.database.transactions.compaction import compact
 from livejoin.database.transactions.guard import Guard, alone, first
+from livejoin.database.transactions.preview import Preview, previewed
 from livejoin.database.transactions.redeclare import redeclare
 from livejoin.database.transactions.refresh import refresh
 from livejoin.database.transactions.replay import Manner, Replay, replay_whole
@@ -66,7 +68,16 @@ from livejoin.sql import (
 
 _MAX_THREADS = 1024
 _SYNC_EVERY = dt.timedelta(milliseconds=100)
-_APPLY = "apply({'G': rows}), or apply('G', rows)"
+
+
+def _named(changes: str | Mapping[str, object], data: object, method: str) -> Mapping[str, object]:
+    """The data of each table that a commit changes."""
+    if not isinstance(changes, str) and data is not None:
+        msg = f"{method} takes a table's name and its data, or a mapping from names to data; found both"
+        raise ChangeFormatError(msg)
+    if isinstance(changes, str):
+        return {changes: data}
+    return check_changes(changes, f"{method}({{'G': rows}}), or {method}('G', rows)")
 
 
 def _is_refresh(sql: object) -> bool:
@@ -592,6 +603,7 @@ class Database:
         coerce: Coerce | None = None,
         extra_columns: ExtraColumns | None = None,
         on_bad_rows: OnBadRows | None = None,
+        request: Request | None = None,
     ) -> Commit:
         """Apply one atomic commit.
 
@@ -627,6 +639,10 @@ class Database:
                 a view's expression has no value: ``fail`` refuses the commit, ``skip`` leaves the change out and counts
                 it in the commit's ``bad_rows``, ``dead_letter`` also gives it back there, in ``dead_letters``; None as
                 the database does. Conflicts are what ``on_conflict`` says.
+            request: The name of a client, and its number of this request, as ``("till-3", 17)``, for who sends a
+                request again when no answer came. One that was done already changes nothing: the commit has the figures
+                of the first one, ``repeated``, and no deltas. A client's numbers ascend; the last 1,000 of each are
+                known, and the last 10,000 clients. In a folder they stay with the commits.
 
         Returns:
             The commit with the net delta of every view.
@@ -642,22 +658,57 @@ class Database:
 
         Cost: O(changes) base operations and O(enclosureness) propagation each, plus O(delta).
         """
-        if not isinstance(changes, str) and data is not None:
-            msg = "apply takes a table's name and its data, or a mapping from names to data; found both"
-            raise ChangeFormatError(msg)
-        named = {changes: data} if isinstance(changes, str) else check_changes(changes, _APPLY)
+        named = _named(changes, data, "apply")
         notes = transaction.NO_NOTES if offsets is None else {"offsets": check_json(offsets, "offsets")}
         intake = check_intake(coerce, extra_columns, self._intake)
         if on_bad_rows is not None:
             check_word(on_bad_rows, "on_bad_rows", ON_BAD_ROWS)
         manner = on_bad_rows or self._on_bad_rows
+        asked = None if request is None else check_request(request)
+        if asked is not None and (answer := self._contents.requests.answer(asked)) is not None:
+            return self._repeated(answer)
         if manner == "fail":
             batches = transaction.read(self._contents, named, False, on_conflict, intake)
-            return transaction.commit(self._contents, batches, on_conflict, notes)
-        commit, bad = commit_good(self._contents, named, on_conflict, intake, notes)
+            noted = notes if asked is None else {**notes, "request": [*asked, 0]}
+            return transaction.commit(self._contents, batches, on_conflict, noted)
+        commit, bad = commit_good(self._contents, named, on_conflict, intake, notes, asked)
         commit.bad_rows = len(bad)
         commit.dead_letters = tuple(bad) if manner == "dead_letter" else ()
         return commit
+
+    def _repeated(self, answer: Answer) -> Commit:
+        """The commit of a request that was done before, which is durable when this returns."""
+        self._contents.images.make_told()
+        commit = Commit(answer.version, answer.changes, answer.ignored, ByName(()), (), late=answer.late)
+        commit.bad_rows, commit.repeated = answer.bad_rows, True
+        return commit
+
+    @first
+    def preview(
+        self, changes: str | Mapping[str, object], data: object = None, *, on_conflict: OnConflict = "error"
+    ) -> Preview:
+        """What a commit would change; nothing is changed, and nobody who follows hears of it.
+
+        Args:
+            changes: As for `apply`.
+            data: As for `apply`.
+            on_conflict: As for `apply`.
+
+        Raises:
+            LivejoinError: As `apply` would refuse the changes.
+
+        Cost: that of the commit, of undoing it, and of the deltas as Arrow.
+
+        >>> db = Database()
+        >>> db.execute("CREATE TABLE stock (item STRING, pieces INT)")
+        >>> view = db.create_view("total", "SELECT SUM(pieces) AS pieces FROM stock")
+        >>> db.preview("stock", [("nuts", 7)]).deltas["total"]["pieces"].to_pylist(), view.to_pylist()
+        ([None, 7], [{'pieces': None}])
+        """
+        named = _named(changes, data, "preview")
+        intake = check_intake(None, None, self._intake)
+        batches = transaction.read(self._contents, named, False, on_conflict, intake)
+        return previewed(self._contents, batches, on_conflict)
 
     @first
     def refresh(

@@ -26,6 +26,7 @@ from livejoin.database.contents import Contents
 from livejoin.database.durable import bodies
 from livejoin.database.durable.frames import Record, read_frames
 from livejoin.database.durable.log import Account, Segment, number_of, segment_name, start_segment
+from livejoin.database.requests import Requests
 from livejoin.database.snapshots import snapshot
 from livejoin.database.snapshots.declaration import ViewImage, number, read_table, read_view, value
 from livejoin.database.snapshots.image import restored
@@ -64,6 +65,7 @@ class Recovered:
             "numbers": {name: self.account.numbers[name] for name in self.contents.tables},
             "next": self.account.next_number,
             "offsets": self.contents.offsets,
+            "requests": self.contents.requests.plain(),
         }
 
     def apply(self, record: Record) -> None:
@@ -195,6 +197,7 @@ def read_snapshot(path: Path, empty: Contents) -> tuple[Recovered, int]:
     try:
         numbers = {str(name): int(place) for name, place in value(image.beside, "numbers", dict).items()}
         contents.offsets = value(image.beside, "offsets", dict)
+        contents.requests = Requests.of(image.beside.get("requests", {}))
         account = Account(value(image.beside, "log", str), numbers, number(image.beside, "next"))
         first = number(image.beside, "segment", 1)
         if set(numbers) != set(contents.tables):

@@ -18,6 +18,7 @@ from livejoin.changes import ChangeBatch, Intake
 from livejoin.changes.source import as_pieces, take
 from livejoin.database.commit import BadRow, Commit
 from livejoin.database.contents import Contents
+from livejoin.database.requests import Request
 from livejoin.database.transactions import transaction
 from livejoin.database.transactions.staging import OnConflict
 from livejoin.errors import (
@@ -44,6 +45,7 @@ def commit_good(
     on_conflict: OnConflict,
     intake: Intake,
     notes: Mapping[str, Any],
+    request: Request | None = None,
 ) -> tuple[Commit, list[BadRow]]:
     """Apply the good ones of some changes as one commit.
 
@@ -53,6 +55,7 @@ def commit_good(
         on_conflict: What happens to conflicts.
         intake: How far data may differ from what tables are declared to be.
         notes: JSON values that stand with the commit.
+        request: The request of a client that it answers.
 
     Returns:
         The commit, and the changes that were left out, in the order of each table's data.
@@ -87,7 +90,8 @@ def commit_good(
             continue
         names = {batch.table.name: name for batch, name in zip(batches, kept, strict=True)}
         try:
-            commit = transaction.commit(contents, batches, on_conflict, notes)
+            noted = notes if request is None else {**notes, "request": [*request, len(reasons)]}
+            commit = transaction.commit(contents, batches, on_conflict, noted)
         except ChangeValueError as error:
             if error.row < 0:
                 raise

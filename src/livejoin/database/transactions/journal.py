@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
+from livejoin.database.requests import Answer, Request
 from livejoin.database.transactions.compaction import NOTHING, Passed, note
 from livejoin.database.transactions.subscribers import Subscription
 from livejoin.database.versions.links import Stepped
@@ -41,6 +42,7 @@ class Journal:
         then: Called once it stands, by whatever call ends it; may be called again.
         passed: The values that come and go, for the dictionaries; of a commit that stands.
         offsets: Up to where sources are read when it stands.
+        request: The request that it answers, and the answer; None if it is none of a client.
         steps: The steps of views and tables whose versions somebody reads or follows.
     """
 
@@ -53,6 +55,7 @@ class Journal:
     passed: Passed = NOTHING
     is_noted: bool = False
     offsets: Mapping[str, Any] = field(default_factory=dict)
+    request: tuple[Request, Answer] | None = None
     steps: Mapping[str, Stepped] = field(default_factory=dict)
 
 
@@ -86,6 +89,8 @@ def _finish(contents: Contents, journal: Journal) -> None:
     if journal.then is not None:
         journal.then()
     contents.offsets.update(journal.offsets)
+    if journal.request is not None:
+        contents.requests.note(*journal.request)
     if not journal.is_noted:
         journal.is_noted = True
         note(contents, journal.passed)

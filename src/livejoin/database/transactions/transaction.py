@@ -14,6 +14,7 @@ from livejoin.database.commit import NOTHING, Commit
 from livejoin.database.contents import Contents
 from livejoin.database.declared.defaults import defaults_of
 from livejoin.database.names import ByName
+from livejoin.database.requests import Answer
 from livejoin.database.transactions.compaction import FEW, compact_in_turn, passed
 from livejoin.database.transactions.journal import Journal, deliver, refuse_in_subscriber, settle
 from livejoin.database.transactions.partial import completed
@@ -178,7 +179,8 @@ def run(
         on_conflict: What happens to changes that cannot be applied.
         then: Called once the commit stands, also where another call has to end it; may be called again.
         tried: Called with the commit where it is only to be tried, and does not stand in the end.
-        notes: JSON values that stand with it: ``offsets``.
+        notes: JSON values that stand with it: ``offsets``; ``request``, the client, its number, and how many changes
+            were left out as bad ones.
 
     Raises:
         ChangeError, ExpressionError, CapacityError, StorageError: As for `livejoin.Database.apply`; nothing was
@@ -233,6 +235,9 @@ def run(
         if tried is not None:
             tried(commit)
             raise Tried
+        if "request" in notes:
+            client, number, bad = notes["request"]
+            journal.request = (client, number), Answer(journal.version, applied, ignored, late, bad)
         if contents.log is not None:
             manner, stands = (granularity, on_conflict), partial(_stands, contents, version)
             contents.log.commit(inputs, contents.codec, (before + 1, count), manner, notes, stands)

@@ -1,0 +1,116 @@
+"""Requests of clients are done once, also where they are sent again, and where the database was opened again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import livejoin
+from livejoin.database.requests import MOST_CLIENTS, MOST_NUMBERS, Answer, Requests
+from livejoin.errors import ChangeFormatError, DuplicateKeyError
+
+_SQL = """
+    CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT);
+    CREATE VIEW total AS SELECT SUM(v) AS s FROM t
+"""
+
+
+def test_a_request_that_is_sent_again_changes_nothing() -> None:
+    db = livejoin.Database()
+    db.execute(_SQL)
+    first = db.apply("t", [(1, 10), (2, 20)], request=("till", 1))
+    again = db.apply("t", [(1, 10), (2, 20)], request=("till", 1))
+    assert (first.version, first.changes, first.repeated) == (1, 2, False)
+    assert (again.version, again.changes, again.repeated, again.views) == (1, 2, True, ())
+    assert db.version == 1
+    assert db.views["total"].to_pylist() == [{"s": 30}]
+    other = db.apply("t", [(3, 5)], request=("another till", 1))
+    assert not other.repeated
+
+
+def test_a_request_that_failed_is_new() -> None:
+    db = livejoin.Database()
+    db.execute(_SQL)
+    db.apply("t", [(1, 10)])
+    with pytest.raises(DuplicateKeyError):
+        db.apply("t", [(1, 11)], request=("till", 1))
+    assert not db.apply("t", [(2, 11)], request=("till", 1)).repeated
+
+
+def test_bad_rows_are_in_the_answer() -> None:
+    db = livejoin.Database(on_bad_rows="skip")
+    db.execute(_SQL)
+    rows: list[Any] = [(1, 10), (2, "x")]
+    assert db.apply("t", rows, request=("till", 1)).bad_rows == 1
+    assert db.apply("t", rows, request=("till", 1)).bad_rows == 1
+    assert db.version == 1
+
+
+@pytest.mark.parametrize("folds", [False, True])
+def test_requests_stay_in_the_folder(tmp_path: Path, folds: bool) -> None:
+    with livejoin.open(tmp_path / "db") as db:
+        db.execute(_SQL)
+        db.apply("t", [(1, 10), (2, 10)], request=("till", 7))
+        log = db._contents.log
+        assert log is not None
+        if folds:
+            log._begin_segment()
+            folding = log.on_segment.__self__  # type: ignore[attr-defined]
+            folding.least_bytes = 0
+            folding.begin_if_due()
+            assert folding.look(60)
+            assert (tmp_path / "db" / "snapshots" / "CURRENT").exists()
+    with livejoin.open(tmp_path / "db") as db:
+        again = db.apply("t", [(1, 10), (2, 10)], request=("till", 7))
+        assert (again.repeated, again.version, again.changes) == (True, 1, 2)
+        assert not db.apply("t", [(3, 10)], request=("till", 8)).repeated
+
+
+def test_old_numbers_and_old_clients_are_forgotten() -> None:
+    found = Requests()
+    answer = Answer(1, 1, 0, 0, 0)
+    for number in range(MOST_NUMBERS + 2):
+        found.note(("a", number), answer)
+    with pytest.raises(ChangeFormatError, match="older than the last 1000"):
+        found.answer(("a", 1))
+    assert found.answer(("a", 2)) == answer
+    same = Requests.of(found.plain())
+    assert same.plain() == found.plain()
+    for number in range(MOST_CLIENTS):
+        found.note((f"client {number}", 0), answer)
+    assert found.answer(("a", 5)) is None
+    assert found.answer(("client 0", 0)) == answer
+
+
+@pytest.mark.parametrize("request_", ["till", ("till",), ("", 1), ("till", -1), ("till", True), (1, 1), ("t" * 201, 1)])
+def test_what_is_no_request_is_refused(request_: Any) -> None:
+    db = livejoin.Database()
+    db.execute(_SQL)
+    with pytest.raises(ChangeFormatError, match="as \\('till-3', 17\\)"):
+        db.apply("t", [(1, 1)], request=request_)
+    assert db.version == 0
+
+
+def test_a_preview_is_the_commit_that_would_follow(tmp_path: Path) -> None:
+    with livejoin.open(tmp_path) as db:
+        db.execute(_SQL)
+        db.apply("t", [(1, 10)])
+        heard: list[int] = []
+        db.views["total"].subscribe(lambda delta: heard.append(delta.num_rows))
+        with db.views["total"].changes() as changes:
+            changes.next()
+            before = db.stats()
+            seen = db.preview("t", [(2, 5), (3, 6)])
+            assert (db.version, heard, db.stats()["tables"]) == (1, [], before["tables"])
+            with pytest.raises(TimeoutError):
+                changes.next(timeout=0)
+            commit = db.apply("t", [(2, 5), (3, 6)])
+            assert seen.deltas["total"].equals(commit["total"])
+            assert (seen.version, seen.changes, seen.ignored, seen.late) == (commit.version, commit.changes, 0, 0)
+        with pytest.raises(DuplicateKeyError):
+            db.preview("t", [(2, 5)])
+        assert db.preview("t", [(2, 5)], on_conflict="ignore").ignored == 1
+    with livejoin.open(tmp_path) as db:
+        assert db.version == 2
