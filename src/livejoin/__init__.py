@@ -93,6 +93,7 @@ __all__ = [
     "from_debezium",
     "from_delta",
     "open",
+    "serve",
 ]
 
 
@@ -121,6 +122,21 @@ def open(folder: str | Path, **options: Any) -> Database:  # as of shelve, dbm a
     """
     database: type[Database] = __getattr__("Database")
     return database(folder, **options)
+
+
+def serve(db: Database, **options: Any) -> None:
+    """Serve a database over HTTP, until Ctrl-C or SIGTERM; needs ``pip install 'livejoin[serve]'``.
+
+    Args:
+        db: The database; it stays open afterwards.
+        options: As for `livejoin.server.Server`: ``host``, ``port``, ``access``, ``limits`` and others.
+
+    Raises:
+        SchemaError: The address is not of this machine, and there are no tokens; or an option is wrong.
+        StorageError: The port is taken.
+        ImportError: The packages of the server are not installed.
+    """
+    import_module("livejoin.server").serve(db, **options)
 
 
 def __getattr__(name: str) -> Any:

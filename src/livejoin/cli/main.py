@@ -11,7 +11,15 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from livejoin.errors import LivejoinError, PipelineError, SchemaError, SqlError, WeakGuaranteeError
+from livejoin.errors import (
+    LivejoinError,
+    PipelineError,
+    SchemaError,
+    SqlError,
+    StateError,
+    StorageError,
+    WeakGuaranteeError,
+)
 
 FORMATS = ("text", "json", "svg", "html")
 BOUNDS = ("O1", "FIFO", "lambda", "linear", "polynomial")
@@ -91,6 +99,27 @@ def _shell(given: argparse.Namespace, errors: Console) -> int:
         return INTERRUPTED
 
 
+def _served(given: argparse.Namespace, errors: Console) -> int:
+    try:
+        from livejoin.cli import serve  # noqa: PLC0415
+    except ImportError as error:
+        errors.print(
+            f"the server needs more packages: pip install 'livejoin[serve]' ({error})", style="red", markup=False
+        )
+        return FAILED
+    try:
+        (serve.serve if given.is_serve else serve.token)(given, errors)
+    except (StateError, StorageError) as error:
+        _show(errors, error)
+        return FAILED
+    except LivejoinError as error:
+        _show(errors, error)
+        return WRONG_INPUT
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return OK
+
+
 def _warm(_given: argparse.Namespace, errors: Console) -> int:
     from livejoin.kernels.warm import everything  # noqa: PLC0415
 
@@ -159,6 +188,39 @@ def _parser() -> argparse.ArgumentParser:
     shell.set_defaults(command=_shell)
     shell.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="where it stays; made if it is missing")
     shell.add_argument("-c", dest="command_text", metavar="SQL", help="run this, print what it gives, and end")
+    serve = commands.add_parser(
+        "serve",
+        help="serve a database over HTTP",
+        description="Serve a database: read and follow its views, change its tables, by HTTP, server-sent events and "
+        "WebSockets. docs/server.md says more.",
+        epilog=_OF_ANY,
+    )
+    serve.set_defaults(command=_served, is_serve=True)
+    serve.add_argument(
+        "what",
+        nargs="?",
+        type=Path,
+        metavar="FOLDER|FILE.toml",
+        help="the folder of the database, or a file of settings",
+    )
+    serve.add_argument("--host", help="the address to listen at; by default 127.0.0.1")
+    serve.add_argument("--port", type=int, help="the port; by default 8000")
+    serve.add_argument("--sql", type=Path, metavar="FILE", help="CREATE statements to run where the database is new")
+    serve.add_argument("--tokens", type=Path, metavar="FILE", help="who may do what; needed to listen elsewhere")
+    serve.add_argument("--certificate", type=Path, metavar="FILE", help="the certificate chain for TLS, in PEM")
+    serve.add_argument("--key", type=Path, metavar="FILE", help="its key, in PEM")
+    token = commands.add_parser(
+        "token",
+        help="make a token for the server",
+        description="Make a token, print it once, and add what it may do to a file, which does not hold the token.",
+        epilog=_OF_ANY,
+    )
+    token.set_defaults(command=_served, is_serve=False)
+    token.add_argument("file", type=Path, metavar="FILE", help="the file of tokens; made if it is missing")
+    token.add_argument("name", help="whose it is")
+    token.add_argument("--read", action="append", default=[], metavar="NAME", help="a view or table; '*' for all")
+    token.add_argument("--write", action="append", default=[], metavar="NAME", help="a table; '*' for all")
+    token.add_argument("--admin", action="store_true", help="may do all, and declare")
     warm = commands.add_parser(
         "warm",
         help="compile all kernels that are not compiled yet, for an image",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import uuid
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -162,6 +163,7 @@ class Database:
         check_word(damaged, "damaged", ("refuse", "cut"))
         check_word(on_bad_rows, "on_bad_rows", ON_BAD_ROWS)
         self._on_bad_rows = on_bad_rows
+        self._identity = uuid.uuid4().hex
         self._intake = check_intake(coerce, extra_columns, STRICT)
         folder = None if path is None else check_folder(path)
         scratch = check_scratch(spill, spill_over, limit)
@@ -191,6 +193,15 @@ class Database:
     def path(self) -> Path | None:
         """The folder in which it stays; None if it has none."""
         return None if self._contents.log is None else self._contents.log.path
+
+    @property
+    def identity(self) -> str:
+        """Names the history of its versions: who knows a version of another history knows nothing of this one.
+
+        In a folder with ``sync="commit"`` it stays; else it is another one each time, as the last versions may be lost.
+        """
+        log = self._contents.log
+        return self._identity if log is None or log.pace.sync != "commit" else log.account.identity
 
     @property
     @alone
@@ -304,7 +315,7 @@ class Database:
         >>> db.sql("SELECT item FROM stock WHERE pieces > :least", {"least": 5}).to_pylist()
         [{'item': 'nuts'}]
         """
-        return ask(self._contents, query, parameters)
+        return ask(self._contents, query, parameters)[0]
 
     def snapshot(self) -> Snapshot:
         """All views and tables at the present version, to be read from any thread, whatever is committed meanwhile.
@@ -685,7 +696,13 @@ class Database:
 
     @first
     def preview(
-        self, changes: str | Mapping[str, object], data: object = None, *, on_conflict: OnConflict = "error"
+        self,
+        changes: str | Mapping[str, object],
+        data: object = None,
+        *,
+        on_conflict: OnConflict = "error",
+        coerce: Coerce | None = None,
+        extra_columns: ExtraColumns | None = None,
     ) -> Preview:
         """What a commit would change; nothing is changed, and nobody who follows hears of it.
 
@@ -693,6 +710,8 @@ class Database:
             changes: As for `apply`.
             data: As for `apply`.
             on_conflict: As for `apply`.
+            coerce: As for `apply`.
+            extra_columns: As for `apply`.
 
         Raises:
             LivejoinError: As `apply` would refuse the changes.
@@ -706,7 +725,7 @@ class Database:
         ([None, 7], [{'pieces': None}])
         """
         named = _named(changes, data, "preview")
-        intake = check_intake(None, None, self._intake)
+        intake = check_intake(coerce, extra_columns, self._intake)
         batches = transaction.read(self._contents, named, False, on_conflict, intake)
         return previewed(self._contents, batches, on_conflict)
 

@@ -182,6 +182,13 @@ def sample(access: Access, rows: int, seed: int | None, schema: pa.Schema) -> pa
     return _table(access, found, schema) if found.size else schema.empty_table()
 
 
+def slice_of(access: Access, position: int, rows: int, schema: pa.Schema) -> pa.Table:
+    """The rows from a position on."""
+    last = min(position + rows, access.total()) if rows else position
+    found = np.arange(position, last)
+    return _table(access, found, schema) if found.size else schema.empty_table()
+
+
 def drawn(rows: int, seed: int | None, total: int) -> Words:
     """Positions drawn uniformly and independently of each other.
 

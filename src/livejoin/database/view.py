@@ -39,6 +39,7 @@ from livejoin.plan.explain.describe_query import MaintainedJoin
 from livejoin.plan.operators import AnyJoin, BagOperator, Operator
 from livejoin.query.bound_query import Query
 from livejoin.query.keys import keys
+from livejoin.schema import SqlType
 from livejoin.search.algorithm import Algorithm
 from livejoin.sql import names_read
 from livejoin.state.scratch import Scratch
@@ -133,6 +134,11 @@ class View(Readable):
     def schema(self) -> pa.Schema:
         """The Arrow schema of the result."""
         return self._query.schema
+
+    @property
+    def types(self) -> tuple[SqlType, ...]:
+        """The SQL types of the columns of the result."""
+        return self.shape.types[: len(self.schema)]
 
     @property
     def delta_schema(self) -> pa.Schema:
@@ -328,6 +334,24 @@ class View(Readable):
             raise ReadError(msg)
         with of_view(self.name):
             return reading.at(self._access, position, self.schema)
+
+    @alone
+    def slice(self, position: int, rows: int) -> pa.Table:
+        """The rows from a position of the result on, in the order of `batches`; fewer at its end.
+
+        Args:
+            position: The position of the first one, from 0.
+            rows: How many rows are wanted.
+
+        Raises:
+            ReadError: An argument is no such number; or as for `at`.
+
+        Cost: that of `at`, for each of the rows.
+        """
+        check_number(position, "position", 0, _MOST_ROWS)
+        check_number(rows, "rows", 0, _LARGEST_BATCH)
+        with of_view(self.name):
+            return reading.slice_of(self._access, position, rows, self.schema)
 
     @alone
     def sample(self, rows: int, *, seed: int | None = None) -> pa.Table:

@@ -4,7 +4,7 @@ The dialect is Spark SQL with ANSI casts, as in Spark 4. No other layer imports 
 """
 
 from livejoin.sql.bind.query import bind_query
-from livejoin.sql.bind.views import bind_view, bind_views, names_read
+from livejoin.sql.bind.views import bind_view, bind_views, names_read, names_said
 from livejoin.sql.normal_text import normal_text
 from livejoin.sql.tables.alter import AlterTable
 from livejoin.sql.tables.alter_columns import (
@@ -68,6 +68,7 @@ __all__ = [
     "constants_of",
     "is_complete",
     "names_read",
+    "names_said",
     "normal_text",
     "other_table_text",
     "parse_columns",

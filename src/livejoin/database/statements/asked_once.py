@@ -13,12 +13,18 @@ from livejoin.database.transactions.retention import refuse_dropped
 from livejoin.database.view import View, ViewOptions
 from livejoin.dataflow.graph import Choices
 from livejoin.plan.query_plan import plan_query
+from livejoin.schema import SqlType
 
 _NAME = "the query"
 
 
 def asked(contents: Contents, sql: str) -> pa.Table:
-    """The result of a query, each row as often as it is there.
+    """As `asked_with_types`, the result alone."""
+    return asked_with_types(contents, sql)[0]
+
+
+def asked_with_types(contents: Contents, sql: str) -> tuple[pa.Table, tuple[SqlType, ...]]:
+    """The result of a query, each row as often as it is there, and the types of its columns.
 
     Args:
         contents: The database's contents, of which nothing changes.
@@ -43,6 +49,6 @@ def asked(contents: Contents, sql: str) -> pa.Table:
         graph.show(node, _NAME, False, None)
         alone = Guard(lambda: None, lambda: False)  # the database's says that something is under way
         view = View(_NAME, query, options, node, graph, alone, contents.tally, contents.images)
-        return view.to_arrow()
+        return view.to_arrow(), view.types
     finally:
         contents.end_changing()

@@ -9,11 +9,12 @@ import pyarrow as pa
 
 from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents
-from livejoin.database.statements.asked_once import asked
+from livejoin.database.statements.asked_once import asked_with_types
 from livejoin.database.statements.declaring import declare
 from livejoin.database.statements.row_changes import Pending
 from livejoin.database.transactions import transaction
 from livejoin.errors import SqlError, UnsupportedQueryError
+from livejoin.schema import SqlType
 from livejoin.sql import CreateView, Piece, RefreshTable, RowChanges, Statement, parse_statement, pieces
 
 
@@ -77,15 +78,15 @@ def _in_script(piece: Piece, statement: Statement | None = None) -> Iterator[Non
         raise
 
 
-def ask(contents: Contents, sql: str, parameters: object) -> pa.Table:
-    """The result of one query; as `livejoin.Database.sql`."""
+def ask(contents: Contents, sql: str, parameters: object) -> tuple[pa.Table, tuple[SqlType, ...]]:
+    """The result of one query, as `livejoin.Database.sql`, and the types of its columns."""
     found = pieces(sql, parameters)
     if len(found) > 1:
         msg = f"found {len(found)} statements; sql answers one query, and execute runs several statements"
         raise UnsupportedQueryError(msg, clause=";")
     piece = found[0] if found else Piece(sql, sql)
     with _in_script(piece):
-        return asked(contents, piece.text)
+        return asked_with_types(contents, piece.text)
 
 
 _BEGINS = ("BEGIN", "BEGIN TRANSACTION", "START TRANSACTION")

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from livejoin.database.row_words import groups, row_words
 from livejoin.database.transactions.guard import alone
-from livejoin.database.versions.links import Link, Step
+from livejoin.database.versions.links import Link, Step, between
 from livejoin.database.versions.rolling import comes, insertions, netted
 from livejoin.dataflow.of_view import of_view
 from livejoin.errors import ReadError
@@ -314,6 +314,35 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
             self.link = link
         self.seen = link.version
         return self._update(link.version, delta, False, link if len(deltas) == 1 else None)
+
+    def first_of(self, link: Link, version: int, since: int | None) -> Update | None:
+        """What another one is told first who goes on from where this one was; in any thread.
+
+        Args:
+            link: Where this one was, which is `link` behind an update.
+            version: The version of that update.
+            since: The version that the other one knows; None if it knows nothing.
+
+        Returns:
+            All rows, or the net delta since then if it is still known; None if nothing has changed since then.
+
+        Cost: as for the first update, or O(delta).
+        """
+        if since is not None and since <= version:
+            if since >= link.version:
+                return None
+            known = self._known(since)
+            steps = None if known is None else between(known, link)
+            if steps:
+                return self._update(
+                    version, netted([self._delta(one.delta) for one in steps], self._types()), False, None
+                )
+        rows = self._shape.shown(self._images.image(self.name.lower(), link, self._shape))
+        return self._update(version, insertions(rows, version, self._schema), True, None)
+
+    @alone
+    def _known(self, since: int) -> Link | None:
+        return self._images.links.since(self.name.lower(), since)
 
     def _reset(self) -> Update:
         if self.link is None:

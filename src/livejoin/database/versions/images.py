@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from livejoin.database.transactions.guard import alone
-from livejoin.database.versions.links import Link, Links, Step, Stepped
+from livejoin.database.versions.links import Link, Links, Step, Stepped, between
 from livejoin.database.versions.rolling import CHUNK, rolled
 from livejoin.database.versions.shape import Shape, shape_of_table
 from livejoin.dataflow.batches import Rows
@@ -161,7 +161,7 @@ class Images:
         near = None if known is None else known()
         if near is not None and near.image is not None:
             for first, last, back in ((near, link, False), (link, near, True)):
-                steps = _between(first, last)
+                steps = between(first, last)
                 if steps is not None and _pays(steps, near.image):
                     return self._rolled(name, near.image, steps, shape, back)
         tip, pieces = self._present(name, link, shape)
@@ -169,7 +169,7 @@ class Images:
         if tip is not link:
             if tip.image is None:
                 tip.image = whole
-            steps = _between(link, tip)
+            steps = between(link, tip)
             assert steps is not None
             whole = self._rolled(name, whole, steps, shape, back=True)
         return whole
@@ -287,18 +287,6 @@ def _table(pieces: Sequence[tuple[Rows, Words]], schema: pa.Schema) -> pa.Table:
         table = pa.table([rows.arrow(i) for i in range(len(schema))], schema=schema)
         found += list(repeated(table, weights, CHUNK))
     return pa.concat_tables(found) if found else schema.empty_table()
-
-
-def _between(first: Link, last: Link) -> list[Step] | None:
-    """The steps from one link to a later one; None if it is not later."""
-    steps = []
-    link = first
-    while link is not last:
-        if link.step is None or link.version > last.version:
-            return None
-        steps.append(link.step)
-        link = link.step.link
-    return steps
 
 
 def _pays(steps: Sequence[Step], image: pa.Table) -> bool:

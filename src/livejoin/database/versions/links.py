@@ -303,3 +303,15 @@ class Links:
             if link is not None:
                 for waiter in list(link.waiters):
                     waiter()
+
+
+def between(first: Link, last: Link) -> list[Step] | None:
+    """The steps from one link to a later one; None if it is not later."""
+    steps = []
+    link = first
+    while link is not last:
+        if link.step is None or link.version > last.version:
+            return None
+        steps.append(link.step)
+        link = link.step.link
+    return steps

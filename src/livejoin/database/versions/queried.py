@@ -1,9 +1,10 @@
-"""A query over the rows of a snapshot: a database of its own with these rows as tables, which is asked once."""
+"""A query over rows that are there: a database of its own with these rows as tables, which is asked once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -12,35 +13,58 @@ from livejoin.database.statements.script import ask
 from livejoin.database.transactions import transaction
 from livejoin.errors import ReadError
 from livejoin.families.cells.workers import Workers
-from livejoin.schema import Column, Table, is_made_list
+from livejoin.schema import Column, SqlType, Table, is_made_list
 from livejoin.sql import names_read
 
-if TYPE_CHECKING:
-    from livejoin.database.versions.snapshot import RowsAt
+
+@dataclass(frozen=True, eq=False)
+class Named:
+    """Rows that a query may name.
+
+    Args:
+        name: The name.
+        schema: The columns.
+        types: The types of the columns.
+        read: Reads the rows.
+    """
+
+    name: str
+    schema: pa.Schema
+    types: tuple[SqlType, ...]
+    read: Callable[[], pa.Table]
 
 
-def queried(query: str, parameters: Any, named: Mapping[str, RowsAt]) -> pa.Table:
-    """The result of a query over rows; as `livejoin.database.versions.snapshot.Snapshot.sql`.
+def read_by(query: str, named: Mapping[str, Named]) -> list[Named]:
+    """What a query reads of that which it may name."""
+    rows = {name.lower(): one for name, one in named.items()}
+    return [rows[name] for name in sorted(names_read(query) & rows.keys())]
+
+
+def queried(
+    query: str, parameters: Any, named: Iterable[Named], memory_limit: int | None = None
+) -> tuple[pa.Table, tuple[SqlType, ...]]:
+    """The result of a query over rows, and the types of its columns.
 
     Args:
         query: The query.
         parameters: The values of its places.
-        named: The rows that it may name.
+        named: The rows that it reads.
+        memory_limit: The most bytes that it may take; None for no limit.
+
+    Raises:
+        LivejoinError: As for `livejoin.database.versions.snapshot.Snapshot.sql`.
     """
-    contents = Contents(Workers(1))
-    rows = {name.lower(): one for name, one in named.items()}
-    for name in sorted(names_read(query) & rows.keys()):
-        one = rows[name]
-        shape = one._shape
-        for field in shape.schema:
+    contents = Contents(Workers(1), memory_limit)
+    for one in named:
+        for field in one.schema:
             if is_made_list(field.type):
                 msg = (
                     f"{one.name!r} has the column {field.name!r}, a list that an aggregate made, which no query over a "
                     "snapshot reads; read it as Arrow, or create a view of the query"
                 )
                 raise ReadError(msg)
-        columns = zip(shape.schema.names, shape.types, strict=False)  # what is not shown comes behind
+        columns = zip(one.schema.names, one.types, strict=True)
         contents.add_table(Table(one.name, tuple(Column(column, type) for column, type in columns)))
-        batches = transaction.read(contents, {one.name: one.to_arrow()}, False, "error")
+        batches = transaction.read(contents, {one.name: one.read()}, False, "error")
         transaction.commit(contents, batches, "error")
     return ask(contents, query, parameters)

@@ -12,7 +12,7 @@ from livejoin.database.names import ByName
 from livejoin.database.transactions.guard import alone
 from livejoin.database.versions.images import Images
 from livejoin.database.versions.links import Link
-from livejoin.database.versions.queried import queried
+from livejoin.database.versions.queried import Named, queried, read_by
 from livejoin.database.versions.readable import Readable
 from livejoin.database.versions.shape import Shape
 from livejoin.errors import ReadError
@@ -20,6 +20,7 @@ from livejoin.errors import ReadError
 if TYPE_CHECKING:
     from livejoin.database.contents import Contents
     from livejoin.database.transactions.guard import Guard
+    from livejoin.schema import SqlType
 
 
 class RowsAt(Readable):
@@ -48,6 +49,16 @@ class RowsAt(Readable):
     def schema(self) -> pa.Schema:
         """The Arrow schema of the rows."""
         return self._shape.schema
+
+    @property
+    def types(self) -> tuple[SqlType, ...]:
+        """The types of the columns."""
+        return self._shape.types[: len(self._shape.schema)]  # what is not shown comes behind
+
+    @property
+    def named(self) -> Named:
+        """The rows as a query reads them."""
+        return Named(self.name, self.schema, self.types, self.to_arrow)
 
     def to_arrow(self) -> pa.Table:
         """All rows; one of multiplicity m stands there m times.
@@ -170,7 +181,8 @@ class Snapshot:
 
         Cost: O(rows of the views and tables that it names, and result).
         """
-        return queried(query, parameters, {**self._tables, **self._views})
+        named = {**self._tables, **self._views}
+        return queried(query, parameters, read_by(query, {name: one.named for name, one in named.items()}))[0]
 
     def close(self) -> None:
         """Let go of the version: nothing is kept for it from now on. Once more changes nothing."""

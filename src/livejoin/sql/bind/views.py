@@ -89,3 +89,9 @@ def names_read(sql: str) -> set[str]:
     tree, _ = parse(sql)
     defined = {definition.alias.lower() for definition in tree.find_all(exp.CTE)}
     return {table.name.lower() for table in tree.find_all(exp.Table)} - defined
+
+
+def names_said(sql: str) -> set[str]:
+    """All names that a query reads from, in lower case, also those that a WITH somewhere in it defines."""
+    tree, _ = parse(sql)
+    return {table.name.lower() for table in tree.find_all(exp.Table)}

@@ -1,0 +1,127 @@
+"""``livejoin serve`` and ``livejoin token``."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+import livejoin
+from livejoin.database import Database
+from livejoin.errors import SchemaError, StorageError
+from livejoin.server import Server, read_tokens
+from livejoin.server.access import new_token
+from livejoin.server.settings import Settings, Tls, read_settings
+
+
+def settings_of(given: argparse.Namespace) -> Settings:
+    """The settings that the arguments say, over those of the file.
+
+    Raises:
+        SchemaError, StorageError: A file is wrong, or cannot be read.
+    """
+    what: Path | None = given.what
+    if what is None:
+        found = Settings()
+    elif what.suffix == ".toml":
+        found = read_settings(what)
+    elif what.is_file():
+        msg = f"{str(what)!r} is a file; give the folder of a database, or a file of settings that ends in .toml"
+        raise SchemaError(msg)
+    else:
+        found = Settings(folder=what)
+    said = {name: getattr(given, name) for name in ("host", "port", "tokens", "sql")}
+    found = found.model_copy(update={name: value for name, value in said.items() if value is not None})
+    if given.certificate is not None or given.key is not None:
+        if given.certificate is None or given.key is None:
+            msg = "--certificate and --key stand together"
+            raise SchemaError(msg)
+        found = found.model_copy(update={"tls": Tls(certificate=given.certificate, key=given.key)})
+    return found
+
+
+def serve(given: argparse.Namespace, console: Console) -> None:
+    """Serve until Ctrl-C or SIGTERM.
+
+    Raises:
+        LivejoinError: The settings are wrong, the folder cannot be opened, or the port is taken.
+    """
+    settings = settings_of(given)
+    access = None if settings.tokens is None else read_tokens(settings.tokens)
+    tls = settings.tls
+    with _opened(settings) as db:
+        _declare(db, settings.sql)
+        server = Server(
+            db,
+            host=settings.host,
+            port=settings.port,
+            access=access,
+            limits=settings.limits,
+            origins=settings.origins,
+            tick=settings.tick,
+            history=settings.history,
+            certificate=None if tls is None else (tls.certificate, tls.key),
+        )
+        place = "nothing stays: give a folder to keep it" if db.path is None else f"kept in {db.path}"
+        console.print(f"{len(db.views)} views, {len(db.tables)} tables, version {db.version}; {place}", markup=False)
+        console.print(
+            f"serving at {server.url} ({server.url}/openapi.json lists what it has); Ctrl-C ends it", markup=False
+        )
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        server.run()
+    console.print("stopped; all that was answered is kept" if settings.folder else "stopped", markup=False)
+
+
+def _opened(settings: Settings) -> Database:
+    options: dict[str, Any] = {"coerce": "json", **settings.database}
+    try:
+        return Database(**options) if settings.folder is None else livejoin.open(settings.folder, **options)
+    except TypeError as error:
+        msg = f"database: {error}; the options are those of livejoin.open"
+        raise SchemaError(msg) from error
+
+
+def _declare(db: Database, path: Path | None) -> None:
+    """Run a file of declarations where the database is new."""
+    if path is None or db.tables:
+        return
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        msg = f"the file {str(path)!r} cannot be read: {error}"
+        raise StorageError(msg) from error
+    db.execute(text)
+
+
+def token(given: argparse.Namespace, console: Console) -> None:
+    """Make a token: it is printed once, and its entry is added to the file.
+
+    Raises:
+        SchemaError: The file is none of tokens, or has the name already.
+        StorageError: The file cannot be written.
+    """
+    made, entry = new_token(given.name, given.read, given.write, given.admin)
+    path: Path = given.file
+    try:
+        before = path.read_text(encoding="utf-8") if path.exists() else ""
+        if before:
+            read_tokens(path)
+        joined = f"{before.rstrip()}\n\n{entry}" if before.strip() else entry
+        fresh = path.with_name(path.name + ".new")
+        fresh.touch(mode=0o600)
+        fresh.write_text(joined, encoding="utf-8")
+        try:
+            read_tokens(fresh)
+        except SchemaError:
+            fresh.unlink()
+            msg = f"the file of tokens {str(path)!r} has one of the name {given.name!r}; give another name"
+            raise SchemaError(msg) from None
+        fresh.replace(path)
+    except OSError as error:
+        msg = f"the file of tokens {str(path)!r} cannot be written: {error}"
+        raise StorageError(msg) from error
+    console.print(f"added {given.name!r} to {path}; the token, which is shown this once:", markup=False)
+    print(made)

@@ -1,0 +1,131 @@
+"""What every request passes: who asks, from where, how many there are; and what every answer says to browsers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from livejoin.server.access import Who
+from livejoin.server.answers import RequestError, error_answer
+from livejoin.server.service import Service
+
+_HOSTS = frozenset(("localhost", "127.0.0.1", "::1", "testserver"))
+_FREE = frozenset(("/healthz", "/livejoin.js"))
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_SAID = (
+    ("content-security-policy", _POLICY),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-resource-policy", "same-origin"),
+)
+SUBPROTOCOL = "livejoin"
+BEARER = "livejoin.bearer."
+"""How a page says its token where it opens a WebSocket, which takes no headers: as a subprotocol."""
+
+
+class Door:
+    """Lets requests in.
+
+    Without tokens there is no way to tell people from pages: a page of another site can let a browser ask this machine,
+    also by a name of its own that leads here (DNS rebinding). So the name by which the server is asked must be this
+    machine's then, and a page of another site that is not listed is refused always.
+
+    Args:
+        app: What answers.
+        service: The server.
+        origins: The sites whose pages may ask, beside the server's own.
+    """
+
+    def __init__(self, app: ASGIApp, service: Service, origins: Sequence[str]) -> None:
+        self._app = app
+        self._service = service
+        self._origins = frozenset(origins)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        service = self._service
+        try:
+            who = self._who(scope)
+            if service.active >= service.limits.requests + service.limits.followers:
+                msg = f"{service.limits.requests} requests are being answered, as many as may be; ask again"
+                raise RequestError(msg, HTTPStatus.SERVICE_UNAVAILABLE)
+        except RequestError as error:
+            await _refuse(error, scope, receive, send)
+            return
+        scope["livejoin.who"] = who
+        service.active += 1
+        began, status = time.perf_counter(), 500
+
+        async def said(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                for name, value in _SAID:
+                    headers.setdefault(name, value)
+                headers.setdefault("cache-control", "no-store")
+            await send(message)
+
+        try:
+            await self._app(scope, receive, said)
+        finally:
+            service.active -= 1
+            if scope["type"] == "http":
+                route = getattr(scope.get("route"), "path", "none")
+                service.metrics.requests.labels(route, str(status)).inc()
+                if not route.endswith("/changes"):
+                    service.metrics.seconds.labels(route).observe(time.perf_counter() - began)
+
+    def _who(self, scope: Scope) -> Who:
+        headers, service = Headers(scope=scope), self._service
+        host = headers.get("host", "")
+        if service.access.is_open and (urlsplit(f"//{host}").hostname or "") not in _HOSTS:
+            msg = (
+                f"the server is asked as {host!r}; without tokens it answers as localhost and 127.0.0.1 alone, as "
+                "pages of other sites could ask it by names of theirs. Give it a file of tokens"
+            )
+            raise RequestError(msg, HTTPStatus.FORBIDDEN)
+        origin = headers.get("origin")
+        if origin is not None and origin not in self._origins and urlsplit(origin).netloc != host:
+            msg = f"pages of {origin!r} may not ask; list it in origins"
+            raise RequestError(msg, HTTPStatus.FORBIDDEN)
+        found = service.access.who(_token(headers))
+        if found is None:
+            if scope["type"] == "http" and scope["path"].removeprefix(scope.get("root_path", "")) in _FREE:
+                return Who("nobody", frozenset(), frozenset())
+            msg = "a token is needed, as `Authorization: Bearer TOKEN`, and this one is none that is known"
+            raise RequestError(msg, HTTPStatus.UNAUTHORIZED)
+        return found
+
+
+def _token(headers: Headers) -> str | None:
+    kind, _, token = headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer" and token:
+        return token.strip()
+    for one in headers.get("sec-websocket-protocol", "").split(","):
+        if one.strip().startswith(BEARER):
+            return one.strip().removeprefix(BEARER)
+    return None
+
+
+async def _refuse(error: RequestError, scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "http":
+        await error_answer(error)(scope, receive, send)
+    elif "websocket.http.response" in scope.get("extensions", {}):
+        response = error_answer(error)
+        await send(
+            {"type": "websocket.http.response.start", "status": response.status_code, "headers": response.raw_headers}
+        )
+        await send({"type": "websocket.http.response.body", "body": response.body})
+    else:
+        await send({"type": "websocket.close", "code": 1008, "reason": str(error)[:120]})

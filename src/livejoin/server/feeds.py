@@ -1,0 +1,342 @@
+"""What all who follow a view share: its changes, netted for each tick, and encoded once for each form.
+
+A feed follows a view and makes a chain of messages, each with the net delta of a tick. Who follows holds a node of the
+chain, and sends what comes behind it at its own pace; a slow one holds up nobody. Who comes first gets all rows as they
+were at the newest node, or, coming back with the version of a message, the net delta from there; both are made once for
+all who come at that node. Law: what comes first, and the messages behind the node that it goes with, are all changes,
+each once. One behind whom too much waits has its node taken away, and begins anew with all rows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from livejoin.database import Changes, Database, Update
+from livejoin.database.versions.links import Link
+from livejoin.errors import LivejoinError, ReadError
+from livejoin.schema import COMMIT_VERSION
+from livejoin.server.answers import arrow_bytes
+from livejoin.server.json_values import dumps, instants_of, objects
+
+if TYPE_CHECKING:
+    from livejoin.server.limits import Limits
+
+logger = logging.getLogger("livejoin")
+
+Form = Literal["changes", "upsert", "arrow"]
+"""Each row with its ``_change_type``; rows to put and keys that are gone; the rows as Arrow."""
+FORMS: tuple[Form, ...] = ("changes", "upsert", "arrow")
+
+_LINGER = 10.0  # seconds that a feed goes on when nobody follows any more, for who comes back
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Message:
+    """What those who follow are told at once.
+
+    Args:
+        id: By which one who comes back says where it was.
+        data: The message: JSON, or Arrow's IPC.
+        event: The same as a server-sent event; empty for Arrow.
+    """
+
+    id: str
+    data: bytes
+    event: bytes
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """A place in the chain of a feed; mutable.
+
+    Args:
+        version: Up to where one who is here knows the view.
+        total: The bytes of all messages up to here.
+        message: The message that leads here; None for the first node.
+        next: The next one; None if there is none yet.
+        joins: What those get first who come here, by the version that they know (None: nothing).
+    """
+
+    version: int
+    total: int
+    message: Message | None = None
+    next: Node | None = None
+    joins: dict[int | None, asyncio.Future[Message | None]] = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
+class Follower:
+    """One who follows a feed; mutable.
+
+    Args:
+        node: Up to where it has been told; None if it has to begin anew.
+    """
+
+    node: Node | None
+
+
+@dataclass(eq=False)
+class Counts:
+    """Figures of all feeds; mutable."""
+
+    messages: int = 0
+    lost: int = 0
+
+
+class Feed:
+    """The changes of a view in one form; mutable, used in one event loop.
+
+    Args:
+        hub: The feeds of the server.
+        view: The view's name.
+        form: The form of the messages.
+        changes: Follows the view.
+        instants: The columns that are instants.
+    """
+
+    def __init__(self, hub: Hub, view: str, form: Form, changes: Changes, instants: frozenset[str]) -> None:
+        self._hub = hub
+        self.view = view
+        self.form: Form = form
+        self._changes = changes
+        self._instants = instants
+        self._news = asyncio.Event()
+        self.followers: set[Follower] = set()
+        self.tail = Node(-1, 0)
+        self._link: Link | None = None
+        self._resets = 0
+        self._recent: deque[Node] = deque()
+        self.ended: str | None = None
+        self._begun = asyncio.Event()
+        self._task = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        loop, hub = asyncio.get_running_loop(), self._hub
+        left_at = loop.time()
+        try:
+            while True:
+                coming = asyncio.ensure_future(anext(self._changes))
+                while not (await asyncio.wait((coming,), timeout=1.0))[0]:
+                    left_at = loop.time() if self.followers else left_at
+                    if loop.time() - left_at >= _LINGER:
+                        return
+                began, update, link = loop.time(), coming.result(), self._changes.link
+                message = await loop.run_in_executor(hub.threads, self._message, update)
+                self._add(update, link, message)
+                await asyncio.sleep(max(0.0, hub.tick - (loop.time() - began)))
+        except StopAsyncIteration:
+            self.ended = "the server ends"
+        except LivejoinError as error:
+            self.ended = str(error)
+        except Exception:
+            logger.exception("the changes of view %r are told no longer", self.view)
+            self.ended = "the server failed; its log says why"
+        finally:
+            self.ended = self.ended or "nobody followed"
+            self._changes.close()
+            hub.forget(self)
+            self._begun.set()
+            self._wake()
+
+    def _add(self, update: Update, link: Link | None, message: Message) -> None:
+        self._link = link
+        node = Node(update.version, self.tail.total + len(message.data), message)
+        if update.reset:  # whoever follows begins anew: nothing leads from what was before to it
+            node.message = None
+            node.joins[None] = _done(message)
+            self._recent.clear()
+            self._resets += 1
+            for one in self.followers:
+                one.node = None
+        else:
+            self.tail.next = node
+            self.tail.joins.clear()
+        self.tail = node
+        self._recent.append(node)
+        while self._recent[0].total < node.total - self._hub.limits.recent:
+            self._recent.popleft()
+        for one in self.followers:
+            if one.node is not None and node.total - one.node.total > self._hub.limits.waiting:
+                one.node = None
+                self._hub.counts.lost += 1
+        self._begun.set()
+        self._wake()
+
+    def _wake(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+    def _message(self, update: Update) -> Message:
+        """An update as a message; called in a thread."""
+        name = self._hub.id_of(update.version)
+        head = {"id": name, "version": update.version, "reset": update.reset}
+        match self.form:
+            case "arrow":
+                told = {"id": name, "version": str(update.version), "reset": "true" if update.reset else "false"}
+                return Message(name, arrow_bytes(update.delta, told), b"")
+            case "changes":
+                rows = objects(update.delta.drop_columns([COMMIT_VERSION]), self._instants)
+                data = dumps({**head, "changes": rows})
+            case "upsert":
+                gone = [] if update.reset else objects(update.gone, self._instants)
+                data = dumps({**head, "puts": objects(update.puts, self._instants), "gone": gone})
+        return Message(name, data, b"id: " + name.encode() + b"\nevent: change\ndata: " + data + b"\n\n")
+
+    def join(self) -> Follower:
+        """One more who follows; it has to begin."""
+        found = Follower(None)
+        self.followers.add(found)
+        return found
+
+    def leave(self, follower: Follower) -> None:
+        """One fewer."""
+        self.followers.discard(follower)
+
+    async def messages(self, follower: Follower, since: int | None) -> AsyncIterator[Message]:
+        """All messages for one who follows, until the view is gone.
+
+        Args:
+            follower: The one who follows.
+            since: The version that it knows; None for none.
+        """
+        await self._begun.wait()
+        counts = self._hub.counts
+        while self.ended is None:
+            node = follower.node
+            if node is None:
+                known, resets = self._known(since), self._resets
+                first = None
+                if known is None:
+                    known = self.tail
+                    if self._link is None:  # all is about to begin anew
+                        await self._news.wait()
+                        continue
+                    first = await self._first(known, self._link, since)
+                if resets == self._resets:  # else nothing leads on from there
+                    follower.node, since = known, None
+                    if first is not None:
+                        counts.messages += 1
+                        yield first
+            elif node.next is not None:
+                follower.node = node = node.next
+                assert node.message is not None
+                counts.messages += 1
+                yield node.message
+            else:
+                await self._news.wait()
+
+    def _known(self, since: int | None) -> Node | None:
+        """The node of a version that one who comes back knows, if it is there still."""
+        return None if since is None else next((one for one in self._recent if one.version == since), None)
+
+    async def _first(self, node: Node, link: Link, since: int | None) -> Message | None:
+        """What one gets first who comes at a node; None if it knows all."""
+        future = node.joins.get(since)
+        if future is None:
+            loop = asyncio.get_running_loop()
+            future = loop.run_in_executor(self._hub.threads, self._joined, link, node.version, since)
+            future.add_done_callback(lambda done: done.cancelled() or done.exception())
+            node.joins[since] = future
+        return await asyncio.shield(future)
+
+    def _joined(self, link: Link, version: int, since: int | None) -> Message | None:
+        update = self._changes.first_of(link, version, since)
+        return None if update is None else self._message(update)
+
+
+def _done(message: Message | None) -> asyncio.Future[Message | None]:
+    future: asyncio.Future[Message | None] = asyncio.get_running_loop().create_future()
+    future.set_result(message)
+    return future
+
+
+class Hub:
+    """The feeds of a server; mutable, used in one event loop.
+
+    Args:
+        db: The database.
+        limits: What those who follow may take.
+        tick: Seconds between two messages of a view at least.
+        history: How many rows of changes of a view are kept for those who come back.
+        threads: Where messages are encoded.
+    """
+
+    def __init__(self, db: Database, limits: Limits, tick: float, history: int, threads: Any) -> None:
+        self._db = db
+        self.limits = limits
+        self.tick = tick
+        self._epoch = db.identity  # who comes back with another one begins anew
+        self._history = history
+        self.threads = threads
+        self.counts = Counts()
+        self.feeds: dict[tuple[str, Form], Feed] = {}
+        self.is_stopping = False
+
+    def id_of(self, version: int) -> str:
+        """The id of a message that leads to a version."""
+        return f"{self._epoch}-{version}"
+
+    def version_of(self, identity: str | None) -> int | None:
+        """The version of an id; None if it is of another history, or none."""
+        epoch, _, version = (identity or "").rpartition("-")
+        known = epoch == self._epoch and version.isascii() and version.isdecimal() and len(version) < 20
+        return int(version) if known else None
+
+    @property
+    def followers(self) -> int:
+        """How many follow."""
+        return sum(len(feed.followers) for feed in self.feeds.values())
+
+    @property
+    def waiting(self) -> int:
+        """The bytes of messages that wait for who follows, each counted once."""
+        found = 0
+        for feed in self.feeds.values():
+            oldest = min((one.node.total for one in feed.followers if one.node is not None), default=feed.tail.total)
+            found += feed.tail.total - oldest
+        return found
+
+    async def feed(self, view: str, form: Form) -> Feed:
+        """The feed of a view in a form; it is begun if there is none.
+
+        Raises:
+            ReadError: The view keeps no deltas, or no key of it is known.
+        """
+        key = (view.lower(), form)
+        found = self.feeds.get(key)
+        if found is None:
+            loop = asyncio.get_running_loop()
+            changes, instants = await loop.run_in_executor(self.threads, self._follow, view, form)
+            found = self.feeds.get(key)
+            if found is None:
+                found = self.feeds[key] = Feed(self, view, form, changes, instants)
+            else:
+                changes.close()
+        return found
+
+    def _follow(self, name: str, form: Form) -> tuple[Changes, frozenset[str]]:
+        view = self._db.views[name]
+        if form == "upsert" and not view.keys:
+            msg = f"no key of view {name!r} is known, so that it has no upserts; take its changes"
+            raise ReadError(msg)
+        if self._history:
+            view.keep_history(self._history)
+        return view.changes(waiting="merge"), instants_of(view.schema.names, view.types)
+
+    def forget(self, feed: Feed) -> None:
+        """A feed has ended."""
+        if self.feeds.get((feed.view.lower(), feed.form)) is feed:
+            del self.feeds[feed.view.lower(), feed.form]
+
+    def stop(self) -> None:
+        """End all feeds, and so all who follow."""
+        self.is_stopping = True
+        for feed in list(self.feeds.values()):
+            feed.ended = "the server ends"
+            feed._changes.close()
+            feed._wake()

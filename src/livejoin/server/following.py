@@ -1,0 +1,154 @@
+"""Routes that follow: server-sent events and WebSocket, first the rows, then the changes."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from http import HTTPStatus
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from livejoin.errors import LivejoinError
+from livejoin.server.access import Who
+from livejoin.server.answers import RequestError, status_of
+from livejoin.server.door import SUBPROTOCOL
+from livejoin.server.feeds import Feed, Form
+from livejoin.server.json_values import dumps
+from livejoin.server.service import Service, service_of, who_asks
+
+_PING = 15.0  # seconds after which a line is sent that says nothing, so that a dead connection is noticed
+_FORMS: dict[tuple[str, str], Form] = {
+    ("json", "changes"): "changes",
+    ("json", "upsert"): "upsert",
+    ("arrow", "changes"): "arrow",
+}
+
+
+async def _feed(request: Request | WebSocket, service: Service, who: Who) -> Feed:
+    """The feed that is asked for.
+
+    Raises:
+        LivejoinError: There is none, or as many follow as may.
+    """
+    asked = request.query_params
+    key = (asked.get("format", "json"), asked.get("shape", "changes"))
+    if key not in _FORMS or asked.keys() - {"format", "shape", "since"}:
+        msg = "known here are shape=changes and shape=upsert, format=json and, for a WebSocket, format=arrow, and since"
+        raise RequestError(msg)
+    hub = service.hub
+    if hub.followers >= service.limits.followers or hub.is_stopping:
+        msg = f"{service.limits.followers} connections follow views, as many as may; come again"
+        raise RequestError(msg, HTTPStatus.SERVICE_UNAVAILABLE)
+    view = await service.run(service.view, request.path_params["name"], who)
+    return await hub.feed(view.name, _FORMS[key])
+
+
+async def events(request: Request) -> Response:
+    """The changes of a view as server-sent events."""
+    service = service_of(request)
+    feed = await _feed(request, service, who_asks(request))
+    if feed.form == "arrow":
+        msg = "server-sent events are text; follow in Arrow by a WebSocket"
+        raise RequestError(msg)
+    known = request.headers.get("last-event-id") or request.query_params.get("since")
+    return _Events(service, feed, service.hub.version_of(known))
+
+
+class _Events(Response):
+    """An answer that goes on.
+
+    Args:
+        service: The server.
+        feed: What is followed.
+        since: The version that the one who follows knows; None for none.
+    """
+
+    media_type = "text/event-stream"
+
+    def __init__(self, service: Service, feed: Feed, since: int | None) -> None:
+        super().__init__(headers={"cache-control": "no-store", "x-accel-buffering": "no"})
+        del self.headers["content-length"]
+        self._service = service
+        self._feed = feed
+        self._since = since
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer until the connection or the view ends."""
+        del scope
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        patience = self._service.limits.send_seconds
+
+        async def tell(data: bytes, more: bool = True) -> None:
+            async with asyncio.timeout(patience):
+                await send({"type": "http.response.body", "body": data, "more_body": more})
+
+        async def until_gone() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+
+        async def follow() -> None:
+            feed, follower = self._feed, self._feed.join()
+            try:
+                async for message in feed.messages(follower, self._since):
+                    await tell(message.event)
+                await tell(b"event: end\ndata: " + dumps({"message": feed.ended}) + b"\n\n", more=False)
+            finally:
+                feed.leave(follower)
+
+        async def ping() -> None:
+            while True:
+                await asyncio.sleep(_PING)
+                await tell(b": ping\n\n")
+
+        tasks = [asyncio.ensure_future(one()) for one in (follow, until_gone, ping)]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        for task in done:
+            if (error := task.exception()) is not None and not isinstance(error, TimeoutError | OSError):
+                raise error
+
+
+async def socket(websocket: WebSocket) -> None:
+    """The changes of a view by a WebSocket."""
+    service = service_of(websocket)
+    protocols = websocket.scope.get("subprotocols", ())
+    await websocket.accept(SUBPROTOCOL if SUBPROTOCOL in protocols else None)
+    try:
+        feed = await _feed(websocket, service, who_asks(websocket))
+    except LivejoinError as error:
+        again = status_of(error) == HTTPStatus.SERVICE_UNAVAILABLE
+        await websocket.close(1013 if again else 1008, str(error)[:120])
+        return
+    since = service.hub.version_of(websocket.query_params.get("since"))
+    follower = feed.join()
+
+    async def follow() -> None:
+        async for message in feed.messages(follower, since):
+            async with asyncio.timeout(service.limits.send_seconds):
+                if feed.form == "arrow":
+                    await websocket.send_bytes(message.data)
+                else:
+                    await websocket.send_text(message.data.decode())
+        await websocket.close(1001 if service.hub.is_stopping else 1000, (feed.ended or "")[:120])
+
+    async def until_gone() -> None:
+        while True:  # nothing is expected of who follows
+            await websocket.receive()
+
+    tasks = [asyncio.ensure_future(one()) for one in (follow, until_gone)]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        feed.leave(follower)
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with suppress(asyncio.CancelledError, WebSocketDisconnect, RuntimeError, TimeoutError, OSError):
+                await task

@@ -1,0 +1,302 @@
+"""Routes that read: what there is, rows, queries, explanations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from starlette.requests import Request
+from starlette.responses import Response
+
+from livejoin.changes.convert import convert
+from livejoin.database import View
+from livejoin.errors import CapacityError, ChangeValueError, ReadError
+from livejoin.plan import Explanation
+from livejoin.schema import Column, SqlType, Table
+from livejoin.server.access import Who
+from livejoin.server.answers import FORMATS, TYPES, Format, RequestError, json_answer, rows_answer
+from livejoin.server.bodies import JSON, kind_of, read_body, read_json, read_object
+from livejoin.server.json_values import instants_of
+from livejoin.server.service import Service, service_of, who_asks
+
+_PAGE = 65_536
+
+
+async def views(request: Request) -> Response:
+    """The views that one may read."""
+    service, who = service_of(request), who_asks(request)
+    return json_answer(await service.run(_views, service, who))
+
+
+def _views(service: Service, who: Who) -> dict[str, Any]:
+    found = [_of_view(view) for name, view in service.db.views.items() if who.may_read(name)]
+    return {"version": service.db.version, "views": found}
+
+
+async def view(request: Request) -> Response:
+    """One view."""
+    service, who = service_of(request), who_asks(request)
+
+    def read() -> dict[str, Any]:
+        found = service.view(request.path_params["name"], who)
+        return {"version": service.db.version, **_of_view(found)}
+
+    return json_answer(await service.run(read))
+
+
+def _of_view(view: View) -> dict[str, Any]:
+    return {
+        "name": view.name,
+        "columns": _columns(view.schema, view.types),
+        "key": next((list(key) for key in view.keys), None),
+        "changes": view.deltas,
+        "sql": view.sql,
+    }
+
+
+async def tables(request: Request) -> Response:
+    """The tables that one may read or change."""
+    service, who = service_of(request), who_asks(request)
+
+    def read() -> dict[str, Any]:
+        found = [table for name, table in service.db.tables.items() if who.may_read(name) or who.may_write(name)]
+        return {"version": service.db.version, "tables": [_of_table(table) for table in found]}
+
+    return json_answer(await service.run(read))
+
+
+async def table(request: Request) -> Response:
+    """One table."""
+    service, who = service_of(request), who_asks(request)
+
+    def read() -> dict[str, Any]:
+        name = request.path_params["name"]
+        found = service.table(name, who, writes=not who.may_read(name))
+        return {"version": service.db.version, **_of_table(found)}
+
+    return json_answer(await service.run(read))
+
+
+def _of_table(table: Table) -> dict[str, Any]:
+    return {
+        "name": table.name,
+        "columns": _columns(table.arrow, [column.type for column in table.columns]),
+        "key": list(table.primary_key) or None,
+        "keys": table.described_keys(),
+    }
+
+
+def _columns(schema: pa.Schema, types: Sequence[SqlType]) -> list[dict[str, Any]]:
+    pairs = zip(schema, types, strict=True)
+    return [{"name": field.name, "type": str(kind), "nullable": field.nullable} for field, kind in pairs]
+
+
+async def rows(request: Request) -> Response:
+    """Rows of a view or a table, all or some."""
+    service, who = service_of(request), who_asks(request)
+    kind = request.path_params["kind"]
+    given = _Wanted(request)
+    return await service.run(_rows, service, who, kind, request.path_params["name"], given)
+
+
+class _Wanted:
+    """Which rows are asked for.
+
+    Args:
+        request: The request.
+
+    Raises:
+        RequestError: The request asks for something else.
+    """
+
+    def __init__(self, request: Request) -> None:
+        asked = dict(request.query_params)
+        self.form = format_of(asked.pop("format", "json"))
+        self.limit = _number(asked, "limit")
+        self.at = _number(asked, "at")
+        self.sample = _number(asked, "sample")
+        self.seed = _number(asked, "seed")
+        self.get = asked.pop("get", None)
+        if asked:
+            msg = f"{', '.join(asked)} is not known here; known are format, limit, at, sample, seed and get"
+            raise RequestError(msg)
+        if sum(value is not None for value in (self.at, self.sample, self.get)) > 1:
+            msg = "at, sample and get are three ways to say which rows; give one of them"
+            raise RequestError(msg)
+
+
+def format_of(text: str) -> Format:
+    """A format of rows.
+
+    Raises:
+        RequestError: There is no such format.
+    """
+    for form in FORMATS:
+        if text == form:
+            return form
+    msg = f"format is {text!r}; allowed are {', '.join(FORMATS)}"
+    raise RequestError(msg)
+
+
+def _number(asked: dict[str, str], name: str) -> int | None:
+    text = asked.pop(name, None)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) < 19):
+        msg = f"{name} is {text!r}; allowed are numbers from 0 on"
+        raise RequestError(msg)
+    return int(text)
+
+
+def _rows(service: Service, who: Who, kind: str, name: str, given: _Wanted) -> Response:
+    if kind == "tables":
+        service.table(name, who)
+        with service.db.snapshot() as at:
+            found, total = at.tables[name], None
+            rows = found.to_arrow()
+            return _some(rows, given, service, at.version, found.types, total)
+    view = service.view(name, who)
+    if given.sample is not None:
+        _refuse_many(given.sample, service)
+        rows = view.sample(given.sample, seed=given.seed)
+        return rows_answer(rows, given.form, service.db.version, instants_of(rows.column_names, view.types))
+    total = view.count()
+    if total > service.limits.rows and given.get is None:
+        return _page(service, view, given, total)
+    try:
+        with service.db.snapshot() as at:
+            rows = at.views[name].to_arrow()
+            version = at.version
+    except ReadError:  # it keeps no deltas, and changed meanwhile
+        version, rows = service.db.version, view.to_arrow()
+    return _some(rows, given, service, version, view.types, None)
+
+
+def _some(
+    rows: pa.Table, given: _Wanted, service: Service, version: int, types: Sequence[SqlType], total: int | None
+) -> Response:
+    """Some of the rows of a version that are there."""
+    if given.get is not None:
+        rows = _with(rows, given.get, types)
+    if given.sample is not None:
+        msg = "sample is for views; give a table a limit"
+        raise RequestError(msg)
+    count = rows.num_rows
+    if given.at is not None or given.limit is not None:
+        rows = rows.slice(given.at or 0, given.limit)
+        total = count
+    if rows.num_rows > service.limits.rows:
+        _refuse_many(rows.num_rows, service)
+    return rows_answer(rows, given.form, version, instants_of(rows.column_names, types), total)
+
+
+def _page(service: Service, view: View, given: _Wanted, total: int) -> Response:
+    """Some rows of a result that is too large to be read whole."""
+    if given.limit is None:
+        msg = (
+            f"view {view.name!r} has {total:,} rows; an answer has {service.limits.rows:,} at most. Give a limit, with "
+            "at= for the position to begin at, or sample="
+        )
+        raise CapacityError(msg)
+    _refuse_many(given.limit, service)
+    rows = view.slice(given.at or 0, min(given.limit, _PAGE))
+    return rows_answer(rows, given.form, service.db.version, instants_of(rows.column_names, view.types), total)
+
+
+def _refuse_many(rows: int, service: Service) -> None:
+    if rows > service.limits.rows:
+        msg = f"{rows:,} rows are asked for; an answer has {service.limits.rows:,} at most"
+        raise CapacityError(msg)
+
+
+def _with(rows: pa.Table, text: str, types: Sequence[SqlType]) -> pa.Table:
+    """The rows with some values, O(rows)."""
+    wanted = read_json(text.encode())
+    known = {name.lower(): place for place, name in enumerate(rows.column_names)}
+    if not isinstance(wanted, dict) or not wanted or any(name.lower() not in known for name in wanted):
+        msg = f"get is {text:.100}; allowed is a JSON object with some of the columns {', '.join(rows.column_names)}"
+        raise RequestError(msg)
+    for name, value in wanted.items():
+        place = known[name.lower()]
+        column = Column(name, types[place])
+        try:
+            given = convert((value,), column, Table("get", (column,)), required=False, coerce="json")
+        except ChangeValueError as error:
+            msg = f"get: {error.message}"
+            raise RequestError(msg) from error
+        values = rows.column(place)
+        mask = pc.is_null(values) if value is None else pc.equal(values, given[0])
+        rows = rows.filter(mask)
+    return rows
+
+
+async def count(request: Request) -> Response:
+    """How many rows a view has, also where they are more than anybody can list."""
+    service, who = service_of(request), who_asks(request)
+
+    def read() -> dict[str, Any]:
+        found = service.view(request.path_params["name"], who).count()
+        return {"version": service.db.version, "count": found}
+
+    return json_answer(await service.run(read))
+
+
+async def query(request: Request) -> Response:
+    """The answer to an ad-hoc SELECT over all that one may read, at one version."""
+    service, who = service_of(request), who_asks(request)
+    form = format_of(request.query_params.get("format", "json"))
+    kind_of(request, (JSON,))
+    body = await read_body(request, service.limits)
+    asked = read_object(body, {"sql": str, "parameters": (list, dict)}, "sql")
+    return await service.run(_query, service, who, asked, form)
+
+
+def _query(service: Service, who: Who, asked: Mapping[str, Any], form: Format) -> Response:
+    with service.db.snapshot() as at:
+        named = {name: one.named for name, one in {**at.tables, **at.views}.items() if who.may_read(name)}
+        rows, instants = service.queries.ask(asked["sql"], asked.get("parameters"), named)
+        return rows_answer(rows, form, at.version, instants)
+
+
+async def explain(request: Request) -> Response:
+    """What a view costs, and why."""
+    service, who = service_of(request), who_asks(request)
+    form = request.query_params.get("format", "json")
+
+    def read() -> Response:
+        return _explained(service.view(request.path_params["name"], who).explain(), form)
+
+    return await service.run(read)
+
+
+async def explain_query(request: Request) -> Response:
+    """What a query would cost as a view."""
+    service, who = service_of(request), who_asks(request)
+    if not who.reads_all:
+        msg = "explaining a query that is no view yet needs a token that may read all"
+        raise RequestError(msg)
+    kind_of(request, (JSON,))
+    asked = read_object(await read_body(request, service.limits), {"sql": str}, "sql")
+    form = request.query_params.get("format", "json")
+
+    def read() -> Response:
+        return _explained(service.db.explain(asked["sql"]), form)
+
+    return await service.run(read)
+
+
+def _explained(found: Explanation, form: str) -> Response:
+    match form:
+        case "json":
+            return Response(found.json(), media_type=TYPES["json"])
+        case "text":
+            return Response(str(found), media_type="text/plain; charset=utf-8")
+        case "svg":
+            return Response(found.svg(), media_type="image/svg+xml")
+        case "html":
+            return Response(found.html(), media_type="text/html; charset=utf-8")
+        case _:
+            msg = f"format is {form!r}; allowed are json, text, svg and html"
+            raise RequestError(msg)

@@ -1,0 +1,119 @@
+"""What all requests of a server share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
+from typing import Any, TypeVar
+
+from starlette.requests import HTTPConnection
+
+from livejoin.database import Database, View
+from livejoin.schema import Table
+from livejoin.server.access import Access, Who
+from livejoin.server.answers import RequestError
+from livejoin.server.feeds import Hub
+from livejoin.server.limits import Limits
+from livejoin.server.metrics import Metrics
+from livejoin.server.queries import Queries
+
+Found = TypeVar("Found")
+_THREADS = 16
+
+
+class Service:
+    """A database that is served.
+
+    Args:
+        db: The database.
+        access: Finds out who asks.
+        limits: What one who asks may take.
+        tick: Seconds between two messages of a view at least.
+        history: How many rows of changes of each view that somebody follows are kept for those who come back.
+
+    Attributes:
+        hub: What those who follow share.
+        queries: Answers ad-hoc queries.
+        metrics: Figures of the requests.
+        active: How many requests are being answered.
+    """
+
+    def __init__(self, db: Database, access: Access, limits: Limits, tick: float, history: int) -> None:
+        self.db = db
+        self.access = access
+        self.limits = limits
+        self._threads = ThreadPoolExecutor(_THREADS, "livejoin-server")
+        self.hub = Hub(db, limits, tick, history, self._threads)
+        self.queries = Queries(limits)
+        self.metrics = Metrics(self)
+        self.active = 0
+
+    async def run(self, call: Callable[..., Found], *arguments: Any) -> Found:
+        """Call a function in a thread, as whatever waits for the database."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
+
+    def view(self, name: str, who: Who) -> View:
+        """A view that somebody may read.
+
+        Raises:
+            RequestError: There is none of this name for them.
+        """
+        views = self.db.views
+        if name in views and who.may_read(name):
+            return views[name]
+        raise self._absent("view", name, [one for one in views if who.may_read(one)])
+
+    def table(self, name: str, who: Who, writes: bool = False) -> Table:
+        """A table that somebody may read, or change.
+
+        Raises:
+            RequestError: There is none of this name for them, or they may not change it.
+        """
+        tables = self.db.tables
+        may = who.may_read(name) or who.may_write(name)
+        if name not in tables or not may:
+            known = [one for one in tables if who.may_read(one) or who.may_write(one)]
+            raise self._absent("table", name, known)
+        if writes and not who.may_write(name):
+            msg = f"the token {who.name!r} may read table {name!r}, and not change it"
+            raise RequestError(msg, HTTPStatus.FORBIDDEN)
+        if not writes and not who.may_read(name):
+            msg = f"the token {who.name!r} may change table {name!r}, and not read it"
+            raise RequestError(msg, HTTPStatus.FORBIDDEN)
+        return tables[name]
+
+    @staticmethod
+    def _absent(kind: str, name: str, known: list[str]) -> RequestError:
+        msg = f"there is no {kind} {name!r} that you may use; there are {', '.join(known) or 'none'}"
+        return RequestError(msg, HTTPStatus.NOT_FOUND)
+
+    def close(self) -> None:
+        """End what follows and what queries; the database stays open. Once more changes nothing."""
+        self.hub.stop()
+        self.queries.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def service_of(request: HTTPConnection) -> Service:
+    """The service that a request is for."""
+    found: Service = request.app.state.service
+    return found
+
+
+def who_asks(request: HTTPConnection) -> Who:
+    """Who asks, as the door found out."""
+    found: Who = request.scope["livejoin.who"]
+    return found
+
+
+def refuse_but_admin(who: Who, what: str) -> None:
+    """Refuse what an admin alone may do.
+
+    Raises:
+        RequestError: They are none.
+    """
+    if not who.is_admin:
+        msg = f"{what} needs a token with admin = true; {who.name!r} has none"
+        raise RequestError(msg, HTTPStatus.FORBIDDEN)

@@ -1,0 +1,193 @@
+"""Routes that write: one commit a request, done once however often it is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from http import HTTPStatus
+from typing import Any, get_args
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from livejoin.database import Commit
+from livejoin.database.transactions.staging import OnConflict
+from livejoin.server.access import Who
+from livejoin.server.answers import RequestError, json_answer
+from livejoin.server.bodies import (
+    ARROW,
+    JSON,
+    LINES,
+    checked_rows,
+    kind_of,
+    read_body,
+    read_changes,
+    read_json,
+    read_object,
+    refuse_many,
+)
+from livejoin.server.json_values import instants_of, objects
+from livejoin.server.service import Service, refuse_but_admin, service_of, who_asks
+from livejoin.sql import RowChanges, names_said, parse_statement, pieces
+
+_ON_CONFLICT: tuple[OnConflict, ...] = get_args(OnConflict)
+_TRANSACTION = frozenset(("BEGIN", "BEGIN TRANSACTION", "START TRANSACTION", "COMMIT", "END", "ROLLBACK"))
+_OPTIONS = ("on_conflict", "dry_run", "extra_columns", "on_bad_rows")
+
+
+class _Manner:
+    """How changes are applied, as a request says.
+
+    Args:
+        request: The request.
+
+    Raises:
+        RequestError: The request says something else.
+    """
+
+    def __init__(self, request: Request) -> None:
+        asked = dict(request.query_params)
+        self.on_conflict = _word(asked, "on_conflict", _ON_CONFLICT, "error")
+        self.is_dry = _word(asked, "dry_run", ("0", "1", "false", "true"), "0") in ("1", "true")
+        self.extra_columns = _word(asked, "extra_columns", ("refuse", "ignore"), None)
+        self.on_bad_rows = _word(asked, "on_bad_rows", ("fail", "skip", "dead_letter"), None)
+        if asked:
+            msg = f"{', '.join(asked)} is not known here; known are {', '.join(_OPTIONS)}"
+            raise RequestError(msg)
+        self.request = _request(request)
+
+
+def _word(asked: dict[str, str], name: str, allowed: tuple[str, ...], default: Any) -> Any:
+    text = asked.pop(name, default)
+    if text is not None and text not in allowed:
+        msg = f"{name} is {text!r}; allowed are {', '.join(allowed)}"
+        raise RequestError(msg)
+    return text
+
+
+def _request(request: Request) -> tuple[str, int] | None:
+    """The client and its number of a request, by its headers."""
+    client, number = request.headers.get("livejoin-client"), request.headers.get("livejoin-number")
+    if client is None and number is None:
+        return None
+    if client is None or number is None or not (number.isascii() and number.isdecimal()):
+        msg = "Livejoin-Client, a name, and Livejoin-Number, a number that ascends, stand together"
+        raise RequestError(msg)
+    return client, int(number)
+
+
+async def insert(request: Request) -> Response:
+    """Changes of one table, as one commit."""
+    service, who, manner = service_of(request), who_asks(request), _Manner(request)
+    name = request.path_params["name"]
+    kind = kind_of(request, (JSON, LINES, ARROW))
+    body = await read_body(request, service.limits)
+
+    def write() -> Response:
+        table = service.table(name, who, writes=True)
+        return _apply(service, who, {table.name: read_changes(body, kind, table, service.limits)}, manner)
+
+    return await service.run(write)
+
+
+async def commit(request: Request) -> Response:
+    """Changes of several tables, as one commit."""
+    service, who, manner = service_of(request), who_asks(request), _Manner(request)
+    kind_of(request, (JSON,))
+    body = await read_body(request, service.limits)
+
+    def write() -> Response:
+        found = read_json(body, Decimal)
+        if not isinstance(found, dict) or not found:
+            msg = "the body must be a JSON object with an array of changes for each table"
+            raise RequestError(msg)
+        tables = {name: service.table(name, who, writes=True) for name in found}
+        changes = {name: checked_rows(found[name], table, service.limits) for name, table in tables.items()}
+        refuse_many(sum(map(len, changes.values())), service.limits)
+        return _apply(service, who, changes, manner)
+
+    return await service.run(write)
+
+
+def _apply(service: Service, who: Who, changes: Mapping[str, object], manner: _Manner) -> Response:
+    db = service.db
+    if manner.is_dry:
+        seen = db.preview(changes, on_conflict=manner.on_conflict, coerce="json", extra_columns=manner.extra_columns)
+        deltas = {
+            name: objects(delta, instants_of(delta.column_names, db.views[name].types))
+            for name, delta in seen.deltas.items()
+            if who.may_read(name)
+        }
+        figures = {"version": seen.version, "changes": seen.changes, "ignored": seen.ignored, "late": seen.late}
+        return json_answer({**figures, "dry_run": True, "deltas": deltas})
+    done = db.apply(
+        changes,
+        on_conflict=manner.on_conflict,
+        coerce="json",
+        extra_columns=manner.extra_columns,
+        on_bad_rows=manner.on_bad_rows,
+        request=manner.request,
+    )
+    if not done.repeated:
+        service.metrics.changes.inc(done.changes)
+        service.metrics.bad_rows.inc(done.bad_rows)
+    return json_answer(_said(done))
+
+
+def _said(done: Commit) -> dict[str, Any]:
+    letters = [{"table": one.table, "row": one.row, "reason": one.reason} for one in done.dead_letters]
+    return {
+        "version": done.version,
+        "changes": done.changes,
+        "ignored": done.ignored,
+        "late": done.late,
+        "bad_rows": done.bad_rows,
+        "repeated": done.repeated,
+        **({"dead_letters": letters} if letters else {}),
+    }
+
+
+async def refresh(request: Request) -> Response:
+    """All rows that a static table is to have from now on."""
+    service, who = service_of(request), who_asks(request)
+    name = request.path_params["name"]
+    kind = kind_of(request, (JSON, LINES, ARROW))
+    body = await read_body(request, service.limits)
+
+    def write() -> Response:
+        table = service.table(name, who, writes=True)
+        done = service.db.refresh(table.name, read_changes(body, kind, table, service.limits), coerce="json")
+        return json_answer(_said(done))
+
+    return await service.run(write)
+
+
+async def execute(request: Request) -> Response:
+    """SQL that changes rows, or that declares and drops, which is for admins."""
+    service, who = service_of(request), who_asks(request)
+    kind_of(request, (JSON,))
+    body = await read_body(request, service.limits)
+    asked = read_object(body, {"sql": str, "parameters": (list, dict)}, "sql")
+    return await service.run(_execute, service, who, asked["sql"], asked.get("parameters"))
+
+
+def _execute(service: Service, who: Who, sql: str, parameters: Any) -> Response:
+    if not who.is_admin:
+        for piece in pieces(sql, parameters):
+            if " ".join(piece.text.upper().split()) in _TRANSACTION:
+                continue
+            statement = parse_statement(piece.text)
+            if not isinstance(statement, RowChanges):
+                refuse_but_admin(who, "a statement that does not change rows")
+            else:
+                service.table(statement.table, who, writes=True)
+                queries = [*(part.query for part in statement.parts), *(statement.matches or ())]
+                for name in sorted(name for query in queries for name in names_said(query)):
+                    if not who.may_read(name):
+                        msg = f"the statement reads {name!r}, which the token {who.name!r} may not"
+                        raise RequestError(msg, HTTPStatus.FORBIDDEN)
+    done = service.db.execute(sql, parameters)
+    if done is None:
+        return json_answer({"version": service.db.version, "changes": 0})
+    service.metrics.changes.inc(done.changes)
+    return json_answer(_said(done))
