@@ -67,9 +67,7 @@ def serve(given: argparse.Namespace, console: Console) -> None:
         )
         place = "nothing stays: give a folder to keep it" if db.path is None else f"kept in {db.path}"
         console.print(f"{len(db.views)} views, {len(db.tables)} tables, version {db.version}; {place}", markup=False)
-        console.print(
-            f"serving at {server.url} ({server.url}/openapi.json lists what it has); Ctrl-C ends it", markup=False
-        )
+        console.print(f"serving at {server.url}, /openapi.json lists what it has; Ctrl-C ends it", markup=False)
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         server.run()
     console.print("stopped; all that was answered is kept" if settings.folder else "stopped", markup=False)

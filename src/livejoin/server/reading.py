@@ -83,7 +83,7 @@ def _of_table(table: Table) -> dict[str, Any]:
     return {
         "name": table.name,
         "columns": _columns(table.arrow, [column.type for column in table.columns]),
-        "key": list(table.primary_key) or None,
+        "key": [table.columns[place].name for place in table.primary_key] or None,
         "keys": table.described_keys(),
     }
 

@@ -1,0 +1,129 @@
+"""``livejoin serve`` as it is typed: it starts, stays, is stopped and killed, and begins again where it was."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from followed import Followed
+from livejoin.cli.main import main
+
+SQL = """
+    CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT);
+    CREATE VIEW totals AS SELECT k % 3 AS k, SUM(v) AS s FROM t GROUP BY k % 3
+"""
+
+
+@contextmanager
+def served(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server in a process of its own, and its address."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "livejoin", "serve", *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "COLUMNS": "200"},
+    )
+    try:
+        assert process.stderr is not None
+        said = ""
+        for line in process.stderr:
+            said += line
+            if "serving at" in line:
+                yield process, line.split("serving at ")[1].split(",")[0]
+                return
+        raise AssertionError(said)
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stderr is not None
+        process.stderr.close()
+
+
+def test_it_stays(tmp_path: Path) -> None:
+    folder, sql = tmp_path / "a folder", tmp_path / "schema.sql"
+    sql.write_text(SQL)
+    arguments = (str(folder), "--port", "0", "--sql", str(sql))
+    rows = [{"k": k, "v": k} for k in range(10)]
+    number = {"livejoin-client": "a", "livejoin-number": "1"}
+    with served(*arguments) as (process, url):
+        assert httpx.post(f"{url}/v1/tables/t", json=rows, headers=number).json()["version"] == 1
+        one = Followed(url, "totals")
+        one.follow(messages=1)
+        process.kill()
+    with served(*arguments) as (process, url):
+        again = httpx.post(f"{url}/v1/tables/t", json=rows, headers=number).json()
+        assert (again["version"], again["repeated"]) == (1, True)
+        one._url = one._url.replace(one._url.partition("/v1")[0], url)
+        httpx.post(f"{url}/v1/tables/t", json=[{"k": 10, "v": 1}])
+        one.follow(until=2)
+        assert {dict(row)["s"] for row in +one.rows} == {"18", "13", "15"}
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+        assert process.stderr is not None
+        assert "stopped; all that was answered is kept" in process.stderr.read()
+
+
+def test_a_file_of_settings_and_tokens(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tokens = tmp_path / "tokens.toml"
+    assert main(["token", str(tokens), "page", "--read", "totals"]) == 0
+    reader = capsys.readouterr().out.strip()
+    assert main(["token", str(tokens), "boss", "--admin"]) == 0
+    admin = capsys.readouterr().out.strip()
+    assert main(["token", str(tokens), "page"]) == 2
+    assert "two of the name 'page'" not in capsys.readouterr().err
+    assert tokens.stat().st_mode & 0o077 == 0
+    (tmp_path / "schema.sql").write_text(SQL)
+    settings = tmp_path / "app.toml"
+    settings.write_text(
+        'folder = "data"\nsql = "schema.sql"\nport = 0\nhost = "0.0.0.0"\ntokens = "tokens.toml"\n'
+        '[limits]\nbody = "1MB"\n[database]\nmemory_limit = "1GB"\n'
+    )
+    with served(str(settings)) as (process, address):
+        url = address.replace("0.0.0.0", "127.0.0.1")
+        assert httpx.get(f"{url}/v1/views").status_code == 401
+        views = httpx.get(f"{url}/v1/views", headers={"authorization": f"Bearer {reader}"})
+        assert [view["name"] for view in views.json()["views"]] == ["totals"]
+        as_admin = {"authorization": f"Bearer {admin}"}
+        assert httpx.post(f"{url}/v1/execute", json={"sql": "DROP VIEW totals"}, headers=as_admin).status_code == 200
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+    assert (tmp_path / "data" / "log").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("prot = 1", "prot: Extra inputs are not permitted; known keys are folder, sql"),
+        ("port = 'x'", "port: Input should be a valid integer"),
+        ("[limits]\nbody = 'many'", "limits.body"),
+        ("[database]\nthread = 1", "options are those of livejoin.open"),
+        ("host = '0.0.0.0'", "there are no tokens"),
+        ("tokens = 'none.toml'", "cannot be read"),
+        ("sql = 'none.sql'", "cannot be read"),
+        ("port = ", "no TOML"),
+    ],
+)
+def test_settings_that_are_wrong(tmp_path: Path, text: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "app.toml"
+    path.write_text(text)
+    assert main(["serve", str(path)]) in (1, 2)
+    assert says in " ".join(capsys.readouterr().err.split())
+
+
+def test_ports_and_folders_that_are_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with served(str(tmp_path / "db"), "--port", "0") as (_, url):
+        assert main(["serve", "--port", url.rpartition(":")[2]]) == 1
+        assert "cannot listen at 127.0.0.1" in " ".join(capsys.readouterr().err.split())
+        assert main(["serve", str(tmp_path / "db"), "--port", "0"]) == 1
+        assert "is open" in capsys.readouterr().err
+    (tmp_path / "file").touch()
+    assert main(["serve", str(tmp_path / "file")]) == 2
+    assert "is a file" in capsys.readouterr().err

@@ -1,0 +1,143 @@
+"""What is read from a server is what the database has, in every format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import httpx
+import pyarrow as pa
+import pytest
+
+import livejoin
+from livejoin.server import Limits, Server
+
+ROWS = [
+    {"k": 1, "v": 10, "d": "1.10", "x": "NaN", "s": "Zoë", "ts": "2024-01-02T03:04:05Z", "b": "aGk="},
+    {"k": 2, "v": -(2**62), "d": "-0.05", "x": "-Infinity", "s": 'a"b\n', "ts": "1969-12-31T23:59:59.5Z", "b": ""},
+    {"k": 3, "v": None, "d": None, "x": None, "s": None, "ts": None, "b": None},
+    {"k": 4, "v": 0, "d": "99999999.99", "x": 0.1, "s": "", "ts": "2024-02-29T00:00:00Z", "b": "AA=="},
+]
+
+
+@pytest.fixture(autouse=True)
+def rows(client: httpx.Client) -> None:
+    assert client.post("/v1/tables/t", json=ROWS).json()["changes"] == 4
+    assert (
+        client.post("/v1/tables/u", json=[{"k": k, "w": w} for k in range(1, 4) for w in range(3)]).status_code == 200
+    )
+
+
+def test_what_is_written_as_json_is_read_as_json(client: httpx.Client) -> None:
+    answer = client.get("/v1/tables/t/rows")
+    found = answer.json()
+    assert sorted(found["rows"], key=lambda row: row["k"]) == ROWS
+    assert found["version"] == 2 == int(answer.headers["livejoin-version"])
+    lines = client.get("/v1/tables/t/rows?format=jsonl").text.splitlines()
+    assert sorted(map(json.loads, lines), key=lambda row: row["k"]) == ROWS
+    again = client.post(
+        "/v1/tables/t?on_conflict=update", content="\n".join(lines), headers={"content-type": "application/x-ndjson"}
+    )
+    assert again.json()["version"] == 3
+    assert sorted(client.get("/v1/tables/t/rows").json()["rows"], key=lambda row: row["k"]) == ROWS
+
+
+def test_arrow_and_csv(client: httpx.Client, db: livejoin.Database) -> None:
+    found = pa.ipc.open_stream(client.get("/v1/tables/t/rows?format=arrow").content).read_all()
+    with db.snapshot() as at:
+        assert found.drop_columns("x").equals(at["t"].to_arrow().drop_columns("x"))  # NaN equals nothing
+    read = list(csv.DictReader(io.StringIO(client.get("/v1/tables/t/rows?format=csv").text)))
+    assert sorted((row["k"], row["d"], row["x"], row["s"], row["ts"]) for row in read)[:2] == [
+        ("1", "1.10", "NaN", "Zoë", "2024-01-02T03:04:05Z"),
+        ("2", "-0.05", "-Infinity", 'a"b\n', "1969-12-31T23:59:59.5Z"),
+    ]
+
+
+def test_some_rows(client: httpx.Client) -> None:
+    whole = client.get("/v1/views/pairs/rows").json()["rows"]
+    assert len(whole) == 9
+    page = client.get("/v1/views/pairs/rows?at=2&limit=3")
+    assert page.json()["rows"] == whole[2:5]
+    assert page.headers["livejoin-total"] == "9"
+    got = client.get("/v1/views/pairs/rows", params={"get": '{"K": 2}'}).json()["rows"]
+    assert sorted(row["w"] for row in got) == [0, 1, 2]
+    nulls = client.get("/v1/tables/t/rows", params={"get": '{"s": null}'}).json()["rows"]
+    assert [row["k"] for row in nulls] == [3]
+    sampled = client.get("/v1/views/pairs/rows?sample=20&seed=1").json()["rows"]
+    assert len(sampled) == 20
+    assert all(row in whole for row in sampled)
+    assert client.get("/v1/views/pairs/count").json() == {"version": 2, "count": 9}
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("/v1/views/nope/rows", "there is no view 'nope' that you may use; there are totals, pairs, quiet"),
+        ("/v1/views/pairs/rows?format=xml", "format is 'xml'; allowed are json, jsonl, csv, arrow"),
+        ("/v1/views/pairs/rows?limit=-1", "limit is '-1'"),
+        ("/v1/views/pairs/rows?at=1&sample=2", "give one of them"),
+        ("/v1/views/pairs/rows?where=1", "where is not known here"),
+        ("/v1/views/pairs/rows?get=x", "the body is no JSON"),
+        ('/v1/views/pairs/rows?get={"q":1}', "some of the columns k, w"),
+        ('/v1/views/pairs/rows?get={"k":"x"}', "does not fit BIGINT"),
+        ("/v1/nope", "is none of this server"),
+    ],
+)
+def test_what_is_wrong_is_said(client: httpx.Client, path: str, says: str) -> None:
+    answer = client.get(path)
+    assert answer.status_code in (400, 404)
+    assert says in answer.json()["error"]["message"]
+
+
+def test_lists_and_explanations(client: httpx.Client) -> None:
+    views = {view["name"]: view for view in client.get("/v1/views").json()["views"]}
+    assert (views["totals"]["key"], views["quiet"]["key"]) == (["k"], None)
+    assert [column["type"] for column in views["totals"]["columns"]] == ["BIGINT", "BIGINT"]
+    tables = {table["name"]: table for table in client.get("/v1/tables").json()["tables"]}
+    assert tables["t"]["key"] == ["k"]
+    assert client.get("/v1/views/pairs").json()["sql"].startswith("SELECT t.k")
+    assert "verdict" in client.get("/v1/views/pairs/explain?format=text").text
+    assert client.get("/v1/views/pairs/explain").json()
+    assert client.get("/v1/views/pairs/explain?format=svg").text.startswith("<svg")
+    assert client.post("/v1/explain", json={"sql": "SELECT k FROM t"}).json()
+
+
+def test_the_description_names_every_route(client: httpx.Client, server: Server) -> None:
+    said = client.get("/openapi.json").json()["paths"]
+    routes = {
+        (route.path.replace("{kind:str}", "views"), method)
+        for route in server.app.routes
+        for method in getattr(route, "methods", None) or ()
+        if method != "HEAD" and route.path not in ("/", "/openapi.json", "/livejoin.js")
+    }
+    described = {(path, method.upper()) for path, ways in said.items() for method in ways}
+    assert routes <= described
+    assert described - routes == {("/v1/tables/{name}/rows", "GET")}
+
+
+def test_a_query_is_answered_at_one_version_within_its_limits(db: livejoin.Database) -> None:
+    db.apply("u", [(k, w) for k in range(300) for w in range(30)])
+    limits = Limits(query_seconds=1.5, rows=1000, queries=1)
+    with Server(db, port=0, limits=limits) as server, httpx.Client(base_url=server.url, timeout=60) as client:
+
+        def ask(sql: str, **more: object) -> httpx.Response:
+            return client.post("/v1/query", json={"sql": sql, **more})
+
+        found = ask("SELECT s.k, t.d FROM totals s JOIN t ON s.k = t.k WHERE s.k < ? ORDER BY s.k", parameters=[3])
+        assert found.json()["rows"] == [{"k": 1, "d": "1.10"}, {"k": 2, "d": "-0.05"}]
+        assert "known tables: 't'" in ask("SELECT * FROM nope").json()["error"]["message"]
+        slow = ask("SELECT COUNT(*) FROM u a JOIN u b ON a.w * b.k < a.k * b.w JOIN u c ON a.w + b.w < c.w")
+        assert (slow.status_code, "took more than the 1.5 s" in slow.text) == (413, True)
+        many = ask("SELECT * FROM u")
+        assert (many.status_code, "allowed are 1,000" in many.text) == (413, True)
+        assert ask("SELECT COUNT(*) AS n FROM u").json()["rows"] == [{"n": 9009}]
+
+
+def test_a_result_that_nobody_can_list_is_read_in_parts(db: livejoin.Database) -> None:
+    with Server(db, port=0, limits=Limits(rows=8)) as server, httpx.Client(base_url=server.url) as client:
+        whole = client.get("/v1/views/pairs/rows")
+        assert whole.status_code == 413
+        assert "has 9 rows; an answer has 8 at most" in whole.json()["error"]["message"]
+        page = client.get("/v1/views/pairs/rows?limit=4&at=7").json()
+        assert page["rows"] == db.views["pairs"].to_pylist()[7:]

@@ -1,0 +1,128 @@
+"""What is written over HTTP is one commit, done once, or refused with a reason and nothing done."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Any
+
+import httpx
+import pyarrow as pa
+import pytest
+
+import livejoin
+
+LINES = {"content-type": "application/x-ndjson"}
+ARROW = {"content-type": "application/vnd.apache.arrow.stream"}
+
+
+def stream(table: pa.Table, compression: str | None = None) -> bytes:
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("compression", [None, "zstd", "lz4"])
+def test_each_way_to_write(client: httpx.Client, db: livejoin.Database, compression: str | None) -> None:
+    assert client.post("/v1/tables/u", json={"k": 1, "w": 1}).json()["version"] == 1
+    lines = b'{"k": 2, "w": 2}\n\n{"k": 3, "w": null}\n'
+    assert client.post("/v1/tables/u", content=lines, headers=LINES).json()["changes"] == 2
+    zipped = client.post("/v1/tables/u", content=gzip.compress(lines), headers={**LINES, "content-encoding": "gzip"})
+    assert zipped.json()["changes"] == 2
+    rows = pa.table({"k": [1, 9], "w": [1, 9], "_change_type": ["delete", "insert"]})
+    assert client.post("/v1/tables/u", content=stream(rows, compression), headers=ARROW).json()["changes"] == 2
+    with db.snapshot() as at:
+        found = sorted(at["u"].to_arrow()["k"].to_pylist())
+    assert found == [2, 2, 3, 3, 9]
+
+
+def test_several_tables_are_one_commit(client: httpx.Client, db: livejoin.Database) -> None:
+    body = {"t": [{"k": 1, "v": 5, "d": 1.1}], "u": [{"k": 1, "w": 7}]}
+    assert client.post("/v1/commit", json=body).json()["version"] == 1
+    assert db.views["pairs"].to_pylist() == [{"k": 1, "w": 7}]
+    bad = client.post("/v1/commit", json={"u": [{"k": 2}], "t": [{"k": 1}]})
+    assert (bad.status_code, bad.json()["error"]["kind"]) == (409, "DuplicateKeyError")
+    assert db.version == 1
+
+
+def test_a_number_is_done_once(client: httpx.Client, db: livejoin.Database) -> None:
+    headers = {"livejoin-client": "till", "livejoin-number": "5"}
+    first = client.post("/v1/tables/u", json=[{"k": 1, "w": 1}], headers=headers).json()
+    again = client.post("/v1/tables/u", json=[{"k": 1, "w": 1}], headers=headers).json()
+    assert again == {**first, "repeated": True}
+    assert db.version == 1
+    alone = client.post("/v1/tables/u", json=[{"k": 1}], headers={"livejoin-client": "till"})
+    assert (alone.status_code, "stand together" in alone.text) == (400, True)
+
+
+def test_a_dry_run_changes_nothing(client: httpx.Client, db: livejoin.Database) -> None:
+    client.post("/v1/tables/t", json=[{"k": 1, "v": 5}])
+    seen = client.post("/v1/tables/t?dry_run=1&on_conflict=update", json=[{"k": 1, "v": 6}]).json()
+    images = [(row["_change_type"], row["s"]) for row in seen["deltas"]["totals"]]
+    assert images == [("update_preimage", 5), ("update_postimage", 6)]
+    assert (seen["version"], db.version) == (2, 1)
+
+
+def test_bad_rows_go_where_the_request_says(client: httpx.Client) -> None:
+    rows = [{"k": 1, "v": 1}, {"k": 2, "v": "many"}]
+    refused = client.post("/v1/tables/t", json=rows)
+    assert (refused.status_code, refused.json()["error"]["row"], refused.json()["error"]["table"]) == (400, 1, "t")
+    done = client.post("/v1/tables/t?on_bad_rows=dead_letter", json=rows).json()
+    assert (done["changes"], done["bad_rows"], done["dead_letters"][0]["row"]) == (1, 1, 1)
+
+
+def test_sql(client: httpx.Client) -> None:
+    def run(sql: str, parameters: Any = None) -> httpx.Response:
+        return client.post("/v1/execute", json={"sql": sql} | ({"parameters": parameters} if parameters else {}))
+
+    assert run("CREATE TABLE rates (code STRING) TBLPROPERTIES ('livejoin.static' = 'true')").json()["changes"] == 0
+    assert run("INSERT INTO u VALUES (?, ?)", [1, 2]).json()["changes"] == 1
+    assert run("DELETE FROM u WHERE k = :k", {"k": 1}).json()["changes"] == 1
+    wrong = run("SELEC")
+    assert (wrong.status_code, wrong.json()["error"]["line"]) == (400, 1)
+    refreshed = client.put("/v1/tables/rates", json=[{"code": "EUR"}, {"code": "CHF"}])
+    assert refreshed.json()["changes"] == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "headers", "status", "says"),
+    [
+        (b"[{", {"content-type": "application/json"}, 400, "no JSON"),
+        (b'[{"k": NaN}]', {"content-type": "application/json"}, 400, "write it as a text"),
+        (b"[" * 100_000, {"content-type": "application/json"}, 400, "no JSON"),
+        (b'[{"k": ' + b"9" * 5000 + b"}]", {"content-type": "application/json"}, 400, "no JSON"),
+        (b"[1]", {"content-type": "application/json"}, 400, "a change is an object"),
+        (b'[{"k": 1, "zz": 2}]', {"content-type": "application/json"}, 400, "zz"),
+        (b'{"k": 1}\n{"k": }', LINES, 400, "line 2"),
+        (b"\xff\xfe[]", {"content-type": "application/json"}, 400, "no JSON"),
+        (b"k=1", {"content-type": "application/x-www-form-urlencoded"}, 415, "allowed are application/json"),
+        (b"{}", {}, 415, "Content-Type is missing"),
+        (b"{}", {"content-type": "text/plain"}, 415, "Content-Type is text/plain"),
+        (b"zip", {**LINES, "content-encoding": "gzip"}, 400, "no gzip"),
+        (gzip.compress(b'{"k": 1}')[:-9], {**LINES, "content-encoding": "gzip"}, 400, "ends in its middle"),
+        (b"{}", {**LINES, "content-encoding": "br"}, 415, "allowed are gzip and none"),
+        (b"ARROW1", ARROW, 400, "no Arrow IPC stream"),
+        (b"", ARROW, 400, "no Arrow IPC stream"),
+    ],
+)
+def test_bodies_that_are_wrong(
+    client: httpx.Client, db: livejoin.Database, content: bytes, headers: dict[str, str], status: int, says: str
+) -> None:
+    answer = client.post("/v1/tables/u", content=content, headers=headers)
+    assert (answer.status_code, says in answer.json()["error"]["message"]) == (status, True), answer.text
+    assert db.version == 0
+    assert client.get("/healthz").status_code == 200
+
+
+def test_base64_is_for_binary(client: httpx.Client) -> None:
+    wrong = client.post("/v1/tables/t", json=[{"k": 1, "b": "?"}])
+    assert (wrong.status_code, "no base64" in wrong.text) == (400, True)
+
+
+def test_large_numbers_stay_exact(client: httpx.Client) -> None:
+    body = json.dumps([{"k": 2**62 + 1, "d": "12345678.91"}]).replace('"12345678.91"', "12345678.91")
+    assert client.post("/v1/tables/t", content=body, headers={"content-type": "application/json"}).status_code == 200
+    row = client.get("/v1/tables/t/rows").json()["rows"][0]
+    assert (row["k"], row["d"]) == (2**62 + 1, "12345678.91")
