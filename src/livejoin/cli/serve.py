@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,7 @@ def serve(given: argparse.Namespace, console: Console) -> None:
         console.print(f"{len(db.views)} views, {len(db.tables)} tables, version {db.version}; {place}", markup=False)
         console.print(f"serving at {server.url}, /openapi.json lists what it has; Ctrl-C ends it", markup=False)
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+        sys.setswitchinterval(0.001)
         server.run()
     console.print("stopped; all that was answered is kept" if settings.folder else "stopped", markup=False)
 

@@ -195,13 +195,19 @@ class Database:
         return None if self._contents.log is None else self._contents.log.path
 
     @property
+    def waits_for_disk(self) -> bool:
+        """Whether a commit returns when it is on the disk: it has a folder, with ``sync="commit"``."""
+        log = self._contents.log
+        return log is not None and log.pace.sync == "commit"
+
+    @property
     def identity(self) -> str:
         """Names the history of its versions: who knows a version of another history knows nothing of this one.
 
         In a folder with ``sync="commit"`` it stays; else it is another one each time, as the last versions may be lost.
         """
         log = self._contents.log
-        return self._identity if log is None or log.pace.sync != "commit" else log.account.identity
+        return log.account.identity if log is not None and self.waits_for_disk else self._identity
 
     @property
     @alone

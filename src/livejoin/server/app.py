@@ -53,7 +53,7 @@ def app(
 
     >>> import livejoin
     >>> found = app(livejoin.Database())
-    >>> [route.path for route in found.routes][:2]
+    >>> [route.path for route in found.routes][1:3]
     ['/', '/healthz']
     """
     if not isinstance(tick, int | float) or not 0 <= tick <= 60:
@@ -86,6 +86,7 @@ def _routes() -> list[BaseRoute]:
         return Route(path, _answered(endpoint), methods=[method])
 
     return [
+        post("/v1/tables/{name}", writing.insert),
         get("/", _index),
         get("/healthz", _health),
         get("/metrics", _metrics),
@@ -102,7 +103,6 @@ def _routes() -> list[BaseRoute]:
         WebSocketRoute("/v1/views/{name}/changes", following.socket),
         post("/v1/query", reading.query),
         post("/v1/explain", reading.explain_query),
-        post("/v1/tables/{name}", writing.insert),
         post("/v1/tables/{name}", writing.refresh, "PUT"),
         post("/v1/commit", writing.commit),
         post("/v1/execute", writing.execute),

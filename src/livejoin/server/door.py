@@ -63,6 +63,7 @@ class Door:
             await _refuse(error, scope, receive, send)
             return
         scope["livejoin.who"] = who
+        scope["livejoin.send"] = send  # for what goes on, past all that looks at an answer
         service.active += 1
         began, status = time.perf_counter(), 500
 

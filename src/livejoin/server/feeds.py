@@ -32,6 +32,7 @@ Form = Literal["changes", "upsert", "arrow"]
 """Each row with its ``_change_type``; rows to put and keys that are gone; the rows as Arrow."""
 FORMS: tuple[Form, ...] = ("changes", "upsert", "arrow")
 
+_SMALL = 1000  # rows of changes that take less time than to change threads
 _LINGER = 10.0  # seconds that a feed goes on when nobody follows any more, for who comes back
 
 
@@ -120,17 +121,20 @@ class Feed:
         left_at = loop.time()
         try:
             while True:
-                coming = asyncio.ensure_future(anext(self._changes))
+                coming = asyncio.ensure_future(self._changes.wait())
                 while not (await asyncio.wait((coming,), timeout=1.0))[0]:
                     left_at = loop.time() if self.followers else left_at
                     if loop.time() - left_at >= _LINGER:
                         return
-                began, update, link = loop.time(), coming.result(), self._changes.link
-                message = await loop.run_in_executor(hub.threads, self._message, update)
-                self._add(update, link, message)
+                began, is_open = loop.time(), coming.result()
+                waiting = self._changes.waiting
+                is_small = waiting is not None and waiting <= _SMALL
+                found = self._next() if is_small else await loop.run_in_executor(hub.threads, self._next)
+                if not is_open or found is None:
+                    self.ended = "the server ends"
+                    return
+                self._add(*found)
                 await asyncio.sleep(max(0.0, hub.tick - (loop.time() - began)))
-        except StopAsyncIteration:
-            self.ended = "the server ends"
         except LivejoinError as error:
             self.ended = str(error)
         except Exception:
@@ -142,6 +146,11 @@ class Feed:
             hub.forget(self)
             self._begun.set()
             self._wake()
+
+    def _next(self) -> tuple[Update, Link | None, Message] | None:
+        """The next update, where it leads, and its message; None if there is none. Small ones are made in the loop."""
+        update = self._changes.next()
+        return None if update is None else (update, self._changes.link, self._message(update))
 
     def _add(self, update: Update, link: Link | None, message: Message) -> None:
         self._link = link

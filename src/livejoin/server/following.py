@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import suppress
 from http import HTTPStatus
 
@@ -25,6 +26,35 @@ _FORMS: dict[tuple[str, str], Form] = {
     ("json", "upsert"): "upsert",
     ("arrow", "changes"): "arrow",
 }
+
+
+class _Watch:
+    """Notices that one who follows takes nothing any more; costs a look at the clock for each message; mutable.
+
+    Args:
+        patience: Seconds in which a message has to be taken.
+    """
+
+    def __init__(self, patience: float) -> None:
+        self._patience = patience
+        self._since: float | None = None
+
+    def begin(self) -> None:
+        """A message is given."""
+        self._since = time.monotonic()
+
+    def end(self) -> None:
+        """The message was taken."""
+        self._since = None
+
+    async def waits(self, seconds: float) -> bool:
+        """Wait; whether messages are still taken."""
+        until = time.monotonic() + seconds
+        while (now := time.monotonic()) < until:
+            if self._since is not None and now - self._since > self._patience:
+                return False
+            await asyncio.sleep(min(1.0, self._patience, until - now))
+        return True
 
 
 async def _feed(request: Request | WebSocket, service: Service, who: Who) -> Feed:
@@ -77,13 +107,14 @@ class _Events(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer until the connection or the view ends."""
-        del scope
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        patience = self._service.limits.send_seconds
+        send = scope["livejoin.send"]
+        watch = _Watch(self._service.limits.send_seconds)
 
         async def tell(data: bytes, more: bool = True) -> None:
-            async with asyncio.timeout(patience):
-                await send({"type": "http.response.body", "body": data, "more_body": more})
+            watch.begin()
+            await send({"type": "http.response.body", "body": data, "more_body": more})
+            watch.end()
 
         async def until_gone() -> None:
             while (await receive())["type"] != "http.disconnect":
@@ -99,8 +130,7 @@ class _Events(Response):
                 feed.leave(follower)
 
         async def ping() -> None:
-            while True:
-                await asyncio.sleep(_PING)
+            while await watch.waits(_PING):
                 await tell(b": ping\n\n")
 
         tasks = [asyncio.ensure_future(one()) for one in (follow, until_gone, ping)]
@@ -111,7 +141,7 @@ class _Events(Response):
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
         for task in done:
-            if (error := task.exception()) is not None and not isinstance(error, TimeoutError | OSError):
+            if (error := task.exception()) is not None and not isinstance(error, OSError):
                 raise error
 
 
@@ -129,20 +159,27 @@ async def socket(websocket: WebSocket) -> None:
     since = service.hub.version_of(websocket.query_params.get("since"))
     follower = feed.join()
 
+    watch = _Watch(service.limits.send_seconds)
+
     async def follow() -> None:
         async for message in feed.messages(follower, since):
-            async with asyncio.timeout(service.limits.send_seconds):
-                if feed.form == "arrow":
-                    await websocket.send_bytes(message.data)
-                else:
-                    await websocket.send_text(message.data.decode())
+            watch.begin()
+            if feed.form == "arrow":
+                await websocket.send_bytes(message.data)
+            else:
+                await websocket.send_text(message.data.decode())
+            watch.end()
         await websocket.close(1001 if service.hub.is_stopping else 1000, (feed.ended or "")[:120])
 
     async def until_gone() -> None:
         while True:  # nothing is expected of who follows
             await websocket.receive()
 
-    tasks = [asyncio.ensure_future(one()) for one in (follow, until_gone)]
+    async def until_stuck() -> None:
+        while await watch.waits(_PING):
+            pass
+
+    tasks = [asyncio.ensure_future(one()) for one in (follow, until_gone, until_stuck)]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -150,5 +187,5 @@ async def socket(websocket: WebSocket) -> None:
         for task in tasks:
             task.cancel()
         for task in tasks:
-            with suppress(asyncio.CancelledError, WebSocketDisconnect, RuntimeError, TimeoutError, OSError):
+            with suppress(asyncio.CancelledError, WebSocketDisconnect, RuntimeError, OSError):
                 await task

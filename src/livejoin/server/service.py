@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
@@ -21,6 +22,8 @@ from livejoin.server.queries import Queries
 
 Found = TypeVar("Found")
 _THREADS = 16
+_SMALL = 20_000  # bytes of a commit
+_QUICK = 0.005  # seconds of a commit
 
 
 class Service:
@@ -49,10 +52,28 @@ class Service:
         self.queries = Queries(limits)
         self.metrics = Metrics(self)
         self.active = 0
+        self._is_quick = True
 
     async def run(self, call: Callable[..., Found], *arguments: Any) -> Found:
         """Call a function in a thread, as whatever waits for the database."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
+
+    async def write(self, call: Callable[[], Found], size: int) -> Found:
+        """Call a function that commits: in a thread, or here if that is sooner done.
+
+        Kernels give Python's lock back, so that a small commit in a thread waits for this one several times. It is made
+        here if it brings little and the last one was quick, disk and all.
+
+        Args:
+            call: The function.
+            size: The bytes that it brings.
+        """
+        is_here = self._is_quick and size <= _SMALL
+        began = time.perf_counter()
+        try:
+            return call() if is_here else await self.run(call)
+        finally:
+            self._is_quick = time.perf_counter() - began < _QUICK
 
     def view(self, name: str, who: Who) -> View:
         """A view that somebody may read.

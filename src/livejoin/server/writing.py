@@ -87,7 +87,7 @@ async def insert(request: Request) -> Response:
         table = service.table(name, who, writes=True)
         return _apply(service, who, {table.name: read_changes(body, kind, table, service.limits)}, manner)
 
-    return await service.run(write)
+    return await service.write(write, len(body))
 
 
 async def commit(request: Request) -> Response:
@@ -106,7 +106,7 @@ async def commit(request: Request) -> Response:
         refuse_many(sum(map(len, changes.values())), service.limits)
         return _apply(service, who, changes, manner)
 
-    return await service.run(write)
+    return await service.write(write, len(body))
 
 
 def _apply(service: Service, who: Who, changes: Mapping[str, object], manner: _Manner) -> Response:

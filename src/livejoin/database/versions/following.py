@@ -252,16 +252,28 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         """As `__next__`, awaited; rows are read in another thread."""
         import asyncio  # noqa: PLC0415  # whoever awaits has it
 
+        if not await self.wait():
+            raise StopAsyncIteration
+        found = await asyncio.get_running_loop().run_in_executor(None, self._take)
+        if found is None:
+            raise StopAsyncIteration
+        return found
+
+    async def wait(self) -> bool:
+        """Await the next update, which `next` gives then at once; false if none will come, as it was closed.
+
+        Raises:
+            StorageError: The database's log failed, so that no version comes any more.
+        """
+        import asyncio  # noqa: PLC0415  # whoever awaits has it
+
         loop = asyncio.get_running_loop()
         while True:
             link = self.link
             if self._is_ready(link):
-                found = await loop.run_in_executor(None, self._take)
-                if found is None:
-                    raise StopAsyncIteration
-                return found
+                return True
             if self._has_ended():
-                raise StopAsyncIteration
+                return False
             event = asyncio.Event()
             assert link is not None
 
@@ -277,6 +289,17 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
                 pass
             finally:
                 link.waiters.remove(wake)
+
+    @property
+    def waiting(self) -> int | None:
+        """How many rows of deltas wait; None if all rows come next. Cost: O(commits that wait)."""
+        link = self.link
+        if link is None or self._reset_version is not None:
+            return None
+        begin = link.total
+        while link.step is not None:
+            link = link.step.link
+        return link.total - begin
 
     def _is_ready(self, link: Link | None) -> bool:
         if self._is_closed:
