@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
+from importlib.util import find_spec
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -73,7 +74,13 @@ def app(
             expose_headers=["Livejoin-Version", "Livejoin-Total"],
         )
         middleware.insert(0, cors)
-    found = Starlette(routes=_routes(), middleware=middleware, exception_handlers={HTTPException: _not_found})
+    routes = _routes()
+    if find_spec("mcp") is not None:
+        from livejoin.server.mcp_tools import Models  # noqa: PLC0415  # an extra of its own
+
+        service.models = Models(service)
+        routes.append(Route("/mcp", service.models))
+    found = Starlette(routes=routes, middleware=middleware, exception_handlers={HTTPException: _not_found})
     found.state.service = service
     return found
 

@@ -27,11 +27,12 @@ _PAGE = 65_536
 async def views(request: Request) -> Response:
     """The views that one may read."""
     service, who = service_of(request), who_asks(request)
-    return json_answer(await service.run(_views, service, who))
+    return json_answer(await service.run(list_views, service, who))
 
 
-def _views(service: Service, who: Who) -> dict[str, Any]:
-    found = [_of_view(view) for name, view in service.db.views.items() if who.may_read(name)]
+def list_views(service: Service, who: Who) -> dict[str, Any]:
+    """The views that somebody may read."""
+    found = [describe_view(view) for name, view in service.db.views.items() if who.may_read(name)]
     return {"version": service.db.version, "views": found}
 
 
@@ -41,12 +42,13 @@ async def view(request: Request) -> Response:
 
     def read() -> dict[str, Any]:
         found = service.view(request.path_params["name"], who)
-        return {"version": service.db.version, **_of_view(found)}
+        return {"version": service.db.version, **describe_view(found)}
 
     return json_answer(await service.run(read))
 
 
-def _of_view(view: View) -> dict[str, Any]:
+def describe_view(view: View) -> dict[str, Any]:
+    """What there is to say of a view."""
     return {
         "name": view.name,
         "columns": _columns(view.schema, view.types),
@@ -59,12 +61,13 @@ def _of_view(view: View) -> dict[str, Any]:
 async def tables(request: Request) -> Response:
     """The tables that one may read or change."""
     service, who = service_of(request), who_asks(request)
+    return json_answer(await service.run(list_tables, service, who))
 
-    def read() -> dict[str, Any]:
-        found = [table for name, table in service.db.tables.items() if who.may_read(name) or who.may_write(name)]
-        return {"version": service.db.version, "tables": [_of_table(table) for table in found]}
 
-    return json_answer(await service.run(read))
+def list_tables(service: Service, who: Who) -> dict[str, Any]:
+    """The tables that somebody may read or change."""
+    found = [table for name, table in service.db.tables.items() if who.may_read(name) or who.may_write(name)]
+    return {"version": service.db.version, "tables": [_of_table(table) for table in found]}
 
 
 async def table(request: Request) -> Response:
@@ -254,10 +257,16 @@ async def query(request: Request) -> Response:
 
 
 def _query(service: Service, who: Who, asked: Mapping[str, Any], form: Format) -> Response:
+    rows, version, instants = answer(service, who, asked["sql"], asked.get("parameters"))
+    return rows_answer(rows, form, version, instants)
+
+
+def answer(service: Service, who: Who, sql: str, parameters: Any) -> tuple[pa.Table, int, frozenset[str]]:
+    """The answer to a query over what somebody may read: its rows, their version, and the columns that are instants."""
     with service.db.snapshot() as at:
         named = {name: one.named for name, one in {**at.tables, **at.views}.items() if who.may_read(name)}
-        rows, instants = service.queries.ask(asked["sql"], asked.get("parameters"), named)
-        return rows_answer(rows, form, at.version, instants)
+        rows, instants = service.queries.ask(sql, parameters, named)
+        return rows, at.version, instants
 
 
 async def explain(request: Request) -> Response:

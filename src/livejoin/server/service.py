@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from starlette.requests import HTTPConnection
 
@@ -19,6 +19,9 @@ from livejoin.server.feeds import Hub
 from livejoin.server.limits import Limits
 from livejoin.server.metrics import Metrics
 from livejoin.server.queries import Queries
+
+if TYPE_CHECKING:
+    from livejoin.server.mcp_tools import Models
 
 Found = TypeVar("Found")
 _THREADS = 16
@@ -41,6 +44,7 @@ class Service:
         queries: Answers ad-hoc queries.
         metrics: Figures of the requests.
         active: How many requests are being answered.
+        models: The tools for models; None if they are not installed.
     """
 
     def __init__(self, db: Database, access: Access, limits: Limits, tick: float, history: int) -> None:
@@ -52,6 +56,7 @@ class Service:
         self.queries = Queries(limits)
         self.metrics = Metrics(self)
         self.active = 0
+        self.models: Models | None = None
         self._is_quick = True
 
     async def run(self, call: Callable[..., Found], *arguments: Any) -> Found:
@@ -114,6 +119,8 @@ class Service:
         """End what follows and what queries; the database stays open. Once more changes nothing."""
         self.hub.stop()
         self.queries.close()
+        if self.models is not None:
+            self.models.stop()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
