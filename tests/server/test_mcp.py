@@ -67,20 +67,22 @@ def test_a_model_sees_what_its_token_may_read(db: livejoin.Database, tmp_path: P
     (tmp_path / "tokens.toml").write_text(entry)
     asked: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
     headers = {"accept": "application/json, text/event-stream"}
-    with Server(db, port=0, access=read_tokens(tmp_path / "tokens.toml")) as server:
-        with httpx.Client(base_url=server.url, headers=headers, timeout=30) as client:
-            assert client.post("/mcp", json=asked).status_code == 401
-            client.headers["authorization"] = f"Bearer {token}"
+    with (
+        Server(db, port=0, access=read_tokens(tmp_path / "tokens.toml")) as server,
+        httpx.Client(base_url=server.url, headers=headers, timeout=30) as client,
+    ):
+        assert client.post("/mcp", json=asked).status_code == 401
+        client.headers["authorization"] = f"Bearer {token}"
 
-            def ask(tool: str, **arguments: Any) -> str:
-                return client.post("/mcp", json={**asked, "params": {"name": tool, "arguments": arguments}}).text
+        def ask(tool: str, **arguments: Any) -> str:
+            return client.post("/mcp", json={**asked, "params": {"name": tool, "arguments": arguments}}).text
 
-            there = ask("list_views")
-            assert "totals" in there
-            assert "pairs" not in there
-            assert "there is no view" in ask("describe", name="pairs")
-            assert "known tables" in ask("query", sql="SELECT * FROM u")
-            assert "may read all" in ask("explain", sql="SELECT * FROM u")
+        there = ask("list_views")
+        assert "totals" in there
+        assert "pairs" not in there
+        assert "there is no view" in ask("describe", name="pairs")
+        assert "known tables" in ask("query", sql="SELECT * FROM u")
+        assert "may read all" in ask("explain", sql="SELECT * FROM u")
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"jsonrpc":"2.0"}', b"\x00" * 100])
