@@ -188,7 +188,7 @@ class _Handler(BaseHTTPRequestHandler):
                 return _json(200, {"version": stub.version, "tables": [table]})
             case "GET", "v1", "views":
                 return _json(200, {"version": stub.version, "views": [self._view()]})
-            case "GET", "v1", "views", "V":
+            case "GET", "v1", "views", "V" if stub.is_there:
                 return _json(200, {"version": stub.version, **self._view()})
             case ("GET", "v1", _, "V" | "T", "rows") | ("POST", "v1", "query"):
                 if query.get("format") == "arrow":

@@ -119,8 +119,9 @@ class Client:
         """The answer to a SELECT over tables and views, at one version; as `rows`.
 
         Args:
-            sql: The query, in DuckDB's dialect.
-            parameters: Values for ``?`` or ``$1``, or by names for ``$name``.
+            sql: The query.
+            parameters: Values for ``?``, or by names for ``:name``. DECIMAL and what JSON does not know go as texts, so
+                that they want a cast: ``CAST(? AS DATE)``.
 
         Raises:
             SqlError: The query is none, or names what is not there.

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import Final, Protocol
 from weakref import WeakSet
 
@@ -149,9 +149,7 @@ class Exchange:
     def _answer(self, connection: HTTPConnection, asked: Ask) -> Answer:
         self.send(connection, asked)
         with connection.getresponse() as response:
-            body = response.read()
-            headers = {name.lower(): value for name, value in response.getheaders()}
-            found = Answer(response.status, headers, body)
+            found = whole_answer(response)
         with self._lock:
             if connection.sock is not None and len(self._idle) < _MOST_IDLE and not self.closed.is_set():
                 self._idle.append(connection)
@@ -200,6 +198,22 @@ class Exchange:
             connection.close()
         for one in list(self.listeners):
             one.close()
+
+
+def whole_answer(response: HTTPResponse) -> Answer:
+    """An answer with its body.
+
+    `http.client` takes a head that was cut off for a whole one, and what comes until the end for the body. So an answer
+    that does not say how long it is counts as cut off; a server of livejoin always says it.
+
+    Raises:
+        OSError, HTTPException: The answer was cut off.
+    """
+    if "content-length" not in response.headers and not response.chunked:
+        msg = "an answer without its length"
+        raise HTTPException(msg)
+    headers = {name.lower(): value for name, value in response.getheaders()}
+    return Answer(response.status, headers, response.read())
 
 
 def _may_pass(error: BaseException) -> bool:

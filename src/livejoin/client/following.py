@@ -12,7 +12,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse
@@ -22,9 +22,8 @@ from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 
-from livejoin.client.answered import Answer
 from livejoin.client.events import EventReader
-from livejoin.client.exchange import BUSY, Ask, Exchange
+from livejoin.client.exchange import BUSY, Ask, Exchange, whole_answer
 from livejoin.client.patience import Patience
 from livejoin.client.rows import read_arrow
 from livejoin.client.web_socket import BrokenError, ClosedError, WebSocket, handshake
@@ -347,6 +346,7 @@ def events(shape: Literal["changes", "upsert"], read: Callable[[Any, str], Told]
             raise _refused(response)
         kind = response.headers.get_content_type()
         if kind != "text/event-stream":
+            _refuse_cut_off(response)
             msg = f"the server answered {kind} where text/event-stream was asked for; is it one of livejoin?"
             raise ServerError(msg, status=response.status)
         return _EventStream(response, read)
@@ -354,11 +354,36 @@ def events(shape: Literal["changes", "upsert"], read: Callable[[Any, str], Told]
     return open_stream
 
 
+def _refuse_cut_off(response: HTTPResponse) -> None:
+    """Tell a head that was cut off from one of something else: nothing comes behind it.
+
+    Raises:
+        OSError: The head was cut off.
+    """
+    if not response.fp.read(1):
+        msg = "the connection ended within the head of the answer"
+        raise BrokenError(msg)
+
+
 def _refused(response: HTTPResponse) -> Exception:
-    answer = Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
+    answer = whole_answer(response)
     error = answer.error()
     is_passing = answer.status in (*BUSY, HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT)
     return _BusyError(error, answer.retry_after) if is_passing else error
+
+
+def _refuse_absent(exchange: Exchange, view: str) -> None:
+    """Ask for the view over a connection of its own, as the end of a WebSocket has no room for an error.
+
+    Raises:
+        LivejoinError: The view is not there, or may not be read.
+        OSError, HTTPException: The connection broke.
+    """
+    with closing(exchange.opened()) as connection:
+        exchange.send(connection, Ask("GET", ("v1", "views", view)))
+        response = connection.getresponse()
+        if response.status != HTTPStatus.OK:
+            raise _refused(response)
 
 
 class _ArrowStream:
@@ -398,6 +423,7 @@ def arrow(exchange: Exchange, connection: HTTPConnection, view: str, since: str 
         LivejoinError: The server refuses.
         OSError, HTTPException: The connection broke.
     """
+    _refuse_absent(exchange, view)
     headers, accepted = handshake()
     query = {"format": "arrow"} | ({} if since is None else {"since": since})
     source = connection.sock
@@ -406,6 +432,7 @@ def arrow(exchange: Exchange, connection: HTTPConnection, view: str, since: str 
     if response.status != HTTPStatus.SWITCHING_PROTOCOLS:
         raise _refused(response)
     if response.headers.get("sec-websocket-accept") != accepted:
+        _refuse_cut_off(response)
         msg = "the server does not answer as a WebSocket does; is there a proxy that does not know them?"
         raise ServerError(msg, status=response.status)
     return _ArrowStream(WebSocket(source, response.fp))
