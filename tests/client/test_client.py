@@ -272,7 +272,7 @@ def test_neither_gap_nor_double(served: tuple[Stub, Client], shape: Any) -> None
                 follow(copy, update)
             assert copy == stub.rows
     assert all(one < other for one, other in pairwise(versions))
-    assert 1 < resets <= 10
+    assert 1 < resets <= 7
     assert client.changes("V", since=f"e1-{stub.version}").since == f"e1-{stub.version}"
 
 

@@ -40,6 +40,7 @@ class Stub:
         seen: The headers of the last request.
         token: What must be said; None for nothing.
         key: The key of the view; None for none.
+        files: What else it serves: the type and the bytes by the name.
     """
 
     def __init__(self) -> None:
@@ -59,7 +60,6 @@ class Stub:
         self.ended: str | None = None
         self.is_there = True
         self.files: dict[str, tuple[str, bytes]] = {}
-        self.posted: dict[str, bytes] = {}
 
     def commit(self, changes: list[dict[str, Any]]) -> bool:
         """Apply changes as one version; false if one is a second row with its key."""
@@ -148,7 +148,7 @@ class _Handler(BaseHTTPRequestHandler):
             stub.asked[f"{self.command} /{'/'.join(parts)}"] += 1
             stub.seen = {name.lower(): value for name, value in self.headers.items()}
             is_stream = parts[-1] == "changes"
-            is_free = parts[0] in stub.files or parts[0] in ("livejoin.js", "posted")
+            is_free = parts[0] in stub.files or parts[0] == "livejoin.js"
             fault = stub.faults.popleft() if stub.faults and not is_stream and not is_free else None
         self.close_connection = False
         if stub.token is not None and self.headers.get("authorization") != f"Bearer {stub.token}" and not is_free:
@@ -173,11 +173,6 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, parts: list[str], query: dict[str, str], body: bytes) -> tuple[int, bytes, str]:
         stub = self.stub
         match self.command, *parts:
-            case "POST", "posted", name:
-                with stub.lock:
-                    stub.posted[name] = body
-                    stub.lock.notify_all()
-                return 200, b"{}", "application/json"
             case "GET", "livejoin.js":
                 return 200, MODULE.read_bytes(), "text/javascript"
             case "GET", name if name in stub.files:
