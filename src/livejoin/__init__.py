@@ -30,12 +30,14 @@ from livejoin.errors import (
     PreprocessingLimitError,
     ReadError,
     SchemaError,
+    ServerError,
     SqlError,
     SqlSyntaxError,
     SqlTypeError,
     StateError,
     StorageError,
     UnknownNameError,
+    UnreachableError,
     UnsupportedQueryError,
     WeakGuaranteeError,
 )
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from livejoin.changes import from_debezium, from_delta
+    from livejoin.client import connect
     from livejoin.database import Changes, Commit, Database, Preview, Replay, RowsAt, Snapshot, Update, View
 
     __version__: str
@@ -54,6 +57,7 @@ _HOMES = {
         "livejoin.database",
     ),
     **dict.fromkeys(("from_debezium", "from_delta"), "livejoin.changes"),
+    "connect": "livejoin.client",
 }
 
 __all__ = [
@@ -77,6 +81,7 @@ __all__ = [
     "Replay",
     "RowsAt",
     "SchemaError",
+    "ServerError",
     "Snapshot",
     "SqlError",
     "SqlSyntaxError",
@@ -84,11 +89,13 @@ __all__ = [
     "StateError",
     "StorageError",
     "UnknownNameError",
+    "UnreachableError",
     "UnsupportedQueryError",
     "Update",
     "View",
     "WeakGuaranteeError",
     "__version__",
+    "connect",
     "errors",
     "from_debezium",
     "from_delta",

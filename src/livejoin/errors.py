@@ -21,9 +21,11 @@ Every message names what was found, where it was found, what is allowed there an
     ├── StorageError                  the disk or the system refused to read or write; the cause is chained
     ├── PipelineError                 a pipeline file; carries `path`, `key` and `line`
     ├── WeakGuaranteeError            a query whose plan promises less than was asked for
-    └── CapacityError                 a size beyond what the state can address
-        ├── PreprocessingLimitError   static tables that join to more rows than ``preprocessing_limit``
-        └── MemoryLimitError          memory beyond the database's ``memory_limit``; nothing was changed
+    ├── CapacityError                 a size beyond what the state can address
+    │   ├── PreprocessingLimitError   static tables that join to more rows than ``preprocessing_limit``
+    │   └── MemoryLimitError          memory beyond the database's ``memory_limit``; nothing was changed
+    └── ServerError                   a server that refuses a request or fails; carries `kind` and `status`
+        └── UnreachableError          a server that did not answer, however often it was asked
 
 `livejoin.spark.QueryFailedError` is the end of a query on Spark by one of these, and is an error of PySpark, too.
 """
@@ -193,3 +195,22 @@ class PreprocessingLimitError(CapacityError):
 
 class MemoryLimitError(CapacityError):
     """Memory beyond the ``memory_limit`` of the database, with the parts that take most; nothing was changed."""
+
+
+class ServerError(LivejoinError):
+    """An answer of a server that is no error of a database: a token that is missing, a server that is busy or fails.
+
+    Args:
+        message: The text of the error.
+        kind: The name of the error in the server, empty if unknown.
+        status: The status of HTTP, 0 if there was no answer.
+    """
+
+    def __init__(self, message: str, kind: str = "", status: int = 0) -> None:
+        self.kind = kind
+        self.status = status
+        super().__init__(message)
+
+
+class UnreachableError(ServerError):
+    """A server that cannot be reached, or whose answer did not come; ``__cause__`` is the system's error."""

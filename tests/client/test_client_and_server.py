@@ -1,0 +1,207 @@
+"""The client against the real server, over connections that break: what it holds is what DuckDB recomputes."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+import pytest
+
+import livejoin
+from cutting_proxy import cutting_proxy
+from livejoin.client import Client, Following, Upserts
+from livejoin.errors import DuplicateKeyError, ReadError, SqlSyntaxError, UnknownNameError
+from oracle import assert_same_rows, connect, multiset
+
+pytest.importorskip("starlette")
+
+from livejoin.server import Server
+
+pytestmark = pytest.mark.timeout(120)
+STEPS = int(os.environ.get("LIVEJOIN_FUZZ", "25"))
+SEED = int(os.environ.get("LIVEJOIN_SEED", "1"))
+QUERIES = {
+    "sums": "SELECT name, SUM(amount) AS total, COUNT(*) AS n FROM orders GROUP BY name",
+    "pairs": "SELECT o.name, o.amount, l.qty FROM orders o JOIN lines l ON o.id = l.id",
+}
+
+
+class Copy:
+    """A view as one who follows knows it."""
+
+    def __init__(self, told: Following[Any]) -> None:
+        self.told = told
+        self.rows: Counter[Any] = Counter()
+        self.version = -1
+        self.resets = 0
+
+    def catch_up(self, version: int) -> None:
+        """Take messages until a version; what does not fit to the rows that are there is a gap or a double."""
+        while self.version < version:
+            update = next(self.told)
+            assert update.version > self.version
+            self.version = update.version
+            self.resets += update.reset
+            if update.reset:
+                self.rows.clear()
+            if isinstance(update, Upserts):
+                self._put(update)
+            else:
+                self._change(update.changes)
+            assert min(self.rows.values(), default=1) > 0
+
+    def _change(self, changes: list[dict[str, Any]] | pa.Table) -> None:
+        listed = changes if isinstance(changes, list) else changes.drop_columns(["_commit_version"]).to_pylist()
+        for one in listed:
+            sign = -1 if one.pop("_change_type") in ("delete", "update_preimage") else 1
+            self.rows[tuple(one.values())] += sign
+        self.rows = Counter({row: count for row, count in self.rows.items() if count})
+
+    def _put(self, update: Upserts) -> None:
+        gone = {one["name"] for one in [*update.gone, *update.puts]}
+        if update.gone:
+            assert {one["name"] for one in update.gone} <= {row[0] for row in self.rows}
+        self.rows = Counter({row: count for row, count in self.rows.items() if row[0] not in gone})
+        self.rows.update(tuple(one.values()) for one in update.puts)
+
+
+@pytest.fixture(scope="module")
+def database() -> livejoin.Database:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE orders (id BIGINT PRIMARY KEY, name STRING, amount BIGINT)")
+    db.execute("CREATE TABLE lines (id BIGINT, qty BIGINT)")
+    for name, sql in QUERIES.items():
+        db.create_view(name, sql)
+    return db
+
+
+def test_followers_hold_what_duckdb_recomputes(database: livejoin.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commits with deletes, duplicates and NULLs; connections of writer and readers that break anywhere."""
+    monkeypatch.setattr("livejoin.client.patience._FIRST", 0.01)
+    draw = random.Random(SEED)
+    orders: dict[int, tuple[str | None, int | None]] = {}
+    lines: list[tuple[int, int]] = []
+    with (
+        Server(database, port=0, tick=0.0) as server,
+        cutting_proxy(urlsplit(server.url).port or 0) as proxy,
+        livejoin.connect(proxy.url) as client,
+    ):
+        copies = [
+            ("sums", Copy(client.changes("sums"))),
+            ("sums", Copy(client.changes("sums", shape="upsert"))),
+            ("pairs", Copy(client.changes("pairs"))),
+            ("pairs", Copy(client.changes("pairs", shape="arrow"))),
+        ]
+        expected = _recomputed(orders, lines)
+        changed = dict.fromkeys(QUERIES, 0)  # the version that changed each view last; others are not told
+        for step in range(STEPS):
+            for _ in range(draw.randrange(3)):
+                proxy.cut_behind(draw.randrange(1500))
+            if draw.random() < 0.5:
+                proxy.cut()
+            _write(client, draw, orders, lines)
+            before, expected = expected, _recomputed(orders, lines)
+            for name in QUERIES:
+                if multiset(before[name]) != multiset(expected[name]):
+                    changed[name] = step + 1
+            for name, copy in copies:
+                if step % 3 == 0 or draw.random() < 0.5:  # others come later, to more than one change
+                    copy.catch_up(changed[name])
+                    assert_same_rows(multiset(copy.rows.elements()), expected[name], f"{name}, step {step}")
+            for name in QUERIES:
+                assert_same_rows(client.rows(name), expected[name], name)
+        assert database.version == STEPS  # no commit was done twice, and none was lost
+        for name, copy in copies:
+            copy.catch_up(changed[name])
+            assert_same_rows(multiset(copy.rows.elements()), expected[name], name)
+
+
+def _write(
+    client: Client, draw: random.Random, orders: dict[int, tuple[str | None, int | None]], lines: list[tuple[int, int]]
+) -> None:
+    """One commit by the client, and the same one on the lists."""
+    upserts = {draw.randrange(9): (draw.choice(["a", "b", None]), draw.choice([None, 1, 2**60 + 1])) for _ in range(3)}
+    gone = [one for one in orders if one not in upserts and draw.random() < 0.2]
+    came = [(draw.randrange(9), draw.randrange(2)) for _ in range(draw.randrange(3))]
+    went = draw.sample(lines, k=min(len(lines), draw.randrange(3)))
+    changes = [{"_change_type": "upsert", "id": one, "name": n, "amount": a} for one, (n, a) in upserts.items()]
+    changes += [{"_change_type": "delete", "id": one} for one in gone]
+    moves = [{"_change_type": "insert", "id": one, "qty": qty} for one, qty in came]
+    moves += [{"_change_type": "delete", "id": one, "qty": qty} for one, qty in went]
+    orders.update(upserts)
+    for one in gone:
+        del orders[one]
+    lines += came
+    for line in went:
+        lines.remove(line)
+    client.apply({"orders": changes, "lines": moves})
+
+
+def _recomputed(orders: dict[int, tuple[str | None, int | None]], lines: list[tuple[int, int]]) -> dict[str, pa.Table]:
+    with connect() as duck:
+        duck.execute("CREATE TABLE orders (id BIGINT, name VARCHAR, amount BIGINT)")
+        duck.execute("CREATE TABLE lines (id BIGINT, qty BIGINT)")
+        if orders:
+            duck.executemany("INSERT INTO orders VALUES (?, ?, ?)", [[one, *rest] for one, rest in orders.items()])
+        if lines:
+            duck.executemany("INSERT INTO lines VALUES (?, ?)", [list(line) for line in lines])
+        return {name: duck.sql(sql).to_arrow_table() for name, sql in QUERIES.items()}
+
+
+def test_errors_come_as_they_were_raised() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE T (id BIGINT PRIMARY KEY, name STRING)")
+    db.create_view("V", "SELECT id, name FROM T")
+    with Server(db, port=0) as server, livejoin.connect(server.url) as client:
+        client.apply("T", [{"id": 1, "name": "a"}])
+        calls: list[tuple[type[livejoin.LivejoinError], Callable[[], object]]] = [
+            (DuplicateKeyError, lambda: client.apply("T", [{"id": 1, "name": "b"}])),
+            (SqlSyntaxError, lambda: client.execute("INSERT INTO T SELECT FROM FROM")),
+            (UnknownNameError, lambda: client.query("SELECT nope FROM V")),
+        ]
+        for kind, call in calls:
+            with pytest.raises(kind) as caught:
+                call()
+            assert str(caught.value).count("\n") in (0, 3)  # the place is shown once
+        assert client.execute("INSERT INTO T VALUES (?, ?)", [2, "b"]).changes == 1
+        assert client.query("SELECT id FROM T WHERE name = :n", {"n": "b"}).to_pylist() == [{"id": 2}]
+        assert client.views()["V"].key == ("id",)
+        for shape in ("changes", "arrow"):
+            told = client.changes("V", shape=shape)
+            assert next(told).version == 2
+            client.execute("DROP VIEW V")
+            with pytest.raises(ReadError, match="was dropped"):
+                next(told)
+            client.execute("CREATE VIEW V AS SELECT id, name FROM T")
+
+
+def test_a_server_that_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process with the same port: the loop goes on with all rows of what is there now."""
+    monkeypatch.setattr("livejoin.client.patience._FIRST", 0.05)
+    first, second = livejoin.Database(), livejoin.Database()
+    for db, rows in ((first, [(1,)]), (second, [(2,), (3,)])):
+        db.execute("CREATE TABLE T (id BIGINT PRIMARY KEY)")
+        db.create_view("V", "SELECT id FROM T")
+        db.apply("T", rows)
+    server = Server(first, port=0)
+    server.start()
+    port = urlsplit(server.url).port or 0
+    with livejoin.connect(server.url) as client, client.changes("V") as told:
+        assert [one["id"] for one in next(told).changes] == [1]
+        server.stop()
+        late = Server(second, port=port)
+        starter = threading.Timer(0.3, late.start)
+        starter.start()
+        update = next(told)
+        starter.join()
+        assert update.reset
+        assert sorted(one["id"] for one in update.changes) == [2, 3]
+        assert client.apply("T", [{"id": 4}]).version == 2
+        assert next(told).changes == [{"id": 4, "_change_type": "insert"}]
+    late.stop()
