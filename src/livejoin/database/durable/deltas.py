@@ -1,8 +1,9 @@
 """The delta of a view as bytes, and back.
 
-Each column is a vector of words, with its strings beside it as the changes of a commit have them
-(`livejoin.state.portable`). A list that an aggregate made has two vectors: how long each list is, and the elements of
-all. Law: `read` of `written` is the delta, but that -0.0 is 0.0 and all NaN are one, which SQL cannot tell apart.
+The columns are words with their strings beside them, as the changes of a commit are (`livejoin.state.portable`). Of a
+list that an aggregate made this is how long each list is, and the elements of all lists are a block of their own.
+
+Law: `read` of `written` is the delta, but that -0.0 is 0.0 and all NaN are one, which SQL cannot tell apart.
 """
 
 from __future__ import annotations
@@ -22,14 +23,13 @@ from livejoin.dataflow.deltas.message import KIND_NAMES
 from livejoin.schema import Column, SqlType, is_made_list
 from livejoin.state.codec import Codec, fixed_words
 from livejoin.state.portable import DECIMAL_BYTES, Coded, Portable, portable, words_here
-from livejoin.words import NULL_CODE, Words
+from livejoin.words import NULL_CODE, WIDE_BASE, Words
 
 _HEAD = struct.Struct("<QqB")  # rows, their version, whether each has its own
-_VECTOR = struct.Struct("<QBIQI")  # values, whether a mask follows, strings, their bytes, decimals
-_NAMES = pa.array(KIND_NAMES)
+_BLOCK = struct.Struct("<IQBIQI")  # columns, rows, whether a mask follows, strings, their bytes, decimals
+_NUMBERS: dict[str, int] = {name: number for number, name in enumerate(KIND_NAMES)}
 _LENGTHS = SqlType.integer(64)
 _NO_LIST = -1  # the length of a list that is NULL
-_NO_STRINGS = Portable(np.empty((0, 0), np.int64), np.empty(0, np.uint8), np.empty(0, np.int32), np.empty(0, np.uint8))
 
 
 class Reader:
@@ -77,19 +77,24 @@ def written(delta: pa.Table, types: Sequence[SqlType]) -> bytes:
     Cost: O(values).
     """
     columns = [_whole(column) for column in delta.columns]
-    kinds = pc.index_in(columns[-2], _NAMES).to_numpy().astype(np.int8)
+    kinds = bytes([_NUMBERS[kind] for kind in columns[-2].to_pylist()])
     versions = columns[-1].to_numpy()
-    has_versions = bool((versions != versions[0]).any())
-    pieces = [_HEAD.pack(delta.num_rows, int(versions[0]), has_versions), kinds.tobytes()]
+    has_versions = bool(versions[0] != versions[-1])  # they ascend
+    pieces = [_HEAD.pack(delta.num_rows, int(versions[0]), has_versions), kinds]
     if has_versions:
         pieces.append(versions.tobytes())
+    plain: list[tuple[pa.Array, SqlType]] = []
+    elements: list[tuple[pa.Array, SqlType]] = []
     for values, type in zip(columns, types, strict=False):
         if is_made_list(values.type):
-            lengths = pc.fill_null(pc.list_value_length(values), _NO_LIST).cast(pa.int64())
-            pieces += _vector(lengths, _LENGTHS)
-            pieces += _vector(values.flatten(), type)
+            lengths = pc.fill_null(pc.list_value_length(values), _NO_LIST)
+            plain.append((lengths, _LENGTHS))
+            elements.append((values.flatten(), type))
         else:
-            pieces += _vector(values, type)
+            plain.append((values, type))
+    pieces += _block(plain, delta.num_rows)
+    for values, type in elements:
+        pieces += _block([(values, type)], len(values))
     return b"".join(pieces)
 
 
@@ -97,33 +102,60 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def _vector(values: pa.Array, type: SqlType) -> list[bytes]:
-    if values.type != type.arrow:
-        values = values.cast(type.arrow)
-    valid = values.is_valid().to_numpy(zero_copy_only=False) if values.null_count else None
-    mask, beside = None, _NO_STRINGS
-    words = np.empty(len(values), np.int64)
-    if type.kind in ("string", "binary"):
-        words[:] = np.arange(len(values))
-        _, offsets, data = values.buffers()
-        ends = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1]
-        heap = np.frombuffer(b"" if data is None else data, np.uint8)[ends[0] : ends[-1]]
-        beside = Portable(words, heap, np.diff(ends), beside.decimals)
-    elif type.is_payload or type.kind == "decimal":
-        codec = Codec()
-        words = codec.encode_column(pa.chunked_array([values]), Column("c", type))
-        beside = portable(codec, words[np.newaxis], Coded.of([type]))
-        words = beside.words[0]
-    else:
-        fixed_words(values, type, words)
-        if ((words == NULL_CODE) if valid is None else (words == NULL_CODE) & valid).any():
-            mask = np.ones(len(values), np.bool_) if valid is None else valid  # a BIGINT that is the word of NULL
-    if valid is not None:
-        words[~valid] = NULL_CODE
-    lengths, heap, decimals = beside.lengths, beside.heap, beside.decimals
-    head = _VECTOR.pack(len(values), mask is not None, lengths.size, heap.size, decimals.size // DECIMAL_BYTES)
-    masked = b"" if mask is None else mask.tobytes()
-    return [head, masked, words.tobytes(), lengths.tobytes(), heap.tobytes(), decimals.tobytes()]
+def _block(columns: Sequence[tuple[pa.Array, SqlType]], rows: int) -> list[bytes]:
+    """Columns as words; where a value has the word of NULL, as a BIGINT may, a mask says which ones are NULL."""
+    words = np.empty((len(columns), rows), np.int64)
+    lengths: list[npt.NDArray[Any]] = []
+    heaps: list[npt.NDArray[Any]] = []
+    decimals: list[npt.NDArray[Any]] = []
+    nulls: list[tuple[int, npt.NDArray[np.bool_]]] = []
+    strings = wide = 0
+    for line, (given, type) in enumerate(columns):
+        values = given if given.type == type.arrow else given.cast(type.arrow)
+        if values.null_count:
+            nulls.append((line, values.is_null().to_numpy(zero_copy_only=False)))
+        if type.kind in ("string", "binary"):
+            _, offsets, data = values.buffers()
+            ends = np.frombuffer(offsets, np.int32)[values.offset : values.offset + rows + 1]
+            lengths.append(ends[1:] - ends[:-1])
+            if data is not None:
+                heaps.append(np.frombuffer(data, np.uint8)[ends[0] : ends[-1]])
+            words[line] = np.arange(strings, strings + rows)
+            strings += rows
+        elif type.is_payload or type.kind == "decimal":
+            codec = Codec()
+            coded = codec.encode_column(pa.chunked_array([values]), Column("c", type))
+            found = portable(codec, coded[np.newaxis], Coded.of([type]))
+            coded = found.words[0]
+            if type.is_payload:
+                coded += strings
+            else:
+                coded[coded >= WIDE_BASE] += wide
+            words[line] = coded  # NULL is written below
+            lengths.append(found.lengths)
+            heaps.append(found.heap)
+            decimals.append(found.decimals)
+            strings, wide = strings + found.lengths.size, wide + found.decimals.size // DECIMAL_BYTES
+        else:
+            fixed_words(values, type, words[line])
+    mask = None
+    taken = words == NULL_CODE
+    for line, null in nulls:
+        taken[line] &= ~null
+    if taken.any():
+        mask = np.zeros(words.shape, np.bool_)
+    for line, null in nulls:
+        words[line][null] = NULL_CODE
+        if mask is not None:
+            mask[line] = null
+    of_strings, of_heaps, of_decimals = (_joined(parts) for parts in (lengths, heaps, decimals))
+    size = 0 if not heaps else sum(heap.size for heap in heaps)
+    head = _BLOCK.pack(len(columns), rows, mask is not None, strings, size, wide)
+    return [head, b"" if mask is None else mask.tobytes(), words.tobytes(), of_strings, of_heaps, of_decimals]
+
+
+def _joined(parts: Sequence[npt.NDArray[Any]]) -> bytes:
+    return b"".join([part.tobytes() for part in parts])
 
 
 def read(data: bytes | bytearray, types: Sequence[SqlType], schema: pa.Schema) -> pa.Table:
@@ -146,36 +178,42 @@ def read(data: bytes | bytearray, types: Sequence[SqlType], schema: pa.Schema) -
         msg = "rows of a delta that neither come nor go"
         raise ValueError(msg)
     versions = reader.array(np.int64, rows) if has_versions else np.full(rows, version)
-    columns = list[pa.Array]()
-    for field, type in zip(schema, types, strict=False):
-        values = _read_vector(reader, _LENGTHS if is_made_list(field.type) else type)
+    pairs = list(zip(schema, types, strict=False))
+    kept = [_LENGTHS if is_made_list(field.type) else type for field, type in pairs]
+    columns = _read_block(reader, kept, rows)
+    for place, (field, type) in enumerate(pairs):
+        values = columns[place]
         if is_made_list(field.type):
-            values = _lists(values.to_numpy(), _read_vector(reader, type), field.type)
-        if len(values) != rows:
-            msg = f"a column of {len(values)} values in a delta of {rows} rows"
-            raise ValueError(msg)
-        columns.append(values if values.type == field.type else values.cast(field.type))
+            values = _lists(values.to_numpy(), _read_block(reader, [type], None)[0], field.type)
+        columns[place] = values if values.type == field.type else values.cast(field.type)
     if not reader.is_at_end:
         msg = "a delta has bytes behind its end"
         raise ValueError(msg)
     return pa.Table.from_arrays([*columns, kind_names(kinds), pa.array(versions)], schema=schema)
 
 
-def _read_vector(reader: Reader, type: SqlType) -> pa.Array:
-    count, is_masked, strings, string_bytes, decimals = reader.fields(_VECTOR)
-    mask = reader.array(np.bool_, count) if is_masked else None
-    words = reader.array(np.int64, 1, count)
+def _read_block(reader: Reader, types: Sequence[SqlType], expected: int | None) -> list[pa.Array]:
+    """The columns of a block, of so many rows if that is known."""
+    columns, rows, is_masked, strings, string_bytes, decimals = reader.fields(_BLOCK)
+    if columns != len(types) or expected not in (None, rows):
+        msg = f"{columns} columns of {rows} values in the place of {len(types)} of {expected}"
+        raise ValueError(msg)
+    mask = reader.array(np.bool_, columns, rows) if is_masked else None
+    words = reader.array(np.int64, columns, rows)
     lengths = reader.array(np.int32, strings)
     heap = reader.array(np.uint8, string_bytes)
     wide = reader.array(np.uint8, decimals * DECIMAL_BYTES)
-    if strings and (int(lengths.min()) < 0 or int(lengths.sum(dtype=np.int64)) != string_bytes):
+    if (strings and int(lengths.min()) < 0) or int(lengths.sum(dtype=np.int64)) != string_bytes:
         msg = "the strings of a delta are none"
         raise ValueError(msg)
-    codec = Codec()
-    line: Words = words_here(codec, Portable(words, heap, lengths, wide), Coded.of([type]))[0]
-    if mask is None:
-        return codec.decode(line, type)
-    return pa.array(line, mask=~mask).cast(type.arrow)
+    codec, found = Codec(), list[pa.Array]()
+    here = words_here(codec, Portable(words, heap, lengths, wide), Coded.of(types))
+    for line, type in enumerate(types):
+        if mask is not None and ((here[line] == NULL_CODE) & ~mask[line]).any():
+            found.append(pa.array(here[line], mask=mask[line]).cast(type.arrow))
+        else:
+            found.append(codec.decode(here[line], type))
+    return found
 
 
 def _lists(lengths: Words, elements: pa.Array, type: pa.DataType) -> pa.Array:

@@ -293,7 +293,7 @@ def told(histories: Mapping[str, History], views: Mapping[str, View], found: Map
 
     Cost: O(values of these deltas); a delta of more rows than its history keeps is not read.
     """
-    written = list[Told]()
+    written: list[Told] = []
     for name, history in histories.items():
         view = views[name]
         delta = found.get(view.name)
@@ -301,7 +301,8 @@ def told(histories: Mapping[str, History], views: Mapping[str, View], found: Map
             data = b""
             if delta.num_rows <= history.limit:
                 with view._naming:
-                    data = deltas.written(delta.table(), view.types)
+                    table = delta.table()
+                    data = deltas.written(table, view.shape.types[: table.num_columns - 2])
             written.append(Told(name, delta.num_rows, data, zlib.crc32(data)))
     return written
 

@@ -278,7 +278,7 @@ class Log:
         version = first + count - 1
         self.append(kind, version, [*body, *chain.from_iterable((one.head, one.data) for one in told)], stands)
         at = self._segment.end + FRAME_BYTES + sum(len(piece) for piece in body)
-        file, found = self._held(), list[tuple[str, Piece]]()
+        file, found = self._held(), []
         for one in told:
             at += len(one.head)
             size = len(one.data)
