@@ -282,7 +282,7 @@ def _slice(file: int, name: str, begin: int, size: int) -> bytearray:
     """Some bytes of an open file.
 
     Raises:
-        ValueError: It is no file, or ends before.
+        ValueError: The file is none, or ends before.
     """
     found = system(os.fstat, file)
     if not stat.S_ISREG(found.st_mode) or found.st_size < begin + size:

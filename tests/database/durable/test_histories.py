@@ -296,7 +296,21 @@ def test_every_kind_of_value(tmp_path: Path) -> None:
             view.keep_history(1000)
         day = pa.scalar(12_345, pa.date32()).as_py()
         instant = pa.scalar(1_234_567_890_123_456, pa.timestamp("us")).as_py()
-        many = [1, NULL_CODE - 1, "ä", 10**30, [1, None], 1.5, b"\0z", day, instant, True, -3, {"x": 1, "y": None}, float("nan")]
+        many = [
+            1,
+            NULL_CODE - 1,
+            "ä",
+            10**30,
+            [1, None],
+            1.5,
+            b"\0z",
+            day,
+            instant,
+            True,
+            -3,
+            {"x": 1, "y": None},
+            float("nan"),
+        ]
         none: list[Any] = [3, *[None] * 12]
         mixed = [1, 1, "", -3, [], -0.5, b"", None, None, False, 3, {"x": None, "y": "ß"}, 0.25]
         commits = [db.apply("t", [tuple(row) for row in rows]) for rows in ([many], [none, mixed], [mixed])]

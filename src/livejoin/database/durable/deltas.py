@@ -162,7 +162,7 @@ def read(data: bytes | bytearray, types: Sequence[SqlType], schema: pa.Schema) -
     """The delta of bytes.
 
     Args:
-        data: What `written` gave.
+        data: The bytes, as from `written`.
         types: The types of the view's columns.
         schema: The schema of the view's deltas.
 

@@ -45,7 +45,7 @@ class Told:
         view: The view's name in lower case.
         rows: How many rows it has.
         data: The delta; empty where it has more rows than the history keeps.
-        checksum: That of the data.
+        checksum: The checksum of the data.
         at: Where the data begin, within the body of a record that was read.
     """
 
@@ -71,7 +71,7 @@ class Piece:
         first: The version before it; a replay makes several at once.
         rows: How many rows its delta has.
         size: The bytes of the delta; 0 where the delta was too large to be kept.
-        checksum: Their checksum.
+        checksum: The checksum of these bytes.
         file: The file that has them.
         at: Where in it.
     """
@@ -88,7 +88,7 @@ class Piece:
         """The bytes of the delta.
 
         Raises:
-            StorageError: They cannot be read, or are not what was written.
+            StorageError: The bytes cannot be read, or are not those that were written.
         """
         try:
             data = self.file.read(self.at, self.size)
@@ -221,7 +221,8 @@ class History:
         """Take the pieces of a snapshot in the place of those that were in segments of the log.
 
         Args:
-            run: What the snapshot has. Law: it has all pieces of this history up to its version, and maybe older ones.
+            run: The pieces that the snapshot has. Law: these are all pieces of this history up to the version of the
+                snapshot, and maybe older ones.
         """
         while self._recent and self._recent[0].version <= run.version:
             self._recent_rows -= self._recent.popleft().rows

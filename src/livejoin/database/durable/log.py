@@ -267,7 +267,7 @@ class Log:
         Args:
             kind: The kind.
             versions: The first of its versions, and how many it is.
-            body: What stands before the deltas.
+            body: The content of the record before the deltas.
             told: The deltas of views with a history.
             stands: As for `append`.
 
