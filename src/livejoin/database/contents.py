@@ -14,8 +14,17 @@ from livejoin.catalog import Catalog
 from livejoin.database.declared.checks import Checks, bound_check
 from livejoin.database.declared.defaults import check_defaults
 from livejoin.database.declared.generated import Generated, bound_column
-from livejoin.database.durable.bodies import CREATE_TABLE, CREATE_VIEW, DROP_TABLE, DROP_VIEWS, declared_table, plain
-from livejoin.database.durable.log import Log
+from livejoin.database.durable.bodies import (
+    CREATE_TABLE,
+    CREATE_VIEW,
+    DROP_TABLE,
+    DROP_VIEWS,
+    HISTORY,
+    declared_table,
+    plain,
+)
+from livejoin.database.durable.history import History
+from livejoin.database.durable.log import Log, Placed
 from livejoin.database.requests import Requests
 from livejoin.database.shown_views import ShownViews
 from livejoin.database.snapshots.declaration import plain_view
@@ -92,6 +101,7 @@ class Contents:
         requests: The requests of clients that were done.
         checks: The conditions of tables, by the tables' names in lower case, as they were used last.
         generated: The generated columns of tables, likewise.
+        histories: Of views with a history in a folder, where it lies; by name in lower case.
         log: The log that makes changes stay; None if nothing does.
         is_closed: Whether it takes no call any more.
     """
@@ -125,6 +135,7 @@ class Contents:
         self.requests = Requests()
         self.checks: dict[str, Checks] = {}
         self.generated: dict[str, Generated] = {}
+        self.histories: dict[str, History] = {}
         self.log: Log | None = None
         self.is_closed = False
         self.guard = Guard(self._settle, self._is_busy)
@@ -139,6 +150,38 @@ class Contents:
     def attach(self, log: Log) -> None:
         """Let what stands from now on be written to a log."""
         self.log = self.guard.log = log
+
+    def keep_history(self, name: str, rows: int) -> None:
+        """Keep the newest deltas of a view in the folder.
+
+        Args:
+            name: The view's name in lower case.
+            rows: How many rows of them at most; 0 keeps none.
+
+        Raises:
+            StorageError: The setting could not be written; nothing has changed.
+        """
+        assert self.log is not None
+        known = self.histories.get(name)
+        if rows == (0 if known is None else known.limit):
+            return
+        others = {one: history for one, history in self.histories.items() if one != name}
+        if rows:
+            others[name] = History(rows, self.version) if known is None else known.with_limit(rows)
+        body = plain({"view": self.views[name].name, "rows": rows})
+        self.log.append(HISTORY, self.version, body, lambda: self.histories is others)
+        self.histories = others
+        self.log.settle()
+
+    def note_told(self, placed: Placed) -> None:
+        """Let histories know where the deltas of a version lie; once more changes nothing."""
+        for name, piece in placed:
+            self.histories[name].note(piece)
+        if self.log is not None and self.log.folded is not None:
+            for name, run in self.log.folded.items():
+                if name in self.histories:
+                    self.histories[name].rebase(run)
+            self.log.folded = None
 
     def _is_busy(self) -> bool:
         """Whether a call was cut off and left something unfinished."""
@@ -360,6 +403,8 @@ class Contents:
                 self.catalog.remove(table.name)
             for name in [name for name in self.tables if name not in self.catalog]:
                 del self.tables[name]
+            for name in [name for name in self.histories if name not in self.views]:
+                del self.histories[name]
             self.graph.keep((view.name, view._node, view.deltas) for view in self.views.values())
             self._is_tidy = True
 

@@ -520,11 +520,14 @@ class View(Readable):
         """Keep the newest deltas, so that who comes back can go on by ``changes(since=version)``.
 
         Args:
-            rows: How many rows of deltas are kept at most; 0 keeps none. Only those from now on are kept, in memory, as
-                long as the database is open.
+            rows: How many rows of deltas are kept at most; 0 keeps none. Only those from now on are kept. In a folder
+                they stay when it is closed, and so does the setting; else they are in memory, as long as it is open.
 
         Raises:
             ReadError: The view was created with ``deltas=False``.
+            StorageError: The setting could not be written to the folder; nothing has changed.
+
+        Cost: O(1). From then on, in a folder, each commit that changes the view writes its delta with its record.
         """
         if not self.deltas:
             msg = f"view {self.name!r} was created with deltas=False and has no deltas to keep"
@@ -532,6 +535,12 @@ class View(Readable):
         check_number(rows, "rows", 0, _MOST_ROWS)
         _ = self._kept
         self._images.keep(self.name.lower(), rows)
+
+    @property
+    @alone
+    def history(self) -> int:
+        """How many rows of deltas are kept at most for those who come back (`keep_history`); 0 for none."""
+        return self._images.kept(self.name.lower())
 
     @property
     def last_subscriber_error(self) -> Exception | None:

@@ -333,7 +333,7 @@ class Hub:
         if form == "upsert" and not view.keys:
             msg = f"no key of view {name!r} is known, so that it has no upserts; take its changes"
             raise ReadError(msg)
-        if self._history:
+        if self._history > view.history:  # what somebody asked for stays
             view.keep_history(self._history)
         return view.changes(waiting="merge"), instants_of(view.schema.names, view.types)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -63,11 +63,16 @@ class Folder:
 
     def write(self, name: str, data: bytes | memoryview) -> None:
         """Write a new file and synchronise it with the disk."""
+        self.write_pieces(name, (data,))
+
+    def write_pieces(self, name: str, pieces: Iterable[bytes | bytearray | memoryview]) -> None:
+        """As `write`, of pieces one behind the other, of which one is asked for at a time."""
         file = system(os.open, _plain(name), _WRITE, 0o666, dir_fd=self._descriptor)
         try:
-            rest = memoryview(data).cast("B")
-            while rest.nbytes:
-                rest = rest[system(os.write, file, rest) :]
+            for piece in pieces:
+                rest = memoryview(piece).cast("B")
+                while rest.nbytes:
+                    rest = rest[system(os.write, file, rest) :]
             system(os.fsync, file)
         finally:
             system(os.close, file)
@@ -84,6 +89,14 @@ class Folder:
         """A new file, empty and open, to be written piece by piece."""
         flags = _GROW | os.O_CREAT | os.O_EXCL
         return GrownFile(system(os.open, _plain(name), flags, 0o666, dir_fd=self._descriptor), name)
+
+    def held(self, name: str) -> HeldFile:
+        """Open a file to read of it for as long as it is asked for.
+
+        Raises:
+            ValueError: The name is that of no file.
+        """
+        return HeldFile(system(os.open, _plain(name), _READ, dir_fd=self._descriptor), name)
 
     def write_all(self, name: str, pieces: Sequence[bytes]) -> None:
         """Write a new file of pieces, one behind the other, which need not survive a loss of power."""
@@ -104,21 +117,9 @@ class Folder:
         """
         file = system(os.open, _plain(name), _READ, dir_fd=self._descriptor)
         try:
-            found = system(os.fstat, file)
-            if not stat.S_ISREG(found.st_mode) or found.st_size < begin + size:
-                msg = f"{name} is no file of {begin + size} bytes"
-                raise ValueError(msg)
-            data = bytearray(size)
-            rest = memoryview(data)
-            while rest.nbytes:
-                count = system(os.preadv, file, [rest], begin + size - rest.nbytes)
-                if not count:
-                    msg = f"{name} ends {rest.nbytes} bytes before its end"
-                    raise ValueError(msg)
-                rest = rest[count:]
+            return _slice(file, name, begin, size)
         finally:
             system(os.close, file)
-        return data
 
     def read(self, name: str, *, exactly: int | None = None, at_most: int | None = None) -> bytearray:
         """The content of a file.
@@ -244,6 +245,58 @@ class GrownFile:
         """Close it; what is written to it later is refused, and goes to no other file that has its number then."""
         descriptor, self._descriptor = self._descriptor, -1
         os.close(descriptor)
+
+
+class HeldFile:
+    """A file that can be read for as long as somebody has this object, also when its folder has it no more.
+
+    Args:
+        descriptor: The open file, which this one closes.
+        name: The file's name, for messages.
+
+    Raises:
+        ValueError: The name is that of no file.
+    """
+
+    def __init__(self, descriptor: int, name: str) -> None:
+        self.name = name
+        self._descriptor = descriptor
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            msg = f"{name} is no file"
+            raise ValueError(msg)
+
+    def read(self, at: int, size: int) -> bytearray:
+        """Some bytes; in any thread.
+
+        Raises:
+            OSError: The system refuses.
+            ValueError: The file ends before.
+        """
+        return _slice(self._descriptor, self.name, at, size)
+
+    def __del__(self) -> None:
+        os.close(self._descriptor)
+
+
+def _slice(file: int, name: str, begin: int, size: int) -> bytearray:
+    """Some bytes of an open file.
+
+    Raises:
+        ValueError: The file is none, or ends before.
+    """
+    found = system(os.fstat, file)
+    if not stat.S_ISREG(found.st_mode) or found.st_size < begin + size:
+        msg = f"{name} is no file of {begin + size} bytes"
+        raise ValueError(msg)
+    data = bytearray(size)
+    rest = memoryview(data)
+    while rest.nbytes:
+        count = system(os.preadv, file, [rest], begin + size - rest.nbytes)
+        if not count:
+            msg = f"{name} ends {rest.nbytes} bytes before its end"
+            raise ValueError(msg)
+        rest = rest[count:]
+    return data
 
 
 def _plain(name: str) -> str:

@@ -4,12 +4,12 @@ A commit is what was asked for, and not what came of it: the changes of each tab
 their strings beside them, and how conflicts are treated. Law: changes that stood once, brought to tables that are as
 those were then, make of them what those became, windows, tombstones and all; so a log is replayed by the code that
 commits. A table is named by its number, under which the log declared it. What is declared is JSON, as in a snapshot.
+Behind all of that stand the deltas of views with a history (`livejoin.database.durable.history`).
 """
 
 from __future__ import annotations
 
 import json
-import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from livejoin.changes import ChangeBatch
+from livejoin.database.durable.deltas import Reader
+from livejoin.database.durable.history import Told, read_told
 from livejoin.database.snapshots.declaration import plain_table
 from livejoin.database.transactions.staging import Granularity, OnConflict, TableInput
 from livejoin.errors import StateError
@@ -38,6 +40,7 @@ KEEP: Final = 8
 CLOSE: Final = 9
 REPLACE_VIEW: Final = 10
 ALTER_COLUMNS: Final = 11
+HISTORY: Final = 12
 """Kinds of records: the first one of a segment, a commit, declarations, the user's values, and an orderly end."""
 
 _GRANULARITIES: tuple[Granularity, ...] = ("commit", "change")
@@ -58,6 +61,7 @@ class CommitBody:
         on_conflict: How conflicts were treated.
         notes: JSON values that stand with it.
         parts: The changes of each table.
+        told: The deltas of views with a history.
     """
 
     versions: int
@@ -65,6 +69,7 @@ class CommitBody:
     on_conflict: OnConflict
     notes: Mapping[str, Any]
     parts: Sequence[TablePart]
+    told: Sequence[Told]
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,57 +211,36 @@ def _part(given: TableInput, layout: Layout, codec: Codec, first: int | None) ->
     return [head, *rest, found.words.tobytes(), lengths.tobytes(), found.heap.tobytes(), found.decimals.tobytes()]
 
 
-class _Reader:
-    """Reads a body from its beginning; mutable.
-
-    Every method raises ValueError or struct.error where the body ends before.
-    """
-
-    def __init__(self, body: memoryview) -> None:
-        self._body = body
-        self._at = 0
-
-    def fields(self, of: struct.Struct) -> tuple[Any, ...]:
-        found = of.unpack_from(self._body, self._at)
-        self._at += of.size
-        return found
-
-    def raw(self, size: int) -> memoryview:
-        if size > len(self._body) - self._at:
-            msg = f"{size} bytes are said to follow, of which {len(self._body) - self._at} are there"
-            raise ValueError(msg)
-        self._at += size
-        return self._body[self._at - size : self._at]
-
-    def array(self, kind: type[np.generic], *shape: int) -> npt.NDArray[Any]:
-        size = math.prod(shape) * np.dtype(kind).itemsize
-        return np.frombuffer(self.raw(size), kind).reshape(shape).copy()  # aligned, and writable, as kernels have it
-
-    @property
-    def is_at_end(self) -> bool:
-        return self._at == len(self._body)
-
-
 def read_commit(body: memoryview) -> CommitBody:
     """The commit of a body.
 
     Raises:
         ValueError, LookupError, struct.error: The body is none.
     """
-    reader = _Reader(body)
+    reader = Reader(body)
     versions, granularity, on_conflict, tables, noted = reader.fields(_HEAD)
     notes = json.loads(bytes(reader.raw(noted))) if noted else {}
     if not isinstance(notes, dict):
         msg = f"the notes of a commit are {notes!r:.80}"
         raise ValueError(msg)
     parts = [_read_part(reader) for _ in range(tables)]
-    if not reader.is_at_end:
-        msg = "a commit has bytes behind its end"
-        raise ValueError(msg)
-    return CommitBody(versions, _GRANULARITIES[granularity], _CONFLICTS[on_conflict], notes, parts)
+    granular, conflicts = _GRANULARITIES[granularity], _CONFLICTS[on_conflict]
+    return CommitBody(versions, granular, conflicts, notes, parts, read_told(reader))
 
 
-def _read_part(reader: _Reader) -> TablePart:
+def read_json(body: memoryview) -> tuple[Any, list[Told]]:
+    """The JSON of a body, and the deltas that stand behind it, parted by a byte of zero, which no JSON has.
+
+    Raises:
+        ValueError, struct.error: The body is none.
+    """
+    text, zero, _ = bytes(body).partition(b"\0")
+    reader = Reader(body)
+    reader.raw(len(text) + len(zero))
+    return json.loads(text), read_told(reader)
+
+
+def _read_part(reader: Reader) -> TablePart:
     table, columns, flags, rows, strings, string_bytes, decimals = reader.fields(_PART)
     kept = tuple(reader.array(np.uint16, columns).tolist()) if flags & _KEPT else None
     sound = True

@@ -41,7 +41,9 @@ def fold(path: Path, before: int, parent: int | None = None) -> None:
             return
         image = image_of(found.contents, found.contents.extra)
         views = list(found.views.values())
-        snapshot.write(path / SNAPSHOTS, replace(image, views=views, beside=found.beside(before)))
+        snapshot.write(
+            path / SNAPSHOTS, replace(image, views=views, beside=found.beside(before), histories=found.histories)
+        )
     finally:
         lock.release()
 

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING
 
 import livejoin
 from livejoin.database.durable.log import number_of
+from livejoin.database.snapshots.snapshot import read_histories
+from livejoin.errors import LivejoinError
 from livejoin.state.files import Folder
 
 if TYPE_CHECKING:
@@ -123,9 +125,15 @@ class Folding:
             text = said.decode(errors="replace").strip().splitlines()
             logger.warning("%s: no snapshot was made: %s", self._path, text[-1] if text else process.returncode)
             return True
-        with suppress(OSError), Folder.at(self._path / "log") as folder:  # else who opens the folder next removes them
-            remove_before(folder, self._upto)
+        self._take_over(self._upto)
         return True
+
+    def _take_over(self, segment: int) -> None:
+        """Remove the segments before one, which the snapshot that is there has taken over."""
+        with suppress(LivejoinError):  # else the database has its segments open as long as it needs them
+            self._log.folded = read_histories(self._path / "snapshots")
+        with suppress(OSError), Folder.at(self._path / "log") as folder:  # else who opens the folder next removes them
+            remove_before(folder, segment)
 
     def stop(self) -> None:
         """End the process, which leaves the snapshot of before."""

@@ -257,5 +257,6 @@ def _opened(path: Path, lock: Lock, found: Recovered, segment: Segment, pace: Pa
         lock.release()
 
     log.on_close = close
+    contents.histories = found.histories
     contents.attach(log)
     return contents

@@ -16,18 +16,23 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from livejoin.database.durable import bodies
-from livejoin.database.durable.frames import framed
+from livejoin.database.durable.frames import FRAME_BYTES, framed
+from livejoin.database.durable.history import Piece, Run, Told
 from livejoin.database.transactions.staging import Granularity, OnConflict, TableInput
 from livejoin.errors import StateError, StorageError
 from livejoin.state.codec import Codec
-from livejoin.state.files import Folder, GrownFile
+from livejoin.state.files import Folder, GrownFile, HeldFile
 
 Sync = Literal["commit", "batch", "off"]
 """When what is written is synchronised with the disk: before a call returns, every so often, or at the end."""
+
+Placed: TypeAlias = Sequence[tuple[str, Piece]]
+"""Where the deltas of a record lie, each with the name of its view in lower case."""
 
 SEGMENT_BYTES = 64 << 20
 SEGMENT_RECORDS = 20_000
@@ -142,6 +147,7 @@ class Log:
         segment_records: The number of records from which on one does.
         on_segment: Called without the lock of the database when a segment is complete and another one has begun.
         on_close: Called when the log is closed.
+        folded: The histories of a snapshot that has taken over segments, until they are taken from here.
     """
 
     def __init__(
@@ -157,6 +163,7 @@ class Log:
         self.pace = pace
         self.on_segment: Callable[[], object] = lambda: None
         self.on_close: Callable[[], object] = lambda: None
+        self.folded: Mapping[str, Run] | None = None
         self.segment_bytes = SEGMENT_BYTES
         self.segment_records = SEGMENT_RECORDS
         self._folder = folder
@@ -167,6 +174,7 @@ class Log:
         self._fresh: int | None = None  # where what the call under way appended ends
         self._waiting: dict[int, int] = {}  # by thread: what a call of it is not told to be durable yet
         self._layouts: dict[str, bodies.Layout] = {}
+        self._readable: tuple[int, HeldFile] | None = None
         self._process = os.getpid()
         self._failure: str | None = None
         self._failed_by: OSError | None = None
@@ -228,14 +236,66 @@ class Log:
         manner: tuple[Granularity, OnConflict],
         notes: Mapping[str, Any],
         stands: Callable[[], bool],
-    ) -> None:
+        told: Sequence[Told] = (),
+    ) -> Placed:
         """Append a commit; as `livejoin.database.durable.bodies.commit_body`, and raises as `append`.
 
         Args:
             stands: Whether it stands, which is known when `settle` asks.
+            told: The deltas of views with a history.
+
+        Returns:
+            Where these lie.
         """
         body = bodies.commit_body(inputs, self._layout, codec, versions, manner, notes)
-        self.append(bodies.COMMIT, versions[0] + versions[1] - 1, body, stands)
+        first, count = versions
+        if told:
+            return self.append_told(bodies.COMMIT, (first, count), body, told, stands)
+        self.append(bodies.COMMIT, first + count - 1, body, stands)
+        return ()
+
+    def append_told(
+        self,
+        kind: int,
+        versions: tuple[int, int],
+        body: Sequence[bytes | memoryview],
+        told: Sequence[Told],
+        stands: Callable[[], bool],
+    ) -> Placed:
+        """As `append`, of a record with deltas behind its body.
+
+        Args:
+            kind: The kind.
+            versions: The first of its versions, and how many it is.
+            body: The content of the record before the deltas.
+            told: The deltas of views with a history.
+            stands: As for `append`.
+
+        Returns:
+            Where these lie.
+        """
+        first, count = versions
+        version = first + count - 1
+        self.append(kind, version, [*body, *chain.from_iterable((one.head, one.data) for one in told)], stands)
+        at = self._segment.end + FRAME_BYTES + sum(len(piece) for piece in body)
+        file, found = self._held(), []
+        for one in told:
+            at += len(one.head)
+            size = len(one.data)
+            found.append((one.view, Piece(version, first - 1, one.rows, size, one.checksum, file, at)))
+            at += size
+        return found
+
+    def _held(self) -> HeldFile:
+        """The segment that is being written, to be read."""
+        number = self._segment.number
+        if self._readable is None or self._readable[0] != number:
+            try:
+                self._readable = number, self._folder.held(segment_name(number))
+            except OSError as error:
+                msg = f"the log of the database in {str(self.path)!r} could not be read: {error}; nothing was changed"
+                raise StorageError(msg) from error
+        return self._readable[1]
 
     def _layout(self, given: TableInput) -> bodies.Layout:
         """How the rows of a table are written."""

@@ -14,9 +14,10 @@ import json
 import logging
 import struct
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ import numpy as np
 
 from livejoin.database.contents import Contents
 from livejoin.database.durable import bodies
-from livejoin.database.durable.frames import Record, read_frames
+from livejoin.database.durable.frames import FRAME_BYTES, Record, read_frames
+from livejoin.database.durable.history import History, Piece, Told
 from livejoin.database.durable.log import Account, Segment, number_of, segment_name, start_segment
 from livejoin.database.requests import Requests
 from livejoin.database.snapshots import snapshot
@@ -35,7 +37,7 @@ from livejoin.database.transactions.alter_columns import replay_alter
 from livejoin.database.transactions.altered_table import Altered
 from livejoin.database.transactions.redeclare import redeclare
 from livejoin.errors import LivejoinError, MemoryLimitError, StateError
-from livejoin.state.files import Folder
+from livejoin.state.files import Folder, HeldFile
 
 logger = logging.getLogger("livejoin")
 
@@ -50,12 +52,17 @@ class Recovered:
         contents: The tables and the user's values; no views yet.
         account: The account of what the log has said.
         views: The views by name in lower case, each behind those that it reads.
+        tables: The tables' names in lower case, by their numbers.
+        histories: The histories of views, by name in lower case.
+        file: The segment whose records are applied, to be read later; None before the first one.
     """
 
     contents: Contents
     account: Account
     views: dict[str, ViewImage] = field(default_factory=dict)
     tables: dict[int, str] = field(default_factory=dict)
+    histories: dict[str, History] = field(default_factory=dict)
+    file: Callable[[], HeldFile] | None = None
 
     def beside(self, next_segment: int) -> dict[str, Any]:
         """What a snapshot of it says of the log: it goes on in a segment."""
@@ -98,11 +105,14 @@ class Recovered:
             case bodies.CREATE_VIEW:
                 view = read_view(_json(record), {table.name.lower(): table for table in contents.catalog})
                 self.views[view.name.lower()] = view
+            case bodies.HISTORY:
+                self._keep_history(record)
             case bodies.REPLACE_VIEW:
                 self._replace_view(record)
             case bodies.DROP_VIEWS:
                 for name in value(_json(record), "views", list):
                     del self.views[name]
+                    self.histories.pop(name, None)
             case bodies.KEEP:
                 contents.extra = value(_json(record), "extra", dict)
             case bodies.CLOSE:
@@ -143,7 +153,8 @@ class Recovered:
             self.views[view.name.lower()] = view
 
     def _replace_view(self, record: Record) -> None:
-        contents, entry = self.contents, _json(record)
+        contents = self.contents
+        entry, told = bodies.read_json(record.body)
         view = read_view(value(entry, "view", dict), {table.name.lower(): table for table in contents.catalog})
         readers = [name for name in value(entry, "readers", list) if self.views[name]]
         name = view.name.lower()
@@ -152,11 +163,38 @@ class Recovered:
             msg = f"a view {view.name!r} that takes the place of none, or at version {contents.version}"
             raise ValueError(msg)
         self.views = {**rest, name: view, **{one: self.views[one] for one in readers}}
+        for one in value(entry, "ended", list) if "ended" in entry else ():
+            del self.histories[one]
+        for one in value(entry, "restarted", list) if "restarted" in entry else ():
+            self.histories[one].restart(record.version)
+        self._note(record, contents.version, told)
         contents.version = record.version
+
+    def _keep_history(self, record: Record) -> None:
+        entry = _json(record)
+        name, rows = value(entry, "view", str).lower(), number(entry, "rows")
+        if name not in self.views:
+            msg = f"a history of a view {name!r} that is not there"
+            raise ValueError(msg)
+        known = self.histories.get(name)
+        if rows:
+            fresh = History(rows, self.contents.version)
+            self.histories[name] = fresh if known is None else known.with_limit(rows)
+        else:
+            del self.histories[name]
+
+    def _note(self, record: Record, before: int, told: Sequence[Told]) -> None:
+        """Note where a record has the deltas of views with a history."""
+        for one in told:
+            assert self.file is not None
+            place, size = record.begin + FRAME_BYTES + one.at, len(one.data)
+            piece = Piece(record.version, before, one.rows, size, one.checksum, self.file(), place)
+            self.histories[one.view].note(piece)
 
     def _commit(self, record: Record) -> None:
         contents = self.contents
         body = bodies.read_commit(record.body)
+        before = contents.version
         contents.budget.begin()
         changes = []
         for part in body.parts:
@@ -169,6 +207,7 @@ class Recovered:
         if contents.version != record.version:
             msg = f"a commit of version {record.version} behind which the database has version {contents.version}"
             raise ValueError(msg)
+        self._note(record, before, body.told)
 
 
 def _json(record: Record) -> dict[str, Any]:
@@ -207,7 +246,9 @@ def read_snapshot(path: Path, empty: Contents) -> tuple[Recovered, int]:
         msg = f"the snapshot in {str(path)!r} is none of an open database: {error}; Database.load reads one of save"
         raise StateError(msg) from error
     views = {view.name.lower(): view for view in image.views}
-    return Recovered(contents, account, views, {place: name for name, place in numbers.items()}), first
+    tables = {place: name for name, place in numbers.items()}
+    histories = {name: history for name, history in image.histories.items() if name in views}
+    return Recovered(contents, account, views, tables, histories), first
 
 
 class Damage(Exception):  # how a log is damaged: whoever opens it says so, or cuts it off
@@ -277,6 +318,7 @@ def _replay_segment(folder: Folder, found: Recovered, number: int, is_last: bool
     if frames.end < len(data) and (frames.lost or not is_last):
         version = max([found.contents.version, *(record.version for record in frames.records)])
         raise Damage(name, frames.end, "what stands there is no record", version)
+    found.file = cache(lambda: folder.held(name))
     for record in _behind_the_first(name, found, number, frames.records):
         try:
             found.apply(record)

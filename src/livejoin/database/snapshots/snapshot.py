@@ -18,15 +18,16 @@ import math
 import re
 import uuid
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from livejoin.database.durable.history import INDEX_LINES, History, Run
 from livejoin.database.snapshots import format_3
 from livejoin.database.snapshots.build import build
 from livejoin.database.snapshots.declaration import (
@@ -50,6 +51,7 @@ from livejoin.words import Words
 logger = logging.getLogger("livejoin")
 
 FORMAT = 6
+_WITH_HISTORIES = 7
 _LAST_VERSION = 1 << 62
 _CURRENT = "CURRENT"
 _MANIFEST = "manifest.json"
@@ -65,6 +67,7 @@ _UNSOUND = (  # what a snapshot that is not one leads to
 )
 
 Arrays = Mapping[str, npt.NDArray[Any]]
+Content = TypeVar("Content")
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +99,7 @@ class Image:
         views: The views, each after those that it reads.
         blocks: The blocks that maintain them.
         beside: JSON values that a folder keeps with its log (`livejoin.database.durable`); none elsewhere.
+        histories: The histories of views, by name in lower case; none elsewhere either.
     """
 
     version: int
@@ -105,6 +109,7 @@ class Image:
     views: Sequence[ViewImage]
     blocks: Sequence[BlockImage]
     beside: Mapping[str, Any] = field(default_factory=dict)
+    histories: Mapping[str, History] = field(default_factory=dict)
 
 
 def write(path: Path, image: Image) -> None:
@@ -144,7 +149,7 @@ def _write(folder: Folder, name: str, image: Image) -> None:
     folder.make(name)
     with folder.inner(name) as target:
         manifest = {
-            "format": FORMAT,
+            "format": _WITH_HISTORIES if image.histories else FORMAT,
             "build": build(),
             "version": image.version,
             "extra": image.extra,
@@ -171,6 +176,7 @@ def _write(folder: Folder, name: str, image: Image) -> None:
                 }
                 for i, block in enumerate(image.blocks)
             ],
+            **({"histories": _write_histories(target, image.histories)} if image.histories else {}),
         }
         text = json.dumps(manifest, indent=1).encode()
         target.write(_MANIFEST, text)
@@ -245,6 +251,19 @@ def read(path: Path, trusted: bool) -> Image:
         StateError: There is no snapshot, it is damaged, or another version of livejoin wrote it.
         StorageError: The system refused to read a file.
     """
+    return _read(path, lambda source, manifest: _image(source, manifest, trusted and _is_same_build(path, manifest)))
+
+
+def _is_same_build(path: Path, manifest: dict[str, Any]) -> bool:
+    """Whether this version of livejoin saved it."""
+    same = manifest.get("build") == build()
+    if not same:
+        logger.info("another version of livejoin saved %s: its views are loaded from its tables", path)
+    return same
+
+
+def _read(path: Path, content: Callable[[Folder, dict[str, Any]], Content]) -> Content:
+    """What a function makes of the folder and the manifest of the current snapshot; raises as `read`."""
     if not is_there(path):
         msg = f"there is no snapshot in {str(path)!r}; Database.save writes one"
         raise StateError(msg)
@@ -259,10 +278,7 @@ def read(path: Path, trusted: bool) -> Image:
                 manifest = json.loads(text)
                 found = value(manifest, "format", int)
                 if found in _TABLES:
-                    same = manifest.get("build") == build()
-                    if trusted and not same:
-                        logger.info("another version of livejoin saved %s: its views are loaded from its tables", path)
-                    return _image(source, manifest, trusted and same)
+                    return content(source, manifest)
     except _UNSOUND as error:
         msg = f"the snapshot in {str(path)!r} is damaged: {error}; load another one or build the state anew"
         raise StateError(msg) from error
@@ -308,6 +324,7 @@ def _image(source: Folder, manifest: dict[str, Any], with_states: bool) -> Image
             for i, entry in enumerate(value(manifest, "blocks", list))
         ],
         beside=value(manifest, "beside", dict) if "beside" in manifest else {},
+        histories={name: History(limit, base, run) for name, limit, base, run in _histories(source, manifest)},
     )
 
 
@@ -346,6 +363,7 @@ _TABLES: Mapping[int, Callable[[Folder, int, Table, dict[str, Any]], TableRows]]
     4: _rows_of_format_4,
     5: _rows,
     FORMAT: _rows,
+    _WITH_HISTORIES: _rows,
 }
 """The formats that are read, and how each keeps the rows of a table."""
 
@@ -355,6 +373,45 @@ def _state(source: Folder, place: int, entry: object) -> dict[str, Words]:
         key: _read_array(source, f"block{place}.{key}", array, np.int64, 1)
         for key, array in value(entry, "arrays", dict).items()
     }
+
+
+def _write_histories(target: Folder, histories: Mapping[str, History]) -> list[dict[str, Any]]:
+    """Write the deltas of each history to a file of its own, piece by piece; gives the entries of the manifest."""
+    entries = []
+    for i, (name, history) in enumerate(histories.items()):
+        lines = list[tuple[int, ...]]()
+        target.write_pieces(f"history{i}.deltas.bin", _read_pieces(history, lines))
+        index = np.ascontiguousarray(np.array(lines, np.int64).reshape(-1, INDEX_LINES).T)
+        arrays = _write_arrays(target, f"history{i}", {"index": index})
+        entries.append({"view": name, "rows": history.limit, "base": history.base, "arrays": arrays})
+    return entries
+
+
+def _read_pieces(history: History, lines: list[tuple[int, ...]]) -> Iterator[bytes | bytearray]:
+    """The bytes of the pieces of a history, and the lines of its index."""
+    for piece in history:
+        yield piece.read()
+        lines.append((piece.version, piece.first, piece.rows, piece.size, piece.checksum))
+
+
+def _histories(source: Folder, manifest: dict[str, Any]) -> Iterator[tuple[str, int, int, Run]]:
+    """Of each history the view's name, the limit, the base and the pieces, which are not read."""
+    version = number(manifest, "version", most=_LAST_VERSION)
+    for i, entry in enumerate(value(manifest, "histories", list) if "histories" in manifest else ()):
+        index = _read_array(source, f"history{i}.index", value(entry, "arrays", dict)["index"], np.int64, 2)
+        run = Run(version, index, source.held(f"history{i}.deltas.bin"))
+        yield value(entry, "view", str), number(entry, "rows", 1), number(entry, "base"), run
+
+
+def read_histories(path: Path) -> dict[str, Run]:
+    """The pieces of the histories that the current snapshot has, by the views' names in lower case.
+
+    Raises:
+        StateError, StorageError: As for `read`.
+
+    Cost: O(pieces); the deltas are not read.
+    """
+    return _read(path, lambda source, manifest: {name: run for name, _, _, run in _histories(source, manifest)})
 
 
 def _write_arrays(target: Folder, part: str, arrays: Arrays) -> dict[str, dict[str, Any]]:

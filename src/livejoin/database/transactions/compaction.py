@@ -35,6 +35,7 @@ from livejoin.state.table_rows import rows_of, table_of
 
 if TYPE_CHECKING:
     from livejoin.database.contents import Contents
+    from livejoin.database.durable.log import Placed
     from livejoin.database.transactions.journal import Letter
     from livejoin.database.transactions.staging import TableInput
     from livejoin.database.versions.links import Stepped
@@ -155,6 +156,7 @@ class OtherViews:
         letters: Makes the letters to subscribers; called when all is in its place, and perhaps again.
         deltas: The delta of each view with deltas that shows something else, by its name.
         steps: The steps of the views whose versions somebody reads or follows.
+        placed: Where the log has the deltas of views with a history.
         rekeyed: The views, by name in lower case, that have other keys; who follows them begins anew.
         is_noted: Whether it was counted.
     """
@@ -165,6 +167,7 @@ class OtherViews:
     letters: Callable[[], Iterable[Letter]]
     deltas: Mapping[str, ViewDelta]
     steps: Mapping[str, Stepped]
+    placed: Placed
     rekeyed: Sequence[str]
     is_noted: bool = False
 
@@ -313,9 +316,13 @@ def _install_views(contents: Contents, replacement: Replacement, commit: OtherVi
     for view in commit.ended:
         view._subscribers.clear()
         contents.links.end(view.name.lower(), f"view {view.name!r} was replaced by one with other columns")
+        contents.histories.pop(view.name.lower(), None)
+    contents.note_told(commit.placed)
     contents.links.extend(commit.version, place, commit.steps)
     for name in commit.rekeyed:
         contents.links.lose(name)
+        if name in contents.histories:
+            contents.histories[name].restart(commit.version)
     if not commit.is_noted:
         commit.is_noted = True
         contents.tally.note(1, {})

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
+from livejoin.database.durable.log import Placed
 from livejoin.database.requests import Answer, Request
 from livejoin.database.transactions.compaction import NOTHING, Passed, note
 from livejoin.database.transactions.subscribers import Subscription
@@ -44,6 +45,7 @@ class Journal:
         offsets: Up to where sources are read when it stands.
         request: The request that it answers, and the answer; None if it is none of a client.
         steps: The steps of views and tables whose versions somebody reads or follows.
+        placed: Where the log has the deltas of views with a history.
     """
 
     tables: Sequence[BaseTable]
@@ -57,6 +59,7 @@ class Journal:
     offsets: Mapping[str, Any] = field(default_factory=dict)
     request: tuple[Request, Answer] | None = None
     steps: Mapping[str, Stepped] = field(default_factory=dict)
+    placed: Placed = ()
 
 
 def settle(contents: Contents) -> None:
@@ -97,6 +100,8 @@ def _finish(contents: Contents, journal: Journal) -> None:
         contents.tally.note(journal.versions, journal.events)
         for name, delta in journal.deltas.items():
             contents.views[name.lower()]._note(delta)
+    if journal.placed:
+        contents.note_told(journal.placed)
     if journal.steps:
         contents.links.extend(journal.version, 0 if contents.log is None else contents.log.written, journal.steps)
     if contents.tally.listened:

@@ -19,6 +19,8 @@ from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents
 from livejoin.database.difference import difference
 from livejoin.database.durable.bodies import REPLACE_VIEW, plain
+from livejoin.database.durable.history import told
+from livejoin.database.durable.log import Placed
 from livejoin.database.names import ByName
 from livejoin.database.snapshots.declaration import plain_view
 from livejoin.database.transactions.compaction import OtherViews, Replacement
@@ -170,6 +172,7 @@ def replace_view(contents: Contents, name: str, query: Query, options: ViewOptio
             lambda: letters(contents, deltas, version),
             deltas,
             {one: _step(other, deltas) for one, other in others.items() if other.is_same},
+            (),
             [one for one, other in others.items() if other.is_same and other.old.keys != other.new.keys],
         )
         attributes = {one: in_its_place(other.new) for one, other in others.items() if other.is_same}
@@ -179,8 +182,8 @@ def replace_view(contents: Contents, name: str, query: Query, options: ViewOptio
         made = Commit(version, 0, 0, by_name, quiet)
         if contents.log is not None:
             readers = [one for one in others if one != old.name.lower()]
-            body = plain({"view": plain_view(changed.new.image), "readers": readers})
-            contents.log.append(REPLACE_VIEW, version, body, lambda: contents.version == version)
+            entry = {"view": plain_view(changed.new.image), "readers": readers}
+            commit.placed = _write(contents, commit, entry)
         contents.replacement = Replacement({}, None, views=attributes, commit=commit)
         contents.version = version  # the point of no return
     except BaseException:
@@ -194,6 +197,26 @@ def replace_view(contents: Contents, name: str, query: Query, options: ViewOptio
     if contents.links.has_news:
         contents.wake()
     return made
+
+
+def _write(contents: Contents, commit: OtherViews, entry: Mapping[str, Any]) -> Placed:
+    """Append what happens to the log, with the deltas of views that have a history.
+
+    Raises:
+        StorageError: The system refused.
+    """
+    assert contents.log is not None
+    stands = lambda: contents.version == commit.version  # noqa: E731
+    ended = {view.name.lower() for view in commit.ended} & contents.histories.keys()
+    restarted = set(commit.rekeyed) & contents.histories.keys()
+    entry = {**entry, **({"ended": sorted(ended)} if ended else {})}
+    entry = {**entry, **({"restarted": sorted(restarted)} if restarted else {})}
+    kept = {one: history for one, history in contents.histories.items() if one not in ended | restarted}
+    found = told(kept, commit.views, commit.deltas)
+    if found:
+        return contents.log.append_told(REPLACE_VIEW, (commit.version, 1), [*plain(entry), b"\0"], found, stands)
+    contents.log.append(REPLACE_VIEW, commit.version, plain(entry), stands)
+    return ()
 
 
 def _refuse_large(contents: Contents, view: View, rows: int) -> None:

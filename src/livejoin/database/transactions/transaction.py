@@ -13,6 +13,7 @@ from livejoin.changes import STRICT, ByKey, ChangeBatch, Intake, read_changes
 from livejoin.database.commit import NOTHING, Commit
 from livejoin.database.contents import Contents
 from livejoin.database.declared.defaults import defaults_of
+from livejoin.database.durable.history import told
 from livejoin.database.names import ByName
 from livejoin.database.requests import Answer
 from livejoin.database.transactions.compaction import FEW, compact_in_turn, passed
@@ -219,12 +220,12 @@ def run(
                 left_out = {**left_out, name: (done.ignored, done.late)}
             ignored, late = ignored + done.ignored, late + done.late
             applied += given.versions.shape[0] - done.ignored - done.late
-        told = contents.tally.listened
-        blocks = graph.apply(changed, told)
+        listened = contents.tally.listened
+        blocks = graph.apply(changed, listened)
         deltas: dict[str, ViewDelta] = {}
         for name, view in shown.reached(names):
             with view._naming:
-                deltas[view.name] = view._delta(blocks, None if name in told else contents.scratch)
+                deltas[view.name] = view._delta(blocks, None if name in listened else contents.scratch)
         journal.deltas = deltas
         if contents.links.tips:
             journal.steps = steps_of(contents, deltas, blocks, staged)
@@ -240,7 +241,9 @@ def run(
             journal.request = (client, number), Answer(journal.version, applied, ignored, late, bad)
         if contents.log is not None:
             manner, stands = (granularity, on_conflict), partial(_stands, contents, version)
-            contents.log.commit(inputs, contents.codec, (before + 1, count), manner, notes, stands)
+            kept = told(contents.histories, contents.views, deltas) if contents.histories else ()
+            versions = (before + 1, count)
+            journal.placed = contents.log.commit(inputs, contents.codec, versions, manner, notes, stands, kept)
         contents.version = version  # the point of no return
     finally:
         settle(contents)

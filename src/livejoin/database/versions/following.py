@@ -169,7 +169,7 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         self.link = images.link(self.name.lower())
         self._reset_version: int | None = version
         if since is not None:
-            known = self.link if since >= self.link.version else images.links.since(self.name.lower(), since)
+            known = self.link if since >= self.link.version else images.since(self.name.lower(), since)
             if known is not None:
                 self.link, self.seen, self._reset_version = known, since, None
         images.links.follow(self.name.lower(), self)
@@ -365,7 +365,7 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
 
     @alone
     def _known(self, since: int) -> Link | None:
-        return self._images.links.since(self.name.lower(), since)
+        return self._images.since(self.name.lower(), since)
 
     def _reset(self) -> Update:
         if self.link is None:

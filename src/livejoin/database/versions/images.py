@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from livejoin.database.durable.history import StoredDelta
 from livejoin.database.transactions.guard import alone
 from livejoin.database.versions.links import Link, Links, Step, Stepped, between
 from livejoin.database.versions.rolling import CHUNK, rolled
@@ -72,7 +73,52 @@ class Images:
 
     def keep(self, name: str, rows: int) -> None:
         """As `livejoin.database.view.View.keep_history`, by the name in lower case; called with the lock held."""
-        self.links.keep(name, self.link(name), rows)
+        contents = self._contents
+        if contents.log is None:
+            self.links.keep(name, self.link(name), rows)
+        else:
+            contents.keep_history(name, rows)
+
+    def kept(self, name: str) -> int:
+        """As `livejoin.database.view.View.history`, by the name in lower case; called with the lock held."""
+        if name in self._contents.histories:
+            return self._contents.histories[name].limit
+        return self.links.kept[name][1] if name in self.links.kept else 0
+
+    def since(self, name: str, version: int) -> Link | None:
+        """The link whose rows were those of a version; None if nobody has it any more. Called with the lock held.
+
+        Args:
+            name: The view's name in lower case.
+            version: A version that was.
+
+        Cost: O(versions since then).
+        """
+        found = self.links.since(name, version)
+        if found is None and name in self._contents.histories:
+            return self._stored(name, version)
+        return found
+
+    def _stored(self, name: str, version: int) -> Link | None:
+        """A chain of the deltas that the folder has since a version, up to the first link that somebody holds."""
+        tip = self.link(name)
+        link = self.links.first(name) or tip
+        pieces = self._contents.histories[name].since(version)
+        if pieces is None:
+            return None
+        while link.step is not None and link.step.link.version <= version:
+            link = link.step.link
+        if link.version <= version:
+            return link
+        view, is_below = self._contents.views[name], self.shape(name).is_below
+        for number in range(len(pieces) - 1, -1, -1):
+            piece = pieces[number]
+            if piece.version <= link.version:
+                before = Link(pieces[number - 1].version if number else version, 0, link.total - piece.rows)
+                delta = StoredDelta(piece, view.types, view.delta_schema)
+                before.step = Step(delta, None if is_below else delta, link)
+                link = before
+        return link
 
     def make_told(self) -> None:
         """Make the present version durable, if who reads it is to be told no other; called with the lock held.
@@ -208,7 +254,9 @@ class Images:
 
 def link_of(contents: Contents, name: str) -> Link:
     """The link of the present version of a view or table, by its name in lower case; called with the lock held."""
-    return contents.links.tip(name, contents.version, 0 if contents.log is None else contents.log.written)
+    known = contents.histories.get(name)
+    version = contents.version if known is None else known.version
+    return contents.links.tip(name, version, 0 if contents.log is None else contents.log.written)
 
 
 def steps_of(

@@ -217,6 +217,14 @@ class Links:
             link = link.step.link
         self.kept[name] = (link, rows)
 
+    def first(self, name: str) -> Link | None:
+        """The oldest link of a chain that somebody holds; None if nobody holds the chain."""
+        for known in self._all.get(name, ()):
+            link = known()
+            if link is not None:
+                return link
+        return None
+
     def since(self, name: str, version: int) -> Link | None:
         """The link whose rows were those of a version; None if nobody has it any more.
 
