@@ -65,6 +65,7 @@ def test_it_stays(tmp_path: Path) -> None:
         httpx.post(f"{url}/v1/tables/t", json=[{"k": 10, "v": 1}])
         one.follow(until=2)
         assert {dict(row)["s"] for row in +one.rows} == {"18", "13", "15"}
+        assert one.resets == 1
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
         assert process.stderr is not None

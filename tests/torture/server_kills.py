@@ -164,6 +164,7 @@ def main(kills: int, seed: int) -> None:
             view = one._url.split("/views/")[1].split("/")[0]
             current = httpx.get(f"{served.url}/v1/views/{view}/rows", timeout=20).json()["rows"]
             assert +one.rows == Counter(map(frozen, current)), f"one who follows {view} has other rows"
+            assert one.resets == 1, "one who comes back begins anew, though the folder has the history"
         served.process.terminate()
         served.process.wait()
         again = sum(times for _, times in wrote.values())
