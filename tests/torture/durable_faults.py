@@ -19,8 +19,9 @@ from typing import NoReturn
 
 import livejoin
 from livejoin.errors import StorageError
+from oracle import assert_same_rows
 from torture.file_faults import Faults, Views, failing, results
-from torture.interrupts import Life
+from torture.interrupts import FOLLOWED, Life, come_back
 
 _PATIENCE = 120.0
 
@@ -30,7 +31,10 @@ def opened(folder: Path, to: Path) -> tuple[int, Views]:
     shutil.rmtree(to, ignore_errors=True)
     shutil.copytree(folder, to)
     with livejoin.open(to) as db:
-        return db.version, results(db)
+        found = results(db)
+        for name in FOLLOWED:
+            assert_same_rows(come_back(db, name), found[name], f"what one who comes back to {name} is told")
+        return db.version, found
 
 
 def check_commit(life: Life, folder: Path, at: int, kind: tuple[str, int]) -> tuple[str, Faults]:

@@ -39,6 +39,7 @@ WINDOW = 12
 _TOMBSTONES = 3
 _SPILL_OVER = 60
 NEVER = 1 << 60
+_HISTORY = 1 << 20
 VIEWS = {
     "hop3": "SELECT A.src AS a, B.src AS b, C.dst AS d FROM G A JOIN G B ON A.dst = B.src JOIN G C ON B.dst = C.src",
     "counted": "SELECT A.src AS a, COUNT(*) AS n, SUM(B.dst) AS s FROM G A JOIN G B ON A.dst = B.src GROUP BY A.src",
@@ -129,6 +130,17 @@ def cut_off(call: Callable[[], object], error: type[BaseException], at: int) -> 
     return cut
 
 
+def come_back(db: livejoin.Database, name: str) -> Counter[Row]:
+    """The rows that one has who knew a view at version 0, when it was empty, and comes back to its history."""
+    with db.views[name].changes(since=0, waiting="merge") as changes:
+        try:
+            update = changes.next(timeout=0)
+        except TimeoutError:
+            return Counter()
+    assert update is not None and not update.reset
+    return signed_multiset(update.delta)
+
+
 class Life:
     """A database beside plain lists of rows, which changes by random commits that are cut off.
 
@@ -160,7 +172,9 @@ class Life:
             self.db.create_table(name, columns, **options)
         for name, sql in VIEWS.items():
             chosen = algorithm if name in ("hop3", "counted", "named") else "auto"
-            self.db.create_view(name, sql, deltas=name not in WITHOUT_DELTAS, algorithm=chosen)
+            view = self.db.create_view(name, sql, deltas=name not in WITHOUT_DELTAS, algorithm=chosen)
+            if folder is not None and name in FOLLOWED:
+                view.keep_history(_HISTORY)
         for _ in range(4):
             self.commit()
         self.listen()
@@ -300,6 +314,8 @@ class Life:
         assert_same_rows(multiset(self.db.views["hop3"].to_arrow()), +seen, "what the subscriber of hop3 was told")
         for name in FOLLOWED:
             assert_same_rows(self._drained(name), truth[name], f"what one who follows {name} was told")
+            if self.db.path is not None:
+                assert_same_rows(come_back(self.db, name), truth[name], f"what one who comes back to {name} is told")
         if self.held is not None:
             at, before = self.held
             for name in (*TABLES, *FOLLOWED):

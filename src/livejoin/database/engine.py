@@ -205,9 +205,11 @@ class Database:
         """Names the history of its versions: who knows a version of another history knows nothing of this one.
 
         In a folder with ``sync="commit"`` it stays; else it is another one each time, as the last versions may be lost.
+        It is another one too when versions were cut off by ``damaged="cut"``.
         """
         log = self._contents.log
-        return log.account.identity if log is not None and self.waits_for_disk else self._identity
+        account = log.account if log is not None and self.waits_for_disk else None
+        return self._identity if account is None else account.identity + account.epoch
 
     @property
     @alone

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -80,7 +82,7 @@ def fold(db: livejoin.Database) -> None:
     fold_process.fold(db.path, log.segment)
     folding = log.on_segment.__self__  # type: ignore[attr-defined]
     folding._take_over(log.segment)
-    assert [one.name for one in (db.path / "log").iterdir()] == [log_module.segment_name(log.segment)]
+    assert [one.name for one in (db.path / "log").glob("*.log")] == [log_module.segment_name(log.segment)]
 
 
 @pytest.mark.parametrize("folds", [0, 1, 3])
@@ -411,4 +413,71 @@ def test_followers_that_come_and_go_end_at_the_view(tmp_path: Path, seed: int) -
         for copy in followers:
             copy.follow(db.views[name])
     assert copies["v"][0].resets == 0
+    db.close()
+
+
+def test_who_knows_what_was_cut_off_can_tell(tmp_path: Path) -> None:
+    """Versions behind a damage are cut off, and their numbers used again: the identity is another one from then on."""
+    with opened(tmp_path / "db") as db:
+        identity = db.identity
+        for number in range(4):
+            db.apply("t", [(number, 1, None)])
+    with livejoin.open(tmp_path / "db") as db:
+        assert db.identity == identity
+    file = tmp_path / "db" / "log" / "000000000001.log"
+    data = bytearray(file.read_bytes())
+    data[2 * len(data) // 3] ^= 1
+    file.write_bytes(data)
+    with livejoin.open(tmp_path / "db", damaged="cut") as db:
+        assert 0 < db.version < 4
+        other = db.identity
+        assert other != identity
+        copy = Copy(Counter(), 0)
+        copy.follow(db.views["v"])
+        assert copy.resets == 0
+        fold(db)
+    with livejoin.open(tmp_path / "db") as db:
+        assert db.identity == other
+        copy.follow(db.views["v"])
+
+
+def test_places_move_to_the_snapshot_and_segments_are_closed(tmp_path: Path) -> None:
+    """A process makes snapshots while the database goes on, and one who follows slowly loses nothing."""
+    db = opened(tmp_path / "db", sync="off")
+    log = db._contents.log
+    assert log is not None
+    folding = log.on_segment.__self__  # type: ignore[attr-defined]
+    slow = db.views["v"].changes(since=0)
+    folding.least_bytes, log.segment_bytes = 4000, 2000
+    for number in range(40):
+        db.apply("t", [(number % 7, number, f"text {number}")])
+    held = db.views["v"].changes(since=0)  # places in segments that will be gone
+    while not (tmp_path / "db" / "snapshots" / "CURRENT").exists():  # it is begun in another thread
+        threading.Event().wait(0.05)
+    assert folding.look(wait=120)
+    db.apply("t", [(1, 1, None)])
+    assert log.folded is None
+    named = {one.file.name for one in db._contents.histories["v"]}
+    assert "history0.deltas.bin" in named
+    assert named <= {one.name for one in log.path.rglob("*") if one.is_file()}
+    for changes in (slow, held, db.views["v"].changes(since=0)):
+        copy = Copy(Counter(), 0)
+        for _ in range(41):
+            copy.take(next(changes))
+        assert (copy.version, copy.resets, copy.rows) == (41, 0, multiset(db.views["v"].to_arrow()))
+    db.close()
+
+
+def test_a_folder_without_a_history_is_written_as_before(tmp_path: Path) -> None:
+    """So that versions of livejoin that know of none can open it; they refuse one that has some."""
+    db = opened(tmp_path / "db")
+    formats = []
+    for rows in (1000, 0):
+        db.views["v"].keep_history(rows)
+        db.apply("t", [(1, 1, None)])
+        fold(db)
+        (manifest,) = (tmp_path / "db" / "snapshots").rglob("manifest.json")
+        names = sorted(one.name for one in manifest.parent.glob("history*"))
+        formats.append((json.loads(manifest.read_text())["format"], names))
+    assert formats == [(7, ["history0.deltas.bin", "history0.index.bin"]), (6, [])]
     db.close()

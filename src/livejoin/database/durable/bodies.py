@@ -41,6 +41,7 @@ CLOSE: Final = 9
 REPLACE_VIEW: Final = 10
 ALTER_COLUMNS: Final = 11
 HISTORY: Final = 12
+EPOCH: Final = 13
 """Kinds of records: the first one of a segment, a commit, declarations, the user's values, and an orderly end."""
 
 _GRANULARITIES: tuple[Granularity, ...] = ("commit", "change")

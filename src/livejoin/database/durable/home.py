@@ -12,12 +12,14 @@ import io
 import logging
 import os
 import time
+import uuid
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from livejoin.database.contents import Contents
+from livejoin.database.durable.bodies import EPOCH, plain
 from livejoin.database.durable.folding import Folding, remove_before
 from livejoin.database.durable.log import Log, Pace, Segment, number_of
 from livejoin.database.durable.recovery import Damage, Recovered, cut_off, read_snapshot, replay
@@ -141,13 +143,13 @@ def open_home(path: Path, empty: Contents, pace: Pace, damaged: Damaged) -> Cont
         _wait_for_folding(path)
         if damaged == "refuse":
             _refuse_without_log(path, lock)
-        found, segment = _recovered(path, empty, damaged)
+        found, segment, epoch = _recovered(path, empty, damaged)
         try:
             add_views(found.contents, list(found.views.values()))
         except BaseException:
             segment.file.close()
             raise
-        return _opened(path, lock, found, segment, pace)
+        return _opened(path, lock, found, segment, pace, epoch)
     except BaseException as error:
         lock.release()
         if isinstance(error, OSError):
@@ -218,19 +220,21 @@ def _wait_for_folding(path: Path) -> None:
             return
 
 
-def _recovered(path: Path, empty: Contents, damaged: Damaged) -> tuple[Recovered, Segment]:
-    """What the folder holds, and the segment that goes on; what is behind a damage is cut off if that is asked for."""
+def _recovered(path: Path, empty: Contents, damaged: Damaged) -> tuple[Recovered, Segment, str | None]:
+    """What the folder holds, the segment that goes on, and a new epoch if what is behind a damage was cut off."""
     with Folder.made(path / LOG) as folder:
         folder.sync()
         with Folder.at(path) as above:
             above.sync()
         found, first = read_snapshot(path / SNAPSHOTS, empty)
+        epoch = None
         try:
             segment = replay(folder, found, first)
         except Damage as damage:
             if damaged == "refuse":
                 raise damage.error(path / LOG) from damage.__cause__
             cut_off(folder, damage)
+            epoch = uuid.uuid4().hex[:8]
             logger.warning("%s", damage.error(path / LOG))
             fresh = Contents(empty.workers, empty.memory_limit, scratch=empty.scratch)
             found, first = read_snapshot(path / SNAPSHOTS, fresh)
@@ -241,10 +245,10 @@ def _recovered(path: Path, empty: Contents, damaged: Damaged) -> tuple[Recovered
         assert segment is not None
         with suppress(OSError):
             remove_before(folder, first)
-        return found, segment
+        return found, segment, epoch
 
 
-def _opened(path: Path, lock: Lock, found: Recovered, segment: Segment, pace: Pace) -> Contents:
+def _opened(path: Path, lock: Lock, found: Recovered, segment: Segment, pace: Pace, epoch: str | None) -> Contents:
     contents = found.contents
     log = Log(path, Folder.at(path / LOG), segment, found.account, pace)
     folding = Folding(path, log)
@@ -258,5 +262,10 @@ def _opened(path: Path, lock: Lock, found: Recovered, segment: Segment, pace: Pa
 
     log.on_close = close
     contents.histories = found.histories
+    if epoch is not None:
+        log.append(EPOCH, contents.version, plain({"epoch": epoch}), lambda: True)
+        log.settle()
+        log.sync()
+        log.account.epoch = epoch
     contents.attach(log)
     return contents

@@ -91,6 +91,7 @@ class Account:
         next_number: The number of the next table.
         records: Records behind the last snapshot.
         bytes: The bytes of the complete segments behind the last snapshot.
+        epoch: Another one since versions were cut off whose numbers are used again; empty if none were.
     """
 
     identity: str
@@ -98,6 +99,7 @@ class Account:
     next_number: int = 0
     records: int = 0
     bytes: int = 0
+    epoch: str = ""
 
 
 def segment_name(number: int) -> str:

@@ -73,6 +73,7 @@ class Recovered:
             "next": self.account.next_number,
             "offsets": self.contents.offsets,
             "requests": self.contents.requests.plain(),
+            **({"epoch": self.account.epoch} if self.account.epoch else {}),
         }
 
     def apply(self, record: Record) -> None:
@@ -115,6 +116,8 @@ class Recovered:
                     self.histories.pop(name, None)
             case bodies.KEEP:
                 contents.extra = value(_json(record), "extra", dict)
+            case bodies.EPOCH:
+                self.account.epoch = value(_json(record), "epoch", str)
             case bodies.CLOSE:
                 pass
             case _:
@@ -238,6 +241,7 @@ def read_snapshot(path: Path, empty: Contents) -> tuple[Recovered, int]:
         contents.offsets = value(image.beside, "offsets", dict)
         contents.requests = Requests.of(image.beside.get("requests", {}))
         account = Account(value(image.beside, "log", str), numbers, number(image.beside, "next"))
+        account.epoch = value(image.beside, "epoch", str) if "epoch" in image.beside else ""
         first = number(image.beside, "segment", 1)
         if set(numbers) != set(contents.tables):
             msg = f"its tables are {sorted(contents.tables)}, and those of its log {sorted(numbers)}"
