@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -77,7 +78,7 @@ def rows(cursor: Any, sql: str, parameters: Any = None) -> list[tuple[Any, ...]]
     return sorted(cursor.fetchall())
 
 
-def test_statements(cursor: Any, db: livejoin.Database) -> None:
+def test_statements(cursor: Any, db: livejoin.Database, server: FlightServer) -> None:
     version = db.version
     assert rows(cursor, "INSERT INTO t VALUES (1, 10, 'a'), (2, -5, 'b')") == [(version + 1, 2)]
     assert rows(cursor, "SELECT * FROM totals") == [("a", 10), ("b", -5)]
@@ -93,8 +94,11 @@ def test_statements(cursor: Any, db: livejoin.Database) -> None:
     assert table.equals(db.sql("SELECT s, v FROM t"))
     assert cursor.adbc_execute_schema("SELECT s, v FROM t") == table.schema
     assert db.version == version + 3
-    assert cursor.adbc_execute_schema("DELETE FROM t").names == ["version", "changes"]  # and nothing is deleted
-    assert rows(cursor, "SELECT * FROM large") == [(2,)]
+    with fl.connect(server.location) as client:
+        command = pack(SQL + "CommandStatementQuery", write({1: "DELETE FROM t"}))
+        said = client.get_schema(fl.FlightDescriptor.for_command(command)).schema
+    assert said.names == ["version", "changes"]
+    assert rows(cursor, "SELECT * FROM large") == [(2,)]  # nothing was deleted
     rows(cursor, "DROP VIEW large")
     assert "large" not in db.views
 
@@ -428,6 +432,35 @@ def test_a_client_goes_on_with_a_server_that_was_started_anew(tmp_path: Path) ->
         assert rows_of(server, "SELECT * FROM t") == [(1,), (2,)]
         with fl.connect(server.location) as client:
             assert sorted(client.do_get(ticket).read_all()["k"].to_pylist()) == [1, 2]
+
+
+def test_a_certificate(tmp_path: Path) -> None:
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    made = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-days",
+        "2",
+    ]
+    name = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    subprocess.run([*made, *name, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    db = livejoin.Database()
+    access = Tokens([entry("boss", "a", is_admin=True)])
+    with FlightServer(db, "grpc+tls://localhost:0", access=access, certificate=(certificate, key)) as server:
+        options = {
+            "adbc.flight.sql.client_option.tls_root_certs": certificate.read_text(),
+            "adbc.flight.sql.authorization_header": "Bearer boss",
+        }
+        assert rows_of(server, "CREATE TABLE t (k BIGINT)", db_kwargs=options) == [(0, 0)]
+        with pytest.raises(adbc.Error, match="failed to verify certificate"):
+            rows_of(server, "SELECT * FROM t", db_kwargs={"adbc.flight.sql.authorization_header": "Bearer boss"})
+    assert "t" in db.tables
 
 
 def test_too_many_calls() -> None:

@@ -136,7 +136,7 @@ class Queries:
         except IndexError:
             process = _Process(limits.query_memory)
         if is_gone():  # while it began
-            self._free.append(process)
+            self._keep(process)
             raise _nobody_waits()
         try:
             found = process.ask(asked, limits.query_seconds, is_gone)
@@ -153,11 +153,15 @@ class Queries:
                 raise _nobody_waits()
             msg = f"the query took more than the {limits.query_seconds:g} s that it may; a view of it is read at once"
             raise CapacityError(msg)
+        self._keep(process)
+        return found
+
+    def _keep(self, process: _Process) -> None:
+        """Let a process wait for the next query."""
         if self._is_closed:
             process.end()
         else:
             self._free.append(process)
-        return found
 
     def close(self) -> None:
         """End the processes; a query that is under way is answered still."""
