@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -154,6 +155,47 @@ def test_ingest(cursor: Any, db: livejoin.Database) -> None:
     for rate in (1, 2):
         cursor.adbc_ingest("rates", pa.table({"c": ["EUR"], "r": pa.array([rate], pa.int32())}), mode="replace")
     assert rows(cursor, "SELECT * FROM rates") == [("EUR", 2)]
+
+
+def test_rows_of_a_client_that_goes_are_not_half_there(
+    cursor: Any, db: livejoin.Database, server: FlightServer
+) -> None:
+    """A stream that breaks off looks to the server as one that has ended."""
+    schema = pa.schema([("k", pa.int64()), ("w", pa.int32())])
+
+    def breaking() -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch([[1], [2]], schema=schema)
+        yield pa.record_batch([[3], [4]], schema=schema)
+        raise ValueError("the client fails")
+
+    for _ in range(20):
+        with pytest.raises(adbc.Error, match="the client fails"):
+            cursor.adbc_ingest("u", pa.RecordBatchReader.from_batches(schema, breaking()), mode="append")
+    killed = """if True:
+        import os, sys, pyarrow as pa, pyarrow.flight as fl
+        batch = pa.record_batch({"k": [1], "w": pa.array([1], pa.int32())})
+        descriptor = fl.FlightDescriptor.for_command(bytes.fromhex(sys.argv[2]))
+        writer, _ = fl.connect(sys.argv[1]).do_put(descriptor, batch.schema)
+        writer.write_batch(batch)
+        os.kill(os.getpid(), 9)
+    """
+    command = pack(SQL + "CommandStatementIngest", write({2: "u"}))
+    subprocess.run([sys.executable, "-c", killed, server.location, command.hex()], check=False)
+    time.sleep(0.2)
+    assert db.sql("SELECT k FROM u").num_rows == 0
+    assert cursor.adbc_ingest("u", pa.table({"k": [1], "w": pa.array([1], pa.int32())}), mode="append") == 1
+
+
+def test_messages_are_not_too_large(cursor: Any, db: livejoin.Database) -> None:
+    db.execute("CREATE TABLE wide (k BIGINT, s STRING)")
+    text = ["x" * 30_000 + str(k) for k in range(1_000)] + ["y" * 9_000_000]
+    db.apply("wide", pa.table({"k": range(1_001), "s": text}))
+    cursor.execute("SELECT * FROM wide")
+    sizes = [batch.nbytes for batch in cursor.fetch_record_batch()]
+    assert sum(sizes) > 39_000_000
+    assert sorted(sizes)[-1] < 9_100_000
+    assert sorted(sizes)[-2] <= 4_000_000
+    assert rows(cursor, "SELECT * FROM wide LIMIT 0") == []
 
 
 def test_catalog(connection: Any, cursor: Any, db: livejoin.Database) -> None:

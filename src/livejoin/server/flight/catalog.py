@@ -172,7 +172,7 @@ def sql_info(asked: Sequence[int], limits: Limits) -> pa.Table:
 
     Args:
         asked: The numbers of what is asked for, as FlightSql.proto has them.
-        limits: What one who asks may take.
+        limits: The limits of one who asks.
     """
     known: dict[int, str | bool | int] = {
         0: "livejoin",

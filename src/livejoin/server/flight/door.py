@@ -21,7 +21,7 @@ class Passed(fl.ServerMiddleware):  # type: ignore[misc]  # pyarrow has no types
     Args:
         who: Who asks.
         bearer: The token to give back to one who came with a password, which the calls that follow have.
-        places: One is freed when the call ends.
+        places: The places of calls, of which one is freed when the call ends.
     """
 
     def __init__(self, who: Who, bearer: str | None, places: threading.Semaphore) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
@@ -20,14 +21,16 @@ _CREATE = 1
 _FAIL, _APPEND, _REPLACE = 1, 2, 3
 
 
-def read_rows(reader: Any, limits: Limits) -> pa.Table:
+def read_rows(reader: Any, limits: Limits, is_gone: Callable[[], bool]) -> pa.Table:
     """All rows of a stream, checked.
 
     Args:
         reader: The stream of Flight.
-        limits: What a request may have.
+        limits: The limits of a request.
+        is_gone: Whether the client has gone, which looks as if its stream had ended.
 
     Raises:
+        RequestError: The client went before it said that these are all rows.
         CapacityError: There are more rows or bytes than there may be; what comes behind them is not read.
         ArrowInvalid: The rows are damaged.
     """
@@ -46,6 +49,9 @@ def read_rows(reader: Any, limits: Limits) -> pa.Table:
             raise CapacityError(msg)
         batch.validate(full=True)
         batches.append(batch)
+    if is_gone():
+        msg = f"the client went after {rows:,} rows, and before the end of them; nothing was changed"
+        raise RequestError(msg, HTTPStatus.SERVICE_UNAVAILABLE)
     return pa.Table.from_batches(batches, reader.schema)
 
 

@@ -73,7 +73,7 @@ class Message:
         """The texts of a repeated field.
 
         Raises:
-            MessageError: One of them is a number, or no UTF-8.
+            MessageError: A text is a number, or no UTF-8.
         """
         found = []
         for value in self._fields.get(number, []):
@@ -133,7 +133,7 @@ def read(data: bytes) -> Message:
     """The message that bytes are.
 
     Raises:
-        MessageError: They are none; the message says at which byte.
+        MessageError: The bytes are none; the error says at which byte.
 
     Cost: O(bytes).
     """
@@ -225,7 +225,7 @@ def unpack(data: bytes) -> tuple[str, Message]:
     """The name of the type, and the message, of one that says its type.
 
     Raises:
-        MessageError: It says none.
+        MessageError: The message says no type.
     """
     found = read(data)
     name = found.text(1)

@@ -8,6 +8,7 @@ GetFlightInfo or in DoPut, and the ticket says what came of it.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
@@ -34,9 +35,12 @@ from livejoin.server.queries import Queries
 from livejoin.server.run import is_loopback
 from livejoin.sql import places
 
+logger = logging.getLogger("livejoin")
+
 _SQL = "arrow.flight.protocol.sql."
 _TICKET = f"{_SQL}TicketStatementQuery"
 _BATCH = 65_536  # rows of a batch
+_MESSAGE = 4_000_000  # bytes of a batch
 _GRACE = 5.0  # seconds in which calls that are under way may end
 _SCHEMES = ("grpc", "grpc+tcp", "grpc+tls")
 _STATEMENT, _CHANGED = 1, 2  # fields of our ticket
@@ -60,8 +64,8 @@ class _Calls(fl.FlightServerBase):  # type: ignore[misc]  # pyarrow has no types
         """The name and the message of a command.
 
         Raises:
-            MessageError: It is none.
-            CapacityError: It has more bytes than a request may have.
+            MessageError: The bytes are no command.
+            CapacityError: The command has more bytes than a request may have.
         """
         if len(data) > self._limits.body:
             msg = f"the command has more than the {self._limits.body:,} bytes that a request may have"
@@ -124,7 +128,7 @@ class _Calls(fl.FlightServerBase):  # type: ignore[misc]  # pyarrow has no types
         """The rows that a command lists.
 
         Raises:
-            RequestError: It is none that is known.
+            RequestError: The command is none that is known.
         """
         match name.removeprefix(_SQL):
             case "CommandGetCatalogs":
@@ -163,8 +167,7 @@ class _Calls(fl.FlightServerBase):  # type: ignore[misc]  # pyarrow has no types
                 rows = pa.table([[changed.number(1)], [changed.number(2)]], schema=CHANGED)
             else:
                 rows = self._rows(context, who, Prepared.of(inner.data(_STATEMENT), self._limits))
-        batches = rows.to_batches(max_chunksize=_BATCH)
-        return fl.RecordBatchStream(pa.RecordBatchReader.from_batches(rows.schema, batches))
+        return fl.RecordBatchStream(pa.RecordBatchReader.from_batches(rows.schema, messages(rows)))
 
     def _rows(self, context: Any, who: Who, prepared: Prepared) -> pa.Table:
         return self._statements.query(who, prepared.sql, prepared.only, self._is_gone(context))
@@ -177,24 +180,25 @@ class _Calls(fl.FlightServerBase):  # type: ignore[misc]  # pyarrow has no types
             msg = "rows are sent with CommandStatementIngest, and not by a path"
             raise RequestError(msg)
         name, asked = self._unpacked(descriptor.command)
+        is_gone = self._is_gone(context)
         match name.removeprefix(_SQL):
             case "CommandStatementUpdate":
                 refuse_transaction(asked, 2)
                 changes = self._run(context, who, Prepared(text_of(asked, 1)))
             case "CommandPreparedStatementUpdate":
                 prepared = Prepared.of(asked.data(1), self._limits)
-                rows = read_rows(reader, self._limits)
+                rows = read_rows(reader, self._limits, is_gone)
                 changes = self._run(context, who, Prepared(prepared.sql, rows if rows.num_columns else prepared.rows))
             case "CommandPreparedStatementQuery":
                 prepared = Prepared.of(asked.data(1), self._limits)
-                bound = Prepared(prepared.sql, read_rows(reader, self._limits))
-                writer.write(write({1: bound.handle}))
+                bound = Prepared(prepared.sql, read_rows(reader, self._limits, is_gone))
+                _tell(writer, write({1: bound.handle}))
                 return
             case "CommandStatementIngest":
-                changes = ingest(self._db, who, asked, read_rows(reader, self._limits))
+                changes = ingest(self._db, who, asked, read_rows(reader, self._limits, is_gone))
             case other:
                 raise _unknown("the command", other)
-        writer.write(write({1: changes}))
+        _tell(writer, write({1: changes}))
 
     def _run(self, context: Any, who: Who, prepared: Prepared) -> int:
         if not changes_something(prepared.sql):
@@ -260,6 +264,26 @@ class _Calls(fl.FlightServerBase):  # type: ignore[misc]  # pyarrow has no types
         return found
 
 
+def _tell(writer: Any, answer: bytes) -> None:
+    """Answer a client that may have gone, when what it asked for is done."""
+    try:
+        writer.write(answer)
+    except OSError:
+        logger.info("a client of Flight went before it was told that its call is done")
+
+
+def messages(rows: pa.Table) -> Iterator[pa.RecordBatch]:
+    """The rows in batches of 4 MB at most, or of one row: clients refuse large messages, ADBC those beyond 16 MB."""
+    waiting = rows.to_batches(max_chunksize=_BATCH)[::-1]
+    while waiting:
+        batch = waiting.pop()
+        if batch.nbytes <= _MESSAGE or batch.num_rows == 1:
+            yield batch
+        else:
+            half = batch.num_rows // 2
+            waiting += [batch.slice(half), batch.slice(0, half)]
+
+
 def _of_path(descriptor: fl.FlightDescriptor) -> Prepared:
     """The query for all rows of what a path names."""
     if len(descriptor.path) != 1:
@@ -285,7 +309,7 @@ class FlightServer:
         db: The database; it stays open when the server ends.
         location: The address to listen at, as ``grpc://127.0.0.1:31337``; port 0 is any that is free.
         access: Who may do what. Without tokens it listens on this machine alone.
-        limits: What one who asks may take: ``body``, ``rows``, ``requests``, ``query_seconds``, ``query_memory`` and
+        limits: The limits of one who asks: ``body``, ``rows``, ``requests``, ``query_seconds``, ``query_memory`` and
             ``queries`` count here.
         certificate: The file of the certificate chain for TLS, and that of its key; the location is
             ``grpc+tls://...`` then.
@@ -370,7 +394,7 @@ def _checked(location: str, access: Access, is_safe: bool) -> tuple[str, str]:
     """The scheme and the host of a location.
 
     Raises:
-        SchemaError: It is none, or none to listen at.
+        SchemaError: The location is none, or none to listen at.
     """
     try:
         found = urlsplit(location)
