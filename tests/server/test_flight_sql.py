@@ -116,6 +116,8 @@ def test_values(cursor: Any, db: livejoin.Database) -> None:
     cursor.execute("SELECT k FROM t WHERE k = :key", pa.table({"key": [99]}))
     assert cursor.fetchall() == [(99,)]
     assert cursor.adbc_prepare("SELECT k FROM t WHERE k = ? OR v = ?").names == ["1", "2"]
+    with pytest.raises(adbc.ProgrammingError, match="has 1,001 rows of values; allowed are 1,000"):
+        cursor.executemany("INSERT INTO t VALUES (?, 0, '')", [(i,) for i in range(5_000, 6_001)])
     with pytest.raises(adbc.ProgrammingError, match="2 rows of values are given; a query takes one"):
         cursor.execute("SELECT k FROM t WHERE k > ?", pa.table({"a": [1, 2]}))
     with pytest.raises(adbc.ProgrammingError, match="1 values are given, and there are more places"):

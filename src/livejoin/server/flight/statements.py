@@ -37,6 +37,7 @@ _PLAIN = re.compile(
     re.IGNORECASE,
 )
 _PIECE = 65_536  # rows that are read at once of a view that is too large to be read whole
+_MOST_RUNS = 1_000  # of a statement in a call: each takes some 4 ms, for which others wait
 CHANGED = pa.schema([pa.field("version", pa.int64()), pa.field("changes", pa.int64())])
 """What a statement that changes something gives where a result is expected: the version, and how many changes."""
 
@@ -230,6 +231,12 @@ class Statements:
         Raises:
             LivejoinError: A statement is wrong or not allowed; the message says how many rows of values stand.
         """
+        if prepared.rows is not None and prepared.rows.num_rows > _MOST_RUNS:
+            msg = (
+                f"the statement has {prepared.rows.num_rows:,} rows of values; allowed are {_MOST_RUNS:,}, as it is read "
+                "anew for each. Send rows as a table (bulk ingestion, adbc_ingest)"
+            )
+            raise CapacityError(msg)
         every = prepared.values
         for values in every:
             refuse_script(self._db, who, prepared.sql, values)
