@@ -233,8 +233,8 @@ class Statements:
         """
         if prepared.rows is not None and prepared.rows.num_rows > _MOST_RUNS:
             msg = (
-                f"the statement has {prepared.rows.num_rows:,} rows of values; allowed are {_MOST_RUNS:,}, as it is read "
-                "anew for each. Send rows as a table (bulk ingestion, adbc_ingest)"
+                f"the statement has {prepared.rows.num_rows:,} rows of values; allowed are {_MOST_RUNS:,}, as it is "
+                "read anew for each. Send rows as a table (bulk ingestion, adbc_ingest)"
             )
             raise CapacityError(msg)
         every = prepared.values
