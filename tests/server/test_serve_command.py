@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import adbc_driver_flightsql.dbapi as adbc
 import httpx
 import pytest
 
@@ -128,3 +130,19 @@ def test_ports_and_folders_that_are_taken(tmp_path: Path, capsys: pytest.Capture
     (tmp_path / "file").touch()
     assert main(["serve", str(tmp_path / "file")]) == 2
     assert "is a file" in capsys.readouterr().err
+
+
+def test_flight_sql_beside_it(tmp_path: Path) -> None:
+    sql = tmp_path / "schema.sql"
+    sql.write_text(SQL)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        location = f"grpc://127.0.0.1:{free.getsockname()[1]}"
+    settings = tmp_path / "server.toml"
+    settings.write_text(f'port = 0\nflight = "{location}"\nsql = "schema.sql"\n')
+    with served(str(settings)) as (process, url):
+        assert httpx.post(f"{url}/v1/tables/t", json=[{"k": 1, "v": 5}]).status_code == 200
+        with adbc.connect(location, autocommit=True) as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT * FROM totals")
+            assert cursor.fetchall() == [(1, 5)]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0

@@ -190,7 +190,7 @@ def _parser() -> argparse.ArgumentParser:
     shell.add_argument("-c", dest="command_text", metavar="SQL", help="run this, print what it gives, and end")
     serve = commands.add_parser(
         "serve",
-        help="serve a database over HTTP",
+        help="serve a database over HTTP, and over Arrow Flight SQL",
         description="Serve a database: read and follow its views, change its tables, by HTTP, server-sent events and "
         "WebSockets. docs/server.md says more.",
         epilog=_OF_ANY,
@@ -205,6 +205,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     serve.add_argument("--host", help="the address to listen at; by default 127.0.0.1")
     serve.add_argument("--port", type=int, help="the port; by default 8000")
+    serve.add_argument("--flight", metavar="URL", help="also Arrow Flight SQL there, as grpc://127.0.0.1:31337")
     serve.add_argument("--sql", type=Path, metavar="FILE", help="CREATE statements to run where the database is new")
     serve.add_argument("--tokens", type=Path, metavar="FILE", help="who may do what; needed to listen elsewhere")
     serve.add_argument("--certificate", type=Path, metavar="FILE", help="the certificate chain for TLS, in PEM")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from livejoin.database import Database
 from livejoin.errors import SchemaError, StorageError
 from livejoin.server import Server, read_tokens
 from livejoin.server.access import new_token
+from livejoin.server.flight import FlightServer
 from livejoin.server.settings import Settings, Tls, read_settings
 
 
@@ -34,7 +36,7 @@ def settings_of(given: argparse.Namespace) -> Settings:
         raise SchemaError(msg)
     else:
         found = Settings(folder=what)
-    said = {name: getattr(given, name) for name in ("host", "port", "tokens", "sql")}
+    said = {name: getattr(given, name) for name in ("host", "port", "flight", "tokens", "sql")}
     found = found.model_copy(update={name: value for name, value in said.items() if value is not None})
     if given.certificate is not None or given.key is not None:
         if given.certificate is None or given.key is None:
@@ -52,8 +54,9 @@ def serve(given: argparse.Namespace, console: Console) -> None:
     """
     settings = settings_of(given)
     access = None if settings.tokens is None else read_tokens(settings.tokens)
-    tls = settings.tls
-    with _opened(settings) as db:
+    certificate = None if settings.tls is None else (settings.tls.certificate, settings.tls.key)
+    with ExitStack() as ending:
+        db = ending.enter_context(_opened(settings))
         _declare(db, settings.sql)
         server = Server(
             db,
@@ -64,10 +67,14 @@ def serve(given: argparse.Namespace, console: Console) -> None:
             origins=settings.origins,
             tick=settings.tick,
             history=settings.history,
-            certificate=None if tls is None else (tls.certificate, tls.key),
+            certificate=certificate,
         )
         place = "nothing stays: give a folder to keep it" if db.path is None else f"kept in {db.path}"
         console.print(f"{len(db.views)} views, {len(db.tables)} tables, version {db.version}; {place}", markup=False)
+        if settings.flight is not None:
+            flight = FlightServer(db, settings.flight, access=access, limits=settings.limits, certificate=certificate)
+            ending.enter_context(flight)
+            console.print(f"serving Flight SQL at {flight.location}", markup=False)
         console.print(f"serving at {server.url}, /openapi.json lists what it has; Ctrl-C ends it", markup=False)
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         sys.setswitchinterval(0.001)

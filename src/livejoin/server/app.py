@@ -23,7 +23,8 @@ from livejoin.server.answers import RequestError, error_answer, json_answer
 from livejoin.server.door import Door
 from livejoin.server.limits import Limits
 from livejoin.server.openapi import openapi
-from livejoin.server.service import Service, refuse_but_admin, service_of, who_asks
+from livejoin.server.permissions import refuse_but_admin
+from livejoin.server.service import Service, service_of, who_asks
 
 STATIC = Path(__file__).parent / "static"
 Endpoint = Callable[[Request], Awaitable[Response]]

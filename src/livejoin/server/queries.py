@@ -11,7 +11,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -28,6 +29,15 @@ from livejoin.server.limits import Limits
 
 _START = 60.0  # seconds in which a process has begun
 _WAIT = 5.0  # seconds to wait for one that is free
+_LOOK = 0.2  # seconds between two looks whether who asked is there
+
+
+def _never() -> bool:
+    return False
+
+
+def _nobody_waits() -> RequestError:
+    return RequestError("nobody waits for the query any more", HTTPStatus.SERVICE_UNAVAILABLE)
 
 
 class _Process:
@@ -52,14 +62,18 @@ class _Process:
             raise RequestError(msg, HTTPStatus.SERVICE_UNAVAILABLE)
         self._connection.recv()
 
-    def ask(self, asked: tuple[Any, ...], seconds: float) -> Any:
-        """The answer; None if it takes longer.
+    def ask(self, asked: tuple[Any, ...], seconds: float, is_gone: Callable[[], bool]) -> Any:
+        """The answer; None if it takes longer, or who asked is gone.
 
         Raises:
             EOFError, OSError: The process has ended.
         """
         self._connection.send(asked)
-        return self._connection.recv() if self._connection.poll(seconds) else None
+        ends = time.monotonic() + seconds
+        while not self._connection.poll(min(_LOOK, max(0.0, ends - time.monotonic()))):
+            if time.monotonic() >= ends or is_gone():
+                return None
+        return self._connection.recv()
 
     def end(self) -> None:
         """End it."""
@@ -81,13 +95,16 @@ class Queries:
         self._places = threading.Semaphore(limits.queries)
         self._is_closed = False
 
-    def ask(self, query: str, parameters: Any, named: Mapping[str, Named]) -> tuple[pa.Table, frozenset[str]]:
+    def ask(
+        self, query: str, parameters: Any, named: Mapping[str, Named], is_gone: Callable[[], bool] = _never
+    ) -> tuple[pa.Table, frozenset[str]]:
         """The rows that a query gives, and the columns that are instants.
 
         Args:
             query: The query.
             parameters: The values of its places.
             named: The rows that it may name; others are not there for it.
+            is_gone: Whether nobody waits for the answer any more, so that the query ends.
 
         Raises:
             LivejoinError: The query is wrong, or takes more than it may.
@@ -104,7 +121,7 @@ class Queries:
             msg = f"{self._limits.queries} queries are being answered, as many as may be; ask again"
             raise RequestError(msg, HTTPStatus.SERVICE_UNAVAILABLE)
         try:
-            found = self._ask(asked)
+            found = self._ask(asked, is_gone)
         finally:
             self._places.release()
         if isinstance(found, LivejoinError):
@@ -112,14 +129,17 @@ class Queries:
         data, instants = found
         return pa.ipc.open_stream(pa.BufferReader(data)).read_all(), instants
 
-    def _ask(self, asked: tuple[Any, ...]) -> Any:
+    def _ask(self, asked: tuple[Any, ...], is_gone: Callable[[], bool]) -> Any:
         limits = self._limits
         try:
             process = self._free.pop()
         except IndexError:
             process = _Process(limits.query_memory)
+        if is_gone():  # while it began
+            self._keep(process)
+            raise _nobody_waits()
         try:
-            found = process.ask(asked, limits.query_seconds)
+            found = process.ask(asked, limits.query_seconds, is_gone)
         except (EOFError, OSError) as error:
             process.end()
             msg = f"the query ended its process, as by more than the {limits.query_memory:,} bytes of memory it may"
@@ -129,13 +149,19 @@ class Queries:
             raise
         if found is None:
             process.end()
+            if is_gone():
+                raise _nobody_waits()
             msg = f"the query took more than the {limits.query_seconds:g} s that it may; a view of it is read at once"
             raise CapacityError(msg)
+        self._keep(process)
+        return found
+
+    def _keep(self, process: _Process) -> None:
+        """Let a process wait for the next query."""
         if self._is_closed:
             process.end()
         else:
             self._free.append(process)
-        return found
 
     def close(self) -> None:
         """End the processes; a query that is under way is answered still."""

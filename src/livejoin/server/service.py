@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from starlette.requests import HTTPConnection
@@ -14,10 +13,10 @@ from starlette.requests import HTTPConnection
 from livejoin.database import Database, View
 from livejoin.schema import Table
 from livejoin.server.access import Access, Who
-from livejoin.server.answers import RequestError
 from livejoin.server.feeds import Hub
 from livejoin.server.limits import Limits
 from livejoin.server.metrics import Metrics
+from livejoin.server.permissions import absent, table_for
 from livejoin.server.queries import Queries
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ class Service:
         views = self.db.views
         if name in views and who.may_read(name):
             return views[name]
-        raise self._absent("view", name, [one for one in views if who.may_read(one)])
+        raise absent("view", name, [one for one in views if who.may_read(one)])
 
     def table(self, name: str, who: Who, writes: bool = False) -> Table:
         """A table that somebody may read, or change.
@@ -97,23 +96,7 @@ class Service:
         Raises:
             RequestError: There is none of this name for them, or they may not change it.
         """
-        tables = self.db.tables
-        may = who.may_read(name) or who.may_write(name)
-        if name not in tables or not may:
-            known = [one for one in tables if who.may_read(one) or who.may_write(one)]
-            raise self._absent("table", name, known)
-        if writes and not who.may_write(name):
-            msg = f"the token {who.name!r} may read table {name!r}, and not change it"
-            raise RequestError(msg, HTTPStatus.FORBIDDEN)
-        if not writes and not who.may_read(name):
-            msg = f"the token {who.name!r} may change table {name!r}, and not read it"
-            raise RequestError(msg, HTTPStatus.FORBIDDEN)
-        return tables[name]
-
-    @staticmethod
-    def _absent(kind: str, name: str, known: list[str]) -> RequestError:
-        msg = f"there is no {kind} {name!r} that you may use; there are {', '.join(known) or 'none'}"
-        return RequestError(msg, HTTPStatus.NOT_FOUND)
+        return table_for(self.db, name, who, writes)
 
     def close(self) -> None:
         """End what follows and what queries; the database stays open. Once more changes nothing."""
@@ -134,14 +117,3 @@ def who_asks(request: HTTPConnection) -> Who:
     """Who asks, as the door found out."""
     found: Who = request.scope["livejoin.who"]
     return found
-
-
-def refuse_but_admin(who: Who, what: str) -> None:
-    """Refuse what an admin alone may do.
-
-    Raises:
-        RequestError: They are none.
-    """
-    if not who.is_admin:
-        msg = f"{what} needs a token with admin = true; {who.name!r} has none"
-        raise RequestError(msg, HTTPStatus.FORBIDDEN)

@@ -34,6 +34,7 @@ class Settings(BaseModel):
         sql: A file of CREATE statements, run where the database is new.
         host: The address to listen at.
         port: The port.
+        flight: Where to listen with Arrow Flight SQL too, as ``grpc://127.0.0.1:31337``; by default nowhere.
         tokens: The file of tokens; without it the server listens on this machine alone.
         origins: The sites whose pages may ask.
         tick: Seconds between two messages of a view at least.
@@ -49,6 +50,7 @@ class Settings(BaseModel):
     sql: Path | None = None
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65_535)
+    flight: str | None = None
     tokens: Path | None = None
     origins: list[str] = []
     tick: float = Field(default=0.02, ge=0, le=60)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
-from http import HTTPStatus
 from typing import Any, get_args
 
 from starlette.requests import Request
@@ -27,11 +26,10 @@ from livejoin.server.bodies import (
     refuse_many,
 )
 from livejoin.server.json_values import instants_of, objects
-from livejoin.server.service import Service, refuse_but_admin, service_of, who_asks
-from livejoin.sql import RowChanges, names_said, parse_statement, pieces
+from livejoin.server.permissions import refuse_script
+from livejoin.server.service import Service, service_of, who_asks
 
 _ON_CONFLICT: tuple[OnConflict, ...] = get_args(OnConflict)
-_TRANSACTION = frozenset(("BEGIN", "BEGIN TRANSACTION", "START TRANSACTION", "COMMIT", "END", "ROLLBACK"))
 _OPTIONS = ("on_conflict", "dry_run", "extra_columns", "on_bad_rows")
 
 
@@ -172,20 +170,7 @@ async def execute(request: Request) -> Response:
 
 
 def _execute(service: Service, who: Who, sql: str, parameters: Any) -> Response:
-    if not who.is_admin:
-        for piece in pieces(sql, parameters):
-            if " ".join(piece.text.upper().split()) in _TRANSACTION:
-                continue
-            statement = parse_statement(piece.text)
-            if not isinstance(statement, RowChanges):
-                refuse_but_admin(who, "a statement that does not change rows")
-            else:
-                service.table(statement.table, who, writes=True)
-                queries = [*(part.query for part in statement.parts), *(statement.matches or ())]
-                for name in sorted(name for query in queries for name in names_said(query)):
-                    if not who.may_read(name):
-                        msg = f"the statement reads {name!r}, which the token {who.name!r} may not"
-                        raise RequestError(msg, HTTPStatus.FORBIDDEN)
+    refuse_script(service.db, who, sql, parameters)
     done = service.db.execute(sql, parameters)
     if done is None:
         return json_answer({"version": service.db.version, "changes": 0})

@@ -62,6 +62,18 @@ def pieces(sql: str, parameters: object = None) -> list[Piece]:
     return found
 
 
+def places(sql: str) -> list[str | None]:
+    """The names of the places for values in a text, in their order; None for each ``?``.
+
+    Raises:
+        SqlSyntaxError: The text ends within a string.
+
+    >>> places("DELETE FROM t WHERE a = ? AND b = :b")
+    [None, 'b']
+    """
+    return [name for _, _, name in _places(tokenized(sql).tokens)]
+
+
 def is_complete(text: str) -> bool:
     """Whether a text ends with a semicolon that is within no string, comment or transaction.
 

@@ -1,0 +1,82 @@
+"""What one who asks may name: views and tables, and the statements over them."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from livejoin.database import Database
+from livejoin.schema import Table
+from livejoin.server.access import Who
+from livejoin.server.answers import RequestError
+from livejoin.sql import RowChanges, names_said, parse_statement, pieces
+
+_TRANSACTION = frozenset(("BEGIN", "BEGIN TRANSACTION", "START TRANSACTION", "COMMIT", "END", "ROLLBACK"))
+
+
+def table_for(db: Database, name: str, who: Who, writes: bool = False) -> Table:
+    """A table that somebody may read, or change.
+
+    Raises:
+        RequestError: There is none of this name for them, or they may not change it.
+    """
+    tables = db.tables
+    may = who.may_read(name) or who.may_write(name)
+    if name not in tables or not may:
+        known = [one for one in tables if who.may_read(one) or who.may_write(one)]
+        raise absent("table", name, known)
+    if writes and not who.may_write(name):
+        msg = f"the token {who.name!r} may read table {name!r}, and not change it"
+        raise RequestError(msg, HTTPStatus.FORBIDDEN)
+    if not writes and not who.may_read(name):
+        msg = f"the token {who.name!r} may change table {name!r}, and not read it"
+        raise RequestError(msg, HTTPStatus.FORBIDDEN)
+    return tables[name]
+
+
+def absent(kind: str, name: str, known: list[str]) -> RequestError:
+    """That there is nothing of a name that somebody may use."""
+    msg = f"there is no {kind} {name!r} that you may use; there are {', '.join(known) or 'none'}"
+    return RequestError(msg, HTTPStatus.NOT_FOUND)
+
+
+def refuse_but_admin(who: Who, what: str) -> None:
+    """Refuse what an admin alone may do.
+
+    Raises:
+        RequestError: They are none.
+    """
+    if not who.is_admin:
+        msg = f"{what} needs a token with admin = true; {who.name!r} has none"
+        raise RequestError(msg, HTTPStatus.FORBIDDEN)
+
+
+def refuse_script(db: Database, who: Who, sql: str, parameters: Any) -> None:
+    """Refuse statements that somebody may not run.
+
+    Args:
+        db: The database.
+        who: Who asks.
+        sql: The statements, as for `livejoin.Database.execute`.
+        parameters: The values of their places.
+
+    Raises:
+        RequestError: A statement declares something and they are no admin, changes a table that they may not change,
+            or reads what they may not read.
+        SqlError: A statement is wrong.
+    """
+    if who.is_admin:
+        return
+    for piece in pieces(sql, parameters):
+        if " ".join(piece.text.upper().split()) in _TRANSACTION:
+            continue
+        statement = parse_statement(piece.text)
+        if not isinstance(statement, RowChanges):
+            refuse_but_admin(who, "a statement that does not change rows")
+            continue
+        table_for(db, statement.table, who, writes=True)
+        queries = [*(part.query for part in statement.parts), *(statement.matches or ())]
+        for name in sorted(name for query in queries for name in names_said(query)):
+            if not who.may_read(name):
+                msg = f"the statement reads {name!r}, which the token {who.name!r} may not"
+                raise RequestError(msg, HTTPStatus.FORBIDDEN)
