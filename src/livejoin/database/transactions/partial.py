@@ -33,8 +33,8 @@ def completed(given: TableInput, granularity: Granularity, on_conflict: OnConfli
         on_conflict: What happens to those that cannot be applied.
 
     Returns:
-        The words, and whether each change is a whole one now. A late one that leaves columns out is not: nothing becomes
-        of it, and what it leaves out is not known.
+        The words, and whether each change is a whole one now. A late one that leaves columns out is not: what it leaves
+        out is not known, and nothing becomes of it.
 
     Raises:
         ChangeValueError: A change leaves out a column that is NOT NULL, and no row has its key.
