@@ -295,3 +295,22 @@ def test_what_is_late_or_skipped_says_nothing() -> None:
     db.apply("P", [{"id": 1, "lsn": 20, "_change_type": "delete"}])
     db.apply("P", [{**late, "lsn": 19}, {"id": 1, "lsn": 21, "name": "Ida", "_change_type": "upsert"}])
     assert rows(db) == {(1, "Ida", None)}
+
+
+def test_what_is_late_is_not_checked_for_what_it_leaves_out() -> None:
+    db = livejoin.Database()
+    columns = "id BIGINT PRIMARY KEY, a BIGINT, b BIGINT, lsn BIGINT, c BIGINT GENERATED ALWAYS AS (10 div b)"
+    db.create_table("P", f"{columns}, CHECK (a IS NOT NULL), CHECK (coalesce(b, 0) <> 7)", sequence_by="lsn")
+    db.create_view("v", "SELECT id, a, b, c FROM P")
+    db.apply("P", [{"id": 1, "a": 2, "b": 5, "lsn": 10, "_change_type": "upsert"}])
+    late = {"id": 1, "lsn": 5, "b": 7, "_change_type": "upsert"}
+    commit = db.apply("P", [late, {"id": 1, "lsn": 11, "b": 2, "_change_type": "upsert"}])
+    assert (commit.late, commit.changes) == (1, 1)
+    assert db.views["v"].to_arrow().to_pylist() == [{"id": 1, "a": 2, "b": 2, "c": 5}]
+    assert db.apply("P", [late]).late == 1
+    db.apply("P", [{"id": 1, "lsn": 12, "_change_type": "delete"}])
+    assert db.apply("P", [late]).late == 1
+    with pytest.raises(ChangeValueError, match="breaks CHECK"):
+        db.apply("P", [{"id": 1, "lsn": 13, "b": 1, "_change_type": "upsert"}])
+    with pytest.raises(ChangeValueError, match="breaks CHECK"):
+        db.apply("P", [late, {"id": 1, "lsn": 13, "a": 1, "b": 7, "_change_type": "upsert"}])

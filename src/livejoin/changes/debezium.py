@@ -253,7 +253,11 @@ def _of_nanoseconds(count: int) -> dt.datetime:
 
 def _decimal(text: str | bytes, scale: int) -> Decimal:
     """A decimal from its unscaled digits, a big-endian number in base 64."""
-    digits = int.from_bytes(base64.b64decode(text, validate=True), "big", signed=True)
+    written = base64.b64decode(text, validate=True)
+    if not written:
+        msg = "a decimal has a byte at least"
+        raise ValueError(msg)
+    digits = int.from_bytes(written, "big", signed=True)
     return Decimal(f"{digits}E{-scale}")  # exact, whatever the context's precision
 
 

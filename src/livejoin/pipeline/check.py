@@ -237,7 +237,7 @@ def _last_of_keys(source: FileSource, row: str, rows: str) -> str:
 
 
 def _side(source: FileSource, side: str) -> str:
-    """The columns of a side of Debezium's envelopes; dates and times are texts there, or integers."""
+    """The columns of a side of Debezium's envelopes; a date or time is a text or an integer, a decimal also bytes."""
     factor = _TO_MICROSECONDS[source.integer_times or "milliseconds"]
     found = []
     for column in source.table.columns:
@@ -248,8 +248,33 @@ def _side(source: FileSource, side: str) -> str:
             counted = f"DATE '1970-01-01' + {number}::INT" if kind == "date" else f"make_timestamp({number} {factor})"
             read = f"TRY_CAST({value} AS {kind})"
             text = f"CASE WHEN {number} IS NULL THEN {read} ELSE {counted} END AS {_quoted(column.name)}"
+        elif kind == "decimal":
+            text = f"{_decimal(value, str(column.type), source.decimals == 'base64')} AS {_quoted(column.name)}"
         found.append(text)
     return ", ".join(found)
+
+
+def _decimal(value: str, kind: str, in_base64: bool) -> str:
+    """A JSON value as a decimal: a number, a text, bytes in base64, or these with their scale."""
+    plain = f"CAST({value} ->> '$' AS {kind})"
+    scale = kind.rpartition(",")[2].strip(" )") if "," in kind else "0"
+    of_bytes = _of_bytes(f"{value} ->> '$'", scale, kind)
+    of_object = _of_bytes(f"{value} ->> '$.value'", f"({value} ->> '$.scale')::INT", kind)
+    of_text = f"WHEN 'VARCHAR' THEN {of_bytes} " if in_base64 else ""
+    return f"CASE json_type({value}) {of_text}WHEN 'OBJECT' THEN {of_object} ELSE {plain} END"
+
+
+def _of_bytes(base64: str, scale: str, kind: str) -> str:
+    """The decimal with a scale whose digits stand in base64; the bits of a negative number are turned for DuckDB."""
+    digits = f"hex(from_base64({base64}))"
+    turned = f"CAST('0x' || translate({digits}, '0123456789ABCDEF', 'FEDCBA9876543210') AS HUGEINT)"
+    unscaled = f"CASE WHEN {digits} >= '8' THEN -1 - {turned} ELSE CAST('0x' || {digits} AS HUGEINT) END"
+    # Not with an exponent: DuckDB does not cast 38 digits and one behind them. A negative scale adds zeros.
+    size = f"abs({unscaled})::VARCHAR || repeat('0', greatest(-({scale}), 0))"
+    places = f"greatest({scale}, 0)"
+    padded = f"lpad({size}, greatest(length({size}), {places} + 1)::INT, '0')"
+    pointed = f"left({padded}, length({padded}) - {places}) || '.' || right({padded}, {places})"
+    return f"CAST(CASE WHEN {digits} >= '8' THEN '-' ELSE '' END || {pointed} AS {kind})"
 
 
 def _reader(source: FileSource) -> str:
@@ -263,7 +288,7 @@ def _reader(source: FileSource) -> str:
     types = dict(columns)
     if source.format == "json":
         if source.feed == "debezium":
-            written = [(name, "VARCHAR" if kind in _TIMES else kind) for name, kind in columns]
+            written = [(name, _read_as(kind)) for name, kind in columns]
             row = ", ".join(f"{_quoted(name)} {kind}" for name, kind in written if name != SEQUENCE)
             beside = {name: kind for name, kind in columns if name == SEQUENCE}
             types = {**beside, "op": "STRING", "before": f"STRUCT({row})", "after": f"STRUCT({row})"}
@@ -274,6 +299,11 @@ def _reader(source: FileSource) -> str:
         f"read_csv({files}, columns = {_struct(types)}, header = {options.get('header', 'false')}, "
         f"delim = {_text(delimiter)}, nullstr = {_text(options.get('nullvalue', ''))}, auto_detect = false)"
     )
+
+
+def _read_as(kind: str) -> str:
+    """The type as which DuckDB reads a column of Debezium's rows."""
+    return "VARCHAR" if kind in _TIMES else "JSON" if kind.startswith("DECIMAL") else kind
 
 
 def _expanded(row: str, signed: str) -> str:

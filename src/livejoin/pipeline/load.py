@@ -278,6 +278,7 @@ def _source(name: str, table: TableSource, parsed: PipelineFile, folder: Path) -
         by_name=table.arrival == "by-name",
         apply_as_deletes=table.apply_as_deletes,
         integer_times=table.integer_times,
+        decimals=table.decimals,
     )
     _check_run(source, parsed)
     return source

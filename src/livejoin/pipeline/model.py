@@ -31,6 +31,7 @@ from livejoin.sql.tables.window_range import parse_range
 
 Format = Literal["csv", "json", "orc", "parquet"]
 IntegerTimes = Literal["milliseconds", "microseconds", "nanoseconds"]
+Decimals = Literal["text", "base64"]
 Feed = Literal["append", "change-feed", "debezium", "delta", "upsert"]
 _INTERVAL = re.compile(r"\d+ *(millisecond|second|minute|hour)s?")
 AVAILABLE_NOW = "available-now"
@@ -116,6 +117,10 @@ class TableSource(_Ordered):
         integer_times: With feed ``debezium``: what integers in columns of TIMESTAMP count: ``milliseconds``,
             ``microseconds`` or ``nanoseconds``, as the connector's ``time.precision.mode`` has it. Without it such a
             message is no row of the table. Dates count days.
+        decimals: With feed ``debezium``: how columns of DECIMAL are written: ``base64`` with the connector's
+            ``decimal.handling.mode=precise``, its default, where the scale is that of the column in ``schema``;
+            ``text`` with ``string``. Numbers (``double``) are read with both and without it. Without it a text that
+            may be either is no row of the table.
         static: The table is read whole at each start, and does not change while the pipeline runs; see
             ``run.on_static_change``.
         arrival: ``by-time``: files arrive in the order of their modification times, as always in Spark. ``by-name``: in
@@ -129,6 +134,7 @@ class TableSource(_Ordered):
     feed: Feed = "append"
     apply_as_deletes: str | None = None
     integer_times: IntegerTimes | None = None
+    decimals: Decimals | None = None
     static: bool = False
     arrival: Literal["by-time", "by-name"] = "by-time"
 
@@ -143,9 +149,10 @@ class TableSource(_Ordered):
         if self.apply_as_deletes is not None and self.feed != "upsert":
             msg = f"apply_as_deletes belongs to feed 'upsert', not to {self.feed!r}"
             raise ValueError(msg)
-        if self.integer_times is not None and self.feed != "debezium":
-            msg = f"integer_times belongs to feed 'debezium', not to {self.feed!r}"
-            raise ValueError(msg)
+        for name, given in (("integer_times", self.integer_times), ("decimals", self.decimals)):
+            if given is not None and self.feed != "debezium":
+                msg = f"{name} belongs to feed 'debezium', not to {self.feed!r}"
+                raise ValueError(msg)
         if self.append_only and self.feed == "upsert":
             msg = "append_only and feed 'upsert': an upsert takes the place of a row; leave one of the two out"
             raise ValueError(msg)
@@ -194,6 +201,7 @@ class KafkaTableSource(_Ordered):
         messages: ``append``: values are JSON objects, each a new row. ``upsert``: a row replaces the row with its key,
             and a message without a value deletes it. ``debezium``: values are envelopes.
         integer_times: With messages ``debezium``: what integers in columns of TIMESTAMP count, as for files.
+        decimals: With messages ``debezium``: how columns of DECIMAL are written, as for files.
         settings: Further settings of librdkafka.
         max_messages: The most messages of a batch; without it a batch takes all that are there.
     """
@@ -204,6 +212,7 @@ class KafkaTableSource(_Ordered):
     columns: str = Field(alias="schema")
     messages: Literal["append", "upsert", "debezium"] = "append"
     integer_times: IntegerTimes | None = None
+    decimals: Decimals | None = None
     settings: dict[str, str] = {}
     max_messages: PositiveInt | None = None
 

@@ -137,7 +137,7 @@ class _Kafka:
         columns = ", ".join(f"`{column.name}` {column.type}" for column in table.columns)
         key = [table.columns[column].name for column in table.primary_key] if table.takes_place else []
         reading = (given.servers, given.topic, columns, given.messages, key, given.settings, given.max_messages)
-        frame = self._client.read_kafka(spark, *reading, integer_times=given.integer_times)
+        frame = self._client.read_kafka(spark, *reading, integer_times=given.integer_times, decimals=given.decimals)
         return {self._name: frame}
 
     def clear(self, checkpoint: Path) -> None:

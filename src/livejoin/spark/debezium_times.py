@@ -16,14 +16,13 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from livejoin.errors import SchemaError
-from livejoin.schema.names import backticked
 
 IntegerTimes = Literal["milliseconds", "microseconds", "nanoseconds"]
 INTEGER_TIMES = ("milliseconds", "microseconds", "nanoseconds")
 _DAY = 86_400_000_000  # microseconds
 _INT = (-(2**31), 2**31 - 1)
 _INTEGER = "^[+-]?[0-9]+$"
-_TIMES = (T.DateType, T.TimestampType, T.TimestampNTZType)
+TIMES = (T.DateType, T.TimestampType, T.TimestampNTZType)
 
 
 def check_integer_times(given: str | None, table: str) -> None:
@@ -37,34 +36,20 @@ def check_integer_times(given: str | None, table: str) -> None:
         raise SchemaError(msg)
 
 
-def as_written(row: T.StructType) -> T.StructType:
-    """The columns of a row as its JSON is read: dates and times as texts, all else as it is."""
-    kinds = [T.StringType() if isinstance(field.dataType, _TIMES) else field.dataType for field in row]
-    return T.StructType([T.StructField(field.name, kind) for field, kind in zip(row, kinds, strict=True)])
-
-
-def converted(
-    side: str, row: T.StructType, unit: IntegerTimes | None, formats: Mapping[str, str]
+def time(
+    text: Expression, kind: T.DataType, unit: IntegerTimes | None, formats: Mapping[str, str], name: str
 ) -> tuple[Expression, Expression]:
-    """A side of an envelope with its dates and times, and why it is no row; NULL if it is one.
+    """A text as a date or time, and why it is none; NULL if it is one, or is NULL itself.
 
     Args:
-        side: The column of the side, read by `as_written`.
-        row: The columns of the rows.
+        text: The value as it is written.
+        kind: The type of its column.
         unit: The unit of times that are integers.
-        formats: Spark's options for texts: ``dateFormat``, ``timestampFormat``.
+        formats: Spark's options for texts: ``dateformat``, ``timestampformat``.
+        name: The column, for the reason.
     """
-    fields, why = [], F.lit(None).cast("string")
-    for field in row:
-        text = F.col(f"{side}.{backticked(field.name)}")
-        if not isinstance(field.dataType, _TIMES):
-            fields.append(text.alias(field.name))
-            continue
-        value = _time(text, field.dataType, unit, formats)
-        fields.append(value.alias(field.name))
-        why = F.coalesce(why, F.when(text.isNotNull() & value.isNull(), _refusal(field, text, unit)))
-    there = F.when(F.col(side).isNotNull(), F.struct(*fields))
-    return there, why
+    value = _time(text, kind, unit, formats)
+    return value, F.when(text.isNotNull() & value.isNull(), _refusal(name, kind, text, unit))
 
 
 def _time(text: Expression, kind: T.DataType, unit: IntegerTimes | None, formats: Mapping[str, str]) -> Expression:
@@ -102,10 +87,10 @@ def _instant(count: Expression, kind: T.DataType) -> Expression:
     return epoch + F.make_dt_interval(days, F.lit(0), F.lit(0), seconds)
 
 
-def _refusal(field: T.StructField, text: Expression, unit: IntegerTimes | None) -> Expression:
+def _refusal(name: str, of: T.DataType, text: Expression, unit: IntegerTimes | None) -> Expression:
     """Why a value is none of its column."""
-    kind = field.dataType.simpleString().upper()
-    is_date = isinstance(field.dataType, T.DateType)
+    kind = of.simpleString().upper()
+    is_date = isinstance(of, T.DateType)
     counted = "" if unit is None or is_date else f" that is a number of {unit}, in whole microseconds, or a text"
     other = F.lit(f", which is no {kind}{counted}")
     if unit is None and not is_date:
@@ -114,4 +99,4 @@ def _refusal(field: T.StructField, text: Expression, unit: IntegerTimes | None) 
             "'microseconds' or 'nanoseconds', as the connector writes them (its time.precision.mode)"
         )
         other = F.when(text.rlike(_INTEGER), F.lit(advice)).otherwise(other)
-    return F.concat(F.lit(f"column {field.name!r} is "), text, other)
+    return F.concat(F.lit(f"column {name!r} is "), text, other)

@@ -3,35 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from livejoin.errors import SchemaError
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, CORRUPT, ORIGIN, REFUSED, SEQUENCE
 from livejoin.schema.names import backticked
-from livejoin.spark.debezium_times import IntegerTimes, converted
+from livejoin.spark.debezium_rows import Written
 
 _ODD, _WHOLE = "_livejoin_odd", "_livejoin_whole"
-
-
-@dataclass(frozen=True)
-class Times:
-    """How dates and times in Debezium's messages are read.
-
-    Args:
-        row: The columns of the rows.
-        unit: The unit of times that are integers; None where none may be.
-        formats: Spark's options for texts, in lower case.
-    """
-
-    row: T.StructType
-    unit: IntegerTimes | None
-    formats: Mapping[str, str] = field(default_factory=dict)
 
 
 def from_envelopes(
@@ -40,7 +23,7 @@ def from_envelopes(
     by_key: bool,
     beside: Mapping[str, str] | None = None,
     text: str | None = None,
-    times: Times | None = None,
+    written: Written | None = None,
 ) -> DataFrame:
     """Rows with ``_change_type`` from Debezium's envelopes.
 
@@ -54,12 +37,12 @@ def from_envelopes(
         by_key: Whether the table has a key.
         beside: Columns that are filled from other fields of the envelope, as ``{"lsn": "source.lsn"}``.
         text: The column with the text of each message; None if there is none.
-        times: How dates and times are read, of frames whose rows are `as_written`; None if they are there.
+        written: How values are written, of frames whose rows are read so; None if the rows have their values.
     """
     whole = F.to_json(F.struct("op", "before", "after")) if text is None else F.col(text)
     odd = F.lit(None).cast("string")
-    if times is not None:
-        sides = [converted(side, times.row, times.unit, times.formats) for side in ("before", "after")]
+    if written is not None:
+        sides = [written.converted(side) for side in ("before", "after")]
         odd = F.coalesce(*(why for _, why in sides))
         frame = frame.select(
             *(F.col(backticked(name)) for name in frame.columns if name not in ("before", "after")),

@@ -21,8 +21,10 @@ from pyspark.sql import types as T
 
 from livejoin.errors import SchemaError
 from livejoin.schema import CORRUPT, ORIGIN, REFUSED, SEQUENCE, Table
-from livejoin.spark.debezium_times import IntegerTimes, as_written
-from livejoin.spark.feeds import Times, from_envelopes, from_versions, upserts, with_origin
+from livejoin.spark.debezium_decimals import Decimals
+from livejoin.spark.debezium_rows import Written
+from livejoin.spark.debezium_times import IntegerTimes
+from livejoin.spark.feeds import from_envelopes, from_versions, upserts, with_origin
 from livejoin.spark.local_folder import hadoop_pattern, streamed
 
 Feed = Literal["append", "change-feed", "debezium", "delta", "upsert"]
@@ -45,6 +47,7 @@ class FileSource:
         feed: The kind of rows in the files.
         apply_as_deletes: With the feed ``upsert``: the condition, in Spark SQL, of rows that delete their key.
         integer_times: With the feed ``debezium``: the unit of times that are integers; None where none may be.
+        decimals: With the feed ``debezium``: how decimals are written; None where only what cannot be mistaken may be.
         by_name: Whether the files arrive in the order of their names; else in that of their modification times.
     """
 
@@ -57,6 +60,7 @@ class FileSource:
     by_name: bool = False
     apply_as_deletes: str | None = None
     integer_times: IntegerTimes | None = None
+    decimals: Decimals | None = None
 
     @property
     def place(self) -> tuple[Path, str]:
@@ -109,13 +113,15 @@ def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> Data
     if is_arranged:
         place, pattern = scratch / quote(source.table.name, safe=""), ""
         arrange(source.files(), place)
-    rows = T.StructType()
+    written = None
     if source.feed == "debezium":
         sequence = "".join(f"{name} {kind}, " for name, kind in source.columns if name == SEQUENCE)
         row = ", ".join(f"`{name}`: {kind}" for name, kind in source.columns if name != SEQUENCE)
         declared = T.StructType.fromDDL(row)
         assert isinstance(declared, T.StructType)
-        rows, inner = declared, as_written(declared).toDDL()
+        formats = {key.lower(): value for key, value in source.options.items()}
+        written = Written(declared, source.integer_times, source.decimals, formats)
+        inner = written.as_written().toDDL()
         schema = f"{sequence}op STRING, before STRUCT<{inner}>, after STRUCT<{inner}>"
     else:
         schema = ", ".join(f"`{name}` {kind}" for name, kind in source.columns)
@@ -142,9 +148,7 @@ def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> Data
         case "upsert":
             return upserts(frame, source.table.name, source.apply_as_deletes)
         case "debezium":
-            formats = {key.lower(): value for key, value in source.options.items()}
-            times = Times(rows, source.integer_times, formats)
-            return from_envelopes(frame, names, source.table.takes_place, times=times)
+            return from_envelopes(frame, names, source.table.takes_place, written=written)
         case "delta":
             return from_versions(frame, names, source.table.takes_place)
         case _:

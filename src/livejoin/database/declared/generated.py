@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from livejoin.changes import ChangeBatch
+from livejoin.changes.batch import Flags
 from livejoin.database.declared.row_expression import RowExpression, row_expression
 from livejoin.dataflow.evaluator import Evaluator
 from livejoin.errors import ChangeValueError, ExpressionError, SchemaError
@@ -46,12 +46,12 @@ class Generated:
         bound = [(place, bound_column(table, place)) for place in table.generated]
         return cls(table, codec, tuple((place, one, one.evaluator(codec)) for place, one in bound))
 
-    def filled(self, batch: ChangeBatch, words: Words) -> Words:
+    def filled(self, words: Words, whole: Flags) -> Words:
         """The words of changes with those of the generated columns.
 
         Args:
-            batch: The changes.
             words: The words of their columns, of shape (columns, rows); not changed.
+            whole: Whether each change has a whole row.
 
         Raises:
             ChangeValueError: A change gives another value than the computed one.
@@ -59,7 +59,6 @@ class Generated:
 
         Cost: O(rows * generated columns).
         """
-        whole = np.ones(batch.length, np.bool_) if batch.replaces is None else batch.weights > 0
         rows = np.flatnonzero(whole)
         if not rows.shape[0]:
             return words

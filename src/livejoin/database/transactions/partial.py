@@ -24,13 +24,17 @@ from livejoin.state.tombstones import late_changes
 from livejoin.words import Words
 
 
-def completed(given: TableInput, granularity: Granularity, on_conflict: OnConflict) -> Words:
+def completed(given: TableInput, granularity: Granularity, on_conflict: OnConflict) -> tuple[Words, Flags]:
     """The words of changes, of which those that replace a row and leave columns out have all of them.
 
     Args:
         given: The changes, before they are staged.
         granularity: Whether each has a version of its own.
         on_conflict: What happens to those that cannot be applied.
+
+    Returns:
+        The words, and whether each change is a whole one now. A late one that leaves columns out is not: what it leaves
+        out is not known, and nothing becomes of it.
 
     Raises:
         ChangeValueError: A change leaves out a column that is NOT NULL, and no row has its key.
@@ -42,9 +46,13 @@ def completed(given: TableInput, granularity: Granularity, on_conflict: OnConfli
     batch, base = given.batch, given.base
     assert batch.given is not None and batch.replaces is not None
     order = order_of(given, granularity)
+    whole = np.ones(batch.length, np.bool_)
     at = np.arange(batch.length) if order is None else order
     if base.table.sequence_by is not None:
-        at = at[~late_changes(base, given.words[:, at])]
+        late = late_changes(base, given.words[:, at])
+        lost = at[late]
+        whole[lost] = batch.given[:, lost].all(axis=0)
+        at = at[~late]
     runs = _runs(given, at)
     _refuse_unknown_before(given, runs, on_conflict)
     words = given.words.copy()
@@ -62,7 +70,7 @@ def completed(given: TableInput, granularity: Granularity, on_conflict: OnConfli
             lacking |= ~known[last] & batch.replaces[runs.at]
     if lacking.any():
         raise _incomplete(given, int(runs.at[lacking].min()))
-    return words
+    return words, whole
 
 
 @dataclass(frozen=True, eq=False)

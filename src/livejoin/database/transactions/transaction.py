@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from livejoin.changes import STRICT, ByKey, ChangeBatch, Intake, read_changes
+from livejoin.changes.batch import Flags
 from livejoin.database.commit import NOTHING, Commit
 from livejoin.database.contents import Contents
 from livejoin.database.declared.defaults import defaults_of
@@ -199,8 +200,10 @@ def run(
     inputs = [_encode(contents, name, *one) for name, one in zip(names, changes, strict=True)]
     for given in inputs:
         if given.batch.given is not None:
-            given.words = _generated(contents, given.batch, completed(given, granularity, on_conflict))
-            _refuse_broken(contents, given.batch, given.words)
+            words, whole = completed(given, granularity, on_conflict)
+            come = whole & (given.batch.weights > 0)
+            given.words = _generated(contents, given.batch, words, come)
+            _refuse_broken(contents, given.batch, given.words, come)
     before, version = contents.version, contents.version + count
     journal = Journal([given.base for given in inputs], version, count, {}, {}, then, offsets=notes.get("offsets", {}))
     contents.journal = journal
@@ -293,17 +296,17 @@ def words_of(contents: Contents, batch: ChangeBatch, fresh: Words | None = None)
         raise
 
 
-def _generated(contents: Contents, batch: ChangeBatch, words: Words) -> Words:
-    """The words with those of generated columns, which a log has already."""
+def _generated(contents: Contents, batch: ChangeBatch, words: Words, whole: Flags) -> Words:
+    """The words with those of generated columns, for whole rows; a log has them already."""
     if batch.table.generated and batch.written is None:
-        return contents.generated_of(batch.table).filled(batch, words)
+        return contents.generated_of(batch.table).filled(words, whole)
     return words
 
 
-def _refuse_broken(contents: Contents, batch: ChangeBatch, words: Words) -> None:
-    """Refuse rows that break a CHECK; what a log has did not."""
+def _refuse_broken(contents: Contents, batch: ChangeBatch, words: Words, come: Flags) -> None:
+    """Refuse rows that come and break a CHECK; what a log has did not."""
     if batch.table.checks and batch.written is None:
-        contents.checks_of(batch.table).refuse_broken(words, batch.weights > 0)
+        contents.checks_of(batch.table).refuse_broken(words, come)
 
 
 def _encode(contents: Contents, name: str, batch: ChangeBatch, versions: Words) -> TableInput:
@@ -314,8 +317,9 @@ def _encode(contents: Contents, name: str, batch: ChangeBatch, versions: Words) 
     fresh = None if batch.words is not None or length <= FEW else np.zeros(len(batch.columns), np.int64)
     words = words_of(contents, batch, fresh)
     if batch.given is None:
-        words = _generated(contents, batch, words)
-    if batch.given is None:
-        _refuse_broken(contents, batch, words)
+        come = batch.weights > 0
+        whole = np.ones(batch.length, np.bool_) if batch.replaces is None else come
+        words = _generated(contents, batch, words, whole)
+        _refuse_broken(contents, batch, words, come)
     selections = {} if batch.replaces is not None else contents.graph.select(name, words, batch.words is not None)
     return TableInput(contents.tables[name], batch, words, versions, selections, fresh)

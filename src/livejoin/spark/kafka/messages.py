@@ -13,8 +13,10 @@ from pyspark.sql import types as T
 from livejoin.errors import SchemaError
 from livejoin.schema import CHANGE_TYPE, CORRUPT, SEQUENCE
 from livejoin.schema.names import backticked
-from livejoin.spark.debezium_times import IntegerTimes, as_written, check_integer_times
-from livejoin.spark.feeds import Times, from_envelopes
+from livejoin.spark.debezium_decimals import Decimals, check_decimals
+from livejoin.spark.debezium_rows import Written
+from livejoin.spark.debezium_times import IntegerTimes, check_integer_times
+from livejoin.spark.feeds import from_envelopes
 from livejoin.spark.kafka.source import FORMAT, MESSAGE, KafkaReader, KafkaSource
 from livejoin.spark.read_limit import checked
 
@@ -33,6 +35,7 @@ def read_kafka(  # noqa: PLR0913  # the options of a topic
     max_messages: int | None = None,
     *,
     integer_times: IntegerTimes | None = None,
+    decimals: Decimals | None = None,
 ) -> DataFrame:
     """The changes in a topic, in the order of its offsets, for `maintain`.
 
@@ -50,6 +53,10 @@ def read_kafka(  # noqa: PLR0913  # the options of a topic
         integer_times: With ``debezium``: what integers in columns of TIMESTAMP count: ``milliseconds``,
             ``microseconds`` or ``nanoseconds``, as the connector's ``time.precision.mode`` has it. Without it, such a
             message is no row of the table. Dates count days.
+        decimals: With ``debezium``: how columns of DECIMAL are written: ``base64`` with the connector's
+            ``decimal.handling.mode=precise``, its default, where the scale is that of the column here; ``text`` with
+            ``string``. Numbers (``double``) are read with both and without it. Without it, a text that may be either
+            is no row of the table.
 
     Raises:
         SchemaError: ``upsert`` without a key, a key that is no column, or ``max_messages`` less than 1.
@@ -60,9 +67,11 @@ def read_kafka(  # noqa: PLR0913  # the options of a topic
     """
     checked(max_messages, "max_messages")
     check_integer_times(integer_times, f"topic {topic!r}")
-    if integer_times is not None and messages != "debezium":
-        msg = f"topic {topic!r}: integer_times is for messages = 'debezium', and these are {messages!r}"
-        raise SchemaError(msg)
+    check_decimals(decimals, f"topic {topic!r}")
+    for name, given in (("integer_times", integer_times), ("decimals", decimals)):
+        if given is not None and messages != "debezium":
+            msg = f"topic {topic!r}: {name} is for messages = 'debezium', and these are {messages!r}"
+            raise SchemaError(msg)
     keys = (key,) if isinstance(key, str) else tuple(key)
     all_settings = {"bootstrap.servers": servers, **(settings or {})}
     KafkaReader(topic, all_settings).initialOffset()
@@ -76,7 +85,8 @@ def read_kafka(  # noqa: PLR0913  # the options of a topic
     _check_key(topic, row, messages, keys)
     value, sequence = F.col("value").cast("string"), F.col("offset").alias(SEQUENCE)
     if messages == "debezium":
-        inner = as_written(row)
+        written = Written(row, integer_times, decimals)
+        inner = written.as_written()
         envelope = [T.StructField("op", T.StringType()), T.StructField("before", inner), T.StructField("after", inner)]
         payload = T.StructField("payload", T.StructType(envelope))
         parsed = F.from_json(value, T.StructType([*envelope, payload, T.StructField(CORRUPT, T.StringType())]), _ALL)
@@ -84,7 +94,7 @@ def read_kafka(  # noqa: PLR0913  # the options of a topic
         sides = [F.coalesce(f"m.payload.{side}", f"m.{side}").alias(side) for side in ("op", "before", "after")]
         unread = _unread("v", "m").alias(CORRUPT)
         found = message.select(SEQUENCE, "v", unread, *sides)
-        return from_envelopes(found, row.names, bool(keys), text="v", times=Times(row, integer_times))
+        return from_envelopes(found, row.names, bool(keys), text="v", written=written)
     text = T.StructField(CORRUPT, T.StringType())
     parsed = F.from_json(value, T.StructType([*row.fields, text]), _ALL).alias("r")
     if messages == "append":
