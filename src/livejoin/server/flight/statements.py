@@ -69,7 +69,7 @@ class Prepared:
         """The statement of a handle that `handle` gave, or that somebody made up.
 
         Raises:
-            MessageError: It is none.
+            MessageError: The handle is none.
             ChangeFormatError, CapacityError: The values are no Arrow data, or too many.
         """
         found = read(handle)
@@ -132,7 +132,7 @@ class Statements:
     Args:
         db: The database.
         queries: Answers ad-hoc queries.
-        limits: What one who asks may take.
+        limits: The limits of one who asks.
     """
 
     def __init__(self, db: Database, queries: Queries, limits: Limits) -> None:
