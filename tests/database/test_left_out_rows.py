@@ -156,3 +156,38 @@ def test_many_bad_rows() -> None:
     rows = [(row, ONE if row % 3 else "x", 1) for row in range(3000)]
     assert db.apply("t", rows, on_bad_rows="skip").bad_rows == 1000
     assert len(ids(db)) == 2000
+
+
+@pytest.mark.parametrize("kind", ["rows", "arrow"])
+def test_a_refresh_leaves_bad_rows_out(kind: str) -> None:
+    db = livejoin.Database(coerce="json", on_bad_rows="dead_letter")
+    db.create_table("t", f"{T}, CHECK (id <> 9)", static=True)
+    db.create_view("v", "SELECT id, 10 DIV n AS tenth FROM t")
+    db.refresh("t", [(1, ONE, 1), (2, ONE, 2), (3, ONE, 3)])
+    rows: list[Any] = [{"id": i, "price": "1", "n": n} for i, n in ((5, "0"), (1, "1"), (4, "x"), (9, "1"), (2, "5"))]
+    rows += [
+        {"id": 6, "price": "1", "n": "0"},
+        {"id": 7, "price": "1000", "n": "1"},
+        {"id": 8, "price": None, "n": "1"},
+    ]
+    data = pa.Table.from_pylist(rows) if kind == "arrow" else rows
+    with pytest.raises((ChangeValueError, ExpressionError)):
+        db.refresh("t", data, on_bad_rows="fail")
+    assert ids(db) == [1, 2, 3]
+    commit = db.refresh("t", data)
+    assert (ids(db), commit.bad_rows, commit.version) == ([1, 2, 8], 5, 2)
+    assert [(letter.table, letter.row, letter.change["id"]) for letter in commit.dead_letters] == [
+        ("t", 0, 5),
+        ("t", 2, 4),
+        ("t", 3, 9),
+        ("t", 5, 6),
+        ("t", 6, 7),
+    ]
+    assert "breaks CHECK" in commit.dead_letters[2].reason
+    assert {(row["id"], row["tenth"]) for row in db.views["v"].to_arrow().to_pylist()} == {(1, 10), (2, 2), (8, 10)}
+    assert db.refresh("t", [(1, ONE, 0)], on_bad_rows="skip").dead_letters == ()
+    assert ids(db) == []
+    with pytest.raises(DuplicateKeyError, match="one row of each key"):
+        db.refresh("t", [(1, ONE, 1), (1, ONE, 2)])
+    with pytest.raises(ChangeFormatError, match="says that some go"):
+        db.refresh("t", [{"id": 1, "price": ONE, "n": 1, "_change_type": "delete"}])

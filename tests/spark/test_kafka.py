@@ -156,3 +156,18 @@ def test_messages_that_are_none(spark: SparkSession, cluster: Cluster, tmp_path:
     assert texts == Counter(bad + (["{"] if messages == "upsert" else []))
     said = ("what came is no row of the table: ", "op of a Debezium envelope is c, r, u or d, found none")
     assert all(reason.startswith(said) for _, reason in told)
+
+
+@pytest.mark.spark
+def test_decimals_of_envelopes_are_as_declared(spark: SparkSession, cluster: Cluster, tmp_path: Path) -> None:
+    rows = [{"id": 1, "price": "AN3H"}, {"id": 2, "price": None}, {"id": 3, "price": "/w=="}]
+    envelopes = [{"op": "c", "before": None, "after": row} for row in rows]
+    cluster.send("priced", [({"id": 1}, one) for one in (envelopes[0], {"payload": envelopes[1]}, envelopes[2])])
+    table = read_kafka(
+        spark, cluster.servers, "priced", "id BIGINT, price DECIMAL(9, 2)", "debezium", decimals="base64"
+    )
+    places: Any = {"path": tmp_path / "out", "checkpoint": tmp_path / "state", "trigger": {"availableNow": True}}
+    assert maintain(spark, {"v": "SELECT id, price FROM T"}, {"T": table}, **places).awaitTermination(60)
+    assert sum_of(tmp_path / "out" / "v") == Counter({(1, Decimal("567.75")), (2, None), (3, Decimal("-0.01"))})
+    with pytest.raises(SchemaError, match="decimals is for messages = 'debezium', and these are 'append'"):
+        read_kafka(spark, cluster.servers, "priced", "id BIGINT", decimals="text")

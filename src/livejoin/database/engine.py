@@ -49,7 +49,7 @@ from livejoin.database.transactions.compaction import compact
 from livejoin.database.transactions.guard import Guard, alone, first
 from livejoin.database.transactions.preview import Preview, previewed
 from livejoin.database.transactions.redeclare import redeclare
-from livejoin.database.transactions.refresh import refresh
+from livejoin.database.transactions.refresh import refresh, refresh_good
 from livejoin.database.transactions.replay import Manner, Replay, replay_whole
 from livejoin.database.transactions.staging import Granularity, OnConflict
 from livejoin.database.versions.snapshot import Snapshot
@@ -118,8 +118,8 @@ class Database:
         coerce: Which values of changes columns take. ``strict``: those of their own kind, so that '1.10' is no DECIMAL.
             ``json``: also what JSON and people write, as `apply` says.
         extra_columns: What happens to columns in changes that their table does not have: ``refuse`` or ``ignore``.
-        on_bad_rows: What happens to changes that cannot be read, or that views have no value for, in `apply`: ``fail``,
-            ``skip`` or ``dead_letter``.
+        on_bad_rows: What happens to changes that cannot be read, or that views have no value for, in `apply` and
+            `refresh`: ``fail``, ``skip`` or ``dead_letter``.
 
     Attributes:
         extra: The user's JSON values; `keep_extra`, and `save`, keep them.
@@ -745,6 +745,7 @@ class Database:
         *,
         coerce: Coerce | None = None,
         extra_columns: ExtraColumns | None = None,
+        on_bad_rows: OnBadRows | None = None,
     ) -> Commit:
         """Replace the rows of a static table, also while views use it: one commit with its deltas.
 
@@ -753,6 +754,7 @@ class Database:
             data: All rows that it is to have, as for `apply`: those that it has already cost a look and change nothing.
             coerce: As for `apply`.
             extra_columns: As for `apply`.
+            on_bad_rows: As for `apply`: with ``skip`` and ``dead_letter`` the table does not have the bad rows.
 
         Returns:
             The commit with the net delta of every view.
@@ -772,7 +774,16 @@ class Database:
         [{'code': 'USD', '_change_type': 'delete', '_commit_version': 2}]
         """
         check_name(table, "table")
-        return refresh(self._contents, table, data, check_intake(coerce, extra_columns, self._intake))
+        intake = check_intake(coerce, extra_columns, self._intake)
+        if on_bad_rows is not None:
+            check_word(on_bad_rows, "on_bad_rows", ON_BAD_ROWS)
+        manner = on_bad_rows or self._on_bad_rows
+        if manner == "fail":
+            return refresh(self._contents, table, data, intake)
+        commit, bad = refresh_good(self._contents, table, data, intake)
+        commit.bad_rows = len(bad)
+        commit.dead_letters = tuple(bad) if manner == "dead_letter" else ()
+        return commit
 
     @overload
     def replay(

@@ -8,7 +8,7 @@ them is said by ``on_conflict``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -36,7 +36,8 @@ OnBadRows = Literal["fail", "skip", "dead_letter"]
 """What becomes of changes that are none, or that a view has no value for."""
 ON_BAD_ROWS: tuple[OnBadRows, ...] = ("fail", "skip", "dead_letter")
 
-_OF_A_ROW = (ChangeFormatError, ChangeValueError)
+OF_A_ROW = (ChangeFormatError, ChangeValueError)
+"""The errors of a change by itself, if they name its row."""
 
 
 def commit_good(
@@ -80,11 +81,15 @@ def commit_good(
         some = {name: take(data[name], rows) for name, rows in kept.items()}
         try:
             batches = transaction.read(contents, some, False, on_conflict, intake)
-        except _OF_A_ROW as error:
+        except OF_A_ROW as error:
             if error.row < 0:
                 raise
             name = next(name for name in kept if contents.catalog[name].name == error.table)
-            bad = list(_unreadable(contents, name, some[name], on_conflict, intake))
+
+            def read(part: Any, name: str = name) -> object:
+                return transaction.read(contents, {name: part}, False, on_conflict, intake)
+
+            bad = list(unreadable(read, some[name]))
             for position, reason in reversed(bad or [(error.row, error)]):
                 leave_out(name, position, reason)
             continue
@@ -100,10 +105,11 @@ def commit_good(
             table, position, why = _guilty(contents, batches, error)
             leave_out(names[table], position, why)
         else:
-            return commit, _bad_rows(data, reasons)
+            return commit, bad_rows_of(data, reasons)
 
 
-def _bad_rows(data: Mapping[str, Any], reasons: Mapping[tuple[str, int], str]) -> list[BadRow]:
+def bad_rows_of(data: Mapping[str, Any], reasons: Mapping[tuple[str, int], str]) -> list[BadRow]:
+    """The changes that were left out, by table and position, with the reasons, in the order of the data."""
     return [BadRow(name, row, reasons[name, row], _as_given(data[name], row)) for name, row in _ordered(data, reasons)]
 
 
@@ -125,16 +131,14 @@ def _as_given(data: Any, row: int) -> Any:
     return found
 
 
-def _unreadable(
-    contents: Contents, name: str, data: Any, on_conflict: OnConflict, intake: Intake
-) -> Iterator[tuple[int, LivejoinError]]:
+def unreadable(read: Callable[[Any], object], data: Any) -> Iterator[tuple[int, LivejoinError]]:
     """The changes of a table that cannot be read by themselves, in their order, by halving."""
     pieces = [(0, len(data))]
     while pieces:
         begin, end = pieces.pop()
         try:
-            transaction.read(contents, {name: take(data, np.arange(begin, end))}, False, on_conflict, intake)
-        except _OF_A_ROW as error:
+            read(take(data, np.arange(begin, end)))
+        except OF_A_ROW as error:
             if end - begin == 1:
                 yield begin, error
             else:

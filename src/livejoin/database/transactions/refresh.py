@@ -6,18 +6,84 @@ Law: the commit is as any other. Rows that stay are compared, and reach neither 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from livejoin.changes import STRICT, ChangeBatch, Intake, read_changes
-from livejoin.database.commit import Commit
+from livejoin.changes.source import as_pieces, take
+from livejoin.database.commit import BadRow, Commit
 from livejoin.database.contents import Contents
 from livejoin.database.declared.defaults import defaults_of
 from livejoin.database.transactions import transaction
-from livejoin.errors import ChangeError, ChangeFormatError, DuplicateKeyError
+from livejoin.database.transactions.bad_rows import OF_A_ROW, bad_rows_of, unreadable
+from livejoin.errors import ChangeError, ChangeFormatError, DuplicateKeyError, ExpressionError, LivejoinError
 from livejoin.schema import CHANGE_TYPE
 from livejoin.words import Words
+
+
+def refresh_good(contents: Contents, name: str, data: object, intake: Intake) -> tuple[Commit, list[BadRow]]:
+    """As `refresh`, with the good ones of the rows: a bad row is one that the table then does not have.
+
+    Returns:
+        The commit, and the rows that were left out, in their order.
+
+    Raises:
+        ChangeError, ExpressionError: What fails is no single row: two rows with a key, or a view over no rows.
+
+    Cost: that of `refresh` where all rows are good. For b bad ones of n, b log n pieces are read once more; where a
+    view has no value, log n refreshes are tried for each.
+    """
+    table = contents.declared(name)
+    pieces = as_pieces(table, data)
+    kept = np.arange(len(pieces))
+    reasons: dict[tuple[str, int], str] = {}
+
+    def read(part: object) -> object:
+        return read_changes(table, part, False, "never", intake, defaults_of(table))
+
+    while True:
+        some = take(pieces, kept)
+        bad: list[tuple[int, LivejoinError]]
+        try:
+            return refresh(contents, name, some, intake), bad_rows_of({name: pieces}, reasons)
+        except OF_A_ROW as error:
+            if error.row < 0:
+                raise
+            bad = list(unreadable(read, some)) or [(error.row, error)]
+        except ExpressionError as error:
+            bad = [_guilty(contents, name, some, intake, error)]
+        for position, why in bad:
+            reasons[name, int(kept[position])] = why.message if isinstance(why, ChangeError) else str(why)
+        kept = np.delete(kept, [position for position, _ in bad])
+
+
+def _guilty(
+    contents: Contents, name: str, data: Any, intake: Intake, error: LivejoinError
+) -> tuple[int, LivejoinError]:
+    """The position of a row with which an expression fails, and does not with those before it.
+
+    Raises:
+        ExpressionError: It fails without any row too.
+    """
+
+    def failure(count: int) -> LivejoinError | None:
+        try:
+            changes = _changes(contents, name, take(data, np.arange(count)), intake)
+            transaction.trial(contents, [changes.batch], "error")
+        except ExpressionError as found:
+            return found
+        return None
+
+    if (always := failure(0)) is not None:
+        raise always
+    good, bad = 0, len(data)
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        found = failure(middle)
+        good, bad, error = (good, middle, found) if found is not None else (middle, bad, error)
+    return good, error
 
 
 def refresh(contents: Contents, name: str, data: object, intake: Intake = STRICT) -> Commit:
@@ -33,6 +99,20 @@ def refresh(contents: Contents, name: str, data: object, intake: Intake = STRICT
         ChangeError: The table is not static.
         ChangeFormatError: The data has deletions.
     """
+    changes = _changes(contents, name, data, intake)
+    try:
+        return transaction.commit(contents, [changes.batch], "error")
+    except ChangeError as error:
+        if not 0 <= error.row < changes.come.shape[0]:  # of the rows that come, which stand first
+            raise
+        message = error.message
+        if isinstance(error, DuplicateKeyError):
+            message = f"{message.partition(';')[0]}; give one row of each key"
+        raise type(error)(message, error.table, int(changes.come[error.row])) from None
+
+
+def _changes(contents: Contents, name: str, data: object, intake: Intake) -> _Difference:
+    """What a refresh changes; raises as `refresh`."""
     table = contents.declared(name)
     if not table.static:
         msg = f"the table is not static: bring its changes by apply, or say ALTER TABLE {table.name} SET STATIC first"
@@ -44,16 +124,7 @@ def refresh(contents: Contents, name: str, data: object, intake: Intake = STRICT
         )
         raise ChangeFormatError(msg, table.name)
     contents.budget.begin()  # what is read counts from here on
-    changes = _difference(contents, given)
-    try:
-        return transaction.commit(contents, [changes.batch], "error")
-    except ChangeError as error:
-        if not 0 <= error.row < changes.come.shape[0]:  # of the rows that come, which stand first
-            raise
-        message = error.message
-        if isinstance(error, DuplicateKeyError):
-            message = f"{message.partition(';')[0]}; give one row of each key"
-        raise type(error)(message, error.table, int(changes.come[error.row])) from None
+    return _difference(contents, given)
 
 
 @dataclass(frozen=True, eq=False)
