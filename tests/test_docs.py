@@ -21,11 +21,12 @@ PACKAGES = sorted(path.name for path in (ROOT / "src" / "livejoin").iterdir() if
 DOCUMENTS = sorted(path for folder in (ROOT, DOCS, DECISIONS) for path in folder.glob("*.md"))
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 
-# Files that a how-to makes; table properties and keys of metadata.
+# Files that a how-to makes; table properties, keys of metadata and others.
 TO_BE_MADE = {"src/livejoin/dataflow/blocks/frequent.py", "src/livejoin/families/NAME/"}
 NO_MODULES = {
     *("livejoin.window_range", "livejoin.static", "livejoin.window_rows", "livejoin.keys"),
     *("livejoin.sequence_by", "livejoin.tombstones", "livejoin.retain", "livejoin.append_only"),
+    "livejoin.bearer.TOKEN",  # a subprotocol of WebSockets
 }
 
 _PATH = re.compile(r"(?<![\w/.-])(?:[\w-]+/)+(?:[\w-]+\.(?:py|md|svg|toml))?(?![\w/*{<])|(?<![\w/.-])[a-z_]+\.py\b")

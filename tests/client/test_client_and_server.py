@@ -205,3 +205,11 @@ def test_a_server_that_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
         assert client.apply("T", [{"id": 4}]).version == 2
         assert next(told).changes == [{"id": 4, "_change_type": "insert"}]
     late.stop()
+
+
+def test_the_rows_of_a_table() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE t (k BIGINT); INSERT INTO t VALUES (1), (2)")
+    with Server(db, port=0) as server, livejoin.connect(server.url) as client:
+        assert sorted(client.table_rows("t")["k"].to_pylist()) == [1, 2]
+        assert client.table_rows("t", limit=1).num_rows == 1

@@ -152,6 +152,16 @@ def test_a_view_that_goes_ends_it(server: Server, db: livejoin.Database) -> None
         one.follow()
 
 
+def test_a_view_of_another_query_is_not_gone_on_with(server: Server, db: livejoin.Database) -> None:
+    db.apply("t", [(1, 10, None, None, None, None, None)])
+    one = Followed(server.url, "totals")
+    one.follow(messages=1)
+    db.execute("DROP VIEW totals; CREATE VIEW totals AS SELECT k, MAX(v) + 1 AS s FROM t GROUP BY k")
+    one.follow(messages=1, patience=5)
+    assert one.resets == 2
+    assert +one.rows == rows_of(db, "totals")
+
+
 def test_the_server_ends_those_who_follow(db: livejoin.Database) -> None:
     one = Followed("", "totals")
     with Server(db, port=0) as server:

@@ -142,6 +142,17 @@ def test_a_query_that_takes_long_is_ended(db: livejoin.Database) -> None:
         assert client.get("/healthz").status_code == 200
 
 
+def test_a_query_reads_no_view_that_is_larger_than_its_memory(db: livejoin.Database) -> None:
+    db.execute("CREATE VIEW product AS SELECT a.k AS a, b.k AS b, c.k AS c FROM u a CROSS JOIN u b CROSS JOIN u c")
+    db.apply("u", [(k, k) for k in range(10_000)])
+    with Server(db, port=0) as server, httpx.Client(base_url=server.url, timeout=30) as client:
+        answer = client.post("/v1/query", json={"sql": "SELECT COUNT(*) FROM product"})
+        assert (answer.status_code, "has 1,000,000,000,000 rows" in answer.text) == (413, True)
+        assert client.get("/v1/views/product/count").json()["count"] == 10**12
+        page = client.get("/v1/views/product/rows?at=999999999990&limit=20").json()
+        assert len(page["rows"]) == 10
+
+
 def test_a_result_that_nobody_can_list_is_read_in_parts(db: livejoin.Database) -> None:
     with Server(db, port=0, limits=Limits(rows=8)) as server, httpx.Client(base_url=server.url) as client:
         whole = client.get("/v1/views/pairs/rows")

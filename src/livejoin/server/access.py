@@ -161,7 +161,7 @@ def new_token(name: str, read: Sequence[str], write: Sequence[str], admin: bool)
     """A new token, and the entry for the file of tokens, which does not have the token itself.
 
     Args:
-        name: Whose it is.
+        name: The name of who has it.
         read: The views and tables that may be read; ``*`` for all.
         write: The tables that may be changed.
         admin: Whether all is allowed.

@@ -46,7 +46,7 @@ class RequestError(LivejoinError):
     """A request that is wrong, or that is not answered now.
 
     Args:
-        message: What was found and what is allowed.
+        message: The text: what was found and what is allowed.
         status: The status of HTTP.
     """
 

@@ -45,7 +45,7 @@ def app(
         db: The database; it stays open when the application ends.
         access: Who may do what, as `read_tokens` gives it. By default anybody may do anything who asks by the names
             ``localhost`` and ``127.0.0.1``.
-        limits: What one who asks may take.
+        limits: The limits of one who asks.
         origins: The sites whose pages may ask, as ``https://shop.example``, beside the server's own.
         tick: Seconds between two messages of a view at least: the changes of that time are one net change.
         history: How many rows of changes of each view that is followed are kept for those who come back.
@@ -72,7 +72,7 @@ def app(
             allow_origins=list(origins),
             allow_methods=["GET", "POST", "PUT"],
             allow_headers=["Authorization", "Content-Type", "Last-Event-ID", "Livejoin-Client", "Livejoin-Number"],
-            expose_headers=["Livejoin-Version", "Livejoin-Total"],
+            expose_headers=["Livejoin-Version", "Livejoin-Total", "Retry-After"],
         )
         middleware.insert(0, cors)
     routes = _routes()

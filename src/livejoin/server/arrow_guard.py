@@ -29,7 +29,7 @@ def read_stream(data: bytes, most: int) -> pa.Table:
         most: The most bytes that its rows may take.
 
     Raises:
-        ChangeFormatError: It is no such stream, is damaged, or takes more.
+        ChangeFormatError: The data are no such stream, are damaged, or take more.
     """
     try:
         claimed, source = 0, pa.BufferReader(data)

@@ -132,7 +132,7 @@ def read_changes(data: bytes, kind: str, table: Table, limits: Limits) -> Any:
         data: The body.
         kind: The media type.
         table: The table.
-        limits: What a request may have.
+        limits: The limits of a request.
 
     Raises:
         RequestError, ChangeFormatError: The body is wrong.

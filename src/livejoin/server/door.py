@@ -39,7 +39,7 @@ class Door:
     machine's then, and a page of another site that is not listed is refused always.
 
     Args:
-        app: What answers.
+        app: The application that answers.
         service: The server.
         origins: The sites whose pages may ask, beside the server's own.
     """

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
+from zlib import crc32
 
 from livejoin.database import Changes, Database, Update
 from livejoin.database.versions.links import Link
@@ -60,7 +61,7 @@ class Node:
         total: The bytes of all messages up to here.
         message: The message that leads here; None for the first node.
         next: The next one; None if there is none yet.
-        joins: What those get first who come here, by the version that they know (None: nothing).
+        joins: The first message of those who come here, by the version that they know (None: nothing).
     """
 
     version: int
@@ -98,9 +99,13 @@ class Feed:
         form: The form of the messages.
         changes: Follows the view.
         instants: The columns that are instants.
+        sql: The view's query when it was first followed.
     """
 
-    def __init__(self, hub: Hub, view: str, form: Form, changes: Changes, instants: frozenset[str]) -> None:
+    def __init__(  # what it shares with its hub, and what it follows
+        self, hub: Hub, view: str, form: Form, changes: Changes, instants: frozenset[str], sql: str
+    ) -> None:
+        self.sql = sql
         self._hub = hub
         self.view = view
         self.form: Form = form
@@ -182,7 +187,7 @@ class Feed:
 
     def _message(self, update: Update) -> Message:
         """An update as a message; called in a thread."""
-        name = self._hub.id_of(update.version)
+        name = self._hub.id_of(self.sql, update.version)
         head = {"id": name, "version": update.version, "reset": update.reset}
         match self.form:
             case "arrow":
@@ -269,7 +274,7 @@ class Hub:
 
     Args:
         db: The database.
-        limits: What those who follow may take.
+        limits: The limits of those who follow.
         tick: Seconds between two messages of a view at least.
         history: How many rows of changes of a view are kept for those who come back.
         threads: Where messages are encoded.
@@ -286,14 +291,14 @@ class Hub:
         self.feeds: dict[tuple[str, Form], Feed] = {}
         self.is_stopping = False
 
-    def id_of(self, version: int) -> str:
-        """The id of a message that leads to a version."""
-        return f"{self._epoch}-{version}"
+    def id_of(self, view: str, version: int) -> str:
+        """The id of a message that leads to a version of a view; the view's SQL is the text."""
+        return f"{self._epoch}.{crc32(view.encode()):08x}-{version}"
 
-    def version_of(self, identity: str | None) -> int | None:
-        """The version of an id; None if it is of another history, or none."""
+    def version_of(self, view: str, identity: str | None) -> int | None:
+        """The version of an id; None if it is of another history, of a view of other SQL, or none."""
         epoch, _, version = (identity or "").rpartition("-")
-        known = epoch == self._epoch and version.isascii() and version.isdecimal() and len(version) < 20
+        known = self.id_of(view, 0) == f"{epoch}-0" and version.isascii() and version.isdecimal() and len(version) < 20
         return int(version) if known else None
 
     @property
@@ -320,22 +325,22 @@ class Hub:
         found = self.feeds.get(key)
         if found is None:
             loop = asyncio.get_running_loop()
-            changes, instants = await loop.run_in_executor(self.threads, self._follow, view, form)
+            changes, instants, sql = await loop.run_in_executor(self.threads, self._follow, view, form)
             found = self.feeds.get(key)
             if found is None:
-                found = self.feeds[key] = Feed(self, view, form, changes, instants)
+                found = self.feeds[key] = Feed(self, view, form, changes, instants, sql)
             else:
                 changes.close()
         return found
 
-    def _follow(self, name: str, form: Form) -> tuple[Changes, frozenset[str]]:
+    def _follow(self, name: str, form: Form) -> tuple[Changes, frozenset[str], str]:
         view = self._db.views[name]
         if form == "upsert" and not view.keys:
             msg = f"no key of view {name!r} is known, so that it has no upserts; take its changes"
             raise ReadError(msg)
         if self._history > view.history:  # what somebody asked for stays
             view.keep_history(self._history)
-        return view.changes(waiting="merge"), instants_of(view.schema.names, view.types)
+        return view.changes(waiting="merge"), instants_of(view.schema.names, view.types), view.sql
 
     def forget(self, feed: Feed) -> None:
         """A feed has ended."""

@@ -84,7 +84,7 @@ async def events(request: Request) -> Response:
         msg = "server-sent events are text; follow in Arrow by a WebSocket"
         raise RequestError(msg)
     known = request.headers.get("last-event-id") or request.query_params.get("since")
-    return _Events(service, feed, service.hub.version_of(known))
+    return _Events(service, feed, service.hub.version_of(feed.sql, known))
 
 
 class _Events(Response):
@@ -92,7 +92,7 @@ class _Events(Response):
 
     Args:
         service: The server.
-        feed: What is followed.
+        feed: The feed.
         since: The version that the one who follows knows; None for none.
     """
 
@@ -156,7 +156,7 @@ async def socket(websocket: WebSocket) -> None:
         again = status_of(error) == HTTPStatus.SERVICE_UNAVAILABLE
         await websocket.close(1013 if again else 1008, str(error)[:120])
         return
-    since = service.hub.version_of(websocket.query_params.get("since"))
+    since = service.hub.version_of(feed.sql, websocket.query_params.get("since"))
     follower = feed.join()
 
     watch = _Watch(service.limits.send_seconds)

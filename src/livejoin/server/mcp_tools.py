@@ -140,7 +140,7 @@ def _server(service: Service) -> MCPServer[Any]:
         except LivejoinError as error:
             raise ToolError(str(error)) from error
         follower = feed.join()
-        messages = feed.messages(follower, service.hub.version_of(since))
+        messages = feed.messages(follower, service.hub.version_of(feed.sql, since))
         try:
             with suppress(TimeoutError, StopAsyncIteration):
                 first = await asyncio.wait_for(anext(messages), _WAIT)

@@ -44,7 +44,7 @@ def refuse_but_admin(who: Who, what: str) -> None:
     """Refuse what an admin alone may do.
 
     Raises:
-        RequestError: They are none.
+        RequestError: Who asks is none.
     """
     if not who.is_admin:
         msg = f"{what} needs a token with admin = true; {who.name!r} has none"

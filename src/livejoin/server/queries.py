@@ -27,6 +27,7 @@ from livejoin.schema import is_made_list
 from livejoin.server.answers import RequestError, arrow_bytes
 from livejoin.server.limits import Limits
 
+_VALUE = 8  # bytes of a value at least
 _START = 60.0  # seconds in which a process has begun
 _WAIT = 5.0  # seconds to wait for one that is free
 _LOOK = 0.2  # seconds between two looks whether who asked is there
@@ -86,7 +87,7 @@ class Queries:
     """Answers ad-hoc queries; may be called from any thread.
 
     Args:
-        limits: What a query may take.
+        limits: The limits of a query.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -110,7 +111,9 @@ class Queries:
             LivejoinError: The query is wrong, or takes more than it may.
             RequestError: As many queries as may are being answered.
         """
-        read = {one.name for one in read_by(query, named)}
+        read = {one.name: one for one in read_by(query, named)}
+        for one in read.values():
+            self._refuse_large(one)
         tables = [  # those that are not read are known by name, for messages
             (one.name, one.types, arrow_bytes(one.read() if one.name in read else one.schema.empty_table()))
             for one in named.values()
@@ -162,6 +165,20 @@ class Queries:
             process.end()
         else:
             self._free.append(process)
+
+    def _refuse_large(self, one: Named) -> None:
+        """Refuse to read rows that take more memory than a query may, before they are read.
+
+        Raises:
+            CapacityError: The rows take more.
+        """
+        count = 0 if one.count is None else one.count()
+        if count * len(one.types) * _VALUE > self._limits.query_memory:
+            msg = (
+                f"{one.name!r} has {count:,} rows, which take more than the {self._limits.query_memory:,} bytes of "
+                "memory that a query may; create a view of the query, which need not read them whole"
+            )
+            raise CapacityError(msg)
 
     def close(self) -> None:
         """End the processes; a query that is under way is answered still."""

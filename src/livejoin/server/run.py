@@ -166,11 +166,6 @@ class Server:
             finally:
                 started.set()
 
-        async def on_start() -> None:
-            started.set()
-
-        self._server.config.callback_notify = on_start
-        self._server.config.timeout_notify = 3600
         self._thread = threading.Thread(target=serve, name="livejoin-server", daemon=True)
         self._thread.start()
         while not self._server.started and not started.wait(0.01):

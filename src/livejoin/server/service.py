@@ -34,12 +34,12 @@ class Service:
     Args:
         db: The database.
         access: Finds out who asks.
-        limits: What one who asks may take.
+        limits: The limits of one who asks.
         tick: Seconds between two messages of a view at least.
         history: How many rows of changes of each view that somebody follows are kept for those who come back.
 
     Attributes:
-        hub: What those who follow share.
+        hub: The feeds, which those who follow share.
         queries: Answers ad-hoc queries.
         metrics: Figures of the requests.
         active: How many requests are being answered.

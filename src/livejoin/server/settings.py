@@ -17,7 +17,7 @@ class Tls(BaseModel):
 
     Attributes:
         certificate: The certificate chain, in PEM.
-        key: Its key, in PEM.
+        key: The key of it, in PEM.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -40,7 +40,7 @@ class Settings(BaseModel):
         tick: Seconds between two messages of a view at least.
         history: Rows of changes of each view that is followed that are kept for those who come back.
         tls: The files of a certificate.
-        limits: What one who asks may take.
+        limits: The limits of one who asks.
         database: The options of `livejoin.open`, as ``memory_limit``.
     """
 

@@ -33,7 +33,7 @@ def check_decimals(given: str | None, table: str) -> None:
     """Refuse what is no way to write decimals.
 
     Raises:
-        SchemaError: It is none of them.
+        SchemaError: The word is none of them.
     """
     if given is not None and given not in DECIMALS:
         msg = f"{table}: decimals is {given!r}; allowed are {', '.join(map(repr, DECIMALS))}"

@@ -30,7 +30,7 @@ def refresh_good(contents: Contents, name: str, data: object, intake: Intake) ->
         The commit, and the rows that were left out, in their order.
 
     Raises:
-        ChangeError, ExpressionError: What fails is no single row: two rows with a key, or a view over no rows.
+        ChangeError, ExpressionError: No single row fails, but two rows with a key, or a view over no rows.
 
     Cost: that of `refresh` where all rows are good. For b bad ones of n, b log n pieces are read once more; where a
     view has no value, log n refreshes are tried for each.
@@ -65,7 +65,7 @@ def _guilty(
     """The position of a row with which an expression fails, and does not with those before it.
 
     Raises:
-        ExpressionError: It fails without any row too.
+        ExpressionError: The view fails without any row too.
     """
 
     def failure(count: int) -> LivejoinError | None:

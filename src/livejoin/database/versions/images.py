@@ -171,6 +171,14 @@ class Images:
         key = next((key for key in view.keys if key), tuple(view.schema.names) if view.keys else None)
         return view.delta_schema, key
 
+    @alone
+    def count(self, name: str) -> int:
+        """How many rows a view or table has now, by its name in lower case; 0 if it is gone."""
+        contents = self._contents
+        if name in contents.views:
+            return contents.views[name].count()
+        return contents.tables[name].total if name in contents.tables else 0
+
     def link(self, name: str) -> Link:
         """The present version of a view or table; called with the lock held."""
         return link_of(self._contents, name)

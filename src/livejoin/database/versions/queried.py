@@ -26,12 +26,14 @@ class Named:
         schema: The columns.
         types: The types of the columns.
         read: Reads the rows.
+        count: Counts the rows of the present version, without reading them; None if they are there already.
     """
 
     name: str
     schema: pa.Schema
     types: tuple[SqlType, ...]
     read: Callable[[], pa.Table]
+    count: Callable[[], int] | None = None
 
 
 def read_by(query: str, named: Mapping[str, Named]) -> list[Named]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
@@ -58,7 +59,8 @@ class RowsAt(Readable):
     @property
     def named(self) -> Named:
         """The rows as a query reads them."""
-        return Named(self.name, self.schema, self.types, self.to_arrow)
+        count = partial(self._images.count, self.name.lower())
+        return Named(self.name, self.schema, self.types, self.to_arrow, count)
 
     def to_arrow(self) -> pa.Table:
         """All rows; one of multiplicity m stands there m times.
