@@ -98,7 +98,7 @@ class Client:
 
         Raises:
             ServerError: There is no such view, or you may not read it.
-            CapacityError: These are more rows than the server gives at once.
+            CapacityError: The view has more rows than the server gives at once.
         """
         return self._rows("views", view, limit)
 
@@ -125,7 +125,7 @@ class Client:
 
         Raises:
             SqlError: The query is none, or names what is not there.
-            CapacityError: It takes more time, memory or rows than the server gives to a query.
+            CapacityError: The query takes more time, memory or rows than the server gives to a query.
         """
         return self._read(
             Ask("POST", ("v1", "query"), {"format": "arrow"}, _asked(sql, parameters), _JSON_BODY, sql=sql)

@@ -60,7 +60,7 @@ class Exchange:
 
     Args:
         address: Where the server is.
-        token: What is said to be let in; None for nothing.
+        token: The token that the server knows; None for nothing.
         timeout: The most seconds to wait for the other side.
         patience: The most seconds in which a request is tried again.
 
@@ -68,7 +68,7 @@ class Exchange:
         address: As given.
         patience: As given.
         closed: Set when nothing more is to be sent.
-        listeners: Those who listen over connections of their own, which end with the others.
+        listeners: All who listen over connections of their own, which end with the others.
     """
 
     def __init__(self, address: Address, token: str | None, timeout: float, patience: float) -> None:
@@ -161,7 +161,7 @@ class Exchange:
         """Send a request over a connection.
 
         Raises:
-            OSError, HTTPException: It broke.
+            OSError, HTTPException: The connection broke.
         """
         target = self.address.target(asked.parts, asked.query)
         connection.request(asked.method, target, asked.body, {**self._said, **asked.headers})
@@ -170,7 +170,7 @@ class Exchange:
         """The error that there is no answer.
 
         Args:
-            error: What happened.
+            error: The failure.
             may_be_done: Whether the server may have done what was asked.
             was_repeated: Whether the request was sent again in vain.
         """

@@ -14,7 +14,7 @@ class ColumnInfo:
     """A column of a table or view.
 
     Args:
-        name: Its name.
+        name: The name.
         type: The type in SQL, as ``DECIMAL(10, 2)``.
         nullable: Whether it may be NULL.
     """
@@ -29,7 +29,7 @@ class TableInfo:
     """A table.
 
     Args:
-        name: Its name.
+        name: The name.
         columns: The columns in their order.
         key: The columns of its PRIMARY KEY; None if it has none.
     """
@@ -44,7 +44,7 @@ class ViewInfo:
     """A view.
 
     Args:
-        name: Its name.
+        name: The name.
         columns: The columns in their order.
         key: Columns on which no two rows agree; None if no such columns are known, empty if there is one row at most.
         sql: The query.

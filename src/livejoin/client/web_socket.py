@@ -53,7 +53,7 @@ class WebSocket:
 
     Args:
         connection: The connection, for what goes.
-        source: What comes over it.
+        source: The bytes that come over it.
     """
 
     def __init__(self, connection: socket.socket, source: IO[bytes]) -> None:
