@@ -172,6 +172,7 @@ def test_errors_come_as_they_were_raised() -> None:
         assert client.execute("INSERT INTO T VALUES (?, ?)", [2, "b"]).changes == 1
         assert client.query("SELECT id FROM T WHERE name = :n", {"n": "b"}).to_pylist() == [{"id": 2}]
         assert client.views()["V"].key == ("id",)
+        assert client.table_rows("T", limit=1).to_pylist() == [{"id": 1, "name": "a"}]
         for shape in ("changes", "arrow"):
             told = client.changes("V", shape=shape)
             assert next(told).version == 2

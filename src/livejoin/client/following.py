@@ -102,7 +102,7 @@ class _BusyError(Exception):
     """The server has too many who follow, and asks to be asked again.
 
     Args:
-        answer: The answer.
+        answer: The server's error.
         at_least: The seconds to wait.
     """
 
@@ -121,7 +121,7 @@ class Stream(Protocol[Told_co]):
         Raises:
             _EndedError: The server tells nothing more.
             OSError, HTTPException: The connection broke.
-            ServerError: The text is no message.
+            ServerError: No message came, but something else.
         """
 
 
@@ -303,7 +303,7 @@ def update_of(said: Any, identity: str) -> Update:
     """A message of rows that came and went.
 
     Raises:
-        ServerError: The text is none.
+        ServerError: The value is none.
     """
     try:
         return Update(identity, said["version"], said["reset"], said["changes"])
@@ -315,7 +315,7 @@ def upserts_of(said: Any, identity: str) -> Upserts:
     """A message of rows to be written and of keys that are gone.
 
     Raises:
-        ServerError: The text is none.
+        ServerError: The value is none.
     """
     try:
         return Upserts(identity, said["version"], said["reset"], said["puts"], said["gone"])
