@@ -157,8 +157,8 @@ def test_a_view_of_another_query_is_not_gone_on_with(server: Server, db: livejoi
     one = Followed(server.url, "totals")
     one.follow(messages=1)
     db.execute("DROP VIEW totals; CREATE VIEW totals AS SELECT k, MAX(v) + 1 AS s FROM t GROUP BY k")
-    one.follow(messages=1, patience=5)
-    assert one.resets == 2
+    while one.resets == 1:  # at first it may hear that the view has ended
+        one.follow(messages=1)
     assert +one.rows == rows_of(db, "totals")
 
 

@@ -143,7 +143,8 @@ def test_a_query_that_takes_long_is_ended(db: livejoin.Database) -> None:
 
 
 def test_a_query_reads_no_view_that_is_larger_than_its_memory(db: livejoin.Database) -> None:
-    db.execute("CREATE VIEW product AS SELECT a.k AS a, b.k AS b, c.k AS c FROM u a CROSS JOIN u b CROSS JOIN u c")
+    product = "SELECT a.k AS a, b.k AS b, c.k AS c FROM u a CROSS JOIN u b CROSS JOIN u c"
+    db.create_view("product", product, deltas=False)
     db.apply("u", [(k, k) for k in range(10_000)])
     with Server(db, port=0) as server, httpx.Client(base_url=server.url, timeout=30) as client:
         answer = client.post("/v1/query", json={"sql": "SELECT COUNT(*) FROM product"})

@@ -20,11 +20,7 @@ class Address:
     Args:
         host: The name or the number of its machine.
         port: The port; None for that of the scheme.
-<<<<<<< HEAD
-        path: The part before ``/v1``, without a slash at its end; of a server within another application.
-=======
         path: The path before ``/v1``, without a slash at its end; of a server within another application.
->>>>>>> client
         tls: How connections are encrypted; None if they are not.
     """
 

@@ -98,11 +98,7 @@ class Client:
 
         Raises:
             ServerError: There is no such view, or you may not read it.
-<<<<<<< HEAD
-            CapacityError: There are more rows than the server gives at once.
-=======
             CapacityError: The view has more rows than the server gives at once.
->>>>>>> client
         """
         return self._rows("views", view, limit)
 

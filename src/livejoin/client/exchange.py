@@ -60,11 +60,7 @@ class Exchange:
 
     Args:
         address: Where the server is.
-<<<<<<< HEAD
-        token: The token; None for none.
-=======
         token: The token that the server knows; None for nothing.
->>>>>>> client
         timeout: The most seconds to wait for the other side.
         patience: The most seconds in which a request is tried again.
 
@@ -72,11 +68,7 @@ class Exchange:
         address: As given.
         patience: As given.
         closed: Set when nothing more is to be sent.
-<<<<<<< HEAD
-        listeners: Connections of their own of those who listen, which end with the others.
-=======
         listeners: All who listen over connections of their own, which end with the others.
->>>>>>> client
     """
 
     def __init__(self, address: Address, token: str | None, timeout: float, patience: float) -> None:
@@ -178,11 +170,7 @@ class Exchange:
         """The error that there is no answer.
 
         Args:
-<<<<<<< HEAD
-            error: The error.
-=======
             error: The failure.
->>>>>>> client
             may_be_done: Whether the server may have done what was asked.
             was_repeated: Whether the request was sent again in vain.
         """
