@@ -38,6 +38,14 @@ def test_each_way_to_write(client: httpx.Client, db: livejoin.Database, compress
     assert found == [2, 2, 3, 3, 9]
 
 
+def test_rows_that_do_not_say_what_they_are_are_inserted(client: httpx.Client, db: livejoin.Database) -> None:
+    client.post("/v1/tables/u", json=[{"k": 1, "w": 1}])
+    rows = [{"k": 2, "w": 2}, {"_change_type": "delete", "k": 1, "w": 1}, {"k": 3, "w": 3}]
+    assert client.post("/v1/tables/u", json=rows).json()["changes"] == 3
+    with db.snapshot() as at:
+        assert sorted(at["u"].to_arrow()["k"].to_pylist()) == [2, 3]
+
+
 def test_several_tables_are_one_commit(client: httpx.Client, db: livejoin.Database) -> None:
     body = {"t": [{"k": 1, "v": 5, "d": 1.1}], "u": [{"k": 1, "w": 7}]}
     assert client.post("/v1/commit", json=body).json()["version"] == 1

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
+import livejoin
 from livejoin.database import Database
 from livejoin.errors import LivejoinError, SchemaError
 from livejoin.server import following, reading, writing
@@ -144,7 +145,7 @@ async def _index(request: Request) -> Response:
     views = [name for name in service.db.views if who.may_read(name)]
     return json_answer(
         {
-            "livejoin": request.app.version if hasattr(request.app, "version") else "1",
+            "livejoin": livejoin.__version__,
             "views": {name: f"/v1/views/{name}/rows" for name in views},
             "follow": {name: f"/v1/views/{name}/changes" for name in views},
             "description": "/openapi.json",

@@ -15,7 +15,7 @@ from typing import Any
 from starlette.requests import ClientDisconnect, Request
 
 from livejoin.errors import ChangeFormatError
-from livejoin.schema import Table
+from livejoin.schema import CHANGE_TYPE, Table
 from livejoin.server.answers import RequestError
 from livejoin.server.arrow_guard import read_stream
 from livejoin.server.limits import Limits
@@ -158,7 +158,7 @@ def read_changes(data: bytes, kind: str, table: Table, limits: Limits) -> Any:
 
 
 def checked_rows(found: Any, table: Table, limits: Limits) -> list[dict[str, Any]]:
-    """Rows of JSON as changes: objects, with BINARY read from base64.
+    """Rows of JSON as changes: objects, with BINARY read from base64; one that does not say what it is is inserted.
 
     Raises:
         RequestError, ChangeFormatError: The rows are none.
@@ -171,13 +171,16 @@ def checked_rows(found: Any, table: Table, limits: Limits) -> list[dict[str, Any
         if not isinstance(row, dict):
             msg = "a change is an object with the columns of the table, and may have _change_type"
             raise ChangeFormatError(msg, table.name, place)
+    changes: list[dict[str, Any]] = found
+    if any(CHANGE_TYPE in row for row in changes):
+        changes = [row if CHANGE_TYPE in row else {**row, CHANGE_TYPE: "insert"} for row in changes]
     binary = {column.name.lower() for column in table.columns if column.type.kind == "binary"}
     if binary:
-        for place, row in enumerate(found):
+        for place, row in enumerate(changes):
             for name, value in row.items():
                 if name.lower() in binary and value is not None:
                     row[name] = _from_base64(value, name, table, place)
-    return found
+    return changes
 
 
 def refuse_many(rows: int, limits: Limits) -> None:
