@@ -109,7 +109,7 @@ def test_sql(client: httpx.Client) -> None:
         (b"{}", {}, 415, "Content-Type is missing"),
         (b"{}", {"content-type": "text/plain"}, 415, "Content-Type is text/plain"),
         (b"zip", {**LINES, "content-encoding": "gzip"}, 400, "no gzip"),
-        (gzip.compress(b'{"k": 1}')[:-9], {**LINES, "content-encoding": "gzip"}, 400, "ends in its middle"),
+        (gzip.compress(b'{"k": 1}', mtime=0)[:-9], {**LINES, "content-encoding": "gzip"}, 400, "ends in its middle"),
         (b"{}", {**LINES, "content-encoding": "br"}, 415, "allowed are gzip and none"),
         (b"ARROW1", ARROW, 400, "no Arrow IPC stream"),
         (b"", ARROW, 400, "no Arrow IPC stream"),

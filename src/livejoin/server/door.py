@@ -14,7 +14,7 @@ from livejoin.server.access import Who
 from livejoin.server.answers import RequestError, error_answer
 from livejoin.server.service import Service
 
-_HOSTS = frozenset(("localhost", "127.0.0.1", "::1", "testserver"))
+_HOSTS = frozenset(("localhost", "127.0.0.1", "::1"))
 _FREE = frozenset(("/healthz", "/livejoin.js"))
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
