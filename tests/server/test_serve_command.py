@@ -104,7 +104,8 @@ def test_a_file_of_settings_and_tokens(tmp_path: Path, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("prot = 1", "prot: Extra inputs are not permitted; known keys are folder, sql"),
+        ("prot = 1", "prot: there is no such key; known keys are folder, sql"),
+        ("[limits]\nbdy = 1", "limits.bdy: there is no such key; known keys are body, rows"),
         ("port = 'x'", "port: Input should be a valid integer"),
         ("[limits]\nbody = 'many'", "limits.body"),
         ("[database]\nthread = 1", "options are those of livejoin.open"),

@@ -86,7 +86,11 @@ def read_settings(path: Path) -> Settings:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
-        known = f"; known keys are {', '.join(Settings.model_fields)}" if first["type"] == "extra_forbidden" else ""
-        msg = f"{str(path)!r}: {place}: {first['msg']}{known}"
+        what = first["msg"]
+        if first["type"] == "extra_forbidden":
+            models: dict[str, type[BaseModel]] = {"limits": Limits, "tls": Tls}
+            model = models.get(str(first["loc"][0]), Settings) if len(first["loc"]) > 1 else Settings
+            what = f"there is no such key; known keys are {', '.join(model.model_fields)}"
+        msg = f"{str(path)!r}: {place}: {what}"
         raise SchemaError(msg) from error
     return found.at(path.parent)
