@@ -20,6 +20,7 @@ from livejoin.cli.main import main
 
 SQL = """
     CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT);
+    CREATE TABLE u (k BIGINT);
     CREATE VIEW totals AS SELECT k % 3 AS k, SUM(v) AS s FROM t GROUP BY k % 3
 """
 
@@ -59,13 +60,16 @@ def test_it_stays(tmp_path: Path) -> None:
         assert httpx.post(f"{url}/v1/tables/t", json=rows, headers=number).json()["version"] == 1
         one = Followed(url, "totals")
         one.follow(messages=1)
+        httpx.post(f"{url}/v1/tables/u", json=[{"k": 1}])  # a version at which the view did not change
         process.kill()
     with served(*arguments) as (process, url):
         again = httpx.post(f"{url}/v1/tables/t", json=rows, headers=number).json()
         assert (again["version"], again["repeated"]) == (1, True)
         one._url = one._url.replace(one._url.partition("/v1")[0], url)
+        one.follow(patience=1)
+        assert one.messages == 1
         httpx.post(f"{url}/v1/tables/t", json=[{"k": 10, "v": 1}])
-        one.follow(until=2)
+        one.follow(until=3)
         assert {dict(row)["s"] for row in +one.rows} == {"18", "13", "15"}
         assert one.resets == 1
         process.send_signal(signal.SIGTERM)

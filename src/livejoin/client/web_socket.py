@@ -7,6 +7,7 @@ import hashlib
 import os
 import socket
 import struct
+from contextlib import suppress
 from typing import IO, Final
 
 _GUID: Final = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -83,7 +84,8 @@ class WebSocket:
                         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
                 case 8:
                     code = struct.unpack("!H", data[:2])[0] if len(data) >= 2 else 1005
-                    self._send(_CLOSE, data[:2])
+                    with suppress(OSError):  # the other side may be gone already
+                        self._send(_CLOSE, data[:2])
                     raise ClosedError(code, data[2:].decode(errors="replace"))
                 case 9:
                     self._send(_PONG, data)

@@ -356,6 +356,8 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
                 return None
             known = self._known(since)
             steps = None if known is None else between(known, link)
+            if steps is not None and not steps:
+                return None
             if steps:
                 return self._update(
                     version, netted([self._delta(one.delta) for one in steps], self._types()), False, None
