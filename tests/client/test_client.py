@@ -201,7 +201,7 @@ def test_no_server() -> None:
         for call in (client.views, lambda: client.execute("x"), lambda: next(client.changes("V"))):
             with pytest.raises(UnreachableError, match="gave no answer"):
                 call()
-        assert 0.3 < time.monotonic() - began < 5
+        assert time.monotonic() - began > 0.3
 
 
 def test_a_server_that_is_silent() -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import shutil
+import subprocess
 import threading
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -214,3 +218,32 @@ def test_the_rows_of_a_table() -> None:
     with Server(db, port=0) as server, livejoin.connect(server.url) as client:
         assert sorted(client.table_rows("t")["k"].to_pylist()) == [1, 2]
         assert client.table_rows("t", limit=1).num_rows == 1
+
+
+@pytest.mark.parametrize("shape", ["changes", "arrow"])
+def test_a_server_that_ends_and_begins_again_is_gone_on_with(shape: Any) -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE t (k BIGINT); CREATE VIEW v AS SELECT k FROM t; INSERT INTO t VALUES (1)")
+    with Server(db, port=0) as server:
+        client = livejoin.connect(server.url)
+        told = client.changes("v", shape=shape)
+        assert next(told).reset
+    with Server(db, port=int(server.url.rpartition(":")[2])):
+        db.execute("INSERT INTO t VALUES (2)")
+        update = next(told)
+        assert (update.version, update.reset, len(update.changes)) == (2, False, 1)
+        client.close()
+
+
+def test_integers_beyond_two_to_the_53_stay_apart(tmp_path: Path) -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("there is no Node")
+    source = Path(livejoin.__file__).parent / "server" / "static" / "livejoin.js"
+    text = '{"a":9007199254740993,"b":0.12345678901234567,"c":"9007199254740993 \\u0000","d":"\\u0000i7","e":1e20}'
+    shown = "(_, value) => (typeof value === 'bigint' ? `${value}n` : value)"
+    script = f"{source.read_text()}\nconsole.log(JSON.stringify(parse({json.dumps(text)}), {shown}));"
+    (tmp_path / "page.mjs").write_text(script)
+    found = subprocess.run([node, str(tmp_path / "page.mjs")], capture_output=True, text=True, check=True)
+    expected = {"a": "9007199254740993n", "b": 0.12345678901234567, "c": "9007199254740993 \0", "d": "\0i7", "e": 1e20}
+    assert json.loads(found.stdout) == expected

@@ -7,7 +7,6 @@ import gzip
 import json
 import random
 import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -285,9 +284,7 @@ def test_requests_that_come_slowly_end(db: livejoin.Database, monkeypatch: pytes
         for sent in (b"", b"GET /v1/vi", b"GET / HTTP/1.1\r\nHost: localhost\r\nX: "):
             with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
                 connection.sendall(sent)
-                began = time.monotonic()
                 assert connection.recv(1000) == b""
-                assert time.monotonic() - began < 5
         with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
             connection.sendall(heads + b"Content-Length: 50\r\n\r\n[")
             assert b" 408 " in connection.recv(10_000)

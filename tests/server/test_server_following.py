@@ -170,9 +170,8 @@ def test_the_server_ends_those_who_follow(db: livejoin.Database) -> None:
         thread.start()
         while not one.messages:
             time.sleep(0.01)
-        began = time.monotonic()
     thread.join(30)
-    assert (one.ended, time.monotonic() - began < 5) == ("the server ends", True)
+    assert one.ended == "the server ends"
 
 
 def test_websockets(server: Server, db: livejoin.Database) -> None:

@@ -95,7 +95,16 @@ Told_co = TypeVar("Told_co", bound=Update | Upserts | ArrowUpdate, covariant=Tru
 
 
 class _EndedError(Exception):
-    """The server tells nothing more of the view, and says why."""
+    """The server tells nothing more of the view, and says why.
+
+    Args:
+        message: The reason.
+        goes_on: Whether it is the server that ends, and not the view, so that what was told stands.
+    """
+
+    def __init__(self, message: str, goes_on: bool) -> None:
+        super().__init__(message)
+        self.goes_on = goes_on
 
 
 class _BusyError(Exception):
@@ -173,8 +182,8 @@ class Following(Generic[Told]):
         while not self._is_over():
             try:
                 found = self._listened().next()
-            except _EndedError as error:  # also where the view has another query now: what was told before is void
-                self._end, self.since = str(error), None
+            except _EndedError as error:  # where the view has another query now, what was told before is void
+                self._end, self.since = str(error), self.since if error.goes_on else None
                 self._hang_up(ReadError(f"the changes of view {self._view!r} have ended: {error}"))
             except _BusyError as error:
                 self._hang_up(error.answer, error.at_least)
@@ -278,7 +287,7 @@ class _EventStream(Generic[Told]):
                 if event.name == "change":
                     return self._read(_parsed(event.data), event.id)
                 if event.name == "end":
-                    raise _EndedError(_message_of(event.data))
+                    raise _EndedError(_message_of(event.data), '"again":true' in event.data)
             piece = self._response.read1(_PIECE)
             if not piece:
                 msg = "the stream of events ended"
@@ -402,7 +411,7 @@ class _ArrowStream:
         except ClosedError as error:
             match error.code:
                 case 1000 | 1001:
-                    raise _EndedError(error.reason) from error
+                    raise _EndedError(error.reason, error.code == 1001) from error
                 case 1008:
                     raise ServerError(error.reason) from error
                 case 1013:

@@ -197,7 +197,7 @@ class Feed:
                 rows = objects(update.delta.drop_columns([COMMIT_VERSION]), self._instants)
                 data = dumps({**head, "changes": rows})
             case "upsert":
-                gone = [] if update.reset else objects(update.gone, self._instants)
+                gone = objects(update.gone, self._instants)  # also of a reset: its key may be lost
                 data = dumps({**head, "puts": objects(update.puts, self._instants), "gone": gone})
         return Message(name, data, b"id: " + name.encode() + b"\nevent: change\ndata: " + data + b"\n\n")
 

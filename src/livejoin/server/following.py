@@ -125,7 +125,8 @@ class _Events(Response):
             try:
                 async for message in feed.messages(follower, self._since):
                     await tell(message.event)
-                await tell(b"event: end\ndata: " + dumps({"message": feed.ended}) + b"\n\n", more=False)
+                ended = {"message": feed.ended, "again": self._service.hub.is_stopping}
+                await tell(b"event: end\ndata: " + dumps(ended) + b"\n\n", more=False)
             finally:
                 feed.leave(follower)
 

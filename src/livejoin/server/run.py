@@ -133,6 +133,7 @@ class Server:
         try:
             config.load()
             self._socket = _bound(host, port)
+            self._port = self._socket.getsockname()[1]
         except OSError as error:
             msg = f"the server cannot listen at {host}:{port}: {error}; give another port, or repair that"
             raise StorageError(msg) from error
@@ -143,9 +144,8 @@ class Server:
     @property
     def url(self) -> str:
         """The address to ask at."""
-        port = self._socket.getsockname()[1]
         host = f"[{self._host}]" if ":" in self._host else self._host
-        return f"http{'s' if self._is_safe else ''}://{host}:{port}"
+        return f"http{'s' if self._is_safe else ''}://{host}:{self._port}"
 
     def run(self) -> None:
         """Serve in this thread, until Ctrl-C or SIGTERM."""

@@ -5,8 +5,8 @@
  *     const totals = live("totals", (rows) => show(rows));
  *     totals.close();
  *
- * Values are those of JSON: DECIMAL, DATE, TIMESTAMP and BINARY are texts. An integer beyond 2^53 is a BigInt where the
- * engine tells the text of a number (Chrome 114, Firefox 135, Safari 18.4, Node 21); else it is the nearest number.
+ * Values are those of JSON: DECIMAL, DATE, TIMESTAMP and BINARY are texts. An integer beyond 2^53 is a
+ * BigInt.
  *
  * @module livejoin
  */
@@ -132,7 +132,7 @@ async function follow(view, onRows, options, signal) {
       const answer = await ask(`${path}/changes?shape=${shape}`, { headers, signal: watch.signal, cache: "no-store" }, options);
       options.onState?.("live");
       for await (const event of eventsOf(answer, alive)) {
-        if (event.name === "end") { since = ""; break; } // what comes under this name later may be another query
+        if (event.name === "end") { if (!parse(event.data).again) since = ""; break; } // else another query may follow
         if (event.name !== "change" || signal.aborted) continue;
         const message = { changes: [], puts: [], gone: [], ...parse(event.data) };
         rows.take(message);
@@ -257,12 +257,20 @@ async function ask(path, request, { server, token }) {
   throw new LivejoinError(message, error.kind ?? "ServerError", answer.status, 1000 * seconds);
 }
 
-/** A JSON text as a value; integers that a number does not hold are BigInt, where the engine tells their text. */
-const parse = (/** @type {string} */ text) =>
-  JSON.parse(text, (/** @type {[string, any, any?]} */ ...[, value, context]) => {
-    const isWide = typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source ?? "");
-    return isWide ? BigInt(context.source) : value;
+/**
+ * A JSON text as a value; integers that a number does not hold are BigInt. They become texts with a mark first, since
+ * JSON.parse rounds them; the texts that begin with the mark's NUL get one more.
+ */
+const parse = (/** @type {string} */ text) => {
+  if (!/\d{16}/.test(text)) return JSON.parse(text);
+  const marked = text.replace(/"(?:[^"\\]|\\.)*"|(?<![\d.eE+-])-?\d{16,}(?![\d.eE])/g, (part) =>
+    part[0] !== '"' ? `"\\u0000i${part}"` : part.startsWith('"\\u0000') ? `"\\u0000s${part.slice(1)}` : part);
+  return JSON.parse(marked, (_, value) => {
+    if (typeof value !== "string" || value[0] !== "\u0000") return value;
+    if (value[1] === "s") return value.slice(2);
+    return Number.isSafeInteger(Number(value.slice(2))) ? Number(value.slice(2)) : BigInt(value.slice(2));
   });
+};
 
 /** A value as JSON for the server, which reads integers and BigInt from texts of digits, and numbers that are none. */
 const jsonOf = (/** @type {any} */ value) =>
