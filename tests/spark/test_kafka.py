@@ -159,6 +159,7 @@ def test_messages_that_are_none(spark: SparkSession, cluster: Cluster, tmp_path:
 
 
 @pytest.mark.spark
+@pytest.mark.torture
 def test_decimals_of_envelopes_are_as_declared(spark: SparkSession, cluster: Cluster, tmp_path: Path) -> None:
     rows = [{"id": 1, "price": "AN3H"}, {"id": 2, "price": None}, {"id": 3, "price": "/w=="}]
     envelopes = [{"op": "c", "before": None, "after": row} for row in rows]
