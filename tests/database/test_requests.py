@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import livejoin
-from livejoin.database.requests import MOST_CLIENTS, MOST_NUMBERS, Answer, Requests
+from livejoin.database.transactions.requests import MOST_CLIENTS, MOST_NUMBERS, Answer, Requests
 from livejoin.errors import ChangeFormatError, DuplicateKeyError
 
 _SQL = """

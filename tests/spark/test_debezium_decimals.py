@@ -18,7 +18,8 @@ from test_bad_lines import files, run
 import livejoin
 from livejoin.errors import SchemaError
 from livejoin.pipeline.check import table_now
-from livejoin.spark.debezium_decimals import check_decimals
+from livejoin.spark.debezium.decimals import DECIMALS
+from livejoin.spark.debezium.rows import check_declared
 from livejoin.spark.sources import FileSource
 from livejoin.sql import parse_columns
 
@@ -134,7 +135,7 @@ def test_within_structs_arrays_and_maps(spark: SparkSession, tmp_path: Path) -> 
 
 def test_another_way_to_write_is_refused() -> None:
     with pytest.raises(SchemaError, match="topic 'x': decimals is 'precise'; allowed are 'text', 'base64'"):
-        check_decimals("precise", "topic 'x'")
+        check_declared("decimals", "precise", DECIMALS, "topic 'x'")
 
 
 @pytest.mark.parametrize("decimals", ["base64", "text", None])

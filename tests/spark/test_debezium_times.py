@@ -16,7 +16,8 @@ from test_bad_lines import files, run
 
 from livejoin.errors import SchemaError
 from livejoin.pipeline.check import table_now
-from livejoin.spark.debezium_times import check_integer_times
+from livejoin.spark.debezium.rows import check_declared
+from livejoin.spark.debezium.times import INTEGER_TIMES
 from livejoin.spark.sources import FileSource
 from livejoin.sql import parse_columns
 
@@ -93,7 +94,7 @@ def test_milliseconds_beside_texts_in_a_form_of_their_own(spark: SparkSession, t
 
 def test_another_unit_is_refused() -> None:
     with pytest.raises(SchemaError, match="topic 'x': integer_times is 'seconds'; allowed are 'milliseconds', "):
-        check_integer_times("seconds", "topic 'x'")
+        check_declared("integer_times", "seconds", INTEGER_TIMES, "topic 'x'")
 
 
 @pytest.mark.parametrize("unit", list(FACTORS))

@@ -103,9 +103,7 @@ def _served(given: argparse.Namespace, errors: Console) -> int:
     try:
         from livejoin.cli import serve  # noqa: PLC0415
     except ImportError as error:
-        errors.print(
-            f"the server needs more packages: pip install 'livejoin[serve]' ({error})", style="red", markup=False
-        )
+        _show(errors, error)
         return FAILED
     try:
         (serve.serve if given.is_serve else serve.token)(given, errors)

@@ -25,13 +25,13 @@ from livejoin.database.durable.bodies import (
 )
 from livejoin.database.durable.history import History
 from livejoin.database.durable.log import Log, Placed
-from livejoin.database.requests import Requests
 from livejoin.database.shown_views import ShownViews
 from livejoin.database.snapshots.declaration import plain_view
 from livejoin.database.tally import Tally
 from livejoin.database.transactions.compaction import Passed, Replacement, Seen, install
 from livejoin.database.transactions.guard import Guard
 from livejoin.database.transactions.journal import Journal, Letter, deliver, settle
+from livejoin.database.transactions.requests import Requests
 from livejoin.database.versions.images import Images
 from livejoin.database.versions.links import Links
 from livejoin.database.view import View, ViewOptions

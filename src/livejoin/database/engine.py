@@ -37,7 +37,6 @@ from livejoin.database.durable.log import Sync
 from livejoin.database.explaining import explain_query
 from livejoin.database.names import ByName
 from livejoin.database.overview import explain_graph, figures
-from livejoin.database.requests import Answer, Request, check_request
 from livejoin.database.snapshots import snapshot
 from livejoin.database.snapshots.image import image_of, restored
 from livejoin.database.statements import declaring
@@ -51,6 +50,7 @@ from livejoin.database.transactions.preview import Preview, previewed
 from livejoin.database.transactions.redeclare import redeclare
 from livejoin.database.transactions.refresh import refresh, refresh_good
 from livejoin.database.transactions.replay import Manner, Replay, replay_whole
+from livejoin.database.transactions.requests import Answer, Request, check_request
 from livejoin.database.transactions.staging import Granularity, OnConflict
 from livejoin.database.versions.snapshot import Snapshot
 from livejoin.database.view import View

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Literal, get_args
 
@@ -168,8 +168,3 @@ def error_answer(error: Exception) -> Response:
     if status == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = "Bearer"
     return json_answer({"error": body}, status, headers)
-
-
-def refusing(what: str, names: Callable[[], list[str]]) -> RequestError:
-    """That there is no such view or table, with those that there are."""
-    return RequestError(f"{what}; there are {', '.join(names()) or 'none'}", HTTPStatus.NOT_FOUND)

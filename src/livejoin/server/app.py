@@ -18,13 +18,13 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 import livejoin
 from livejoin.database import Database
 from livejoin.errors import LivejoinError, SchemaError
-from livejoin.server import following, reading, writing
 from livejoin.server.access import Access, Open
 from livejoin.server.answers import RequestError, error_answer, json_answer
 from livejoin.server.door import Door
 from livejoin.server.limits import Limits
-from livejoin.server.openapi import openapi
 from livejoin.server.permissions import refuse_but_admin
+from livejoin.server.routes import following, reading, writing
+from livejoin.server.routes.openapi import openapi
 from livejoin.server.service import Service, service_of, who_asks
 
 STATIC = Path(__file__).parent / "static"

@@ -31,7 +31,6 @@ logger = logging.getLogger("livejoin")
 
 Form = Literal["changes", "upsert", "arrow"]
 """Each row with its ``_change_type``; rows to put and keys that are gone; the rows as Arrow."""
-FORMS: tuple[Form, ...] = ("changes", "upsert", "arrow")
 
 _SMALL = 1000  # rows of changes that take less time than to change threads
 _LINGER = 10.0  # seconds that a feed goes on when nobody follows any more, for who comes back

@@ -17,9 +17,9 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import Receive, Scope, Send
 
 from livejoin.errors import LivejoinError
-from livejoin.server import reading
 from livejoin.server.access import Who
 from livejoin.server.json_values import objects
+from livejoin.server.routes import reading
 from livejoin.server.service import Service
 
 _ROWS = 1000  # of an answer

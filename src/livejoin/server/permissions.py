@@ -5,13 +5,25 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
-from livejoin.database import Database
+from livejoin.database import Database, View
 from livejoin.schema import Table
 from livejoin.server.access import Who
 from livejoin.server.answers import RequestError
 from livejoin.sql import RowChanges, names_said, parse_statement, pieces
 
 _TRANSACTION = frozenset(("BEGIN", "BEGIN TRANSACTION", "START TRANSACTION", "COMMIT", "END", "ROLLBACK"))
+
+
+def view_for(db: Database, name: str, who: Who) -> View:
+    """A view that somebody may read.
+
+    Raises:
+        RequestError: There is none of this name for them.
+    """
+    views = db.views
+    if name in views and who.may_read(name):
+        return views[name]
+    raise absent("view", name, [one for one in views if who.may_read(one)])
 
 
 def table_for(db: Database, name: str, who: Who, writes: bool = False) -> Table:

@@ -7,7 +7,6 @@ import socket
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Any, Self
 
 import uvicorn
@@ -54,10 +53,6 @@ class _Protocol(HttpToolsProtocol):
 
 class _Uvicorn(uvicorn.Server):
     """A server that ends what would never end by itself when it is told to stop."""
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop; connections that follow end at once, so that nobody waits for them."""
-        super().handle_exit(sig, frame)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End those who follow, then wait for requests that are under way."""

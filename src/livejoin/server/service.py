@@ -16,7 +16,7 @@ from livejoin.server.access import Access, Who
 from livejoin.server.feeds import Hub
 from livejoin.server.limits import Limits
 from livejoin.server.metrics import Metrics
-from livejoin.server.permissions import absent, table_for
+from livejoin.server.permissions import table_for, view_for
 from livejoin.server.queries import Queries
 
 if TYPE_CHECKING:
@@ -85,10 +85,7 @@ class Service:
         Raises:
             RequestError: There is none of this name for them.
         """
-        views = self.db.views
-        if name in views and who.may_read(name):
-            return views[name]
-        raise absent("view", name, [one for one in views if who.may_read(one)])
+        return view_for(self.db, name, who)
 
     def table(self, name: str, who: Who, writes: bool = False) -> Table:
         """A table that somebody may read, or change.

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from livejoin.errors import SchemaError
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, CORRUPT, ORIGIN, REFUSED, SEQUENCE
 from livejoin.schema.names import backticked
-from livejoin.spark.debezium_rows import Written
+from livejoin.spark.debezium.rows import Written
 
 _ODD, _WHOLE = "_livejoin_odd", "_livejoin_whole"
 

@@ -21,9 +21,9 @@ from pyspark.sql import types as T
 
 from livejoin.errors import SchemaError
 from livejoin.schema import CORRUPT, ORIGIN, REFUSED, SEQUENCE, Table
-from livejoin.spark.debezium_decimals import Decimals
-from livejoin.spark.debezium_rows import Written
-from livejoin.spark.debezium_times import IntegerTimes
+from livejoin.spark.debezium.decimals import Decimals
+from livejoin.spark.debezium.rows import Written
+from livejoin.spark.debezium.times import IntegerTimes
 from livejoin.spark.feeds import from_envelopes, from_versions, upserts, with_origin
 from livejoin.spark.local_folder import hadoop_pattern, streamed
 

@@ -28,7 +28,6 @@ from livejoin.database.durable import bodies
 from livejoin.database.durable.frames import FRAME_BYTES, Record, read_frames
 from livejoin.database.durable.history import History, Piece, Told
 from livejoin.database.durable.log import Account, Segment, number_of, segment_name, start_segment
-from livejoin.database.requests import Requests
 from livejoin.database.snapshots import snapshot
 from livejoin.database.snapshots.declaration import ViewImage, number, read_table, read_view, value
 from livejoin.database.snapshots.image import restored
@@ -36,6 +35,7 @@ from livejoin.database.transactions import transaction
 from livejoin.database.transactions.alter_columns import replay_alter
 from livejoin.database.transactions.altered_table import Altered
 from livejoin.database.transactions.redeclare import redeclare
+from livejoin.database.transactions.requests import Requests
 from livejoin.errors import LivejoinError, MemoryLimitError, StateError
 from livejoin.state.files import Folder, HeldFile
 

@@ -18,8 +18,8 @@ from livejoin.changes import ChangeBatch, Intake
 from livejoin.changes.source import as_pieces, take
 from livejoin.database.commit import BadRow, Commit
 from livejoin.database.contents import Contents
-from livejoin.database.requests import Request
 from livejoin.database.transactions import transaction
+from livejoin.database.transactions.requests import Request
 from livejoin.database.transactions.staging import OnConflict
 from livejoin.errors import (
     AbsentRowError,

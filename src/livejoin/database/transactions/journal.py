@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 
 from livejoin.database.durable.log import Placed
-from livejoin.database.requests import Answer, Request
 from livejoin.database.transactions.compaction import NOTHING, Passed, note
+from livejoin.database.transactions.requests import Answer, Request
 from livejoin.database.transactions.subscribers import Subscription
 from livejoin.database.versions.links import Stepped
 from livejoin.dataflow.deltas.view_delta import ViewDelta

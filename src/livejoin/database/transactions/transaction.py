@@ -16,10 +16,10 @@ from livejoin.database.contents import Contents
 from livejoin.database.declared.defaults import defaults_of
 from livejoin.database.durable.history import told
 from livejoin.database.names import ByName
-from livejoin.database.requests import Answer
 from livejoin.database.transactions.compaction import FEW, compact_in_turn, passed
 from livejoin.database.transactions.journal import Journal, deliver, refuse_in_subscriber, settle
 from livejoin.database.transactions.partial import completed
+from livejoin.database.transactions.requests import Answer
 from livejoin.database.transactions.retention import kept_columns
 from livejoin.database.transactions.staging import (
     Granularity,

@@ -13,9 +13,9 @@ from pyspark.sql import types as T
 from livejoin.errors import SchemaError
 from livejoin.schema import CHANGE_TYPE, CORRUPT, SEQUENCE
 from livejoin.schema.names import backticked
-from livejoin.spark.debezium_decimals import Decimals, check_decimals
-from livejoin.spark.debezium_rows import Written
-from livejoin.spark.debezium_times import IntegerTimes, check_integer_times
+from livejoin.spark.debezium.decimals import DECIMALS, Decimals
+from livejoin.spark.debezium.rows import Written, check_declared
+from livejoin.spark.debezium.times import INTEGER_TIMES, IntegerTimes
 from livejoin.spark.feeds import from_envelopes
 from livejoin.spark.kafka.source import FORMAT, MESSAGE, KafkaReader, KafkaSource
 from livejoin.spark.read_limit import checked
@@ -66,9 +66,9 @@ def read_kafka(  # noqa: PLR0913  # the options of a topic
         `maintain`.
     """
     checked(max_messages, "max_messages")
-    check_integer_times(integer_times, f"topic {topic!r}")
-    check_decimals(decimals, f"topic {topic!r}")
-    for name, given in (("integer_times", integer_times), ("decimals", decimals)):
+    declared = (("integer_times", integer_times, INTEGER_TIMES), ("decimals", decimals, DECIMALS))
+    for name, given, allowed in declared:
+        check_declared(name, given, allowed, f"topic {topic!r}")
         if given is not None and messages != "debezium":
             msg = f"topic {topic!r}: {name} is for messages = 'debezium', and these are {messages!r}"
             raise SchemaError(msg)

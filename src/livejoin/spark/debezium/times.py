@@ -15,25 +15,12 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from livejoin.errors import SchemaError
-
 IntegerTimes = Literal["milliseconds", "microseconds", "nanoseconds"]
 INTEGER_TIMES = ("milliseconds", "microseconds", "nanoseconds")
 _DAY = 86_400_000_000  # microseconds
 _INT = (-(2**31), 2**31 - 1)
 _INTEGER = "^[+-]?[0-9]+$"
 TIMES = (T.DateType, T.TimestampType, T.TimestampNTZType)
-
-
-def check_integer_times(given: str | None, table: str) -> None:
-    """Refuse what is no unit of times.
-
-    Raises:
-        SchemaError: The unit is none of them.
-    """
-    if given is not None and given not in INTEGER_TIMES:
-        msg = f"{table}: integer_times is {given!r}; allowed are {', '.join(map(repr, INTEGER_TIMES))}"
-        raise SchemaError(msg)
 
 
 def time(

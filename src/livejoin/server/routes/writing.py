@@ -13,7 +13,9 @@ from livejoin.database import Commit
 from livejoin.database.transactions.staging import OnConflict
 from livejoin.server.access import Who
 from livejoin.server.answers import RequestError, json_answer
-from livejoin.server.bodies import (
+from livejoin.server.json_values import instants_of, objects
+from livejoin.server.permissions import refuse_script
+from livejoin.server.routes.bodies import (
     ARROW,
     JSON,
     LINES,
@@ -25,8 +27,6 @@ from livejoin.server.bodies import (
     read_object,
     refuse_many,
 )
-from livejoin.server.json_values import instants_of, objects
-from livejoin.server.permissions import refuse_script
 from livejoin.server.service import Service, service_of, who_asks
 
 _ON_CONFLICT: tuple[OnConflict, ...] = get_args(OnConflict)

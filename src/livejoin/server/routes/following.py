@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Coroutine
 from contextlib import suppress
 from http import HTTPStatus
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -55,6 +57,19 @@ class _Watch:
                 return False
             await asyncio.sleep(min(1.0, self._patience, until - now))
         return True
+
+
+async def _until_one_ends(*calls: Coroutine[Any, Any, None]) -> None:
+    """Await calls until one of them ends, and end the others; raises what that one raised."""
+    tasks = [asyncio.ensure_future(call) for call in calls]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in done:
+        task.result()
 
 
 async def _feed(request: Request | WebSocket, service: Service, who: Who) -> Feed:
@@ -134,16 +149,8 @@ class _Events(Response):
             while await watch.waits(_PING):
                 await tell(b": ping\n\n")
 
-        tasks = [asyncio.ensure_future(one()) for one in (follow, until_gone, ping)]
-        try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-        for task in done:
-            if (error := task.exception()) is not None and not isinstance(error, OSError):
-                raise error
+        with suppress(OSError):
+            await _until_one_ends(follow(), until_gone(), ping())
 
 
 async def socket(websocket: WebSocket) -> None:
@@ -173,20 +180,15 @@ async def socket(websocket: WebSocket) -> None:
         await websocket.close(1001 if service.hub.is_stopping else 1000, (feed.ended or "")[:120])
 
     async def until_gone() -> None:
-        while True:  # nothing is expected of who follows
-            await websocket.receive()
+        while (await websocket.receive())["type"] != "websocket.disconnect":
+            pass  # nothing is expected of who follows
 
     async def until_stuck() -> None:
         while await watch.waits(_PING):
             pass
 
-    tasks = [asyncio.ensure_future(one()) for one in (follow, until_gone, until_stuck)]
     try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        with suppress(WebSocketDisconnect, RuntimeError, OSError):  # the other side is gone
+            await _until_one_ends(follow(), until_gone(), until_stuck())
     finally:
         feed.leave(follower)
-        for task in tasks:
-            task.cancel()
-        for task in tasks:
-            with suppress(asyncio.CancelledError, WebSocketDisconnect, RuntimeError, OSError):
-                await task

@@ -17,8 +17,8 @@ from livejoin.plan import Explanation
 from livejoin.schema import Column, SqlType, Table
 from livejoin.server.access import Who
 from livejoin.server.answers import FORMATS, TYPES, Format, RequestError, json_answer, rows_answer
-from livejoin.server.bodies import JSON, kind_of, read_body, read_json, read_object
 from livejoin.server.json_values import instants_of
+from livejoin.server.routes.bodies import JSON, kind_of, read_body, read_json, read_object
 from livejoin.server.service import Service, service_of, who_asks
 
 _PAGE = 65_536

@@ -14,8 +14,6 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from livejoin.errors import SchemaError
-
 Decimals = Literal["text", "base64"]
 DECIMALS = ("text", "base64")
 _BASE64 = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
@@ -27,17 +25,6 @@ _MODES = (
     "decimals = 'base64' where the connector's decimal.handling.mode is precise, its default, "
     "or decimals = 'text' where it is string"
 )
-
-
-def check_decimals(given: str | None, table: str) -> None:
-    """Refuse what is no way to write decimals.
-
-    Raises:
-        SchemaError: The word is none of them.
-    """
-    if given is not None and given not in DECIMALS:
-        msg = f"{table}: decimals is {given!r}; allowed are {', '.join(map(repr, DECIMALS))}"
-        raise SchemaError(msg)
 
 
 def decimal_as_written(decimals: Decimals | None) -> T.DataType:

@@ -6,18 +6,36 @@ converted makes the message no row of its table, with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from livejoin.errors import SchemaError
 from livejoin.schema.names import backticked
-from livejoin.spark.debezium_decimals import Decimals, decimal, decimal_as_written
-from livejoin.spark.debezium_times import TIMES, IntegerTimes, time
+from livejoin.spark.debezium.decimals import Decimals, decimal, decimal_as_written
+from livejoin.spark.debezium.times import TIMES, IntegerTimes, time
 
 _CONVERTED = (*TIMES, T.DecimalType)
+
+
+def check_declared(name: str, given: str | None, allowed: Sequence[str], table: str) -> None:
+    """Refuse a declaration of how values are written that is none.
+
+    Args:
+        name: The name of the option.
+        given: The word that was given; None for none.
+        allowed: The words that may be.
+        table: The table or topic, for the message.
+
+    Raises:
+        SchemaError: The word is none of them.
+    """
+    if given is not None and given not in allowed:
+        msg = f"{table}: {name} is {given!r}; allowed are {', '.join(map(repr, allowed))}"
+        raise SchemaError(msg)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Debezium's messages as rows: what JSON leaves open is declared, or a message is no row."""
