@@ -26,6 +26,7 @@ from livejoin.state import files
 from livejoin.state.scratch import Scratch, ScratchFile
 from oracle import difference, multiset, signed_multiset
 from scenario import Row, canonical_row
+from torture.file_faults import open_files
 
 HOP2 = "SELECT A.src AS a, B.dst AS b FROM G A JOIN G B ON A.dst = B.src"
 VIEWS = {
@@ -338,32 +339,26 @@ def test_pieces_of_a_replay_spill(tmp_path: Path) -> None:
     assert total == multiset(db.views["hop3"].to_arrow())
 
 
-def descriptors() -> int:
-    gc.collect()
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
 linux = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not list descriptors")
 
 
 @linux
 def test_files_have_no_names_and_go_with_their_commits(tmp_path: Path) -> None:
-    before = descriptors()
     db = database(tmp_path / "made" / "here", 200, ("ends", "whole"))
-    assert descriptors() == before
+    assert not open_files(tmp_path)
     rows = random_rows(random.Random(1), 30)
     commit = db.apply("G", changes(rows, "insert"))
     other = db.apply("G", changes(rows[:20], "delete"))
     assert len(commit.spilled) == len(other.spilled) == 2
     assert not list((tmp_path / "made" / "here").iterdir())
-    assert descriptors() == before + 4
+    assert len(open_files(tmp_path)) == 4
     batches = commit.batches("ends", 5)
     first = next(batches)
     del commit, other, db
-    assert descriptors() == before + 1, "who reads keeps what is read"
+    assert len(open_files(tmp_path)) == 1, "who reads keeps what is read"
     assert first.num_rows + sum(batch.num_rows for batch in batches) > 5
     del batches
-    assert descriptors() == before
+    assert not open_files(tmp_path)
 
 
 @linux
@@ -373,11 +368,10 @@ def test_a_refused_commit_closes_its_files_whoever_holds_the_error(tmp_path: Pat
     db.create_view("fails", "SELECT CAST(A.tag AS INT) AS n FROM G A JOIN D ON A.src = D.k")
     db.apply("D", [(2,)])
     rows = [*random_rows(random.Random(1), 30), (2, 2, "no number")]
-    before = descriptors()
     with pytest.raises(livejoin.errors.ExpressionError) as told:
         db.apply("G", changes(rows, "insert"))
     assert told.value.__traceback__ is not None
-    assert descriptors() == before
+    assert not open_files(tmp_path)
     assert db.version == 1
     db._check()
 
