@@ -122,7 +122,7 @@ class Feed:
 
     async def _run(self) -> None:
         loop, hub = asyncio.get_running_loop(), self._hub
-        left_at = loop.time()
+        left_at = due = loop.time()
         try:
             while True:
                 coming = asyncio.ensure_future(self._changes.wait())
@@ -138,7 +138,8 @@ class Feed:
                     self.ended = "the server ends"
                     return
                 self._add(*found)
-                await asyncio.sleep(max(0.0, hub.tick - (loop.time() - began)))
+                due = max(due, began - hub.tick / 2) + hub.tick  # a message that is late does not make all later
+                await asyncio.sleep(max(0.0, due - loop.time()))
         except LivejoinError as error:
             self.ended = str(error)
         except Exception:
