@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import livejoin
-from livejoin.database.transactions.requests import MOST_CLIENTS, MOST_NUMBERS, Answer, Requests
-from livejoin.errors import ChangeFormatError, DuplicateKeyError
+from livejoin.database.transactions.requests import MOST_CLIENTS, MOST_NUMBERS, Answer, Numbered, Requests
+from livejoin.errors import ChangeError, ChangeFormatError, DuplicateKeyError, SqlError
 
 _SQL = """
     CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT);
@@ -28,6 +28,64 @@ def test_a_request_that_is_sent_again_changes_nothing() -> None:
     assert db.views["total"].to_pylist() == [{"s": 30}]
     other = db.apply("t", [(3, 5)], request=("another till", 1))
     assert not other.repeated
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "INSERT INTO t VALUES (1, 10), (2, 20)",
+        "BEGIN; INSERT INTO t VALUES (1, 10); INSERT INTO t VALUES (2, 20); COMMIT",
+        "UPDATE t SET v = 0 WHERE k = 5",
+    ],
+)
+def test_sql_that_is_one_commit_is_done_once(tmp_path: Path, sql: str) -> None:
+    with livejoin.open(tmp_path) as db:
+        db.execute(_SQL)
+        first = db.execute(sql, request=("till", 1, 9))
+        assert first is not None
+        assert not first.repeated
+        rows = db.sql("SELECT * FROM t ORDER BY k").to_pylist()
+    with livejoin.open(tmp_path) as db:
+        again = db.execute(sql, request=("till", 1, 9))
+        assert again is not None
+        assert (again.repeated, again.version, again.changes) == (True, first.version, first.changes)
+        assert db.sql("SELECT * FROM t ORDER BY k").to_pylist() == rows
+        assert db.version == first.version
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "INSERT INTO t VALUES (1, 10); INSERT INTO t VALUES (2, 20)",
+        "CREATE TABLE u (k BIGINT)",
+        "BEGIN; INSERT INTO t VALUES (1, 10); COMMIT; INSERT INTO t VALUES (2, 20)",
+        "BEGIN; INSERT INTO t VALUES (1, 10); COMMIT; BEGIN; INSERT INTO t VALUES (2, 20); COMMIT",
+        "BEGIN; INSERT INTO t VALUES (1, 10); ROLLBACK",
+        "BEGIN; COMMIT",
+        "COMMIT",
+        "REFRESH TABLE t",
+    ],
+)
+def test_sql_that_is_not_one_commit_has_no_number(sql: str) -> None:
+    db = livejoin.Database()
+    db.execute(_SQL)
+    with pytest.raises(SqlError, match="a request with a number is one commit"):
+        db.execute(sql, request=("till", 1))
+    assert (db.version, list(db.tables)) == (0, ["t"])
+
+
+def test_a_number_that_is_used_for_something_else_is_refused(tmp_path: Path) -> None:
+    with livejoin.open(tmp_path) as db:
+        db.execute(_SQL)
+        db.apply("t", [(1, 10)], request=("till", 1, 77))
+        db.apply("t", [(2, 10)], request=("till", 2))
+    with livejoin.open(tmp_path) as db:
+        assert db.apply("t", [(1, 10)], request=("till", 1, 77)).repeated
+        assert db.apply("t", [(1, 10)], request=("till", 1)).repeated, "nobody says what is asked"
+        assert db.apply("t", [(2, 10)], request=("till", 2, 5)).repeated, "nobody said what was asked"
+        with pytest.raises(ChangeError, match="request 1 of client 'till' was another one, in version 1"):
+            db.apply("t", [(3, 10)], request=("till", 1, 78))
+        assert db.version == 2
 
 
 def test_a_request_that_failed_is_new() -> None:
@@ -72,16 +130,16 @@ def test_old_numbers_and_old_clients_are_forgotten() -> None:
     found = Requests()
     answer = Answer(1, 1, 0, 0, 0)
     for number in range(MOST_NUMBERS + 2):
-        found.note(("a", number), answer)
+        found.note(Numbered("a", number), answer)
     with pytest.raises(ChangeFormatError, match="older than the last 1000"):
-        found.answer(("a", 1))
-    assert found.answer(("a", 2)) == answer
+        found.answer(Numbered("a", 1))
+    assert found.answer(Numbered("a", 2)) == answer
     same = Requests.of(found.plain())
     assert same.plain() == found.plain()
     for number in range(MOST_CLIENTS):
-        found.note((f"client {number}", 0), answer)
-    assert found.answer(("a", 5)) is None
-    assert found.answer(("client 0", 0)) == answer
+        found.note(Numbered(f"client {number}", 0), answer)
+    assert found.answer(Numbered("a", 5)) is None
+    assert found.answer(Numbered("client 0", 0)) == answer
 
 
 @pytest.mark.parametrize("request_", ["till", ("till",), ("", 1), ("till", -1), ("till", True), (1, 1), ("t" * 201, 1)])

@@ -125,6 +125,38 @@ def test_a_slow_one_begins_anew_and_harms_nobody(db: livejoin.Database) -> None:
     asyncio.run(follow())
 
 
+@pytest.mark.parametrize("history", [10_000, 0])
+def test_one_that_is_late_gets_one_net_change(
+    db: livejoin.Database, monkeypatch: pytest.MonkeyPatch, history: int
+) -> None:
+    monkeypatch.setattr(feeds, "_LATE", 0.0)
+
+    async def follow() -> None:
+        with ThreadPoolExecutor(4) as threads:
+            hub = Hub(db, Limits(), 0.0, history, threads)
+            feed = await hub.feed("totals", "changes")
+            one, other = feed.join(), feed.join()
+            slow, fast = feed.messages(one, None), feed.messages(other, None)
+            copies = Followed("", "totals"), Followed("", "totals")
+            for copy, messages in zip(copies, (slow, fast), strict=True):
+                copy._take(json.loads((await anext(messages)).data))
+            for version in range(1, 12):
+                rows = [(k, k, None, None, None, None, None) for k in range(100 * version, 100 * version + 20)]
+                await asyncio.to_thread(db.apply, "t", rows)
+                while copies[1].version < version:
+                    copies[1]._take(json.loads((await anext(fast)).data))
+            told = 0
+            while copies[0].version < db.version:
+                copies[0]._take(json.loads((await anext(slow)).data))
+                told += 1
+            hub.stop()
+        assert told == (1 if history else 11)
+        assert [copy.resets for copy in copies] == [1, 1], "all rows would be more than what waits"
+        assert all(+copy.rows == rows_of(db, "totals") for copy in copies)
+
+    asyncio.run(follow())
+
+
 def test_who_come_at_once_share_the_rows(
     server: Server, db: livejoin.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,8 +234,10 @@ def test_websockets(server: Server, db: livejoin.Database) -> None:
             await asyncio.to_thread(db.execute, "DELETE FROM t WHERE k = 1")
             message = json.loads(await again.recv())
             assert (message["reset"], len(message["changes"])) == (False, 1)
-        with pytest.raises(websockets.ConnectionClosed, match="there is no view"):
-            async with websockets.connect(f"{url}/v1/views/nope/changes") as refused:
+        async with websockets.connect(f"{url}/v1/views/nope/changes") as refused:
+            error = json.loads(await refused.recv())["error"]
+            assert (error["kind"], error["status"]) == ("AbsentNameError", 404)
+            with pytest.raises(websockets.ConnectionClosed, match="there is no view"):
                 await refused.recv()
 
     asyncio.run(follow())

@@ -61,6 +61,12 @@ def test_a_number_is_done_once(client: httpx.Client, db: livejoin.Database) -> N
     again = client.post("/v1/tables/u", json=[{"k": 1, "w": 1}], headers=headers).json()
     assert again == {**first, "repeated": True}
     assert db.version == 1
+    other = client.post("/v1/tables/u", json=[{"k": 1, "w": 2}], headers=headers)
+    assert (other.status_code, "was another one, in version 1" in other.text) == (409, True)
+    run = {"sql": "UPDATE u SET w = w + 1 WHERE k = 1"}, {**headers, "livejoin-number": "6"}
+    answers = [client.post("/v1/execute", json=run[0], headers=run[1]).json() for _ in range(2)]
+    assert [answer["repeated"] for answer in answers] == [False, True]
+    assert db.sql("SELECT w FROM u").to_pylist() == [{"w": 2}]
     alone = client.post("/v1/tables/u", json=[{"k": 1}], headers={"livejoin-client": "till"})
     assert (alone.status_code, "stand together" in alone.text) == (400, True)
 
@@ -78,7 +84,8 @@ def test_bad_rows_go_where_the_request_says(client: httpx.Client) -> None:
     refused = client.post("/v1/tables/t", json=rows)
     assert (refused.status_code, refused.json()["error"]["row"], refused.json()["error"]["table"]) == (400, 1, "t")
     done = client.post("/v1/tables/t?on_bad_rows=dead_letter", json=rows).json()
-    assert (done["changes"], done["bad_rows"], done["dead_letters"][0]["row"]) == (1, 1, 1)
+    (letter,) = done["dead_letters"]
+    assert (done["changes"], done["bad_rows"], letter["row"], letter["change"]) == (1, 1, 1, rows[1])
 
 
 def test_sql(client: httpx.Client) -> None:
@@ -98,6 +105,7 @@ def test_sql(client: httpx.Client) -> None:
     ("content", "headers", "status", "says"),
     [
         (b"[{", {"content-type": "application/json"}, 400, "no JSON"),
+        (b" ", {"content-type": "application/json"}, 400, "the body is empty"),
         (b'[{"k": NaN}]', {"content-type": "application/json"}, 400, "write it as a text"),
         (b"[" * 100_000, {"content-type": "application/json"}, 400, "no JSON"),
         (b'[{"k": ' + b"9" * 5000 + b"}]", {"content-type": "application/json"}, 400, "no JSON"),

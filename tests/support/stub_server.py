@@ -195,7 +195,7 @@ class _Handler(BaseHTTPRequestHandler):
             case "POST", "v1", "execute":
                 stub.commit([{"id": 1000 + stub.version, "name": json.loads(body)["sql"]}])
                 return _json(200, {"version": stub.version, "changes": 1})
-        return _json(404, {"error": {"kind": "RequestError", "message": "there is no such thing"}})
+        return _json(404, {"error": {"kind": "AbsentNameError", "message": "there is no such thing"}})
 
     def _view(self) -> dict[str, Any]:
         return {"name": "V", "columns": COLUMNS, "key": self.stub.key, "sql": "SELECT id, name FROM T"}
@@ -236,7 +236,7 @@ class _Handler(BaseHTTPRequestHandler):
         with stub.lock:
             cut = stub.cuts.popleft() if stub.cuts else None
             if not stub.is_there or parts[2] != "V":
-                self._say(404, {"error": {"kind": "RequestError", "message": "there is no such view"}})
+                self._say(404, {"error": {"kind": "AbsentNameError", "message": "there is no such view"}})
                 return
         is_socket = "sec-websocket-key" in self.headers
         since = query.get("since", self.headers.get("last-event-id"))

@@ -97,7 +97,7 @@ class Client:
             limit: The most rows to give.
 
         Raises:
-            ServerError: There is no such view, or you may not read it.
+            AbsentNameError: There is no such view that you may read.
             CapacityError: The view has more rows than the server gives at once.
         """
         return self._rows("views", view, limit)
@@ -178,7 +178,8 @@ class Client:
 
         Raises:
             ChangeError: A change cannot be applied; nothing was.
-            ServerError: There is no such table, or you may not change it.
+            AbsentNameError: There is no such table that you may use.
+            ServerError: You may read the table, and not change it.
             UnreachableError: No answer came. Nobody knows whether it was done, but for who gave a request, and sends
                 the same one again.
 
@@ -204,27 +205,32 @@ class Client:
         else:
             parts, kind = ("v1", "commit"), JSON
             body = json_body({table: objects(table, given) for table, given in named.items()})
-        name, number = self._request() if request is None else request
-        headers = {"Content-Type": kind, "Livejoin-Client": name, "Livejoin-Number": str(number)}
+        headers = {"Content-Type": kind, **_numbered(self._request() if request is None else request)}
         return read_applied(self._exchange.ask(Ask("POST", parts, query, body, headers)).json())
 
     def _request(self) -> tuple[str, int]:
         with self._lock:
             return self._name, next(self._numbers)
 
-    def execute(self, sql: str, parameters: Parameters | None = None) -> Applied:
+    def execute(
+        self, sql: str, parameters: Parameters | None = None, *, request: tuple[str, int] | None = None
+    ) -> Applied:
         """Run SQL that changes rows, or that declares tables and views, which needs a token of an admin.
 
         Args:
             sql: One or more statements.
             parameters: Values for ``?``, or by names for ``:name``.
+            request: As for `apply`, for one statement that changes rows, or several between ``BEGIN`` and ``COMMIT``:
+                it is done once, however often it must be sent.
 
         Raises:
             SqlError, ChangeError: As `livejoin.Database.execute`.
-            UnreachableError: No answer came. If it was sent, nobody knows whether it was done.
+            UnreachableError: No answer came. If it was sent, nobody knows whether it was done, but for who gave a
+                request, and sends the same one again.
         """
-        body = _asked(sql, parameters)
-        asked = Ask("POST", ("v1", "execute"), {}, body, _JSON_BODY, is_repeatable=False, sql=sql)
+        headers = _JSON_BODY if request is None else {**_JSON_BODY, **_numbered(request)}
+        body, is_repeatable = _asked(sql, parameters), request is not None
+        asked = Ask("POST", ("v1", "execute"), {}, body, headers, is_repeatable=is_repeatable, sql=sql)
         return read_applied(self._exchange.ask(asked).json())
 
     @overload
@@ -282,6 +288,11 @@ class Client:
 
     def __repr__(self) -> str:
         return f"Client({str(self._exchange.address)!r})"
+
+
+def _numbered(request: tuple[str, int]) -> dict[str, str]:
+    name, number = request
+    return {"Livejoin-Client": name, "Livejoin-Number": str(number)}
 
 
 def _asked(sql: str, parameters: Parameters | None) -> bytes:

@@ -12,7 +12,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse
@@ -22,12 +22,13 @@ from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 
+from livejoin.client.answered import Answer
 from livejoin.client.events import EventReader
 from livejoin.client.exchange import BUSY, Ask, Exchange, whole_answer
 from livejoin.client.patience import Patience
 from livejoin.client.rows import read_arrow
 from livejoin.client.web_socket import BrokenError, ClosedError, WebSocket, handshake
-from livejoin.errors import LivejoinError, ReadError, ServerError
+from livejoin.errors import AbsentNameError, LivejoinError, ReadError, ServerError
 
 Shape: TypeAlias = Literal["changes", "upsert", "arrow"]
 
@@ -191,7 +192,7 @@ class Following(Generic[Told]):
                 self._hang_up(self._exchange.unreachable(error, False, True), cause=error)
             except LivejoinError as error:
                 self._end_here()
-                if self._end and isinstance(error, ServerError) and error.status == HTTPStatus.NOT_FOUND:
+                if self._end and isinstance(error, AbsentNameError):
                     msg = f"the changes of view {self._view!r} have ended: {self._end}"
                     raise ReadError(msg) from error
                 raise
@@ -374,25 +375,21 @@ def _refuse_cut_off(response: HTTPResponse) -> None:
         raise BrokenError(msg)
 
 
+def _told(text: str) -> Exception:
+    """The error that a text of a WebSocket is."""
+    said = _parsed(text)
+    status = said["error"].get("status", 0) if isinstance(said, dict) and isinstance(said.get("error"), dict) else 0
+    return _error_of(Answer(status, {}, text.encode()))
+
+
 def _refused(response: HTTPResponse) -> Exception:
-    answer = whole_answer(response)
+    return _error_of(whole_answer(response))
+
+
+def _error_of(answer: Answer) -> Exception:
     error = answer.error()
     is_passing = answer.status in (*BUSY, HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT)
     return _BusyError(error, answer.retry_after) if is_passing else error
-
-
-def _refuse_absent(exchange: Exchange, view: str) -> None:
-    """Ask for the view over a connection of its own, as the end of a WebSocket has no room for an error.
-
-    Raises:
-        LivejoinError: The view is not there, or may not be read.
-        OSError, HTTPException: The connection broke.
-    """
-    with closing(exchange.opened()) as connection:
-        exchange.send(connection, Ask("GET", ("v1", "views", view)))
-        response = connection.getresponse()
-        if response.status != HTTPStatus.OK:
-            raise _refused(response)
 
 
 class _ArrowStream:
@@ -407,16 +404,15 @@ class _ArrowStream:
 
     def next(self) -> ArrowUpdate:
         try:
-            rows = read_arrow(self._websocket.receive())
+            found = self._websocket.receive()
         except ClosedError as error:
             match error.code:
                 case 1000 | 1001:
                     raise _EndedError(error.reason, error.code == 1001) from error
-                case 1008:
-                    raise ServerError(error.reason) from error
-                case 1013:
-                    raise _BusyError(ServerError(error.reason, status=503)) from error
             raise BrokenError(str(error)) from error
+        if isinstance(found, str):
+            raise _told(found)
+        rows = read_arrow(found)
         said = dict(rows.schema.metadata or {})
         try:
             identity, version, reset = (said.pop(name).decode() for name in (b"id", b"version", b"reset"))
@@ -432,7 +428,6 @@ def arrow(exchange: Exchange, connection: HTTPConnection, view: str, since: str 
         LivejoinError: The server refuses.
         OSError, HTTPException: The connection broke.
     """
-    _refuse_absent(exchange, view)
     headers, accepted = handshake()
     query = {"format": "arrow"} | ({} if since is None else {"since": since})
     source = connection.sock

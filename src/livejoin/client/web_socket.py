@@ -61,14 +61,15 @@ class WebSocket:
         self._connection = connection
         self._source = source
 
-    def receive(self) -> bytes:
-        """The next message, of text or of bytes; pings on the way are answered.
+    def receive(self) -> bytes | str:
+        """The next message, a text or bytes; pings on the way are answered.
 
         Raises:
             ClosedError: The other side ended it.
             OSError: The connection broke, or is silent for too long.
         """
         pieces: list[bytes] = []
+        is_text = False
         while True:
             is_last, kind, data = self._frame()
             match kind:
@@ -79,9 +80,11 @@ class WebSocket:
                     msg = "a message begins within another one"
                     raise BrokenError(msg)
                 case 0 | 1 | 2:
+                    is_text = kind == 1 or (kind == 0 and is_text)
                     pieces.append(data)
                     if is_last:
-                        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+                        whole = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+                        return whole.decode(errors="replace") if is_text else whole
                 case 8:
                     code = struct.unpack("!H", data[:2])[0] if len(data) >= 2 else 1005
                     with suppress(OSError):  # the other side may be gone already

@@ -41,7 +41,7 @@ from livejoin.database.snapshots import snapshot
 from livejoin.database.snapshots.image import image_of, restored
 from livejoin.database.statements import declaring
 from livejoin.database.statements.declaring import ViewSettings
-from livejoin.database.statements.script import ask, run_script
+from livejoin.database.statements.script import ask, refuse_many_commits, run_script
 from livejoin.database.transactions import transaction
 from livejoin.database.transactions.bad_rows import ON_BAD_ROWS, OnBadRows, commit_good
 from livejoin.database.transactions.compaction import compact
@@ -50,7 +50,7 @@ from livejoin.database.transactions.preview import Preview, previewed
 from livejoin.database.transactions.redeclare import redeclare
 from livejoin.database.transactions.refresh import refresh, refresh_good
 from livejoin.database.transactions.replay import Manner, Replay, replay_whole
-from livejoin.database.transactions.requests import Answer, Request, check_request
+from livejoin.database.transactions.requests import Numbered, Request, check_request
 from livejoin.database.transactions.staging import Granularity, OnConflict
 from livejoin.database.versions.snapshot import Snapshot
 from livejoin.database.view import View
@@ -261,7 +261,9 @@ class Database:
         return ByName((view.name, view) for view in self._contents.views.values())
 
     @first
-    def execute(self, sql: str, parameters: Any = None, *, allow_product: bool = False) -> Commit | None:
+    def execute(
+        self, sql: str, parameters: Any = None, *, allow_product: bool = False, request: Request | None = None
+    ) -> Commit | None:
         """Run SQL: INSERT, UPDATE, DELETE, MERGE INTO, CREATE, DROP, ALTER TABLE or REFRESH TABLE; also several.
 
         Args:
@@ -271,6 +273,8 @@ class Database:
             parameters: The values of ``?`` in a list, or of ``:name`` in a dict. For ``REFRESH TABLE`` all rows that
                 the table is to have, as for `refresh`.
             allow_product: As for `create_view`.
+            request: As for `apply`, where the text is one commit: one statement that changes rows, or several between
+                ``BEGIN`` and ``COMMIT``.
 
         Returns:
             The last commit; None if no statement changed rows.
@@ -294,14 +298,19 @@ class Database:
         >>> [(row["_change_type"], row["pieces"]) for row in commit["total"].to_pylist()]
         [('update_preimage', 150), ('update_postimage', 145)]
         """
+        asked = None if request is None else check_request(request)
+        if (done := self._done(asked)) is not None:
+            return done
         if _is_refresh(sql):
             statement = parse_statement(sql)
             assert isinstance(statement, RefreshTable)
+            if asked is not None:
+                raise refuse_many_commits()
             if parameters is None:
                 msg = "REFRESH TABLE needs all rows that the table is to have: db.execute('REFRESH TABLE t', rows)"
                 raise ChangeFormatError(msg, statement.name)
             return self.refresh(statement.name, parameters)
-        return run_script(self._contents, sql, parameters, allow_product)
+        return run_script(self._contents, sql, parameters, allow_product, asked)
 
     @alone
     def sql(self, query: str, parameters: Any = None) -> pa.Table:
@@ -661,7 +670,8 @@ class Database:
             request: The name of a client, and its number of this request, as ``("till-3", 17)``, for who sends a
                 request again when no answer came. One that was done already changes nothing: the commit has the figures
                 of the first one, ``repeated``, and no deltas. A client's numbers ascend; the last 1,000 of each are
-                known, and the last 10,000 clients. In a folder they stay with the commits.
+                known, and the last 10,000 clients. In a folder they stay with the commits. A third number, from 0 to
+                2^63 - 1, may stand for what is asked, as a hash: the same number with another one is refused.
 
         Returns:
             The commit with the net delta of every view.
@@ -684,19 +694,22 @@ class Database:
             check_word(on_bad_rows, "on_bad_rows", ON_BAD_ROWS)
         manner = on_bad_rows or self._on_bad_rows
         asked = None if request is None else check_request(request)
-        if asked is not None and (answer := self._contents.requests.answer(asked)) is not None:
-            return self._repeated(answer)
+        if (done := self._done(asked)) is not None:
+            return done
         if manner == "fail":
             batches = transaction.read(self._contents, named, False, on_conflict, intake)
-            noted = notes if asked is None else {**notes, "request": [*asked, 0]}
+            noted = notes if asked is None else {**notes, "request": asked.noted(0)}
             return transaction.commit(self._contents, batches, on_conflict, noted)
         commit, bad = commit_good(self._contents, named, on_conflict, intake, notes, asked)
         commit.bad_rows = len(bad)
         commit.dead_letters = tuple(bad) if manner == "dead_letter" else ()
         return commit
 
-    def _repeated(self, answer: Answer) -> Commit:
-        """The commit of a request that was done before, which is durable when this returns."""
+    def _done(self, request: Numbered | None) -> Commit | None:
+        """The commit of a request that was done before, which is durable when this returns; None if it is new."""
+        answer = None if request is None else self._contents.requests.answer(request)
+        if answer is None:
+            return None
         self._contents.images.make_told()
         commit = Commit(answer.version, answer.changes, answer.ignored, ByName(()), (), late=answer.late)
         commit.bad_rows, commit.repeated = answer.bad_rows, True

@@ -154,17 +154,20 @@ def status_of(error: Exception) -> HTTPStatus:
 def error_answer(error: Exception) -> Response:
     """An error as an answer: its kind, its message, and where it is. What is no error of livejoin's is not told."""
     status = status_of(error)
-    if not isinstance(error, LivejoinError):
-        logger.error("a request failed", exc_info=error)
-        body: dict[str, Any] = {"kind": "ServerError", "message": "the server failed; its log says why"}
-    else:
-        places = {name: getattr(error, name) for name in _PLACES if isinstance(getattr(error, name, None), int | str)}
-        body = {
-            "kind": type(error).__name__,
-            "message": str(error),
-            **{k: v for k, v in places.items() if v not in ("", -1)},
-        }
     headers = {"Retry-After": "1"} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
     if status == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = "Bearer"
-    return json_answer({"error": body}, status, headers)
+    return json_answer({"error": error_said(error)}, status, headers)
+
+
+def error_said(error: Exception) -> dict[str, Any]:
+    """An error as JSON values. What is no error of livejoin's is not told, but logged."""
+    if not isinstance(error, LivejoinError):
+        logger.error("a request failed", exc_info=error)
+        return {"kind": "ServerError", "message": "the server failed; its log says why"}
+    places = {name: getattr(error, name) for name in _PLACES if isinstance(getattr(error, name, None), int | str)}
+    return {
+        "kind": type(error).__name__,
+        "message": str(error),
+        **{k: v for k, v in places.items() if v not in ("", -1)},
+    }

@@ -4,7 +4,8 @@ A feed follows a view and makes a chain of messages, each with the net delta of 
 chain, and sends what comes behind it at its own pace; a slow one holds up nobody. Who comes first gets all rows as they
 were at the newest node, or, coming back with the version of a message, the net delta from there; both are made once for
 all who come at that node. Law: what comes first, and the messages behind the node that it goes with, are all changes,
-each once. One behind whom too much waits has its node taken away, and begins anew with all rows.
+each once. One that is seconds behind goes on as one who comes back: with one net delta. One behind whom too much waits
+has its node taken away, and begins anew with all rows.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ Form = Literal["changes", "upsert", "arrow"]
 """Each row with its ``_change_type``; rows to put and keys that are gone; the rows as Arrow."""
 
 _SMALL = 1000  # rows of changes that take less time than to change threads
+_LATE = 2.0  # seconds of messages that one who is slow gets as one
 _LINGER = 10.0  # seconds that a feed goes on when nobody follows any more, for who comes back
 
 
@@ -44,11 +46,13 @@ class Message:
         id: By which one who comes back says where it was.
         data: The message: JSON, or Arrow's IPC.
         event: The same as a server-sent event; empty for Arrow.
+        reset: Whether it has all rows.
     """
 
     id: str
     data: bytes
     event: bytes
+    reset: bool
 
 
 @dataclass(eq=False, slots=True)
@@ -58,6 +62,7 @@ class Node:
     Args:
         version: Up to where one who is here knows the view.
         total: The bytes of all messages up to here.
+        at: When it was made, by the clock of the loop.
         message: The message that leads here; None for the first node.
         next: The next one; None if there is none yet.
         joins: The first message of those who come here, by the version that they know (None: nothing).
@@ -65,6 +70,7 @@ class Node:
 
     version: int
     total: int
+    at: float = 0.0
     message: Message | None = None
     next: Node | None = None
     joins: dict[int | None, asyncio.Future[Message | None]] = field(default_factory=dict)
@@ -76,9 +82,11 @@ class Follower:
 
     Args:
         node: Up to where it has been told; None if it has to begin anew.
+        may_skip: Whether it may be told a net delta where it is late.
     """
 
     node: Node | None
+    may_skip: bool = True
 
 
 @dataclass(eq=False)
@@ -159,7 +167,7 @@ class Feed:
 
     def _add(self, update: Update, link: Link | None, message: Message) -> None:
         self._link = link
-        node = Node(update.version, self.tail.total + len(message.data), message)
+        node = Node(update.version, self.tail.total + len(message.data), asyncio.get_running_loop().time(), message)
         if update.reset:  # whoever follows begins anew: nothing leads from what was before to it
             node.message = None
             node.joins[None] = _done(message)
@@ -188,18 +196,21 @@ class Feed:
     def _message(self, update: Update) -> Message:
         """An update as a message; called in a thread."""
         name = self._hub.id_of(self.sql, update.version)
-        head = {"id": name, "version": update.version, "reset": update.reset}
+        head: dict[str, Any] = {"id": name, "version": update.version, "reset": update.reset}
         match self.form:
             case "arrow":
                 told = {"id": name, "version": str(update.version), "reset": "true" if update.reset else "false"}
-                return Message(name, arrow_bytes(update.delta, told), b"")
+                return Message(name, arrow_bytes(update.delta, told), b"", update.reset)
             case "changes":
                 rows = objects(update.delta.drop_columns([COMMIT_VERSION]), self._instants)
                 data = dumps({**head, "changes": rows})
             case "upsert":
                 gone = objects(update.gone, self._instants)  # also of a reset: its key may be lost
+                if update.reset:
+                    head["key"] = update.gone.column_names
                 data = dumps({**head, "puts": objects(update.puts, self._instants), "gone": gone})
-        return Message(name, data, b"id: " + name.encode() + b"\nevent: change\ndata: " + data + b"\n\n")
+        event = b"id: " + name.encode() + b"\nevent: change\ndata: " + data + b"\n\n"
+        return Message(name, data, event, update.reset)
 
     def join(self) -> Follower:
         """One more who follows; it has to begin."""
@@ -219,30 +230,48 @@ class Feed:
             since: The version that it knows; None for none.
         """
         await self._begun.wait()
-        counts = self._hub.counts
+        counts, loop = self._hub.counts, asyncio.get_running_loop()
         while self.ended is None:
             node = follower.node
             if node is None:
-                known, resets = self._known(since), self._resets
-                first = None
-                if known is None:
-                    known = self.tail
-                    if self._link is None:  # all is about to begin anew
-                        await self._news.wait()
-                        continue
-                    first = await self._first(known, self._link, since)
-                if resets == self._resets:  # else nothing leads on from there
-                    follower.node, since = known, None
-                    if first is not None:
-                        counts.messages += 1
-                        yield first
-            elif node.next is not None:
-                follower.node = node = node.next
-                assert node.message is not None
-                counts.messages += 1
-                yield node.message
-            else:
+                told = await self._begin(follower, since)
+                since = since if follower.node is None else None
+            elif node.next is None:
                 await self._news.wait()
+                continue
+            elif follower.may_skip and self._link is not None and node.next.at < loop.time() - _LATE:
+                told = await self._skip(follower, node, self._link)
+            else:
+                follower.node, told = node.next, node.next.message
+            if told is not None:
+                counts.messages += 1
+                yield told
+
+    async def _begin(self, follower: Follower, since: int | None) -> Message | None:
+        """Give one who follows a node, and what it has to be told there, if anything."""
+        known, resets, told = self._known(since), self._resets, None
+        if known is None:
+            known = self.tail
+            if self._link is None:  # all is about to begin anew
+                await self._news.wait()
+                return None
+            told = await self._first(known, self._link, since)
+        if resets != self._resets:  # nothing leads on from there
+            return None
+        follower.node = known
+        return told
+
+    async def _skip(self, follower: Follower, node: Node, link: Link) -> Message | None:
+        """Take one who is late to the newest node, by the net delta, if that is known."""
+        newest, resets = self.tail, self._resets
+        told = await self._first(newest, link, node.version)
+        if told is not None and told.reset:  # all rows may be more than what waits
+            follower.may_skip = False
+            return None
+        if resets != self._resets:
+            return None
+        follower.node = newest
+        return told
 
     def _known(self, since: int | None) -> Node | None:
         """The node of a version that one who comes back knows, if it is there still."""

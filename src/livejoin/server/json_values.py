@@ -11,6 +11,7 @@ import base64
 import json
 import math
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -76,6 +77,25 @@ def values(column: pa.ChunkedArray, is_instant: bool = False) -> list[Any]:
         return [value for chunk in column.chunks for value in _nested(chunk)]
     found = column.to_pylist()
     return found
+
+
+def plain(value: object) -> Any:
+    """A value of Python of which JSON can be made; what JSON does not have is a text."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return _number(value)
+        case bytes():
+            return base64.b64encode(value).decode()
+        case dict():
+            return {str(name): plain(one) for name, one in value.items()}
+        case list() | tuple():
+            return [plain(one) for one in value]
+        case datetime():
+            return value.isoformat().replace("+00:00", "Z")
+        case _:
+            return str(value)
 
 
 def _each(given: Sequence[Any], make: Callable[[Any], Any]) -> list[Any]:

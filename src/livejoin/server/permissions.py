@@ -6,6 +6,7 @@ from http import HTTPStatus
 from typing import Any
 
 from livejoin.database import Database, View
+from livejoin.errors import AbsentNameError
 from livejoin.schema import Table
 from livejoin.server.access import Who
 from livejoin.server.answers import RequestError
@@ -18,7 +19,7 @@ def view_for(db: Database, name: str, who: Who) -> View:
     """A view that somebody may read.
 
     Raises:
-        RequestError: There is none of this name for them.
+        AbsentNameError: There is none of this name for them.
     """
     views = db.views
     if name in views and who.may_read(name):
@@ -30,7 +31,8 @@ def table_for(db: Database, name: str, who: Who, writes: bool = False) -> Table:
     """A table that somebody may read, or change.
 
     Raises:
-        RequestError: There is none of this name for them, or they may not change it.
+        AbsentNameError: There is none of this name for them.
+        RequestError: The token may not change it, or not read it.
     """
     tables = db.tables
     may = who.may_read(name) or who.may_write(name)
@@ -46,10 +48,10 @@ def table_for(db: Database, name: str, who: Who, writes: bool = False) -> Table:
     return tables[name]
 
 
-def absent(kind: str, name: str, known: list[str]) -> RequestError:
+def absent(kind: str, name: str, known: list[str]) -> AbsentNameError:
     """That there is nothing of a name that somebody may use."""
     msg = f"there is no {kind} {name!r} that you may use; there are {', '.join(known) or 'none'}"
-    return RequestError(msg, HTTPStatus.NOT_FOUND)
+    return AbsentNameError(msg)
 
 
 def refuse_but_admin(who: Who, what: str) -> None:

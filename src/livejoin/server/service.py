@@ -83,7 +83,7 @@ class Service:
         """A view that somebody may read.
 
         Raises:
-            RequestError: There is none of this name for them.
+            AbsentNameError: There is none of this name for them.
         """
         return view_for(self.db, name, who)
 
@@ -91,7 +91,8 @@ class Service:
         """A table that somebody may read, or change.
 
         Raises:
-            RequestError: There is none of this name for them, or they may not change it.
+            AbsentNameError: There is none of this name for them.
+            RequestError: The token may not change it.
         """
         return table_for(self.db, name, who, writes)
 

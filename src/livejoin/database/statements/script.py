@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import pyarrow as pa
 
@@ -13,12 +14,15 @@ from livejoin.database.statements.asked_once import asked_with_types
 from livejoin.database.statements.declaring import declare
 from livejoin.database.statements.row_changes import Pending
 from livejoin.database.transactions import transaction
+from livejoin.database.transactions.requests import Numbered
 from livejoin.errors import SqlError, UnsupportedQueryError
 from livejoin.schema import SqlType
 from livejoin.sql import CreateView, Piece, RefreshTable, RowChanges, Statement, parse_statement, pieces
 
 
-def run_script(contents: Contents, sql: str, parameters: object, allow_product: bool) -> Commit | None:
+def run_script(
+    contents: Contents, sql: str, parameters: object, allow_product: bool, request: Numbered | None = None
+) -> Commit | None:
     """Run the statements of a text, one after the other; as `livejoin.Database.execute`.
 
     Args:
@@ -26,36 +30,78 @@ def run_script(contents: Contents, sql: str, parameters: object, allow_product: 
         sql: The text.
         parameters: The values of ``?`` or ``:name``; None for none.
         allow_product: Whether views may have conditions over tables that no equality connects.
+        request: The request that the text is, which must be one commit then; None if it is none of a client.
 
     Returns:
         The last commit; None if no statement changed rows.
     """
     found: Commit | None = None
     pending: Pending | None = None
-    for piece in pieces(sql, parameters) or [Piece(sql, sql)]:
-        word = " ".join(piece.text.upper().split())
-        if word in _BEGINS:
+    given = pieces(sql, parameters) or [Piece(sql, sql)]
+    notes = transaction.NO_NOTES if request is None else {"request": request.noted(0)}
+    if request is not None:
+        _check_is_one_commit(given)
+    for piece in given:
+        words = _words(piece)
+        if words in _BEGINS:
             pending = _begun(pending)
-        elif word in _ENDS:
+        elif words in _ENDS:
             changes, pending = _ended(pending), None
-            found = _committed(contents, changes) if word != "ROLLBACK" else found
+            found = _committed(contents, changes, notes) if words != "ROLLBACK" else found
         else:
             with _in_script(piece):
                 statement = parse_statement(piece.text)
             with _in_script(piece, statement):
-                found = _run(contents, statement, pending, allow_product) or found
+                found = _run(contents, statement, pending, allow_product, notes) or found
     if pending is not None:
         msg = "BEGIN without COMMIT: give both in one text, or all changes to apply, which is one commit"
         raise UnsupportedQueryError(msg, clause="BEGIN")
     return found
 
 
-def _run(contents: Contents, statement: Statement, pending: Pending | None, allow_product: bool) -> Commit | None:
+def _check_is_one_commit(given: Sequence[Piece]) -> None:
+    """Refuse a text that would be several commits, or none, where it has one number.
+
+    Raises:
+        UnsupportedQueryError: The text is one of these.
+    """
+    is_framed = len(given) > 2 and _words(given[0]) in _BEGINS and _words(given[-1]) in _ENDS[:2]
+    inner = given[1:-1] if is_framed else given
+    if (is_framed or len(inner) == 1) and not any(_words(piece) in (*_BEGINS, *_ENDS) for piece in inner):
+        statements = []
+        for piece in inner:
+            with _in_script(piece):
+                statements.append(parse_statement(piece.text))
+        if all(isinstance(statement, RowChanges) for statement in statements):
+            return
+    raise refuse_many_commits()
+
+
+def _words(piece: Piece) -> str:
+    return " ".join(piece.text.upper().split())
+
+
+def refuse_many_commits() -> UnsupportedQueryError:
+    """That a text with the number of a request is not one commit."""
+    msg = (
+        "a request with a number is one commit: one INSERT, UPDATE, DELETE or MERGE INTO, or several between BEGIN and "
+        "COMMIT; send other statements without a number"
+    )
+    return UnsupportedQueryError(msg, clause="request")
+
+
+def _run(
+    contents: Contents,
+    statement: Statement,
+    pending: Pending | None,
+    allow_product: bool,
+    notes: Mapping[str, Any],
+) -> Commit | None:
     """Run one statement; its commit, if it made one. Within a transaction its changes are added to those that wait."""
     if isinstance(statement, RowChanges):
         changes = pending or Pending()
         changes.add(contents, statement)
-        return _committed(contents, changes) if pending is None else None
+        return _committed(contents, changes, notes) if pending is None else None
     if isinstance(statement, RefreshTable):
         msg = "REFRESH TABLE stands alone, with its rows: db.execute('REFRESH TABLE t', rows)"
         raise UnsupportedQueryError(msg, clause="REFRESH TABLE")
@@ -107,6 +153,6 @@ def _ended(pending: Pending | None) -> Pending:
     return pending
 
 
-def _committed(contents: Contents, changes: Pending) -> Commit:
+def _committed(contents: Contents, changes: Pending, notes: Mapping[str, Any]) -> Commit:
     batches = transaction.read(contents, changes.given(), False, "error")
-    return transaction.commit(contents, batches, "error")
+    return transaction.commit(contents, batches, "error", notes)

@@ -19,7 +19,7 @@ from livejoin.changes.source import as_pieces, take
 from livejoin.database.commit import BadRow, Commit
 from livejoin.database.contents import Contents
 from livejoin.database.transactions import transaction
-from livejoin.database.transactions.requests import Request
+from livejoin.database.transactions.requests import Numbered
 from livejoin.database.transactions.staging import OnConflict
 from livejoin.errors import (
     AbsentRowError,
@@ -46,7 +46,7 @@ def commit_good(
     on_conflict: OnConflict,
     intake: Intake,
     notes: Mapping[str, Any],
-    request: Request | None = None,
+    request: Numbered | None = None,
 ) -> tuple[Commit, list[BadRow]]:
     """Apply the good ones of some changes as one commit.
 
@@ -95,7 +95,7 @@ def commit_good(
             continue
         names = {batch.table.name: name for batch, name in zip(batches, kept, strict=True)}
         try:
-            noted = notes if request is None else {**notes, "request": [*request, len(reasons)]}
+            noted = notes if request is None else {**notes, "request": request.noted(len(reasons))}
             commit = transaction.commit(contents, batches, on_conflict, noted)
         except ChangeValueError as error:
             if error.row < 0:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from livejoin.database.durable.log import Placed
 from livejoin.database.transactions.compaction import NOTHING, Passed, note
-from livejoin.database.transactions.requests import Answer, Request
+from livejoin.database.transactions.requests import Answer, Numbered
 from livejoin.database.transactions.subscribers import Subscription
 from livejoin.database.versions.links import Stepped
 from livejoin.dataflow.deltas.view_delta import ViewDelta
@@ -57,7 +57,7 @@ class Journal:
     passed: Passed = NOTHING
     is_noted: bool = False
     offsets: Mapping[str, Any] = field(default_factory=dict)
-    request: tuple[Request, Answer] | None = None
+    request: tuple[Numbered, Answer] | None = None
     steps: Mapping[str, Stepped] = field(default_factory=dict)
     placed: Placed = ()
 

@@ -7,11 +7,11 @@ that it had. Law: what is known stands if and only if the commit does, as both a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any, Final
 
-from livejoin.errors import ChangeFormatError
+from livejoin.errors import ChangeError, ChangeFormatError
 from livejoin.shown import shown
 
 MOST_NUMBERS: Final = 1000
@@ -22,19 +22,45 @@ MOST_CLIENTS: Final = 10_000
 _LONGEST = 200
 _LARGEST = (1 << 63) - 1
 
-Request = tuple[str, int]
-"""The name of a client, and its number of a request."""
+Request = tuple[str, int] | tuple[str, int, int]
+"""The name of a client, its number of a request, and where it is known a digest of what is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """A request that has a number.
+
+    Args:
+        client: The name of the client.
+        number: The number that the client gave the request.
+        digest: A number that another request would not have; 0 where it is unknown.
+    """
+
+    client: str
+    number: int
+    digest: int = 0
+
+    def noted(self, bad_rows: int) -> list[Any]:
+        """The request and how many of its changes were left out, as JSON values."""
+        return [self.client, self.number, bad_rows, self.digest]
+
+    @classmethod
+    def of(cls, values: Sequence[Any]) -> tuple[Numbered, int]:
+        """What `noted` gave: the request, and how many changes were left out."""
+        client, number, bad_rows, *digest = values
+        return cls(client, number, *digest), bad_rows
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a request was answered; the figures are those of its `livejoin.Commit`."""
+    """What a request was answered: the figures of its `livejoin.Commit`, and the digest of the request."""
 
     version: int
     changes: int
     ignored: int
     late: int
     bad_rows: int
+    digest: int = 0
 
 
 @dataclass(slots=True)
@@ -49,13 +75,14 @@ class Requests:
     def __init__(self) -> None:
         self._clients: dict[str, _Client] = {}
 
-    def answer(self, request: Request) -> Answer | None:
+    def answer(self, request: Numbered) -> Answer | None:
         """What a request was answered; None if it is a new one.
 
         Raises:
             ChangeFormatError: The request is older than those of its client that are known.
+            ChangeError: The number is that of another request of the client.
         """
-        name, number = request
+        name, number = request.client, request.number
         client = self._clients.get(name)
         if client is None:
             return None
@@ -66,11 +93,17 @@ class Requests:
                 "knows whether it was done; give each request a larger number than the ones before"
             )
             raise ChangeFormatError(msg)
+        if found is not None and request.digest and found.digest and request.digest != found.digest:
+            msg = (
+                f"request {number} of client {name!r} was another one, in version {found.version}, so that this one is "
+                "not done; give each request a larger number than the ones before, also after a restart"
+            )
+            raise ChangeError(msg)
         return found
 
-    def note(self, request: Request, answer: Answer) -> None:
+    def note(self, request: Numbered, answer: Answer) -> None:
         """Know a request; once more changes nothing."""
-        name, number = request
+        name, number = request.client, request.number
         client = self._clients.pop(name, None) or _Client({})
         client.answers[number] = answer
         while len(client.answers) > MOST_NUMBERS:
@@ -102,17 +135,17 @@ class Requests:
         return found
 
 
-def check_request(request: object) -> Request:
-    """The name and number of a request.
+def check_request(request: object) -> Numbered:
+    """A request, from its name, its number, and its digest if that is given.
 
     Raises:
-        ChangeFormatError: The value is no pair of these.
+        ChangeFormatError: The value is none of these.
     """
-    if isinstance(request, tuple | list) and len(request) == 2:
-        name, number = request
-        is_number = isinstance(number, int) and not isinstance(number, bool)
-        if isinstance(name, str) and 0 < len(name) <= _LONGEST and is_number and 0 <= number <= _LARGEST:
-            return name, number
+    if isinstance(request, tuple | list) and len(request) in (2, 3):
+        name, *numbers = request
+        are_numbers = all(type(one) is int and 0 <= one <= _LARGEST for one in numbers)
+        if isinstance(name, str) and 0 < len(name) <= _LONGEST and are_numbers:
+            return Numbered(name, *numbers)
     msg = (
         f"request is {shown(request)}; allowed is the name of a client, of {_LONGEST} characters at most, and its "
         "number of the request, from 0 on, as ('till-3', 17)"

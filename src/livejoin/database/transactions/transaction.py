@@ -19,7 +19,7 @@ from livejoin.database.names import ByName
 from livejoin.database.transactions.compaction import FEW, compact_in_turn, passed
 from livejoin.database.transactions.journal import Journal, deliver, refuse_in_subscriber, settle
 from livejoin.database.transactions.partial import completed
-from livejoin.database.transactions.requests import Answer
+from livejoin.database.transactions.requests import Answer, Numbered
 from livejoin.database.transactions.retention import kept_columns
 from livejoin.database.transactions.staging import (
     Granularity,
@@ -181,8 +181,7 @@ def run(
         on_conflict: What happens to changes that cannot be applied.
         then: Called once the commit stands, also where another call has to end it; may be called again.
         tried: Called with the commit where it is only to be tried, and does not stand in the end.
-        notes: JSON values that stand with it: ``offsets``; ``request``, the client, its number, and how many changes
-            were left out as bad ones.
+        notes: JSON values that stand with it: ``offsets``; ``request``, as `Numbered.noted` gives it.
 
     Raises:
         ChangeError, ExpressionError, CapacityError, StorageError: As for `livejoin.Database.apply`; nothing was
@@ -240,8 +239,8 @@ def run(
             tried(commit)
             raise Tried
         if "request" in notes:
-            client, number, bad = notes["request"]
-            journal.request = (client, number), Answer(journal.version, applied, ignored, late, bad)
+            asked, bad = Numbered.of(notes["request"])
+            journal.request = asked, Answer(journal.version, applied, ignored, late, bad, asked.digest)
         if contents.log is not None:
             manner, stands = (granularity, on_conflict), partial(_stands, contents, version)
             kept = told(contents.histories, contents.views, deltas) if contents.histories else ()

@@ -91,6 +91,9 @@ def read_json(data: bytes, number: Callable[[str], Any] = float) -> Any:
     Raises:
         RequestError: The text is none; the message says where.
     """
+    if not data.strip():
+        msg = "the body is empty; allowed is a JSON text"
+        raise RequestError(msg)
     try:
         return json.loads(data, parse_float=number, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:

@@ -16,7 +16,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from livejoin.errors import LivejoinError
 from livejoin.server.access import Who
-from livejoin.server.answers import RequestError, status_of
+from livejoin.server.answers import RequestError, error_said, status_of
 from livejoin.server.door import SUBPROTOCOL
 from livejoin.server.feeds import Feed, Form
 from livejoin.server.json_values import dumps
@@ -161,7 +161,9 @@ async def socket(websocket: WebSocket) -> None:
     try:
         feed = await _feed(websocket, service, who_asks(websocket))
     except LivejoinError as error:
-        again = status_of(error) == HTTPStatus.SERVICE_UNAVAILABLE
+        status = status_of(error)
+        again = status == HTTPStatus.SERVICE_UNAVAILABLE
+        await websocket.send_text(dumps({"error": {**error_said(error), "status": int(status)}}).decode())
         await websocket.close(1013 if again else 1008, str(error)[:120])
         return
     since = service.hub.version_of(feed.sql, websocket.query_params.get("since"))

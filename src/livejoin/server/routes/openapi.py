@@ -62,13 +62,16 @@ def _paths() -> dict[str, Any]:
         _query("sample", "so many rows drawn at random"),
         _query("get", 'the rows with these values, as {"customer":"Zoë"}'),
     ]
+    numbered = [
+        _header("Livejoin-Client", "a name of the client"),
+        _header("Livejoin-Number", "its number of the request, which ascends: sent again, it is done once"),
+    ]
     ways = [
         _query("on_conflict", "error, ignore or update"),
         _query("dry_run", "1: only say what would change"),
         _query("extra_columns", "refuse or ignore"),
         _query("on_bad_rows", "fail, skip or dead_letter"),
-        _header("Livejoin-Client", "a name of the client"),
-        _header("Livejoin-Number", "its number of the request, which ascends: sent again, it is done once"),
+        *numbered,
     ]
     name = _path("name")
     follow = [
@@ -121,6 +124,7 @@ def _paths() -> dict[str, Any]:
             "post": _does(
                 "Run SQL that changes rows, or (admins) that declares",
                 {"version": 8, "changes": 0},
+                given=numbered,
                 body={"sql": "UPDATE orders SET amount = :amount WHERE id = :id", "parameters": {"amount": 5, "id": 1}},
             )
         },

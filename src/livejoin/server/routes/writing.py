@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, get_args
@@ -13,7 +14,7 @@ from livejoin.database import Commit
 from livejoin.database.transactions.staging import OnConflict
 from livejoin.server.access import Who
 from livejoin.server.answers import RequestError, json_answer
-from livejoin.server.json_values import instants_of, objects
+from livejoin.server.json_values import instants_of, objects, plain
 from livejoin.server.permissions import refuse_script
 from livejoin.server.routes.bodies import (
     ARROW,
@@ -52,7 +53,6 @@ class _Manner:
         if asked:
             msg = f"{', '.join(asked)} is not known here; known are {', '.join(_OPTIONS)}"
             raise RequestError(msg)
-        self.request = _request(request)
 
 
 def _word(asked: dict[str, str], name: str, allowed: tuple[str, ...], default: Any) -> Any:
@@ -63,15 +63,17 @@ def _word(asked: dict[str, str], name: str, allowed: tuple[str, ...], default: A
     return text
 
 
-def _request(request: Request) -> tuple[str, int] | None:
-    """The client and its number of a request, by its headers."""
+def _numbered(request: Request, body: bytes) -> tuple[str, int, int] | None:
+    """The client of a request and its number, by its headers, and a digest of the request."""
     client, number = request.headers.get("livejoin-client"), request.headers.get("livejoin-number")
     if client is None and number is None:
         return None
     if client is None or number is None or not (number.isascii() and number.isdecimal()):
         msg = "Livejoin-Client, a name, and Livejoin-Number, a number that ascends, stand together"
         raise RequestError(msg)
-    return client, int(number)
+    asked = f"{request.method} {request.scope['path']} {sorted(request.query_params.multi_items())}\n".encode()
+    digest = hashlib.blake2b(asked + body, digest_size=8).digest()
+    return client, int(number), int.from_bytes(digest) >> 1
 
 
 async def insert(request: Request) -> Response:
@@ -80,10 +82,11 @@ async def insert(request: Request) -> Response:
     name = request.path_params["name"]
     kind = kind_of(request, (JSON, LINES, ARROW))
     body = await read_body(request, service.limits)
+    asked = _numbered(request, body)
 
     def write() -> Response:
         table = service.table(name, who, writes=True)
-        return _apply(service, who, {table.name: read_changes(body, kind, table, service.limits)}, manner)
+        return _apply(service, who, {table.name: read_changes(body, kind, table, service.limits)}, manner, asked)
 
     return await service.write(write, len(body))
 
@@ -93,6 +96,7 @@ async def commit(request: Request) -> Response:
     service, who, manner = service_of(request), who_asks(request), _Manner(request)
     kind_of(request, (JSON,))
     body = await read_body(request, service.limits)
+    asked = _numbered(request, body)
 
     def write() -> Response:
         found = read_json(body, Decimal)
@@ -102,12 +106,18 @@ async def commit(request: Request) -> Response:
         tables = {name: service.table(name, who, writes=True) for name in found}
         changes = {name: checked_rows(found[name], table, service.limits) for name, table in tables.items()}
         refuse_many(sum(map(len, changes.values())), service.limits)
-        return _apply(service, who, changes, manner)
+        return _apply(service, who, changes, manner, asked)
 
     return await service.write(write, len(body))
 
 
-def _apply(service: Service, who: Who, changes: Mapping[str, object], manner: _Manner) -> Response:
+def _apply(
+    service: Service,
+    who: Who,
+    changes: Mapping[str, object],
+    manner: _Manner,
+    asked: tuple[str, int, int] | None,
+) -> Response:
     db = service.db
     if manner.is_dry:
         seen = db.preview(changes, on_conflict=manner.on_conflict, coerce="json", extra_columns=manner.extra_columns)
@@ -124,7 +134,7 @@ def _apply(service: Service, who: Who, changes: Mapping[str, object], manner: _M
         coerce="json",
         extra_columns=manner.extra_columns,
         on_bad_rows=manner.on_bad_rows,
-        request=manner.request,
+        request=asked,
     )
     if not done.repeated:
         service.metrics.changes.inc(done.changes)
@@ -133,7 +143,10 @@ def _apply(service: Service, who: Who, changes: Mapping[str, object], manner: _M
 
 
 def _said(done: Commit) -> dict[str, Any]:
-    letters = [{"table": one.table, "row": one.row, "reason": one.reason} for one in done.dead_letters]
+    letters = [
+        {"table": one.table, "row": one.row, "reason": one.reason, "change": plain(one.change)}
+        for one in done.dead_letters
+    ]
     return {
         "version": done.version,
         "changes": done.changes,
@@ -166,13 +179,16 @@ async def execute(request: Request) -> Response:
     kind_of(request, (JSON,))
     body = await read_body(request, service.limits)
     asked = read_object(body, {"sql": str, "parameters": (list, dict)}, "sql")
-    return await service.run(_execute, service, who, asked["sql"], asked.get("parameters"))
+    numbered = _numbered(request, body)
 
+    def run() -> Response:
+        sql, parameters = asked["sql"], asked.get("parameters")
+        refuse_script(service.db, who, sql, parameters)
+        done = service.db.execute(sql, parameters, request=numbered)
+        if done is None:
+            return json_answer({"version": service.db.version, "changes": 0})
+        if not done.repeated:
+            service.metrics.changes.inc(done.changes)
+        return json_answer(_said(done))
 
-def _execute(service: Service, who: Who, sql: str, parameters: Any) -> Response:
-    refuse_script(service.db, who, sql, parameters)
-    done = service.db.execute(sql, parameters)
-    if done is None:
-        return json_answer({"version": service.db.version, "changes": 0})
-    service.metrics.changes.inc(done.changes)
-    return json_answer(_said(done))
+    return await service.run(run)
