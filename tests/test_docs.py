@@ -155,12 +155,14 @@ def snippets(language: str, document: str = "README.md") -> list[str]:
     "code",
     [
         *(code for code in snippets("python") if "spark" not in code),
+        *snippets("python", "docs/sql.md"),
+        *snippets("python", "docs/tables.md"),
         *snippets("python", "docs/static-tables.md"),
         snippets("python", "docs/durable.md")[0],
         *snippets("python", "docs/writing.md"),
     ],
     ids=[
-        *("first", "a folder", "over", "by key", "static tables", "transitions", "a folder opened again"),
+        *("first", "views over views", "defaults of a table", "by key", "static tables", "transitions", "a folder again"),
         *("values", "defaults", "partial upserts", "checks", "generated columns", "classes", "one bad row"),
     ],
 )
@@ -184,7 +186,7 @@ def test_the_sample_of_explain_is_what_is_printed(tmp_path: Path, capsys: pytest
     )
     (tmp_path / "schema.sql").write_text("CREATE TABLE G (src BIGINT, dst BIGINT)")
     (tmp_path / "changes.csv").write_text("src,dst\n1,2\n2,3\n")
-    sample = next(code for code in snippets("") if "livejoin explain" in code)
+    sample = next(code for code in snippets("", "docs/explain.md") if "livejoin explain" in code)
     command, *lines = sample.splitlines()
     arguments = command.removeprefix("$ livejoin ").split()
     code = main([str(tmp_path / part) if "." in part else part for part in arguments])
