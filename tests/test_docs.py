@@ -162,7 +162,15 @@ def snippets(language: str, document: str = "README.md") -> list[str]:
         *snippets("python", "docs/writing.md"),
     ],
     ids=[
-        *("first", "views over views", "defaults of a table", "by key", "static tables", "transitions", "a folder again"),
+        *(
+            "first",
+            "views over views",
+            "defaults of a table",
+            "by key",
+            "static tables",
+            "transitions",
+            "a folder again",
+        ),
         *("values", "defaults", "partial upserts", "checks", "generated columns", "classes", "one bad row"),
     ],
 )

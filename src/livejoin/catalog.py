@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from livejoin.errors import SchemaError
 from livejoin.schema import ForeignKey, Table
+from livejoin.shown import meant
 
 
 class Catalog:
@@ -88,8 +89,9 @@ class Catalog:
         try:
             return self._tables[name.lower()]
         except KeyError:
-            names = ", ".join(repr(t.name) for t in self) or "none yet"
-            msg = f"there is no table {name!r}; known tables: {names}"
+            names = [t.name for t in self]
+            listed = ", ".join(map(repr, names)) or "none yet"
+            msg = f"there is no table {name!r}{meant(name, names)}; known tables: {listed}"
             raise SchemaError(msg) from None
 
     def __iter__(self) -> Iterator[Table]:

@@ -5,6 +5,8 @@ A value may have no Python object (a date after the year 9999), and a Python obj
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 import pyarrow as pa
@@ -49,6 +51,17 @@ def shown_row(row: pa.Table, most: int) -> str:
 def shortened(text: str, most: int = _MOST) -> str:
     """A text cut to ``most`` characters, with ``...`` at its end if something was cut off."""
     return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def meant(name: object, known: Iterable[str]) -> str:
+    """The known name that somebody may have meant, to stand behind the one that they wrote; empty if there is none.
+
+    >>> meant("oders", ["orders", "lines"]), meant("SUMM", ["sum", "avg"]), meant("x", ["orders"])
+    (" (did you mean 'orders'?)", " (did you mean 'sum'?)", '')
+    """
+    spelled = {one.lower(): one for one in known}
+    close = get_close_matches(str(name)[:_MOST].lower(), list(spelled), 1, 0.7)
+    return f" (did you mean {spelled[close[0]]!r}?)" if close else ""
 
 
 def type_name(value: Any) -> str:

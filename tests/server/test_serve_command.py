@@ -108,8 +108,8 @@ def test_a_file_of_settings_and_tokens(tmp_path: Path, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("prot = 1", "prot: there is no such key; known keys are folder, sql"),
-        ("[limits]\nbdy = 1", "limits.bdy: there is no such key; known keys are body, rows"),
+        ("prot = 1", "prot: there is no such key (did you mean 'port'?); known keys are folder, sql"),
+        ("[limits]\nbdy = 1", "limits.bdy: there is no such key (did you mean 'body'?); known keys are body, rows"),
         ("port = 'x'", "port: Input should be a valid integer"),
         ("[limits]\nbody = 'many'", "limits.body"),
         ("[database]\nthread = 1", "options are those of livejoin.open"),

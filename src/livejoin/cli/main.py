@@ -132,6 +132,47 @@ def _warm(_given: argparse.Namespace, errors: Console) -> int:
     return OK
 
 
+def _doctor(_given: argparse.Namespace, errors: Console) -> int:
+    from livejoin.cli.doctor import doctor  # noqa: PLC0415
+
+    try:
+        is_well = doctor(Console(highlight=False))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    if not is_well:
+        errors.print("something is wrong; what to do stands beside it", style="red")
+    return OK if is_well else FAILED
+
+
+def _check(given: argparse.Namespace, errors: Console) -> int:
+    from livejoin.cli.check import check, schema  # noqa: PLC0415
+
+    if given.file is None and not given.schema:
+        errors.print("error: give a file, or --schema", style="red")
+        return WRONG_INPUT
+    try:
+        print(schema() if given.file is None else check(given.file))
+    except ImportError as error:
+        _show(errors, error)
+        return FAILED
+    except LivejoinError as error:
+        _show(errors, error)
+        return WRONG_INPUT
+    return OK
+
+
+def _init(given: argparse.Namespace, errors: Console) -> int:
+    from livejoin.cli.init import init  # noqa: PLC0415
+
+    try:
+        names = init(given.folder)
+    except LivejoinError as error:
+        _show(errors, error)
+        return WRONG_INPUT
+    print(f"{given.folder}: {', '.join(names)}; README.md says how to start")
+    return OK
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="livejoin",
@@ -228,6 +269,31 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_OF_ANY,
     )
     warm.set_defaults(command=_warm)
+    init = commands.add_parser(
+        "init",
+        help="write a small project that runs",
+        description="Write a small project that runs: tables, a view, a server, some changes.",
+        epilog=_OF_ANY,
+    )
+    init.set_defaults(command=_init)
+    init.add_argument("folder", type=Path, metavar="FOLDER", help="where to; made if it is missing")
+    check = commands.add_parser(
+        "check",
+        help="say whether a pipeline file or a server's file is right",
+        description="Say whether a pipeline file, or a server's file with its statements, is right; nothing runs.",
+        epilog=_OF_ANY,
+    )
+    check.set_defaults(command=_check)
+    check.add_argument("file", nargs="?", type=Path, metavar="FILE.toml", help="the file")
+    check.add_argument("--schema", action="store_true", help="print the JSON schema of pipeline files, for editors")
+    doctor = commands.add_parser(
+        "doctor",
+        help="say what this machine and installation are, and test them",
+        description="Say what this machine and installation are, and whether livejoin does here what it should; ten "
+        "seconds. Put the text into a report of an error.",
+        epilog=_OF_ANY,
+    )
+    doctor.set_defaults(command=_doctor)
     return parser
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from livejoin.errors import AbsentNameError
+from livejoin.shown import meant
 
 Value = TypeVar("Value")
 
@@ -33,7 +34,7 @@ class ByName(Mapping[str, Value]):
             return found[1]
         if self._others is None or not isinstance(name, str):
             names = ", ".join(map(repr, self)) or "none"
-            msg = f"there is no {name!r} here; the names: {names}"
+            msg = f"there is no {name!r} here{meant(name, self)}; the names: {names}"
             raise AbsentNameError(msg)
         return self._others[name]
 

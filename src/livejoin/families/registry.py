@@ -21,6 +21,7 @@ from livejoin.families.transitions.family import Transitions
 from livejoin.families.view_trees.family import ViewTrees
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.statistics import Statistics
+from livejoin.shown import meant
 
 FAMILIES: tuple[Family, ...] = (
     Crown(),
@@ -64,7 +65,8 @@ def check_algorithm(name: str) -> None:
         SchemaError: There is no algorithm of this name.
     """
     if name not in algorithms():
-        msg = f"there is no algorithm {name!r}; allowed are {', '.join(map(repr, algorithms()))}"
+        known = algorithms()
+        msg = f"there is no algorithm {name!r}{meant(name, known)}; allowed are {', '.join(map(repr, known))}"
         raise SchemaError(msg)
 
 

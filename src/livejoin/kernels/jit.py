@@ -107,3 +107,8 @@ def as_written(function: Function) -> Function:
 _INTERPRETED = bool(numba.config.DISABLE_JIT)  # type: ignore[attr-defined]
 if not _INTERPRETED:
     ask_plain_first()
+
+
+def is_interpreted() -> bool:
+    """Whether kernels run as plain Python, as somebody has asked Numba by ``NUMBA_DISABLE_JIT``."""
+    return bool(numba.config.DISABLE_JIT)  # type: ignore[attr-defined]

@@ -31,6 +31,7 @@ from livejoin.pipeline.model import (
 from livejoin.pipeline.places import Server, delta_of, kafka_of, located, server_of, sink_of
 from livejoin.query.bound_query import Query
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SEQUENCE, Table
+from livejoin.shown import meant
 from livejoin.spark.local_folder import local_path, not_local
 from livejoin.spark.run_options import RunOptions
 from livejoin.spark.sinks import Sink
@@ -393,7 +394,8 @@ def _problem(found: Mapping[str, Any]) -> _Problem:
         case "missing":
             return _Problem(key, "is missing")
         case "extra_forbidden":
-            return _Problem(key, f"is not a key of this table; allowed are {allowed}")
+            hint = meant(key[-1], allowed_keys(key[:-1], kind))
+            return _Problem(key, f"is not a key of this table{hint}; allowed are {allowed}")
         case "union_tag_not_found":
             return _Problem((*key, "kind"), "is missing")
         case "union_tag_invalid":

@@ -25,6 +25,7 @@ from livejoin.schema.columns import Column
 from livejoin.schema.settings import NOTHING_SAID, TOMBSTONES, Retain, TableSettings
 from livejoin.schema.types import SqlType
 from livejoin.schema.windows import WindowRange, window_range
+from livejoin.shown import meant
 
 RESERVED_PREFIX = "_"
 CHANGE_TYPE = "_change_type"
@@ -416,8 +417,8 @@ class Table:
         try:
             return self._positions[column.lower()]
         except KeyError:
-            names = ", ".join(c.name for c in self.columns)
-            msg = f"table {self.name!r} has no column {column!r}; it has {names}"
+            names = [c.name for c in self.columns]
+            msg = f"table {self.name!r} has no column {column!r}{meant(column, names)}; it has {', '.join(names)}"
             raise SchemaError(msg) from None
 
     def has_column(self, column: str) -> bool:

@@ -10,6 +10,7 @@ from livejoin.errors import AbsentNameError
 from livejoin.schema import Table
 from livejoin.server.access import Who
 from livejoin.server.answers import RequestError
+from livejoin.shown import meant
 from livejoin.sql import RowChanges, names_said, parse_statement, pieces
 
 _TRANSACTION = frozenset(("BEGIN", "BEGIN TRANSACTION", "START TRANSACTION", "COMMIT", "END", "ROLLBACK"))
@@ -50,7 +51,7 @@ def table_for(db: Database, name: str, who: Who, writes: bool = False) -> Table:
 
 def absent(kind: str, name: str, known: list[str]) -> AbsentNameError:
     """That there is nothing of a name that somebody may use."""
-    msg = f"there is no {kind} {name!r} that you may use; there are {', '.join(known) or 'none'}"
+    msg = f"there is no {kind} {name!r} that you may use{meant(name, known)}; there are {', '.join(known) or 'none'}"
     return AbsentNameError(msg)
 
 

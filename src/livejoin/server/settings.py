@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from livejoin.errors import SchemaError, StorageError
 from livejoin.server.limits import Limits
+from livejoin.shown import meant
 
 
 class Tls(BaseModel):
@@ -90,7 +91,8 @@ def read_settings(path: Path) -> Settings:
         if first["type"] == "extra_forbidden":
             models: dict[str, type[BaseModel]] = {"limits": Limits, "tls": Tls}
             model = models.get(str(first["loc"][0]), Settings) if len(first["loc"]) > 1 else Settings
-            what = f"there is no such key; known keys are {', '.join(model.model_fields)}"
+            hint = meant(first["loc"][-1], model.model_fields)
+            what = f"there is no such key{hint}; known keys are {', '.join(model.model_fields)}"
         msg = f"{str(path)!r}: {place}: {what}"
         raise SchemaError(msg) from error
     return found.at(path.parent)

@@ -169,12 +169,7 @@ def _named(table: Table, part: NewRows, rows: pa.Table) -> pa.Table:
 
 
 def _place(table: Table, name: str) -> int:
-    for place, column in enumerate(table.columns):
-        if column.name.lower() == name.lower():
-            return place
-    known = ", ".join(column.name for column in table.columns)
-    msg = f"table {table.name!r} has no column {name!r}; it has {known}"
-    raise SchemaError(msg)
+    return table.position(name)
 
 
 def _kind(table: Table, rows: pa.Table, kind: str) -> pa.Table:

@@ -258,6 +258,11 @@ class KnownNames:
             found = f"{name}_{number}"
         return found
 
+    def all(self) -> tuple[str, ...]:
+        """All names."""
+        tables, definitions = (table.name for table in self.catalog), self.definitions.values()
+        return (*tables, *self.views, *(query.name for query in definitions))
+
     def known(self) -> str:
         """All names, for messages."""
         tables = ", ".join(repr(table.name) for table in self.catalog) or "none yet"

@@ -18,6 +18,7 @@ from livejoin.errors import UnknownNameError
 from livejoin.query.as_table import relation_columns
 from livejoin.query.conjunctive import EdgeKind
 from livejoin.schema import CHANGE_COLUMNS, Table
+from livejoin.shown import meant
 from livejoin.sql.names.char_padding import pad_comparisons
 from livejoin.sql.names.constant_rows import numbered, value_items
 from livejoin.sql.names.full_join import Pair, from_zero, full_join
@@ -155,7 +156,8 @@ class _Binder:
         found = self._names.look_up(table.name) if len(table.parts) == 1 else None
         if found is None:
             name = ".".join(part.name for part in table.parts)
-            msg = f"there is no table {name!r}; known tables: {self._names.known()}"
+            hint = meant(name, self._names.all())
+            msg = f"there is no table {name!r}{hint}; known tables: {self._names.known()}"
             raise self._source.error(UnknownNameError, msg, offset)
         if isinstance(found, Table):
             return Occurrence(atom, table.alias_or_name, found, given=self._given(table, len(found.columns)))

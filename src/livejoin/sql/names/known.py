@@ -98,5 +98,8 @@ class Names(Protocol):
     def fresh(self, name: str) -> str:
         """A name that no table has; a number is added if needed."""
 
+    def all(self) -> tuple[str, ...]:
+        """All names."""
+
     def known(self) -> str:
         """All names, for messages."""

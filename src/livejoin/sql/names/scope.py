@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from livejoin.errors import UnknownNameError
 from livejoin.query.conjunctive import ColumnRef
+from livejoin.shown import meant
 from livejoin.sql.names.char_padding import pad_comparisons
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.resolved.column import REF
@@ -99,7 +100,8 @@ def _column_of(relation: Occurrence | Side, name: exp.Identifier, source: Source
         msg = f"{relation.alias!r} has {len(places)} columns {name.name!r}; give each its own name with AS in the query"
     else:
         msg = (
-            f"{relation.alias!r} ({relation.described}) has no column {name.name!r}; it has {', '.join(relation.names)}"
+            f"{relation.alias!r} ({relation.described}) has no column {name.name!r}{meant(name.name, relation.names)}; "
+            f"it has {', '.join(relation.names)}"
         )
     raise source.error(UnknownNameError, msg, offset_of(name, offset))
 
@@ -173,8 +175,8 @@ def resolve_bare(name: str, scope: Scope, source: Source, offset: int) -> Column
         case (one,):
             return one.ref
         case ():
-            known = ", ".join(dict.fromkeys(s.name for s in scope.shown))
-            msg = f"no column {name!r} is in scope here; in scope: {known or 'none'}"
+            known = dict.fromkeys(s.name for s in scope.shown)
+            msg = f"no column {name!r} is in scope here{meant(name, known)}; in scope: {', '.join(known) or 'none'}"
             if scope.relation(name):
                 msg = f"{name!r} is a table here, not a column; write {name}.column with one of its columns"
         case several:

@@ -28,7 +28,7 @@ from livejoin.sql.scalars.calls import called, undated
 from livejoin.sql.scalars.casts import cast_operand
 from livejoin.sql.scalars.coercion import accepted
 from livejoin.sql.scalars.functions import choices, times
-from livejoin.sql.scalars.functions.by_name import NO_FUNCTION, function_of, is_known
+from livejoin.sql.scalars.functions.by_name import function_of, is_known, no_function
 from livejoin.sql.scalars.labels import labelled, name_of, text_of
 from livejoin.sql.scalars.operands import (
     BOOLEAN,
@@ -286,8 +286,9 @@ class _Binder:
                 raise Unsayable(name_of(node), "it is read by an index alone, as SPLIT(text, pattern)[0]")
             if UNIT in node.meta:
                 raise Unsayable(name_of(node), "its unit or pattern is written into the query, as a constant")
-            is_there = not isinstance(node, exp.Func) or is_known(name_of(node).lower())
-            raise Unsayable(name_of(node), "livejoin does not have it with such parts" if is_there else NO_FUNCTION)
+            name = name_of(node)
+            is_there = not isinstance(node, exp.Func) or is_known(name.lower())
+            raise Unsayable(name, "livejoin does not have it with such parts" if is_there else no_function(name))
         return function_of(found.name, self.operands(found.arguments))
 
     def _chain(self, node: exp.Expr) -> Operand:

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from livejoin.errors import SqlTypeError
 from livejoin.schema import Form, Retain, Span, TableSettings, form_of, options
+from livejoin.shown import meant
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.tables.window_range import parse_range
 
@@ -69,7 +70,9 @@ def _given(parts: Sequence[exp.Property], known: Sequence[str], source: Source) 
     for part in parts:
         name = _key(part)
         if name not in known or name in given:
-            found = f"the property '{name}' is given twice" if name in given else f"the property '{name}' is not known"
+            found = f"the property '{name}' is not known{meant(name, known)}"
+            if name in given:
+                found = f"the property '{name}' is given twice"
             allowed = f"allowed are {', '.join(map(repr, known[:-1]))} and {known[-1]!r}"
             raise source.unsupported(name, f"{found}; {allowed}, each once", _offset(part, source))
         given[name] = part

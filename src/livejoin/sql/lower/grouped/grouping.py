@@ -38,7 +38,7 @@ from livejoin.sql.parse.source import offset_of, shown
 from livejoin.sql.resolved.column import column_at, key_of, place_of
 from livejoin.sql.resolved.item import Item, distinct_names
 from livejoin.sql.resolved.typed import null_of
-from livejoin.sql.scalars.functions.by_name import NO_FUNCTION
+from livejoin.sql.scalars.functions.by_name import no_function
 from livejoin.sql.scalars.labels import standing_for, text_of
 from livejoin.sql.scalars.operands import BIGINT, BOOLEAN
 
@@ -139,7 +139,7 @@ class Grouping:
         if call is not None:
             return standing_for(self._result(call), text_of(part))
         if isinstance(part, exp.Anonymous) and not is_known(part.name):
-            msg = f"{part.name.upper()} is not supported: {NO_FUNCTION}"
+            msg = f"{part.name.upper()} is not supported: {no_function(part.name)}"
             raise self._source.error(SqlTypeError, msg, offset_of(part, offset))
         if isinstance(part, exp.Column):
             raise self._not_grouped(part, offset_of(part, offset))

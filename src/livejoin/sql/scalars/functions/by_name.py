@@ -12,6 +12,7 @@ from typing import Final
 
 from livejoin.query.scalar import Constant, Function, Scalar
 from livejoin.schema import SqlType
+from livejoin.shown import meant
 from livejoin.sql.scalars.arithmetic import absolute, binary, negated, number
 from livejoin.sql.scalars.coercion import accepted, can_cast, common_type
 from livejoin.sql.scalars.functions import bits, choices, conditionals, epoch, formats, numbers, strings, times
@@ -33,7 +34,11 @@ from livejoin.sql.scalars.operands import (
     type_of,
 )
 
-NO_FUNCTION: Final = "livejoin has no such function (docs/functions.md lists those that it has)"
+_AGGREGATES: Final = (
+    *("any_value", "array_agg", "avg", "collect_list", "collect_set", "corr", "count", "count_if", "first", "kurtosis"),
+    *("last", "listagg", "max", "max_by", "mean", "median", "min", "min_by", "mode", "percentile", "skewness"),
+    *("stddev", "string_agg", "sum", "try_sum", "variance"),
+)
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ def function_of(name: str, arguments: Sequence[Operand]) -> Operand:
         handler = _HANDLERS[name]
         _check_count(name, len(arguments), handler.least, handler.most)
         return handler.function(*arguments)
-    raise Unsayable(name.upper(), NO_FUNCTION)
+    raise Unsayable(name.upper(), no_function(name))
 
 
 def converted(function: Function, operand: Operand, to: SqlType) -> Scalar:
@@ -88,6 +93,12 @@ def converted(function: Function, operand: Operand, to: SqlType) -> Scalar:
 def is_known(name: str) -> bool:
     """Whether there is a tree for a function of this name."""
     return any(name in table for table in (SIGNATURES, PARTS, CASTS, ARITHMETIC, _HANDLERS))
+
+
+def no_function(name: str) -> str:
+    """That there is no function of a name, and which one may be meant."""
+    known = [*sorted(known_names()), *_AGGREGATES]
+    return f"livejoin has no such function{meant(name, known)}; docs/functions.md lists those that it has"
 
 
 @dataclass(frozen=True)

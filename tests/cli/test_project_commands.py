@@ -1,0 +1,86 @@
+"""``livejoin init``, ``check`` and ``doctor``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import livejoin
+from livejoin.cli import doctor
+from livejoin.cli.doctor import Finding
+from livejoin.cli.main import main
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+def test_a_new_project_is_right(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "a shop"
+    assert main(["init", str(folder)]) == 0
+    assert main(["check", str(folder / "server.toml")]) == 0
+    assert "a server of 2 tables and 1 view" in capsys.readouterr().out
+    db = livejoin.Database(coerce="json")
+    db.execute((folder / "schema.sql").read_text())
+    db.apply(json.loads((folder / "changes.json").read_text()))
+    assert sorted((row["city"], row["orders"], str(row["total"])) for row in db.views["sales"].to_pylist()) == [
+        ("Bern", 1, "20.50"),
+        ("Rome", 1, "7.00"),
+    ]
+
+
+def test_nothing_is_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "schema.sql").write_text("mine")
+    assert main(["init", str(tmp_path)]) == 2
+    assert "has schema.sql already" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == ["schema.sql"]
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "says"),
+    [
+        ('sql = "schema.sql"\nprot = 80', 2, "prot: there is no such key (did you mean 'port'?)"),
+        ('sql = "schema.sql"', 2, "there is no table 'oders' (did you mean 'orders'?)"),
+        ('sql = "nowhere.sql"', 2, "cannot be read"),
+        ("port = 8000", 0, "a server of a database that keeps nothing"),
+        ("[views.v]\nsq = 'SELECT 1'", 2, "views.v.sq: is not a key of this table (did you mean 'sql'?)"),
+        ("port =", 2, "not valid TOML"),
+    ],
+)
+def test_a_file_is_checked(text: str, code: int, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "schema.sql").write_text("CREATE TABLE orders (id INT); CREATE VIEW v AS SELECT id FROM oders")
+    file = tmp_path / "app.toml"
+    file.write_text(text)
+    assert main(["check", str(file)]) == code
+    printed = capsys.readouterr()
+    assert says in " ".join((printed.out + printed.err).split())
+
+
+def test_pipelines_are_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(EXAMPLES / "hop3" / "pipeline.toml")]) == 0
+    assert "a pipeline of 1 table and 1 view" in capsys.readouterr().out
+    assert main(["check", "--schema"]) == 0
+    assert {"tables", "views", "run"} <= json.loads(capsys.readouterr().out)["properties"].keys()
+    assert main(["check"]) == 2
+
+
+def test_nothing_is_wrong_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = {one.what: one for one in doctor.findings()}
+    wrong = [one for one in found.values() if one.verdict == "wrong"]
+    assert not wrong
+    assert "equal" in found["self-test"].text
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_wrong_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def full() -> Iterator[Finding]:
+        msg = "the disk is full"
+        raise OSError(msg)
+        yield
+
+    for name in ("_self_test", "_java", "_disk"):
+        monkeypatch.setattr(doctor, name, full)
+    assert main(["doctor"]) == 1
+    assert "the disk is full" in capsys.readouterr().out
