@@ -78,7 +78,6 @@ def test_what_is_wrong_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     def full() -> Iterator[Finding]:
         msg = "the disk is full"
         raise OSError(msg)
-        yield
 
     for name in ("_self_test", "_java", "_disk"):
         monkeypatch.setattr(doctor, name, full)

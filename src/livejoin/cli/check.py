@@ -18,7 +18,7 @@ def check(path: Path) -> str:
     Raises:
         PipelineError: A pipeline file is wrong; the message lists all errors, with keys and lines.
         SchemaError: A file of a server is wrong.
-        SqlError: Its CREATE statements are wrong.
+        SqlError: The CREATE statements of a server are wrong.
         StorageError: A file cannot be read.
         ImportError: The file is of a server, and the extra ``serve`` is not installed.
     """

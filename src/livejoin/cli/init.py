@@ -58,7 +58,7 @@ def init(folder: Path) -> tuple[str, ...]:
     """Write a small project into a folder, which is made if it is missing; the names of the files.
 
     Raises:
-        StorageError: One of the files is there already, or cannot be written; nothing is written over.
+        StorageError: A file is there already, or cannot be written; nothing is written over.
     """
     there = [name for name in _FILES if (folder / name).exists()]
     if there:
