@@ -1,9 +1,9 @@
 """Runs an engine and the oracle side by side and checks, after every commit, that they agree.
 
 What is checked of every view: the sum of its deltas, its full enumeration and its count equal DuckDB's recomputation;
-its delta is DuckDB's difference; subscribers saw the same delta; who follows has the same rows; a snapshot still has
-those of its version some commits later; a bad commit raised the right error and changed nothing; and every structure's
-`_check()` holds.
+its delta is DuckDB's difference; look-ups give the rows that are there; subscribers saw the same delta; who follows
+has the same rows; a snapshot still has those of its version some commits later; a bad commit raised the right error and
+changed nothing; and every structure's `_check()` holds.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import pytest
 import livejoin
 from change_kinds import assert_kinds
 from livejoin import errors
+from look_ups import check_look_ups
 from oracle import Oracle, assert_same_rows, difference, multiset, signed_multiset
 from scenario import Change, CommitSpec, QuerySpec, Row, Scenario, TableSpec, arrow_rows, batch, canonical_row
 
@@ -353,6 +354,7 @@ class Harness:
             assert result.schema.equals(view.schema)
             assert_same_rows(result, expected, name)
             assert view.count() == result.num_rows
+            check_look_ups(view, result)
             if watched.deltas:
                 assert_same_rows(watched.total, expected, f"sum of the deltas of {name}")
                 assert_same_rows(watched.drained(), expected, f"what one who follows {name} has")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 
+from livejoin.changes import Coerce
 from livejoin.database import notebook, reading
 from livejoin.database.arguments import check_number, check_switch, check_word
 from livejoin.database.reading import Row
@@ -39,6 +40,7 @@ from livejoin.plan.explain.describe_query import MaintainedJoin
 from livejoin.plan.operators import AnyJoin, BagOperator, Operator
 from livejoin.query.bound_query import Query
 from livejoin.query.keys import keys
+from livejoin.query.relational import Project, Relation, TopK
 from livejoin.schema import SqlType
 from livejoin.search.algorithm import Algorithm
 from livejoin.sql import names_read
@@ -51,6 +53,7 @@ KEYS = "livejoin.keys"
 _BATCH = 65536
 _LARGEST_BATCH = 1 << 20
 _MOST_ROWS = (1 << 63) - 1
+_TRIED = 32  # columns that a refused look-up tries for the message
 _MOST_WAITING = 1_000_000
 
 
@@ -310,6 +313,117 @@ class View(Readable):
         """
         with of_view(self.name):
             return reading.multiplicity(self._access, row, self.schema, self._query.root.types, self._graph.codec)
+
+    @alone
+    def get(self, key: Any) -> tuple[Any, ...] | None:
+        """The row with a key of the view, or None if there is none: ``view.get(17)``, ``view.get(("Zoë", 2026))``.
+
+        Args:
+            key: The value of the key's column; a tuple of values in the order in which `keys` names them, whose first
+                one with so many columns is taken; or a dict with the columns of any key, and perhaps others. None is
+                NULL, which equals NULL here, as in `keys`.
+
+        Raises:
+            ReadError: The view has no such key, or no index by it; a value is none of its column.
+
+        Cost: as for `lookup`.
+        """
+        found = self._look_up(self._of_key(key), "strict")
+        if not found.num_rows:
+            return None
+        return reading.only_row(found.slice(0, 1))
+
+    @alone
+    def lookup(
+        self, values: Mapping[str, Any] | None = None, /, *, coerce: Coerce = "strict", **columns: Any
+    ) -> pa.Table:
+        """The rows with some values, each as often as it stands there, in any order: ``view.lookup(customer="Zoë")``.
+
+        Args:
+            values: Values by the names of columns, for names that are no words of Python.
+            coerce: Which values fit a column, as for `Database.apply`: with ``json`` a text is a date, or a decimal.
+            columns: Values by the names of columns. None is NULL, and finds the rows that have NULL there (in SQL
+                ``column IS NULL``).
+
+        Raises:
+            ReadError: The view keeps no index by these columns: then all rows would be read. It has one by the key of a
+                table that determines the others, by the columns that it groups by, by all columns of a DISTINCT, and by
+                columns on which it joins tables; the message names those that there are. Or a value is none of its
+                column.
+
+        Cost: O(1) for each table that the view joins, where the columns are a key; else O(rows that the indexes lead
+        to). For ``ORDER BY ... LIMIT k`` O(k). Computed columns cost a call of DuckDB.
+        """
+        check_word(coerce, "coerce", get_args(Coerce))
+        return self._look_up({**(values or {}), **columns}, coerce)
+
+    def _look_up(self, values: Mapping[str, Any], coerce: Coerce) -> pa.Table:
+        names = [name.lower() for name in self.schema.names]
+        unknown = [name for name in values if name.lower() not in names]
+        if unknown:
+            msg = f"view {self.name!r} has no column {unknown[0]!r}; it has {', '.join(self.schema.names)}"
+            raise ReadError(msg)
+        asked = {names.index(name.lower()): value for name, value in values.items()}
+        access = self._access
+        if not access.leads(asked.keys()):
+            raise ReadError(self._no_index(access, asked))
+        with of_view(self.name):
+            return reading.look_up(access, asked, self._query, self._graph.codec, coerce)
+
+    def _of_key(self, key: Any) -> Mapping[str, Any]:
+        """The values of a key by the names of its columns."""
+        known = ", ".join(f"({', '.join(one)})" for one in self.keys)
+        if not known:
+            msg = f"no key of view {self.name!r} is known; lookup(column=value) gives all rows with some values"
+            raise ReadError(msg)
+        if isinstance(key, Mapping):
+            given = {str(name).lower() for name in key}
+            if not any(given.issuperset(map(str.lower, one)) for one in self.keys):
+                msg = f"{', '.join(map(str, key)) or 'nothing'} is no key of view {self.name!r}; its keys are {known}"
+                raise ReadError(msg)
+            return key
+        row = key if isinstance(key, tuple) else (key,)
+        fitting = [one for one in self.keys if len(one) == len(row)]
+        if not fitting:
+            msg = f"{len(row)} values are no key of view {self.name!r}; its keys are {known}"
+            raise ReadError(msg)
+        return dict(zip(fitting[0], row, strict=True))
+
+    def _no_index(self, access: Access, asked: Collection[int]) -> str:
+        """Why nothing is looked up by some columns, and what would help."""
+        names = self.schema.names
+        tried = [(one,) for one in names[:_TRIED]] + list(self.keys)
+        there = dict.fromkeys(one for one in tried if access.leads({names.index(name) for name in one}))
+        found = ", ".join(f"({', '.join(one)})" for one in there) or "none"
+        by = ", ".join(names[place] for place in sorted(asked)) or "no column"
+        return (
+            f"view {self.name!r} has no index by {by}, and all of its rows would be read; it has indexes by {found}. "
+            "Look up by one of these. A view has indexes by keys of its tables, by what it groups by, and by what it "
+            f"joins its tables on: ... JOIN (SELECT DISTINCT {by} FROM ...) USING ({by}) makes one. Or filter what "
+            "to_arrow() gives"
+        )
+
+    @alone
+    def top(self, rows: int) -> pa.Table:
+        """The first rows of a view with ORDER BY, in this order; all of them if there are fewer.
+
+        Args:
+            rows: How many.
+
+        Raises:
+            ReadError: The view has no ORDER BY, or the number is none.
+
+        Cost: O(rows * log(rows kept)) with LIMIT, which keeps the order; else the result is read and sorted, as for
+        `to_arrow`.
+        """
+        check_number(rows, "rows", 0, _LARGEST_BATCH)
+        if self._query.order:
+            return self.to_arrow().slice(0, rows).combine_chunks()
+        if not _is_ordered(self._query.root):
+            msg = f"view {self.name!r} has no ORDER BY, and so no first rows; give it one, with LIMIT to keep the order"
+            raise ReadError(msg)
+        with of_view(self.name):
+            return reading.slice_of(self._access, 0, rows, self.schema)
 
     @alone
     def at(self, position: int) -> tuple[Any, ...]:
@@ -601,6 +715,13 @@ class View(Readable):
     def _note(self, delta: ViewDelta) -> None:
         """Count a delta in the view's figures."""
         self._delta_rows += delta.num_rows
+
+
+def _is_ordered(relation: Relation) -> bool:
+    """Whether the rows of a relation stand in an order of its own."""
+    while isinstance(relation, Project):
+        relation = relation.input
+    return isinstance(relation, TopK)
 
 
 def _running(plan: Operator, node: Node) -> Iterator[tuple[AnyJoin, MaintainedJoin]]:
