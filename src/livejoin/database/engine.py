@@ -45,7 +45,7 @@ from livejoin.database.statements.script import ask, refuse_many_commits, run_sc
 from livejoin.database.transactions import transaction
 from livejoin.database.transactions.bad_rows import ON_BAD_ROWS, OnBadRows, commit_good
 from livejoin.database.transactions.compaction import compact
-from livejoin.database.transactions.guard import Guard, alone, first
+from livejoin.database.transactions.guard import Guard, alone, commits, first
 from livejoin.database.transactions.preview import Preview, previewed
 from livejoin.database.transactions.redeclare import redeclare
 from livejoin.database.transactions.refresh import refresh, refresh_good
@@ -260,7 +260,7 @@ class Database:
         """The views by name."""
         return ByName((view.name, view) for view in self._contents.views.values())
 
-    @first
+    @commits
     def execute(
         self, sql: str, parameters: Any = None, *, allow_product: bool = False, request: Request | None = None
     ) -> Commit | None:
@@ -354,6 +354,28 @@ class Database:
         1 [{'pieces': 7}] [{'item': 'nuts', 'pieces': 7}] [{'pieces': 12}]
         """
         return Snapshot(self._contents)
+
+    def publish(self, view: str | View) -> int:
+        """Make the rows of a view ready for those who will read or follow it: they find them without waiting.
+
+        The first reader of a version copies the rows of a view, and those who follow begin with them. Publish after a
+        large load, before many come at once. The rows stay, and those of later versions are made of them and of what
+        has changed since, until that no longer pays (half of the rows have changed), or the view is dropped.
+
+        Args:
+            view: The view, or its name.
+
+        Returns:
+            The version whose rows are ready.
+
+        Raises:
+            AbsentNameError, ReadError: There is no such view, or it was dropped.
+            ExpressionError, CapacityError, MemoryLimitError, StorageError: As for reading the view.
+
+        Cost: O(rows), of which words are copied while commits wait; nothing if they are there.
+        """
+        found = view if isinstance(view, View) else self.views[view]
+        return found._publish()
 
     @alone
     def alter_table(self, name: str, *, static: bool | None = None, append_only: bool | None = None) -> None:
@@ -620,7 +642,7 @@ class Database:
         """
         declaring.drop_table(self._contents, name)
 
-    @first
+    @commits
     def apply(
         self,
         changes: str | Mapping[str, object],
@@ -750,7 +772,7 @@ class Database:
         batches = transaction.read(self._contents, named, False, on_conflict, intake)
         return previewed(self._contents, batches, on_conflict)
 
-    @first
+    @commits
     def refresh(
         self,
         table: str,
@@ -820,7 +842,7 @@ class Database:
         coerce: Coerce | None = None,
         extra_columns: ExtraColumns | None = None,
     ) -> Replay: ...
-    @first
+    @commits
     def replay(
         self,
         logs: Mapping[str, object],

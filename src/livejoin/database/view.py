@@ -12,14 +12,14 @@ import pyarrow as pa
 
 from livejoin.changes import Coerce
 from livejoin.database import notebook, reading
-from livejoin.database.arguments import check_number, check_switch, check_word
+from livejoin.database.arguments import check_number, check_seconds, check_switch, check_word
 from livejoin.database.reading import Row
 from livejoin.database.snapshots.declaration import ViewImage
 from livejoin.database.sorted_rows import sorted_rows
 from livejoin.database.tally import Tally
 from livejoin.database.transactions.guard import Guard, alone
 from livejoin.database.transactions.subscribers import Callback, ErrorHandler, Subscribers
-from livejoin.database.versions.following import WAITING, Changes, Waiting
+from livejoin.database.versions.following import WAITING, WHEN_FULL, Changes, Waiting, WhenFull
 from livejoin.database.versions.images import Images
 from livejoin.database.versions.readable import Readable
 from livejoin.database.versions.rolling import insertions
@@ -55,6 +55,7 @@ _LARGEST_BATCH = 1 << 20
 _MOST_ROWS = (1 << 63) - 1
 _TRIED = 32  # columns that a refused look-up tries for the message
 _MOST_WAITING = 1_000_000
+_LONGEST_PATIENCE = 3600.0
 
 
 @dataclass(frozen=True)
@@ -563,11 +564,15 @@ class View(Readable):
         subscription goes on. What is no ``Exception``, as KeyboardInterrupt, comes out of the call that made the
         commit, after all callbacks were called.
 
+        An ``async`` function is awaited by the event loop that runs in this thread when it subscribes: in the order of
+        the versions, one delta after the other, after the commit, which does not wait for it; it may commit. What waits
+        for it is kept without a bound (`changes` has bounds). The subscription ends with its loop.
+
         A callback gets the whole delta as a table, so deltas of a view with subscribers are never spilled. A delta that
         does not fit into ``memory_limit`` refuses the commit. For deltas larger than memory use `Commit.batches`.
 
         Args:
-            callback: The function that gets each delta.
+            callback: The function that gets each delta, plain or ``async``.
             on_error: The function that gets what the callback raises.
             snapshot: Whether the callback is called at once with all rows, as insertions, so that it knows what the
                 deltas change. `changes` does the same outside of the commits.
@@ -576,8 +581,9 @@ class View(Readable):
             A function that ends the subscription; a second call does nothing.
 
         Raises:
-            ReadError: The view was created with ``deltas=False``; or the callback or ``on_error`` is no function, or an
-                ``async`` function, which nothing would await, or does not take one argument.
+            ReadError: The view was created with ``deltas=False``; the callback or ``on_error`` is no function, or does
+                not take one argument; the callback is ``async`` and no event loop runs in this thread; or ``on_error``
+                is, which nothing would await.
         """
         if not self.deltas:
             msg = f"view {self.name!r} was created with deltas=False and has nothing to subscribe to"
@@ -593,7 +599,13 @@ class View(Readable):
         return end
 
     def changes(
-        self, since: int | None = None, *, waiting: Waiting = "each", max_waiting: int = _MOST_WAITING
+        self,
+        since: int | None = None,
+        *,
+        waiting: Waiting = "each",
+        max_waiting: int = _MOST_WAITING,
+        when_full: WhenFull = "forget",
+        patience: float = 10.0,
     ) -> Changes:
         """Follow the view: all its rows first, and then every delta, in order and without a gap.
 
@@ -607,8 +619,12 @@ class View(Readable):
                 else all rows come first. By default all rows come first.
             waiting: With ``each``, every commit that changes the view is an update. With ``merge``, what came since the
                 last one is a single update with the net delta.
-            max_waiting: How many rows of deltas may wait for you. If it is more, they are forgotten, and the next
-                update is a ``reset`` with all rows.
+            max_waiting: How many rows of deltas may wait for you.
+            when_full: What becomes of them if it is more. With ``forget`` they are forgotten, and the next update is a
+                ``reset`` with all rows. With ``block`` the next commit, of any thread, waits until you have read enough
+                of them or `Changes.close` was called. The thread that reads cannot commit meanwhile (ChangeError).
+            patience: For how many seconds a commit waits with ``block``. Then it goes on, and what waits is forgotten,
+                so that one who has died stops nobody again.
 
         Returns:
             An iterator of `Update`. ``next(timeout=5)`` waits for so many seconds at most. ``close()``, also in another
@@ -616,6 +632,7 @@ class View(Readable):
 
         Raises:
             ReadError: The view was created with ``deltas=False``, or ``since`` is a version that is still to come.
+            SchemaError: An option is none of those above.
 
         Cost: O(result) for the first rows, which followers that come at one version share; then O(delta) each.
         """
@@ -624,10 +641,18 @@ class View(Readable):
             raise ReadError(msg)
         check_word(waiting, "waiting", WAITING)
         check_number(max_waiting, "max_waiting", 0, _MOST_ROWS)
+        check_word(when_full, "when_full", WHEN_FULL)
+        check_seconds(patience, "patience", _LONGEST_PATIENCE)
         if since is not None:
             check_number(since, "since", 0, _MOST_ROWS)
         _ = self._kept
-        return Changes(self.name, self._images, since, waiting, max_waiting)
+        blocks = patience if when_full == "block" else 0.0
+        return Changes(self.name, self._images, since, waiting, max_waiting, blocks)
+
+    def _publish(self) -> int:
+        """As `livejoin.Database.publish`."""
+        _ = self._kept
+        return self._images.publish(self.name.lower())
 
     @alone
     def keep_history(self, rows: int) -> None:

@@ -74,7 +74,7 @@ class RowLists(Protocol):
 
         Args:
             atom: Position of the atom.
-            variables: One of its `lists`.
+            variables: A set that `lists` has of it.
             given: The words of these variables, of shape (variables, n).
 
         Returns:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import livejoin
-from livejoin.errors import ReadError, SchemaError
+from livejoin.errors import ChangeError, ReadError, SchemaError
 from oracle import assert_same_rows, multiset, signed_multiset
 from scenario import Row
 
@@ -90,6 +90,84 @@ def test_who_waits_for_too_much_begins_anew() -> None:
     found, seen = Counter[Row](), list[int]()
     follow(patient, 6, found, seen)
     assert seen == [1, 2, 3, 4, 5, 6]
+
+
+def test_commits_wait_for_one_who_asks_for_it() -> None:
+    """Nothing is forgotten, and no more waits than may and one delta; whoever closes or dies stops nobody for long."""
+    db, view = counted()
+    changes = view.changes(max_waiting=4, when_full="block", patience=60)
+    waiting, found, seen = list[int](), Counter[Row](), list[int]()
+    thread = threading.Thread(target=follow, args=(changes, 60, found, seen))
+    thread.start()
+    for v in range(60):
+        db.apply("t", [(v % 5, v), (v % 7, v)])
+        waiting.append(changes.waiting or 0)
+    thread.join()
+    assert max(waiting) <= 4 + 4
+    assert seen[-1] == 60 and (seen == list(range(1, 61)) or seen[0] == 0 or len(seen) == 61 - seen[0])
+    assert_same_rows(view.to_arrow(), found, "what one who is waited for has")
+
+    closing = threading.Timer(0.1, changes.close)
+    closing.start()
+    for v in range(4):
+        db.apply("t", [(v, v), (9 + v, v)])  # the last ones wait until it is closed
+    closing.join()
+
+    dead = view.changes(max_waiting=0, when_full="block", patience=0.2)
+    begun = time.monotonic()
+    for v in range(5):
+        db.apply("t", [(v, v)])
+    assert 0.2 <= time.monotonic() - begun < 5
+    update = dead.next(timeout=0)
+    assert update is not None and update.reset and update.version == db.version
+
+
+def test_one_who_is_waited_for_does_not_wait_for_itself() -> None:
+    db, view = counted()
+
+    async def awaited() -> None:
+        async for update in view.changes(max_waiting=1, when_full="block", patience=60):
+            if update.version == 0:
+                db.apply("t", [(1, 1), (2, 2)])
+                with pytest.raises(ChangeError, match="would wait for itself"):
+                    db.execute("INSERT INTO t VALUES (5, 5)")
+            else:
+                db.apply("t", [(3, 3)])
+                return
+
+    asyncio.run(awaited())
+    gc.collect()
+    assert db.version == 2
+    db.apply("t", [(v, v) for v in range(9)])
+
+
+def test_an_async_function_is_awaited_with_each_delta_in_order() -> None:
+    db, view = counted()
+    db.apply("t", [(1, 1)])
+    seen, errors = list[int](), list[Exception]()
+
+    async def note(delta: pa.Table) -> None:
+        await asyncio.sleep(0.001 * (len(seen) % 2))
+        seen.extend(delta["_commit_version"].to_pylist()[:1])
+        if len(seen) == 2:
+            db.apply("t", [(100, 100)])  # it is called when the commit stands
+            raise ValueError
+
+    async def main() -> None:
+        end = view.subscribe(note, errors.append, snapshot=True)
+        await asyncio.to_thread(lambda: [db.apply("t", [(v, v)]) for v in range(10)])
+        while len(seen) < 12:
+            await asyncio.sleep(0.01)
+        end()
+        db.apply("t", [(1, 1)])
+        await asyncio.sleep(0.01)
+        view.subscribe(note)
+
+    asyncio.run(main())
+    assert seen == list(range(1, 13))
+    assert [type(error) for error in errors] == [ValueError]
+    db.apply("t", [(1, 1)])  # the second subscription has ended with its loop
+    assert not db._contents.tally.listened
 
 
 def test_one_who_comes_back_goes_on_where_the_history_reaches() -> None:

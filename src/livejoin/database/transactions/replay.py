@@ -18,7 +18,7 @@ from livejoin.changes import ChangeBatch
 from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents
 from livejoin.database.transactions import transaction
-from livejoin.database.transactions.guard import Guard, alone, first
+from livejoin.database.transactions.guard import Guard, alone, commits
 from livejoin.database.transactions.staging import Granularity, OnConflict, ranks_by_sequence
 from livejoin.errors import ChangeError, LivejoinError, SchemaError, StorageError
 from livejoin.words import Words
@@ -108,7 +108,7 @@ class Replay:
     def __iter__(self) -> Replay:
         return self
 
-    @first
+    @commits
     def __next__(self) -> Commit:
         """Apply the next piece.
 

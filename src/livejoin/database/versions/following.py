@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 import numpy as np
@@ -15,7 +17,7 @@ from livejoin.database.transactions.guard import alone
 from livejoin.database.versions.links import Link, Step, between
 from livejoin.database.versions.rolling import comes, insertions, netted
 from livejoin.dataflow.of_view import of_view
-from livejoin.errors import ReadError
+from livejoin.errors import ChangeError, ReadError
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
 from livejoin.shown import shown
 from livejoin.state.codec import Codec
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from livejoin.dataflow.deltas.view_delta import ViewDelta
     from livejoin.schema import SqlType
 
+WhenFull = Literal["forget", "block"]
+WHEN_FULL = ("forget", "block")
+"""What becomes of deltas of which more wait than may: they are forgotten, or commits wait."""
 Waiting = Literal["each", "merge"]
 WAITING = ("each", "merge")
 """How deltas that wait are given: one by one, or as one net delta."""
@@ -126,7 +131,8 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         images: Makes the view's images.
         since: The version up to which the deltas are known already; None to begin with all rows.
         waiting: How deltas that wait are given.
-        max_waiting: How many rows of deltas may wait before they are forgotten.
+        max_waiting: How many rows of deltas may wait.
+        patience: For how many seconds a commit waits where more do; 0 where they are forgotten at once.
     """
 
     def __init__(  # what it shares with its view, and its options
@@ -136,16 +142,27 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         since: int | None,
         waiting: Waiting,
         max_waiting: int,
+        patience: float,
     ) -> None:
         self.name = name
         self._images = images
         self._waiting = waiting
         self.max_waiting = max_waiting
+        self.is_waited_for = patience > 0
+        self._patience = patience
+        self._room = threading.Condition()
+        self._reader: weakref.ref[threading.Thread] | None = None
         self._is_closed = False
         self._view: View | None = None
         self.link: Link | None = None
         self.seen = 0
         self._begin(since)
+        if self.is_waited_for:
+            self._let_commits_wait()
+
+    @alone
+    def _let_commits_wait(self) -> None:
+        self._images.wait_for(self)
 
     @property
     def _guard(self) -> Guard:
@@ -177,11 +194,53 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
     def lose(self) -> None:
         """Forget what waits, as it is more than may: the next update is a reset. Called by the commit that adds it."""
         self.link = None
+        self._note_room()
+
+    def make_room(self) -> None:
+        """Wait until no more rows wait than may, in a thread that is to commit; lose the place when patience ends.
+
+        Raises:
+            ChangeError: This thread reads what waits, and would wait for itself.
+        """
+        if not self._is_full():
+            return
+        if self._reader is not None and self._reader() is threading.current_thread():
+            msg = (
+                f"this thread follows view {self.name!r} with when_full='block', and is to commit while more rows wait "
+                f"for it than max_waiting, {self.max_waiting:,}: it would wait for itself. Read them before it commits "
+                "(changes.next(timeout=0)), or follow in another thread"
+            )
+            raise ChangeError(msg)
+        end = monotonic() + self._patience
+        with self._room:
+            while self._is_full():
+                left = end - monotonic()
+                if left <= 0:
+                    self.lose()
+                    return
+                self._room.wait(min(left, _LOOK))
+
+    def _is_full(self) -> bool:
+        link = self.link
+        if link is None or self._is_closed:
+            return False
+        return self._images.links.ahead(self.name.lower(), link) > self.max_waiting
+
+    def _note_reader(self) -> None:
+        if self.is_waited_for:
+            self._reader = weakref.ref(threading.current_thread())
+
+    def _note_room(self) -> None:
+        """Wake the commits that wait."""
+        if self.is_waited_for:
+            with self._room:
+                self._room.notify_all()
 
     def close(self) -> None:
         """End it: who waits is told that there is no more. Once more changes nothing. May be called in any thread."""
         self._is_closed = True
         link, self.link = self.link, None
+        self._note_room()
         if link is not None:
             for waiter in list(link.waiters):
                 waiter()
@@ -223,6 +282,7 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         ):
             msg = f"timeout is {shown(timeout)}; allowed are seconds from 0 to {_LONGEST:,}, and None"
             raise ReadError(msg)
+        self._note_reader()
         left = timeout
         while True:
             link = self.link
@@ -268,6 +328,7 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         import asyncio  # noqa: PLC0415  # whoever awaits has it
 
         loop = asyncio.get_running_loop()
+        self._note_reader()
         while True:
             link = self.link
             if self._is_ready(link):
@@ -336,6 +397,7 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         if self.link is not None and not self._is_closed:  # else it was lost meanwhile: a reset comes next
             self.link = link
         self.seen = link.version
+        self._note_room()
         return self._update(link.version, delta, False, link if len(deltas) == 1 else None)
 
     def first_of(self, link: Link, version: int, since: int | None) -> Update | None:

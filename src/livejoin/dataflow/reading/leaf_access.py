@@ -27,7 +27,7 @@ class LeafAccess:
         plan: The plan of the query, without a count that is the multiplicity.
         join: The results of the join.
         results: Makes rows of the results.
-        relations: What its atoms stand for.
+        relations: The tables and relations of its atoms.
     """
 
     def __init__(self, plan: JoinOperator, join: JoinAccess, results: Results, relations: Relations) -> None:
@@ -99,7 +99,7 @@ class AnnotatedAccess:
         plan: The plan of the groups.
         codec: The database's codec.
         join: The results of the join.
-        relations: What its atoms stand for.
+        relations: The tables and relations of its atoms.
     """
 
     def __init__(self, plan: AnnotatedOperator, codec: Codec, join: JoinAccess, relations: Relations) -> None:

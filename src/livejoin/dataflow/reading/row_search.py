@@ -53,7 +53,7 @@ class _Step:
 
     Args:
         atom: Position of the atom.
-        by: Its columns by which they are found, which are bound.
+        by: The columns of it by which they are found, which are bound.
         way: A key of the table, columns of a derived relation, or a list of the join's.
     """
 
@@ -75,8 +75,8 @@ class RowSearch:
 
     Args:
         query: The join.
-        join: Its results.
-        relations: What its atoms stand for.
+        join: The results of the join.
+        relations: The tables and relations of its atoms.
     """
 
     def __init__(self, query: ConjunctiveQuery, join: JoinAccess, relations: Relations) -> None:

@@ -27,8 +27,8 @@ class DefaultValue:
     """A value of a query that is DEFAULT, and NULL in the query.
 
     Args:
-        value: Which one of the values, from 0.
-        where: Which one of the columns that stand before them is true in the rows where it is; None for all rows.
+        value: The position of the value, from 0.
+        where: The position of the column before the values that is true in the rows where it is; None for all rows.
     """
 
     value: int
