@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import livejoin
+from harness import add
 from livejoin.errors import ChangeError, ReadError, SchemaError
 from oracle import assert_same_rows, multiset, signed_multiset
 from scenario import Row
@@ -193,6 +195,36 @@ def test_one_who_comes_back_goes_on_where_the_history_reaches() -> None:
     assert update.reset
     with pytest.raises(ReadError, match="since is 99, and the database is at version 9"):
         view.changes(since=99)
+
+
+@pytest.mark.parametrize("waiting", ["each", "merge"])
+@pytest.mark.parametrize("kept", ["memory", "folder", "follower"])
+def test_one_who_comes_back_in_the_middle_of_a_replay(waiting: Any, kept: str, tmp_path: Path) -> None:
+    """A replay is one commit with many versions; whoever knows some of them is told of the others, or of all rows."""
+    db, view = counted(tmp_path / "db" if kept == "folder" else None)
+    held = view.changes() if kept == "follower" else None
+    if held is None:
+        view.keep_history(1000)
+    db.apply("t", [(1, 0)])
+    log = [{"k": v % 3, "v": v, "_seq": v} for v in range(8)]
+    commit = db.replay({"t": pa.Table.from_pylist(log)}, granularity="change")
+    rows = {0: Counter[Row](), 1: multiset(pa.table({"k": [1], "n": [1]}))}
+    delta = commit["n"]
+    for version in range(2, db.version + 1):
+        one = delta.filter(pc.equal(delta["_commit_version"], version))
+        rows[version] = add(rows[version - 1], signed_multiset(one))
+    if kept == "folder":
+        db.close()
+        db = livejoin.open(tmp_path / "db")
+        view = db.views["n"]
+    for since in range(1, db.version):
+        with view.changes(since=since, waiting=waiting) as changes:
+            db.apply("t", [(since, 0)])
+            found, seen = Counter(rows[since]), list[int]()
+            follow(changes, db.version, found, seen)
+            assert_same_rows(view.to_arrow(), found, f"since {since}")
+        rows[db.version] = multiset(view.to_arrow())
+    db.close()
 
 
 def test_many_who_come_at_once_share_deltas_and_rows() -> None:

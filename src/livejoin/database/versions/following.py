@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from livejoin.database.row_words import groups, row_words
 from livejoin.database.transactions.guard import alone
@@ -185,10 +186,12 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
             raise ReadError(msg)
         self.link = images.link(self.name.lower())
         self._reset_version: int | None = version
+        self._known_up_to: int | None = None
         if since is not None:
             known = self.link if since >= self.link.version else images.since(self.name.lower(), since)
             if known is not None:
                 self.link, self.seen, self._reset_version = known, since, None
+                self._known_up_to = since if known.version < since else None
         images.links.follow(self.name.lower(), self)
 
     def lose(self) -> None:
@@ -392,13 +395,14 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
             link = link.step.link
             if self._waiting == "each":
                 break
-        deltas = [self._delta(step.delta) for step in steps]
+        known, self._known_up_to = self._known_up_to, None
+        deltas = self._deltas(steps, known)
         delta = deltas[0] if len(deltas) == 1 else netted(deltas, self._types())
         if self.link is not None and not self._is_closed:  # else it was lost meanwhile: a reset comes next
             self.link = link
         self.seen = link.version
         self._note_room()
-        return self._update(link.version, delta, False, link if len(deltas) == 1 else None)
+        return self._update(link.version, delta, False, link if len(deltas) == 1 and known is None else None)
 
     def first_of(self, link: Link, version: int, since: int | None) -> Update | None:
         """What another one is told first who goes on from where this one was; in any thread.
@@ -421,9 +425,9 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
             if steps is not None and not steps:
                 return None
             if steps:
-                return self._update(
-                    version, netted([self._delta(one.delta) for one in steps], self._types()), False, None
-                )
+                assert known is not None
+                up_to = since if known.version < since else None
+                return self._update(version, netted(self._deltas(steps, up_to), self._types()), False, None)
         rows = self._shape.shown(self._images.image(self.name.lower(), link, self._shape))
         return self._update(version, insertions(rows, version, self._schema), True, None)
 
@@ -457,6 +461,13 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
 
     def _types(self) -> tuple[SqlType, ...]:
         return self._shape.types[: len(self._shape.schema)]
+
+    def _deltas(self, steps: Sequence[Step], known: int | None) -> list[pa.Table]:
+        """The deltas of steps, of the first one what came behind a version that is known: a replay has many."""
+        deltas = [self._delta(step.delta) for step in steps]
+        if known is not None:
+            deltas[0] = deltas[0].filter(pc.greater(deltas[0][COMMIT_VERSION], known))
+        return deltas
 
     def _delta(self, delta: ViewDelta | None) -> pa.Table:
         assert delta is not None
