@@ -46,13 +46,16 @@ class Watched:
     followed: Counter[Row] = field(default_factory=Counter)
     stored: dict[Row, Row] = field(default_factory=dict)
     key: tuple[str, ...] | None = None
+    pairs: tuple[str, ...] | None = None
 
     def follow(self, view: livejoin.View) -> None:
         """Follow the view from now on, each delta by itself or those that wait as one."""
         if self.deltas:
             keys = [key for key in view.keys if key]
             self.key = keys[0] if keys else tuple(view.schema.names) if view.keys else None
-            self.changes = view.changes(waiting="merge" if len(view.name) % 2 else "each")
+            waiting: Any = "merge" if len(view.name) % 2 else "each"
+            self.pairs = view.keys[0] if view.keys else None
+            self.changes = view.changes(waiting=waiting, paired=self.pairs is not None)
 
     def drained(self) -> Counter[Row]:
         """The rows that one who follows has, when all that waits is read."""
@@ -67,6 +70,8 @@ class Watched:
             assert update is not None
             if self.key is not None:
                 self._store(update)
+            if self.pairs is not None:
+                assert_paired(update.delta, self.pairs)
             signed = signed_multiset(update.delta)
             self.followed = signed if update.reset else add(self.followed, signed)
 
@@ -102,6 +107,18 @@ class Held:
         for name, expected in self.tables.items():
             assert_same_rows(self.snapshot[name].to_arrow(), expected, f"{name} at version {self.snapshot.version}")
         self.snapshot.close()
+
+
+def assert_paired(delta: pa.Table, key: tuple[str, ...]) -> None:
+    """Fail if what goes and comes with one key in a version is not said to be an update, or anything else is."""
+    kinds: dict[Row, list[str]] = {}
+    for row in delta.to_pylist():
+        place = canonical_row([row["_commit_version"], *(row[name] for name in key)])
+        kinds.setdefault(place, []).append(row["_change_type"])
+    for place, found in kinds.items():
+        goes = [kind for kind in found if kind in ("delete", "update_preimage")]
+        if len(goes) < len(found) and goes:
+            assert sorted(found) == ["update_postimage", "update_preimage"], place
 
 
 def assert_keyed(view: livejoin.View, rows: pa.Table, context: str, *within: str) -> None:

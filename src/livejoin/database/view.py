@@ -19,6 +19,7 @@ from livejoin.database.sorted_rows import sorted_rows
 from livejoin.database.tally import Tally
 from livejoin.database.transactions.guard import Guard, alone
 from livejoin.database.transactions.subscribers import Callback, ErrorHandler, Subscribers
+from livejoin.database.versions import pairs
 from livejoin.database.versions.following import WAITING, WHEN_FULL, Changes, Waiting, WhenFull
 from livejoin.database.versions.images import Images
 from livejoin.database.versions.readable import Readable
@@ -606,6 +607,7 @@ class View(Readable):
         max_waiting: int = _MOST_WAITING,
         when_full: WhenFull = "forget",
         patience: float = 10.0,
+        paired: bool = False,
     ) -> Changes:
         """Follow the view: all its rows first, and then every delta, in order and without a gap.
 
@@ -625,13 +627,15 @@ class View(Readable):
                 of them or `Changes.close` was called. The thread that reads cannot commit meanwhile (ChangeError).
             patience: For how many seconds a commit waits with ``block``. Then it goes on, and what waits is forgotten,
                 so that one who has died stops nobody again.
+            paired: Whether rows that change under the view's key are updates in the deltas, as `paired` makes them.
 
         Returns:
             An iterator of `Update`. ``next(timeout=5)`` waits for so many seconds at most. ``close()``, also in another
             thread, ends it; so does the database's. It is a context manager.
 
         Raises:
-            ReadError: The view was created with ``deltas=False``, or ``since`` is a version that is still to come.
+            ReadError: The view was created with ``deltas=False``, ``since`` is a version that is still to come, or the
+                deltas are to be ``paired`` and no key of the view is known.
             SchemaError: An option is none of those above.
 
         Cost: O(result) for the first rows, which followers that come at one version share; then O(delta) each.
@@ -646,8 +650,46 @@ class View(Readable):
         if since is not None:
             check_number(since, "since", 0, _MOST_ROWS)
         _ = self._kept
+        check_switch(paired, "paired")
+        if paired:
+            _ = self._smallest_key
         blocks = patience if when_full == "block" else 0.0
-        return Changes(self.name, self._images, since, waiting, max_waiting, blocks)
+        return Changes(self.name, self._images, since, waiting, max_waiting, blocks, paired)
+
+    def paired(self, delta: pa.Table) -> pa.Table:
+        """A delta of the view in which rows that change under its key are updates.
+
+        Where groups say so, a delta has an ``update_preimage`` and an ``update_postimage`` already. Elsewhere, as in a
+        join, a row that takes the place of another one with its key is a deletion and an insertion, which the commit
+        does not compare. Here they are paired by the smallest of `keys`, so that who shows the rows sees which change.
+
+        Args:
+            delta: A delta, as a commit, a subscriber or `changes` have it.
+
+        Returns:
+            The same rows in their places, with these kinds.
+
+        Raises:
+            ReadError: No key of the view is known, or the table is no delta of it.
+
+        Cost: O(rows * log(rows)) of the delta; nothing where rows only come, or only go.
+        """
+        key = self._smallest_key
+        if delta.schema.names != self._delta_schema.names:
+            msg = f"a delta of view {self.name!r} has the columns {', '.join(self._delta_schema.names)}"
+            raise ReadError(msg)
+        places = [self.schema.names.index(name) for name in key]
+        return pairs.paired(delta, places, [self.types[place] for place in places])
+
+    @property
+    def _smallest_key(self) -> tuple[str, ...]:
+        if not self.keys:
+            msg = (
+                f"no key of view {self.name!r} is known, by which rows that change could be paired; let it show a "
+                "primary key, or the columns of GROUP BY"
+            )
+            raise ReadError(msg)
+        return self.keys[0]
 
     def _publish(self) -> int:
         """As `livejoin.Database.publish`."""

@@ -407,6 +407,40 @@ def test_a_store_by_key_is_told_what_to_put_and_what_is_gone(waiting: Any) -> No
     assert (update.puts.to_pylist(), update.gone.to_pylist()) == ([{"n": count}], [{"n": count - 5}])
 
 
+def test_rows_that_change_under_a_key_are_updates_where_asked() -> None:
+    db = livejoin.Database()
+    db.execute(
+        """
+        CREATE TABLE a (id BIGINT PRIMARY KEY, x DOUBLE); CREATE TABLE b (id BIGINT PRIMARY KEY, y STRING);
+        CREATE VIEW v AS SELECT a.id, x, y FROM a JOIN b ON a.id = b.id; CREATE VIEW w AS SELECT x, y FROM a, b
+        WHERE a.id = b.id; CREATE VIEW n AS SELECT COUNT(*) AS n FROM a;
+        INSERT INTO a VALUES (1, 1.0), (2, 2.0), (3, 3.0); INSERT INTO b VALUES (1, 'x'), (2, NULL), (3, 'z')
+        """
+    )
+    view = db.views["v"]
+    with view.changes(since=db.version, paired=True) as changes, view.changes(since=db.version) as plain:
+        commit = db.execute("UPDATE b SET y = 'new' WHERE id = 2")
+        assert commit is not None
+        assert sorted(commit["v"]["_change_type"].to_pylist()) == ["delete", "insert"]
+        update, other = changes.next(timeout=0), plain.next(timeout=0)
+        assert update is not None and other is not None
+        assert sorted(other.delta["_change_type"].to_pylist()) == ["delete", "insert"]
+        assert sorted(update.delta["_change_type"].to_pylist()) == ["update_postimage", "update_preimage"]
+        assert update.delta.equals(view.paired(commit["v"])) and update.delta.schema.equals(view.delta_schema)
+        assert signed_multiset(update.delta) == signed_multiset(other.delta)
+        assert update.puts.equals(other.puts)
+        commit = db.execute("BEGIN; DELETE FROM b WHERE id = 1; UPDATE a SET x = 5 WHERE id = 3; COMMIT")
+        update = changes.next(timeout=0)
+        assert commit is not None and update is not None
+        found = sorted(zip(update.delta["_change_type"].to_pylist(), update.delta["id"].to_pylist(), strict=True))
+        assert found == [("delete", 1), ("update_postimage", 3), ("update_preimage", 3)]
+        assert db.views["n"].paired(commit["n"]).num_rows == 0
+    with pytest.raises(ReadError, match="no key of view 'w' is known"):
+        db.views["w"].changes(paired=True)
+    with pytest.raises(ReadError, match="a delta of view 'v' has the columns"):
+        view.paired(commit["n"])
+
+
 def test_who_lost_the_place_is_not_led_to_another_view_of_the_name() -> None:
     db, view = counted()
     lost, ended = view.changes(since=0, max_waiting=0), view.changes(since=0)

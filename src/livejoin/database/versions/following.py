@@ -134,6 +134,7 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         waiting: How deltas that wait are given.
         max_waiting: How many rows of deltas may wait.
         patience: For how many seconds a commit waits where more do; 0 where they are forgotten at once.
+        pairs: Whether rows that change under the view's key are updates in the deltas.
     """
 
     def __init__(  # what it shares with its view, and its options
@@ -144,6 +145,7 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         waiting: Waiting,
         max_waiting: int,
         patience: float,
+        pairs: bool,
     ) -> None:
         self.name = name
         self._images = images
@@ -151,6 +153,7 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         self.max_waiting = max_waiting
         self.is_waited_for = patience > 0
         self._patience = patience
+        self._pairs = pairs
         self._room = threading.Condition()
         self._reader: weakref.ref[threading.Thread] | None = None
         self._is_closed = False
@@ -400,6 +403,8 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         delta = deltas[0] if len(deltas) == 1 else netted(deltas, self._types())
         if self.link is not None and not self._is_closed:  # else it was lost meanwhile: a reset comes next
             self.link = link
+        if self._pairs and self._view is not None:
+            delta = self._view.paired(delta)
         self.seen = link.version
         self._note_room()
         return self._update(link.version, delta, False, link if len(deltas) == 1 and known is None else None)
@@ -427,7 +432,9 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
             if steps:
                 assert known is not None
                 up_to = since if known.version < since else None
-                return self._update(version, netted(self._deltas(steps, up_to), self._types()), False, None)
+                delta = netted(self._deltas(steps, up_to), self._types())
+                delta = self._view.paired(delta) if self._pairs and self._view is not None else delta
+                return self._update(version, delta, False, None)
         rows = self._shape.shown(self._images.image(self.name.lower(), link, self._shape))
         return self._update(version, insertions(rows, version, self._schema), True, None)
 
