@@ -58,13 +58,22 @@ def test_statements_fill_what_they_leave_out_as_duckdb_does(tmp_path: Path) -> N
         columns = ["id", *random.sample([*WRITTEN], random.randrange(len(WRITTEN) + 1))]
         ids = random.sample(range(40), 2)
         values = ", ".join(
-            f"({', '.join([str(one), *(random.choice(WRITTEN[c]) for c in columns[1:])])})" for one in ids
+            f"({', '.join([str(one), *(random.choice([*WRITTEN[c], 'DEFAULT']) for c in columns[1:])])})" for one in ids
         )
         sql = f"INSERT INTO t ({', '.join(columns)}) VALUES {values}"
         if number % 5 == 4:
             sql = f"INSERT INTO t (id, plain) SELECT id + 100 * {number}, n FROM t WHERE id < {ids[0]}"
         if number % 7 == 6:
             sql = f"DELETE FROM t WHERE id % 3 = {number % 3}"
+        if number % 7 in (2, 5):
+            sets = ", ".join(f"{c} = {random.choice([*WRITTEN[c], 'DEFAULT'])}" for c in columns[1:]) or "n = DEFAULT"
+            sql = f"UPDATE t SET {sets} WHERE {random.choice(['TRUE', f'id = {ids[0]}', 'plain IS NULL'])}"
+        if number % 7 == 3:
+            sql = (
+                f"MERGE INTO t USING (SELECT {ids[0]} AS id UNION ALL SELECT {ids[1]}) AS s ON t.id = s.id "
+                "WHEN MATCHED THEN UPDATE SET note = DEFAULT, plain = DEFAULT, n = 7 "
+                "WHEN NOT MATCHED THEN INSERT (id, price, plain, day) VALUES (s.id, DEFAULT, DEFAULT, DEFAULT)"
+            )
         try:
             duck.execute(sql)
         except duckdb.ConstraintException:
@@ -82,6 +91,51 @@ def test_statements_fill_what_they_leave_out_as_duckdb_does(tmp_path: Path) -> N
     loaded.execute("INSERT INTO t (id) VALUES (-1)")
     assert loaded.sql("SELECT * FROM t WHERE id = -1").to_pylist() == [{"id": -1, **DEFAULTS}]
     db.close()
+
+
+def test_one_time_for_the_rows_of_a_statement_and_a_row_of_which_nothing_is_said() -> None:
+    db = livejoin.Database()
+    db.execute(
+        "CREATE TABLE t (n DECIMAL(8, 2) DEFAULT 1.5, at TIMESTAMP DEFAULT now(), s STRING, "
+        "g DECIMAL(9, 2) GENERATED ALWAYS AS (n * 2))"
+    )
+    db.execute("INSERT INTO t DEFAULT VALUES; INSERT INTO t (g) VALUES (DEFAULT), (DEFAULT)")
+    for row in db.sql("SELECT n, s, g, at IS NULL AS no FROM t").to_pylist():
+        assert row == {"n": Decimal("1.50"), "s": None, "g": Decimal("3.00"), "no": False}
+    db.execute("DELETE FROM t; INSERT INTO t VALUES (7, DEFAULT, 'it, (s)', DEFAULT), (DEFAULT, DEFAULT, DEFAULT, 3)")
+    db.execute("INSERT INTO t VALUES (?, DEFAULT, :2, DEFAULT)".replace(":2", "?"), [2, "DEFAULT"])
+    found = db.sql("SELECT n, s, g FROM t ORDER BY n").to_pylist()
+    assert [tuple(row.values()) for row in sorted(found, key=lambda row: row["n"])] == [
+        (Decimal("1.50"), None, Decimal("3.00")),
+        (Decimal("2.00"), "DEFAULT", Decimal("4.00")),
+        (Decimal("7.00"), "it, (s)", Decimal("14.00")),
+    ]
+    assert db.sql("SELECT COUNT(DISTINCT at) AS n FROM t WHERE s IS NULL OR s <> 'DEFAULT'").to_pylist() == [{"n": 1}]
+    db.execute("CREATE TABLE named (`default` INT)")  # a column that is called so
+    db.execute("INSERT INTO named VALUES (5); UPDATE named SET `default` = `default` + 1")
+    assert db.sql("SELECT * FROM named").to_pylist() == [{"default": 6}]
+
+
+@pytest.mark.parametrize(
+    ("sql", "why"),
+    [
+        ("UPDATE t SET a = DEFAULT + 1", "no part of an expression"),
+        ("INSERT INTO t SELECT 1, DEFAULT", "no part of an expression"),
+        ("INSERT INTO t VALUES (1, DEFAULT + 1)", "no part of an expression"),
+        ("DELETE FROM t WHERE a = DEFAULT", "no part of an expression"),
+        ("INSERT INTO t VALUES (1, DEFAULT)", "NULL in column 'b', which is NOT NULL"),
+        ("INSERT INTO t DEFAULT VALUES", "missing column 'b'"),
+        ("INSERT INTO t (a, b) DEFAULT VALUES", "takes no list of columns"),
+        ("INSERT INTO t VALUES (DEFAULT, 2), (1)", "rows of 2 and of 1 values"),
+        ("INSERT INTO t VALUES (DEFAULT, 2, DEFAULT)", "3 values are given for 2 columns"),
+    ],
+)
+def test_where_the_word_is_refused(sql: str, why: str) -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE t (a INT, b INT NOT NULL)")
+    with pytest.raises(LivejoinError, match=why):
+        db.execute(sql)
+    assert db.version == 0
 
 
 def test_changes_that_leave_columns_out_against_a_dictionary(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -191,3 +192,56 @@ def test_a_refresh_leaves_bad_rows_out(kind: str) -> None:
         db.refresh("t", [(1, ONE, 1), (1, ONE, 2)])
     with pytest.raises(ChangeFormatError, match="says that some go"):
         db.refresh("t", [{"id": 1, "price": ONE, "n": 1, "_change_type": "delete"}])
+
+
+@pytest.mark.parametrize("granularity", ["change", "commit"])
+@pytest.mark.parametrize("max_rows", [None, 1, 3, 100])
+@pytest.mark.parametrize("seed", range(2))
+def test_a_log_is_replayed_without_its_bad_changes(granularity: Any, max_rows: int | None, seed: int) -> None:
+    """What stands is what its good changes leave, one by one in the order of `_seq`; each bad one is told of once."""
+    random = Random(seed)
+    db = made(coerce="json", on_bad_rows="dead_letter")
+    db.create_table("u", "id BIGINT, n INT")
+    db.create_view("w", "SELECT id, 10 DIV n AS tenth FROM u WHERE id > 0")
+    logs: dict[str, list[dict[str, Any]]] = {"t": [], "u": []}
+    left: dict[str, list[int]] = {"t": [], "u": []}
+    bad: dict[str, set[int]] = {"t": set(), "u": set()}
+    for number in random.sample(range(100), 40):
+        name = random.choice("tu")
+        change = {"id": number, "n": random.choice([0, 1, 2, "x"]), "_seq": number, "_change_type": "insert"}
+        logs[name].append({**change, "price": ONE} if name == "t" else change)
+        wrong = change["n"] == "x" or (change["n"] == 0 and (name == "t" or number > 0))
+        if wrong:
+            bad[name].add(len(logs[name]) - 1)
+        else:
+            left[name].append(number)
+    if max_rows is None:
+        found = [db.replay(logs, granularity=granularity)]
+    else:
+        found = list(db.replay(logs, granularity=granularity, max_rows=max_rows))
+    letters = [letter for commit in found for letter in commit.dead_letters]
+    assert len(letters) == len({(letter.table, letter.row) for letter in letters})
+    assert sum(commit.bad_rows for commit in found) == len(letters)
+    for name in ("t", "u"):
+        assert {letter.row for letter in letters if letter.table == name} == bad[name]
+        view = db.views["v" if name == "t" else "w"]
+        assert sorted(row[0] for row in view) == sorted(one for one in left[name] if name == "t" or one > 0)
+    assert all(letter.change is logs[letter.table][letter.row] for letter in letters)
+    assert sum(commit.changes for commit in found) == len(left["t"]) + len(left["u"])
+    db._check()
+
+
+def test_a_replay_that_is_whole_is_refused_whole() -> None:
+    db = made(on_bad_rows="skip")
+    log = [{"id": 1, "price": ONE, "n": 0, "_seq": 1}, {"id": 2, "price": ONE, "n": 1, "_seq": 2}]
+    with pytest.raises(ExpressionError):
+        db.replay({"t": log}, on_bad_rows="fail")
+    assert db.version == 0
+    repaired = [{**change, "_change_type": "insert"} for change in log]
+    repaired += [{"id": 1, "price": ONE, "n": 0, "_seq": 3, "_change_type": "delete"}]
+    with pytest.raises(AbsentRowError):  # its insertion was left out; conflicts are what on_conflict says
+        db.replay({"t": repaired})
+    commit = db.replay({"t": repaired}, on_conflict="ignore")
+    assert (commit.bad_rows, commit.ignored, commit.dead_letters, ids(db)) == (1, 1, (), [2])
+    with pytest.raises(SchemaError, match="on_bad_rows"):
+        db.replay({"t": log}, on_bad_rows="x")  # type: ignore[call-overload]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -186,6 +186,21 @@ def test_handlers_are_checked() -> None:
         view.subscribe(fail, on_error=3)  # type: ignore[arg-type]
     with pytest.raises(ReadError, match="is async"):
         view.subscribe(fail, on_error=later)
+
+
+def test_an_async_function_needs_a_loop() -> None:
+    view = database().views["one"]
+
+    async def later(_: pa.Table) -> None:
+        pass
+
+    async def yields(_: pa.Table) -> AsyncIterator[int]:
+        yield 1
+
+    with pytest.raises(ReadError, match="no event loop runs in this thread"):
+        view.subscribe(later)
+    with pytest.raises(ReadError, match="which yields"):
+        view.subscribe(yields)
 
 
 def test_a_subscriber_takes_one_argument() -> None:

@@ -1,9 +1,9 @@
 """Runs an engine and the oracle side by side and checks, after every commit, that they agree.
 
 What is checked of every view: the sum of its deltas, its full enumeration and its count equal DuckDB's recomputation;
-its delta is DuckDB's difference; subscribers saw the same delta; who follows has the same rows; a snapshot still has
-those of its version some commits later; a bad commit raised the right error and changed nothing; and every structure's
-`_check()` holds.
+its delta is DuckDB's difference; look-ups give the rows that are there; subscribers saw the same delta; who follows
+has the same rows; a snapshot still has those of its version some commits later; a bad commit raised the right error and
+changed nothing; and every structure's `_check()` holds.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import pytest
 import livejoin
 from change_kinds import assert_kinds
 from livejoin import errors
+from look_ups import check_look_ups
 from oracle import Oracle, assert_same_rows, difference, multiset, signed_multiset
 from scenario import Change, CommitSpec, QuerySpec, Row, Scenario, TableSpec, arrow_rows, batch, canonical_row
 
@@ -45,13 +46,16 @@ class Watched:
     followed: Counter[Row] = field(default_factory=Counter)
     stored: dict[Row, Row] = field(default_factory=dict)
     key: tuple[str, ...] | None = None
+    pairs: tuple[str, ...] | None = None
 
     def follow(self, view: livejoin.View) -> None:
         """Follow the view from now on, each delta by itself or those that wait as one."""
         if self.deltas:
             keys = [key for key in view.keys if key]
             self.key = keys[0] if keys else tuple(view.schema.names) if view.keys else None
-            self.changes = view.changes(waiting="merge" if len(view.name) % 2 else "each")
+            waiting: Any = "merge" if len(view.name) % 2 else "each"
+            self.pairs = view.keys[0] if view.keys else None
+            self.changes = view.changes(waiting=waiting, paired=self.pairs is not None)
 
     def drained(self) -> Counter[Row]:
         """The rows that one who follows has, when all that waits is read."""
@@ -66,6 +70,8 @@ class Watched:
             assert update is not None
             if self.key is not None:
                 self._store(update)
+            if self.pairs is not None:
+                assert_paired(update.delta, self.pairs)
             signed = signed_multiset(update.delta)
             self.followed = signed if update.reset else add(self.followed, signed)
 
@@ -101,6 +107,18 @@ class Held:
         for name, expected in self.tables.items():
             assert_same_rows(self.snapshot[name].to_arrow(), expected, f"{name} at version {self.snapshot.version}")
         self.snapshot.close()
+
+
+def assert_paired(delta: pa.Table, key: tuple[str, ...]) -> None:
+    """Fail if what goes and comes with one key in a version is not said to be an update, or anything else is."""
+    kinds: dict[Row, list[str]] = {}
+    for row in delta.to_pylist():
+        place = canonical_row([row["_commit_version"], *(row[name] for name in key)])
+        kinds.setdefault(place, []).append(row["_change_type"])
+    for place, found in kinds.items():
+        goes = [kind for kind in found if kind in ("delete", "update_preimage")]
+        if len(goes) < len(found) and goes:
+            assert sorted(found) == ["update_postimage", "update_preimage"], place
 
 
 def assert_keyed(view: livejoin.View, rows: pa.Table, context: str, *within: str) -> None:
@@ -353,6 +371,7 @@ class Harness:
             assert result.schema.equals(view.schema)
             assert_same_rows(result, expected, name)
             assert view.count() == result.num_rows
+            check_look_ups(view, result)
             if watched.deltas:
                 assert_same_rows(watched.total, expected, f"sum of the deltas of {name}")
                 assert_same_rows(watched.drained(), expected, f"what one who follows {name} has")

@@ -259,6 +259,17 @@ def check_pace(sync: object, every: object) -> Pace:
     return Pace(cast("Sync", sync), every.total_seconds())
 
 
+def check_seconds(value: object, argument: str, most: float) -> None:
+    """Refuse what is no number of seconds, above 0.
+
+    Raises:
+        SchemaError: The value is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= most:
+        msg = f"{argument} is {shown(value)}; allowed are seconds, more than 0 and at most {most:,.0f}"
+        raise SchemaError(msg)
+
+
 def check_number(value: object, argument: str, least: int, most: int) -> None:
     """Refuse a value that is no integer within bounds.
 

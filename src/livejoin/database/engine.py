@@ -43,13 +43,13 @@ from livejoin.database.statements import declaring
 from livejoin.database.statements.declaring import ViewSettings
 from livejoin.database.statements.script import ask, refuse_many_commits, run_script
 from livejoin.database.transactions import transaction
-from livejoin.database.transactions.bad_rows import ON_BAD_ROWS, OnBadRows, commit_good
+from livejoin.database.transactions.bad_rows import ON_BAD_ROWS, Good, OnBadRows, commit_good
 from livejoin.database.transactions.compaction import compact
-from livejoin.database.transactions.guard import Guard, alone, first
+from livejoin.database.transactions.guard import Guard, alone, commits, first
 from livejoin.database.transactions.preview import Preview, previewed
 from livejoin.database.transactions.redeclare import redeclare
 from livejoin.database.transactions.refresh import refresh, refresh_good
-from livejoin.database.transactions.replay import Manner, Replay, replay_whole
+from livejoin.database.transactions.replay import Manner, Replay, replay_good, replay_whole
 from livejoin.database.transactions.requests import Numbered, Request, check_request
 from livejoin.database.transactions.staging import Granularity, OnConflict
 from livejoin.database.versions.snapshot import Snapshot
@@ -260,7 +260,7 @@ class Database:
         """The views by name."""
         return ByName((view.name, view) for view in self._contents.views.values())
 
-    @first
+    @commits
     def execute(
         self, sql: str, parameters: Any = None, *, allow_product: bool = False, request: Request | None = None
     ) -> Commit | None:
@@ -354,6 +354,28 @@ class Database:
         1 [{'pieces': 7}] [{'item': 'nuts', 'pieces': 7}] [{'pieces': 12}]
         """
         return Snapshot(self._contents)
+
+    def publish(self, view: str | View) -> int:
+        """Make the rows of a view ready for those who will read or follow it: they find them without waiting.
+
+        The first reader of a version copies the rows of a view, and those who follow begin with them. Publish after a
+        large load, before many come at once. The rows stay, and those of later versions are made of them and of what
+        has changed since, until that no longer pays (half of the rows have changed), or the view is dropped.
+
+        Args:
+            view: The view, or its name.
+
+        Returns:
+            The version whose rows are ready.
+
+        Raises:
+            AbsentNameError, ReadError: There is no such view, or it was dropped.
+            ExpressionError, CapacityError, MemoryLimitError, StorageError: As for reading the view.
+
+        Cost: O(rows), of which words are copied while commits wait; nothing if they are there.
+        """
+        found = view if isinstance(view, View) else self.views[view]
+        return found._publish()
 
     @alone
     def alter_table(self, name: str, *, static: bool | None = None, append_only: bool | None = None) -> None:
@@ -620,7 +642,7 @@ class Database:
         """
         declaring.drop_table(self._contents, name)
 
-    @first
+    @commits
     def apply(
         self,
         changes: str | Mapping[str, object],
@@ -750,7 +772,7 @@ class Database:
         batches = transaction.read(self._contents, named, False, on_conflict, intake)
         return previewed(self._contents, batches, on_conflict)
 
-    @first
+    @commits
     def refresh(
         self,
         table: str,
@@ -808,6 +830,7 @@ class Database:
         max_rows: None = None,
         coerce: Coerce | None = None,
         extra_columns: ExtraColumns | None = None,
+        on_bad_rows: OnBadRows | None = None,
     ) -> Commit: ...
     @overload
     def replay(
@@ -819,8 +842,9 @@ class Database:
         max_rows: int,
         coerce: Coerce | None = None,
         extra_columns: ExtraColumns | None = None,
+        on_bad_rows: OnBadRows | None = None,
     ) -> Replay: ...
-    @first
+    @commits
     def replay(
         self,
         logs: Mapping[str, object],
@@ -830,6 +854,7 @@ class Database:
         max_rows: int | None = None,
         coerce: Coerce | None = None,
         extra_columns: ExtraColumns | None = None,
+        on_bad_rows: OnBadRows | None = None,
     ) -> Commit | Replay:
         """Replay logs of changes in the order of their column ``_seq``, which goes across tables.
 
@@ -844,6 +869,9 @@ class Database:
                 read and checked before; with the granularity ``commit`` each piece is a set, with a version of its own.
             coerce: As for `apply`.
             extra_columns: As for `apply`.
+            on_bad_rows: As for `apply`; None as the database does. A change that is left out has no version of its own
+                that changes anything. With ``max_rows`` the commit of a piece has those of the piece in ``bad_rows``,
+                and the first one those of the whole log that cannot be read.
 
         Returns:
             Without ``max_rows`` one commit with the last version and the deltas of all changes; after an error nothing
@@ -866,11 +894,22 @@ class Database:
         if max_rows is not None:
             check_piece(max_rows)
         intake = check_intake(coerce, extra_columns, self._intake)
-        batches = transaction.read(self._contents, named, True, on_conflict, intake)
         manner = Manner(granularity, on_conflict)
-        if max_rows is None:
-            return replay_whole(self._contents, batches, manner)
-        return Replay(self._contents, batches, max_rows, manner)
+        if on_bad_rows is not None:
+            check_word(on_bad_rows, "on_bad_rows", ON_BAD_ROWS)
+        of_bad_rows = on_bad_rows or self._on_bad_rows
+        if of_bad_rows == "fail":
+            batches = transaction.read(self._contents, named, True, on_conflict, intake)
+            if max_rows is None:
+                return replay_whole(self._contents, batches, manner)
+            return Replay(self._contents, batches, max_rows, manner)
+        good, tells = Good(self._contents, named, True, on_conflict, intake), of_bad_rows == "dead_letter"
+        if max_rows is not None:
+            return Replay(self._contents, good.read(), max_rows, manner, good, tells)
+        commit, bad = replay_good(self._contents, good, manner)
+        commit.bad_rows = len(bad)
+        commit.dead_letters = tuple(bad) if tells else ()
+        return commit
 
     @alone
     def save(self, folder: str | Path, extra: Mapping[str, Any] | None = None) -> None:

@@ -16,11 +16,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from livejoin.changes import Coerce
 from livejoin.changes.convert import convert
 from livejoin.database.arguments import check_number
+from livejoin.dataflow.deltas.repeated import repeated
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.reading.asked_rows import AskedRows
 from livejoin.errors import ChangeValueError, ReadError
+from livejoin.query.bound_query import Query
 from livejoin.schema import Column, SqlType, Table, is_made_list
 from livejoin.schema.names import backticked
 from livejoin.shown import shown, shown_row
@@ -31,6 +34,7 @@ _READ_ARROW = (
     "its dates and times are of the years 1 to 9999; read the result as Arrow, with to_arrow() or sample(), or as "
     "NumPy's, with to_arrow()[column].to_numpy()"
 )
+_LARGEST_PIECE = 1 << 20
 _LARGEST_SAMPLE = 1 << 32
 _LARGEST_SEED = (1 << 64) - 1
 
@@ -57,6 +61,43 @@ def multiplicity(access: Access, row: Row, schema: pa.Schema, types: Sequence[Sq
         return int(access.multiplicities(AskedRows(codec.known(), types, columns, 1))[0])
     except ChangeValueError:  # the one value that stands for NULL, which no table and no store has
         return 0
+
+
+def look_up(access: Access, values: Mapping[int, Any], query: Query, codec: Codec, coerce: Coerce) -> pa.Table:
+    """The rows of a result that have some values, each as often as it stands there.
+
+    Args:
+        access: Access to the result, which has an index by these columns.
+        values: The values by the positions of the columns.
+        query: The query of the result.
+        codec: The database's codec; nothing is added to it.
+        coerce: As for `livejoin.changes.convert`.
+
+    Raises:
+        ReadError: A value is none of its column.
+    """
+    schema, types = query.schema, query.root.types
+    columns = sorted(values)
+    given = [_converted(values[column], schema.field(column), types[column], coerce) for column in columns]
+    asked = AskedRows(codec.known(), [types[column] for column in columns], given, 1)
+    rows, times, _ = access.rows_with(columns, asked)
+    table = pa.table([rows.arrow(i) for i in range(len(schema))], schema=schema)
+    if times.max(initial=1) == 1:
+        return table
+    return pa.concat_tables(repeated(table, times, _LARGEST_PIECE)).combine_chunks()
+
+
+def _converted(value: Any, field: pa.Field, kind: SqlType, coerce: Coerce) -> pa.Array:
+    """A value as Arrow, as a change of a table with such a column would give it."""
+    if is_made_list(field.type) or kind.is_payload:
+        msg = f"column {field.name!r} has {kind}, by which no rows are looked up; give other columns"
+        raise ReadError(msg)
+    column = Column(field.name, kind)
+    try:
+        return convert((value,), column, Table("the result", (column,)), False, coerce=coerce)
+    except ChangeValueError as error:
+        msg = f"{shown(value)} is no value of the column {field.name!r}, which is {kind}: {error.message}"
+        raise ReadError(msg) from None
 
 
 def at(access: Access, position: int, schema: pa.Schema) -> tuple[Any, ...]:

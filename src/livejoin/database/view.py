@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 
+from livejoin.changes import Coerce
 from livejoin.database import notebook, reading
-from livejoin.database.arguments import check_number, check_switch, check_word
+from livejoin.database.arguments import check_number, check_seconds, check_switch, check_word
 from livejoin.database.reading import Row
 from livejoin.database.snapshots.declaration import ViewImage
 from livejoin.database.sorted_rows import sorted_rows
 from livejoin.database.tally import Tally
 from livejoin.database.transactions.guard import Guard, alone
 from livejoin.database.transactions.subscribers import Callback, ErrorHandler, Subscribers
-from livejoin.database.versions.following import WAITING, Changes, Waiting
+from livejoin.database.versions import pairs
+from livejoin.database.versions.following import WAITING, WHEN_FULL, Changes, Waiting, WhenFull
 from livejoin.database.versions.images import Images
 from livejoin.database.versions.readable import Readable
 from livejoin.database.versions.rolling import insertions
@@ -39,6 +41,7 @@ from livejoin.plan.explain.describe_query import MaintainedJoin
 from livejoin.plan.operators import AnyJoin, BagOperator, Operator
 from livejoin.query.bound_query import Query
 from livejoin.query.keys import keys
+from livejoin.query.relational import Project, Relation, TopK
 from livejoin.schema import SqlType
 from livejoin.search.algorithm import Algorithm
 from livejoin.sql import names_read
@@ -51,7 +54,9 @@ KEYS = "livejoin.keys"
 _BATCH = 65536
 _LARGEST_BATCH = 1 << 20
 _MOST_ROWS = (1 << 63) - 1
+_TRIED = 32  # columns that a refused look-up tries for the message
 _MOST_WAITING = 1_000_000
+_LONGEST_PATIENCE = 3600.0
 
 
 @dataclass(frozen=True)
@@ -312,6 +317,117 @@ class View(Readable):
             return reading.multiplicity(self._access, row, self.schema, self._query.root.types, self._graph.codec)
 
     @alone
+    def get(self, key: Any) -> tuple[Any, ...] | None:
+        """The row with a key of the view, or None if there is none: ``view.get(17)``, ``view.get(("Zoë", 2026))``.
+
+        Args:
+            key: The value of the key's column; a tuple of values in the order in which `keys` names them, whose first
+                one with so many columns is taken; or a dict with the columns of any key, and perhaps others. None is
+                NULL, which equals NULL here, as in `keys`.
+
+        Raises:
+            ReadError: The view has no such key, or no index by it; a value is none of its column.
+
+        Cost: as for `lookup`.
+        """
+        found = self._look_up(self._of_key(key), "strict")
+        if not found.num_rows:
+            return None
+        return reading.only_row(found.slice(0, 1))
+
+    @alone
+    def lookup(
+        self, values: Mapping[str, Any] | None = None, /, *, coerce: Coerce = "strict", **columns: Any
+    ) -> pa.Table:
+        """The rows with some values, each as often as it stands there, in any order: ``view.lookup(customer="Zoë")``.
+
+        Args:
+            values: Values by the names of columns, for names that are no words of Python.
+            coerce: Which values fit a column, as for `Database.apply`: with ``json`` a text is a date, or a decimal.
+            columns: Values by the names of columns. None is NULL, and finds the rows that have NULL there (in SQL
+                ``column IS NULL``).
+
+        Raises:
+            ReadError: The view keeps no index by these columns: then all rows would be read. It has one by the key of a
+                table that determines the others, by the columns that it groups by, by all columns of a DISTINCT, and by
+                columns on which it joins tables; the message names those that there are. Or a value is none of its
+                column.
+
+        Cost: O(1) for each table that the view joins, where the columns are a key; else O(rows that the indexes lead
+        to). For ``ORDER BY ... LIMIT k`` O(k). Computed columns cost a call of DuckDB.
+        """
+        check_word(coerce, "coerce", get_args(Coerce))
+        return self._look_up({**(values or {}), **columns}, coerce)
+
+    def _look_up(self, values: Mapping[str, Any], coerce: Coerce) -> pa.Table:
+        names = [name.lower() for name in self.schema.names]
+        unknown = [name for name in values if name.lower() not in names]
+        if unknown:
+            msg = f"view {self.name!r} has no column {unknown[0]!r}; it has {', '.join(self.schema.names)}"
+            raise ReadError(msg)
+        asked = {names.index(name.lower()): value for name, value in values.items()}
+        access = self._access
+        if not access.leads(asked.keys()):
+            raise ReadError(self._no_index(access, asked))
+        with of_view(self.name):
+            return reading.look_up(access, asked, self._query, self._graph.codec, coerce)
+
+    def _of_key(self, key: Any) -> Mapping[str, Any]:
+        """The values of a key by the names of its columns."""
+        known = ", ".join(f"({', '.join(one)})" for one in self.keys)
+        if not known:
+            msg = f"no key of view {self.name!r} is known; lookup(column=value) gives all rows with some values"
+            raise ReadError(msg)
+        if isinstance(key, Mapping):
+            given = {str(name).lower() for name in key}
+            if not any(given.issuperset(map(str.lower, one)) for one in self.keys):
+                msg = f"{', '.join(map(str, key)) or 'nothing'} is no key of view {self.name!r}; its keys are {known}"
+                raise ReadError(msg)
+            return key
+        row = key if isinstance(key, tuple) else (key,)
+        fitting = [one for one in self.keys if len(one) == len(row)]
+        if not fitting:
+            msg = f"{len(row)} values are no key of view {self.name!r}; its keys are {known}"
+            raise ReadError(msg)
+        return dict(zip(fitting[0], row, strict=True))
+
+    def _no_index(self, access: Access, asked: Collection[int]) -> str:
+        """Why nothing is looked up by some columns, and what would help."""
+        names = self.schema.names
+        tried = [(one,) for one in names[:_TRIED]] + list(self.keys)
+        there = dict.fromkeys(one for one in tried if access.leads({names.index(name) for name in one}))
+        found = ", ".join(f"({', '.join(one)})" for one in there) or "none"
+        by = ", ".join(names[place] for place in sorted(asked)) or "no column"
+        return (
+            f"view {self.name!r} has no index by {by}, and all of its rows would be read; it has indexes by {found}. "
+            "Look up by one of these. A view has indexes by keys of its tables, by what it groups by, and by what it "
+            f"joins its tables on: ... JOIN (SELECT DISTINCT {by} FROM ...) USING ({by}) makes one. Or filter what "
+            "to_arrow() gives"
+        )
+
+    @alone
+    def top(self, rows: int) -> pa.Table:
+        """The first rows of a view with ORDER BY, in this order; all of them if there are fewer.
+
+        Args:
+            rows: How many.
+
+        Raises:
+            ReadError: The view has no ORDER BY, or the number is none.
+
+        Cost: O(rows * log(rows kept)) with LIMIT, which keeps the order; else the result is read and sorted, as for
+        `to_arrow`.
+        """
+        check_number(rows, "rows", 0, _LARGEST_BATCH)
+        if self._query.order:
+            return self.to_arrow().slice(0, rows).combine_chunks()
+        if not _is_ordered(self._query.root):
+            msg = f"view {self.name!r} has no ORDER BY, and so no first rows; give it one, with LIMIT to keep the order"
+            raise ReadError(msg)
+        with of_view(self.name):
+            return reading.slice_of(self._access, 0, rows, self.schema)
+
+    @alone
     def at(self, position: int) -> tuple[Any, ...]:
         """The row at a position of the result, in the order of `batches`; negative positions count from the end.
 
@@ -449,11 +565,15 @@ class View(Readable):
         subscription goes on. What is no ``Exception``, as KeyboardInterrupt, comes out of the call that made the
         commit, after all callbacks were called.
 
+        An ``async`` function is awaited by the event loop that runs in this thread when it subscribes: in the order of
+        the versions, one delta after the other, after the commit, which does not wait for it; it may commit. What waits
+        for it is kept without a bound (`changes` has bounds). The subscription ends with its loop.
+
         A callback gets the whole delta as a table, so deltas of a view with subscribers are never spilled. A delta that
         does not fit into ``memory_limit`` refuses the commit. For deltas larger than memory use `Commit.batches`.
 
         Args:
-            callback: The function that gets each delta.
+            callback: The function that gets each delta, plain or ``async``.
             on_error: The function that gets what the callback raises.
             snapshot: Whether the callback is called at once with all rows, as insertions, so that it knows what the
                 deltas change. `changes` does the same outside of the commits.
@@ -462,8 +582,9 @@ class View(Readable):
             A function that ends the subscription; a second call does nothing.
 
         Raises:
-            ReadError: The view was created with ``deltas=False``; or the callback or ``on_error`` is no function, or an
-                ``async`` function, which nothing would await, or does not take one argument.
+            ReadError: The view was created with ``deltas=False``; the callback or ``on_error`` is no function, or does
+                not take one argument; the callback is ``async`` and no event loop runs in this thread; or ``on_error``
+                is, which nothing would await.
         """
         if not self.deltas:
             msg = f"view {self.name!r} was created with deltas=False and has nothing to subscribe to"
@@ -479,7 +600,14 @@ class View(Readable):
         return end
 
     def changes(
-        self, since: int | None = None, *, waiting: Waiting = "each", max_waiting: int = _MOST_WAITING
+        self,
+        since: int | None = None,
+        *,
+        waiting: Waiting = "each",
+        max_waiting: int = _MOST_WAITING,
+        when_full: WhenFull = "forget",
+        patience: float = 10.0,
+        paired: bool = False,
     ) -> Changes:
         """Follow the view: all its rows first, and then every delta, in order and without a gap.
 
@@ -493,15 +621,22 @@ class View(Readable):
                 else all rows come first. By default all rows come first.
             waiting: With ``each``, every commit that changes the view is an update. With ``merge``, what came since the
                 last one is a single update with the net delta.
-            max_waiting: How many rows of deltas may wait for you. If it is more, they are forgotten, and the next
-                update is a ``reset`` with all rows.
+            max_waiting: How many rows of deltas may wait for you.
+            when_full: What becomes of them if it is more. With ``forget`` they are forgotten, and the next update is a
+                ``reset`` with all rows. With ``block`` the next commit, of any thread, waits until you have read enough
+                of them or `Changes.close` was called. The thread that reads cannot commit meanwhile (ChangeError).
+            patience: For how many seconds a commit waits with ``block``. Then it goes on, and what waits is forgotten,
+                so that one who has died stops nobody again.
+            paired: Whether rows that change under the view's key are updates in the deltas, as `paired` makes them.
 
         Returns:
             An iterator of `Update`. ``next(timeout=5)`` waits for so many seconds at most. ``close()``, also in another
             thread, ends it; so does the database's. It is a context manager.
 
         Raises:
-            ReadError: The view was created with ``deltas=False``, or ``since`` is a version that is still to come.
+            ReadError: The view was created with ``deltas=False``, ``since`` is a version that is still to come, or the
+                deltas are to be ``paired`` and no key of the view is known.
+            SchemaError: An option is none of those above.
 
         Cost: O(result) for the first rows, which followers that come at one version share; then O(delta) each.
         """
@@ -510,10 +645,56 @@ class View(Readable):
             raise ReadError(msg)
         check_word(waiting, "waiting", WAITING)
         check_number(max_waiting, "max_waiting", 0, _MOST_ROWS)
+        check_word(when_full, "when_full", WHEN_FULL)
+        check_seconds(patience, "patience", _LONGEST_PATIENCE)
         if since is not None:
             check_number(since, "since", 0, _MOST_ROWS)
         _ = self._kept
-        return Changes(self.name, self._images, since, waiting, max_waiting)
+        check_switch(paired, "paired")
+        if paired:
+            _ = self._smallest_key
+        blocks = patience if when_full == "block" else 0.0
+        return Changes(self.name, self._images, since, waiting, max_waiting, blocks, paired)
+
+    def paired(self, delta: pa.Table) -> pa.Table:
+        """A delta of the view in which rows that change under its key are updates.
+
+        Where groups say so, a delta has an ``update_preimage`` and an ``update_postimage`` already. Elsewhere, as in a
+        join, a row that takes the place of another one with its key is a deletion and an insertion, which the commit
+        does not compare. Here they are paired by the smallest of `keys`, so that who shows the rows sees which change.
+
+        Args:
+            delta: A delta, as a commit, a subscriber or `changes` have it.
+
+        Returns:
+            The same rows in their places, with these kinds.
+
+        Raises:
+            ReadError: No key of the view is known, or the table is no delta of it.
+
+        Cost: O(rows * log(rows)) of the delta; nothing where rows only come, or only go.
+        """
+        key = self._smallest_key
+        if delta.schema.names != self._delta_schema.names:
+            msg = f"a delta of view {self.name!r} has the columns {', '.join(self._delta_schema.names)}"
+            raise ReadError(msg)
+        places = [self.schema.names.index(name) for name in key]
+        return pairs.paired(delta, places, [self.types[place] for place in places])
+
+    @property
+    def _smallest_key(self) -> tuple[str, ...]:
+        if not self.keys:
+            msg = (
+                f"no key of view {self.name!r} is known, by which rows that change could be paired; let it show a "
+                "primary key, or the columns of GROUP BY"
+            )
+            raise ReadError(msg)
+        return self.keys[0]
+
+    def _publish(self) -> int:
+        """As `livejoin.Database.publish`."""
+        _ = self._kept
+        return self._images.publish(self.name.lower())
 
     @alone
     def keep_history(self, rows: int) -> None:
@@ -601,6 +782,13 @@ class View(Readable):
     def _note(self, delta: ViewDelta) -> None:
         """Count a delta in the view's figures."""
         self._delta_rows += delta.num_rows
+
+
+def _is_ordered(relation: Relation) -> bool:
+    """Whether the rows of a relation stand in an order of its own."""
+    while isinstance(relation, Project):
+        relation = relation.input
+    return isinstance(relation, TopK)
 
 
 def _running(plan: Operator, node: Node) -> Iterator[tuple[AnyJoin, MaintainedJoin]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from livejoin.families.cells.rows import CellRows
 from livejoin.families.kept_rows import KeptRows
@@ -59,4 +59,26 @@ class JoinAccess(Protocol):
 
         Raises:
             ReadError: The state has no index for it.
+        """
+
+
+@runtime_checkable
+class RowLists(Protocol):
+    """A join that keeps lists of the rows of its atoms, by some of their variables."""
+
+    def lists(self, atom: int) -> tuple[tuple[str, ...], ...]:
+        """The sets of variables by which rows of an atom are listed."""
+
+    def rows_by(self, atom: int, variables: tuple[str, ...], given: Words) -> tuple[Words, Words]:
+        """The rows of an atom with given values; all that results are made of, and perhaps others.
+
+        Args:
+            atom: Position of the atom.
+            variables: A set that `lists` has of it.
+            given: The words of these variables, of shape (variables, n).
+
+        Returns:
+            The words of the atom's variables, of shape (variables, rows), and for each row the position of its values.
+
+        Cost: O(rows).
         """

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import livejoin
-from livejoin.errors import ReadError, SchemaError
+from harness import add
+from livejoin.errors import ChangeError, ReadError, SchemaError
 from oracle import assert_same_rows, multiset, signed_multiset
 from scenario import Row
 
@@ -92,6 +94,84 @@ def test_who_waits_for_too_much_begins_anew() -> None:
     assert seen == [1, 2, 3, 4, 5, 6]
 
 
+def test_commits_wait_for_one_who_asks_for_it() -> None:
+    """Nothing is forgotten, and no more waits than may and one delta; whoever closes or dies stops nobody for long."""
+    db, view = counted()
+    changes = view.changes(max_waiting=4, when_full="block", patience=60)
+    waiting, found, seen = list[int](), Counter[Row](), list[int]()
+    thread = threading.Thread(target=follow, args=(changes, 60, found, seen))
+    thread.start()
+    for v in range(60):
+        db.apply("t", [(v % 5, v), (v % 7, v)])
+        waiting.append(changes.waiting or 0)
+    thread.join()
+    assert max(waiting) <= 4 + 4
+    assert seen[-1] == 60 and (seen == list(range(1, 61)) or seen[0] == 0 or len(seen) == 61 - seen[0])
+    assert_same_rows(view.to_arrow(), found, "what one who is waited for has")
+
+    closing = threading.Timer(0.1, changes.close)
+    closing.start()
+    for v in range(4):
+        db.apply("t", [(v, v), (9 + v, v)])  # the last ones wait until it is closed
+    closing.join()
+
+    dead = view.changes(max_waiting=0, when_full="block", patience=0.2)
+    begun = time.monotonic()
+    for v in range(5):
+        db.apply("t", [(v, v)])
+    assert 0.2 <= time.monotonic() - begun < 5
+    update = dead.next(timeout=0)
+    assert update is not None and update.reset and update.version == db.version
+
+
+def test_one_who_is_waited_for_does_not_wait_for_itself() -> None:
+    db, view = counted()
+
+    async def awaited() -> None:
+        async for update in view.changes(max_waiting=1, when_full="block", patience=60):
+            if update.version == 0:
+                db.apply("t", [(1, 1), (2, 2)])
+                with pytest.raises(ChangeError, match="would wait for itself"):
+                    db.execute("INSERT INTO t VALUES (5, 5)")
+            else:
+                db.apply("t", [(3, 3)])
+                return
+
+    asyncio.run(awaited())
+    gc.collect()
+    assert db.version == 2
+    db.apply("t", [(v, v) for v in range(9)])
+
+
+def test_an_async_function_is_awaited_with_each_delta_in_order() -> None:
+    db, view = counted()
+    db.apply("t", [(1, 1)])
+    seen, errors = list[int](), list[Exception]()
+
+    async def note(delta: pa.Table) -> None:
+        await asyncio.sleep(0.001 * (len(seen) % 2))
+        seen.extend(delta["_commit_version"].to_pylist()[:1])
+        if len(seen) == 2:
+            db.apply("t", [(100, 100)])  # it is called when the commit stands
+            raise ValueError
+
+    async def main() -> None:
+        end = view.subscribe(note, errors.append, snapshot=True)
+        await asyncio.to_thread(lambda: [db.apply("t", [(v, v)]) for v in range(10)])
+        while len(seen) < 12:
+            await asyncio.sleep(0.01)
+        end()
+        db.apply("t", [(1, 1)])
+        await asyncio.sleep(0.01)
+        view.subscribe(note)
+
+    asyncio.run(main())
+    assert seen == list(range(1, 13))
+    assert [type(error) for error in errors] == [ValueError]
+    db.apply("t", [(1, 1)])  # the second subscription has ended with its loop
+    assert not db._contents.tally.listened
+
+
 def test_one_who_comes_back_goes_on_where_the_history_reaches() -> None:
     db, view = counted()
     view.keep_history(4)
@@ -115,6 +195,36 @@ def test_one_who_comes_back_goes_on_where_the_history_reaches() -> None:
     assert update.reset
     with pytest.raises(ReadError, match="since is 99, and the database is at version 9"):
         view.changes(since=99)
+
+
+@pytest.mark.parametrize("waiting", ["each", "merge"])
+@pytest.mark.parametrize("kept", ["memory", "folder", "follower"])
+def test_one_who_comes_back_in_the_middle_of_a_replay(waiting: Any, kept: str, tmp_path: Path) -> None:
+    """A replay is one commit with many versions; whoever knows some of them is told of the others, or of all rows."""
+    db, view = counted(tmp_path / "db" if kept == "folder" else None)
+    held = view.changes() if kept == "follower" else None
+    if held is None:
+        view.keep_history(1000)
+    db.apply("t", [(1, 0)])
+    log = [{"k": v % 3, "v": v, "_seq": v} for v in range(8)]
+    commit = db.replay({"t": pa.Table.from_pylist(log)}, granularity="change")
+    rows = {0: Counter[Row](), 1: multiset(pa.table({"k": [1], "n": [1]}))}
+    delta = commit["n"]
+    for version in range(2, db.version + 1):
+        one = delta.filter(pc.equal(delta["_commit_version"], version))
+        rows[version] = add(rows[version - 1], signed_multiset(one))
+    if kept == "folder":
+        db.close()
+        db = livejoin.open(tmp_path / "db")
+        view = db.views["n"]
+    for since in range(1, db.version):
+        with view.changes(since=since, waiting=waiting) as changes:
+            db.apply("t", [(since, 0)])
+            found, seen = Counter(rows[since]), list[int]()
+            follow(changes, db.version, found, seen)
+            assert_same_rows(view.to_arrow(), found, f"since {since}")
+        rows[db.version] = multiset(view.to_arrow())
+    db.close()
 
 
 def test_many_who_come_at_once_share_deltas_and_rows() -> None:
@@ -295,6 +405,40 @@ def test_a_store_by_key_is_told_what_to_put_and_what_is_gone(waiting: Any) -> No
     assert update.delta.num_rows == 10
     count = db.views["one"].to_pylist()[0]["n"]
     assert (update.puts.to_pylist(), update.gone.to_pylist()) == ([{"n": count}], [{"n": count - 5}])
+
+
+def test_rows_that_change_under_a_key_are_updates_where_asked() -> None:
+    db = livejoin.Database()
+    db.execute(
+        """
+        CREATE TABLE a (id BIGINT PRIMARY KEY, x DOUBLE); CREATE TABLE b (id BIGINT PRIMARY KEY, y STRING);
+        CREATE VIEW v AS SELECT a.id, x, y FROM a JOIN b ON a.id = b.id; CREATE VIEW w AS SELECT x, y FROM a, b
+        WHERE a.id = b.id; CREATE VIEW n AS SELECT COUNT(*) AS n FROM a;
+        INSERT INTO a VALUES (1, 1.0), (2, 2.0), (3, 3.0); INSERT INTO b VALUES (1, 'x'), (2, NULL), (3, 'z')
+        """
+    )
+    view = db.views["v"]
+    with view.changes(since=db.version, paired=True) as changes, view.changes(since=db.version) as plain:
+        commit = db.execute("UPDATE b SET y = 'new' WHERE id = 2")
+        assert commit is not None
+        assert sorted(commit["v"]["_change_type"].to_pylist()) == ["delete", "insert"]
+        update, other = changes.next(timeout=0), plain.next(timeout=0)
+        assert update is not None and other is not None
+        assert sorted(other.delta["_change_type"].to_pylist()) == ["delete", "insert"]
+        assert sorted(update.delta["_change_type"].to_pylist()) == ["update_postimage", "update_preimage"]
+        assert update.delta.equals(view.paired(commit["v"])) and update.delta.schema.equals(view.delta_schema)
+        assert signed_multiset(update.delta) == signed_multiset(other.delta)
+        assert update.puts.equals(other.puts)
+        commit = db.execute("BEGIN; DELETE FROM b WHERE id = 1; UPDATE a SET x = 5 WHERE id = 3; COMMIT")
+        update = changes.next(timeout=0)
+        assert commit is not None and update is not None
+        found = sorted(zip(update.delta["_change_type"].to_pylist(), update.delta["id"].to_pylist(), strict=True))
+        assert found == [("delete", 1), ("update_postimage", 3), ("update_preimage", 3)]
+        assert db.views["n"].paired(commit["n"]).num_rows == 0
+    with pytest.raises(ReadError, match="no key of view 'w' is known"):
+        db.views["w"].changes(paired=True)
+    with pytest.raises(ReadError, match="a delta of view 'v' has the columns"):
+        view.paired(commit["n"])
 
 
 def test_who_lost_the_place_is_not_led_to_another_view_of_the_name() -> None:

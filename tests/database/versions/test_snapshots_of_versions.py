@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections import Counter
 from pathlib import Path
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import livejoin
-from livejoin.errors import ReadError, StateError, UnknownNameError
+from livejoin.errors import LivejoinError, ReadError, StateError, UnknownNameError
 from oracle import multiset, signed_multiset
 
 
@@ -88,6 +89,33 @@ def test_an_image_stays_for_a_moment_and_then_nothing_is_kept_while_nobody_reads
     db.execute("DELETE FROM sales WHERE id = 3")
     assert not links.tips
     assert not links.images
+
+
+def test_what_is_published_stays_and_is_rolled_forward() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE t (k INT, v INT)")
+    view = db.create_view("v", "SELECT k, v FROM t")
+    db._contents.links.linger = 0.0
+    db.apply("t", [(i, i) for i in range(10_000)])
+    assert db.publish("V") == 1
+    links = db._contents.links
+    db.apply("t", [(-1, -1)])
+    gc.collect()
+    with pytest.MonkeyPatch.context() as patch:  # nobody reads the view itself
+        patch.setattr(db._contents.images, "_present", None)
+        with db.snapshot() as at:
+            assert multiset(at["v"].to_arrow()) == multiset(view.to_arrow())
+        assert links.published["v"].version == 2
+    db.apply("t", [(i, 0) for i in range(8_000)])  # too many to be rolled
+    gc.collect()
+    assert not links.published and not links.held()
+    assert db.publish(view) == 3
+    db.drop_view("v")
+    assert not links.published
+    with pytest.raises(LivejoinError):
+        db.publish("v")
+    with pytest.raises(ReadError, match="was dropped"):
+        db.publish(view)
 
 
 def test_a_query_over_a_snapshot_is_of_its_version() -> None:

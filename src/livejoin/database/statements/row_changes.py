@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from livejoin.changes import Intake, read_changes
+from livejoin.changes import Defaults, Intake, read_changes
 from livejoin.changes.convert import convert
 from livejoin.database.contents import Contents
 from livejoin.database.declared.defaults import defaults_of
@@ -56,8 +57,9 @@ class Pending:
         self._refuse_changed(contents, [part.query for part in statement.parts])
         if statement.matches is not None and any(isinstance(part, ChangedRows) for part in statement.parts):
             _refuse_many_matches(contents, table, statement.matches)
+        defaults = defaults_of(table)  # once, so that the time is one for all rows of the statement
         for part in statement.parts:
-            self.tables.setdefault(table.name, []).extend(_changes(contents, table, part))
+            self.tables.setdefault(table.name, []).extend(_changes(contents, table, part, defaults))
 
     def _refuse_changed(self, contents: Contents, queries: Sequence[str]) -> None:
         """Refuse queries of tables that are about to change: the rows that they are to have are not there yet."""
@@ -84,10 +86,10 @@ def _tables_of(contents: Contents, view: str) -> Iterator[str]:
             yield base.table.name
 
 
-def _changes(contents: Contents, table: Table, part: NewRows | ChangedRows) -> Iterator[pa.Table]:
+def _changes(contents: Contents, table: Table, part: NewRows | ChangedRows, defaults: Defaults) -> Iterator[pa.Table]:
     """The rows that go and those that come, each as often as it does."""
     if isinstance(part, NewRows):
-        yield _kind(table, _named(table, part, asked(contents, part.query)), "insert")
+        yield _kind(table, _new(table, part, asked(contents, part.query), defaults), "insert", defaults)
         return
     columns, query = part.columns, part.query
     if columns is None:
@@ -103,15 +105,19 @@ def _changes(contents: Contents, table: Table, part: NewRows | ChangedRows) -> I
     places = [_place(table, name) for name in columns]
     found = asked(_with_key(contents, table, query) or contents, query)
     old = found.select(range(len(table.columns))).rename_columns(table.arrow.names)
-    yield _kind(table, old, "delete")
+    yield _kind(table, old, "delete", defaults)
     if not columns:
         return
     new = old
+    by_default = {one.value for one in part.defaults}
     for number, place in enumerate(places):
-        new = new.set_column(place, table.columns[place].name, found.column(len(table.columns) + number))
+        values = found.column(len(table.columns) + number)
+        if number in by_default:
+            values = _default(table, place, values.length(), defaults)
+        new = new.set_column(place, table.columns[place].name, values)
     new = new.drop_columns([table.columns[place].name for place in table.generated if place not in places])
     try:
-        yield _kind(table, new, "insert")
+        yield _kind(table, new, "insert", defaults)
     except ChangeValueError as error:
         if error.row < 0:
             raise
@@ -149,6 +155,30 @@ def _with_key(contents: Contents, table: Table, query: str) -> Contents | None:
     return few
 
 
+def _new(table: Table, part: NewRows, rows: pa.Table, defaults: Defaults) -> pa.Table:
+    """New rows under the names of the columns that they are for, with the values that are DEFAULT."""
+    if part.columns == ():
+        place = next(place for place, column in enumerate(table.columns) if column.generated is None)
+        return pa.table({table.columns[place].name: _default(table, place, rows.num_rows, defaults)})
+    before = 1 + max((one.where for one in part.defaults if one.where is not None), default=-1)
+    named = _named(table, part, rows.select(range(before, rows.num_columns)))
+    for one in part.defaults:
+        place = _place(table, named.column_names[one.value])
+        values = _default(table, place, rows.num_rows, defaults)
+        if one.where is not None:
+            written = _typed_nulls(table, place, named.column(one.value))
+            given = convert(written, table.columns[place], table, False, False, "json")
+            values = pc.if_else(rows.column(one.where), values, given)
+        named = named.set_column(one.value, named.column_names[one.value], values)
+    return named
+
+
+def _default(table: Table, place: int, rows: int, defaults: Defaults) -> pa.ChunkedArray:
+    """The DEFAULT of a column, for some rows; NULL where it has none, and for a generated column, which is computed."""
+    value = defaults.get(place, pa.scalar(None, table.columns[place].type.arrow))
+    return pa.chunked_array([pa.repeat(value, rows)])
+
+
 def _named(table: Table, part: NewRows, rows: pa.Table) -> pa.Table:
     """New rows under the names of the columns that they are for."""
     if part.by_name:
@@ -172,18 +202,23 @@ def _place(table: Table, name: str) -> int:
     return table.position(name)
 
 
-def _kind(table: Table, rows: pa.Table, kind: str) -> pa.Table:
+def _kind(table: Table, rows: pa.Table, kind: str, defaults: Defaults) -> pa.Table:
     """Rows as changes of one kind, of the types of their table.
 
     Raises:
         ChangeError: A value does not fit.
     """
-    for place, column in enumerate(rows.columns):
-        if column.null_count == rows.num_rows:  # NULL as a constant has some type
-            kind_of_all = table.columns[_place(table, rows.column_names[place])].type.arrow
-            rows = rows.set_column(place, rows.column_names[place], pa.nulls(rows.num_rows, kind_of_all))
-    typed = read_changes(table, rows, False, "never", _AS_WRITTEN, defaults_of(table)).rows
+    for place, name in enumerate(rows.column_names):
+        rows = rows.set_column(place, name, _typed_nulls(table, _place(table, name), rows.column(place)))
+    typed = read_changes(table, rows, False, "never", _AS_WRITTEN, defaults).rows
     return typed.append_column(CHANGE_TYPE, pa.repeat(pa.scalar(kind), rows.num_rows))
+
+
+def _typed_nulls(table: Table, place: int, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Values, of the type of their column if all are NULL: NULL as a constant has some type."""
+    if values.null_count < len(values):
+        return values
+    return pa.chunked_array([pa.nulls(len(values), table.columns[place].type.arrow)])
 
 
 def _refuse_many_matches(contents: Contents, table: Table, matches: tuple[str, str]) -> None:

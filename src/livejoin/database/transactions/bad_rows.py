@@ -68,44 +68,93 @@ def commit_good(
     Cost: that of the commit where all are good. For b bad ones of n, b log n pieces are read once more; where a view
     has no value, log n commits are tried for each.
     """
-    data = {name: as_pieces(contents.catalog[name], given) for name, given in named.items()}
-    kept = {name: np.arange(len(given)) for name, given in data.items()}
-    reasons: dict[tuple[str, int], str] = {}
-
-    def leave_out(name: str, position: int, error: LivejoinError) -> None:
-        row = int(kept[name][position])
-        reasons[name, row] = error.message if isinstance(error, ChangeError) else str(error)
-        kept[name] = np.delete(kept[name], position)
-
+    good = Good(contents, named, False, on_conflict, intake)
     while True:
-        some = {name: take(data[name], rows) for name, rows in kept.items()}
+        batches = good.read()
+        names = {batch.table.name: name for batch, name in zip(batches, good.kept, strict=True)}
         try:
-            batches = transaction.read(contents, some, False, on_conflict, intake)
-        except OF_A_ROW as error:
-            if error.row < 0:
-                raise
-            name = next(name for name in kept if contents.catalog[name].name == error.table)
-
-            def read(part: Any, name: str = name) -> object:
-                return transaction.read(contents, {name: part}, False, on_conflict, intake)
-
-            bad = list(unreadable(read, some[name]))
-            for position, reason in reversed(bad or [(error.row, error)]):
-                leave_out(name, position, reason)
-            continue
-        names = {batch.table.name: name for batch, name in zip(batches, kept, strict=True)}
-        try:
-            noted = notes if request is None else {**notes, "request": request.noted(len(reasons))}
+            noted = notes if request is None else {**notes, "request": request.noted(len(good.reasons))}
             commit = transaction.commit(contents, batches, on_conflict, noted)
         except ChangeValueError as error:
             if error.row < 0:
                 raise
-            leave_out(names[error.table], error.row, error)
+            good.leave_out(names[error.table], error.row, error)
         except ExpressionError as error:
-            table, position, why = _guilty(contents, batches, error)
-            leave_out(names[table], position, why)
+            tables = np.repeat(np.arange(len(batches)), [batch.length for batch in batches])
+            rows = np.concatenate([np.arange(batch.length) for batch in batches])
+
+            def attempt(some: list[ChangeBatch], _: list[Words], manner: OnConflict) -> None:
+                transaction.trial(contents, some, manner)
+
+            table, position, why = guilty(batches, (tables, rows), attempt, error)
+            good.leave_out(names[batches[table].table.name], position, why)
         else:
-            return commit, bad_rows_of(data, reasons)
+            return commit, good.letters()
+
+
+class Good:
+    """Changes without those that were left out; mutable.
+
+    Args:
+        contents: The database's contents.
+        named: The changes of each table.
+        needs_sequence: Whether they have ``_seq``.
+        on_conflict: What happens to conflicts.
+        intake: How far data may differ from what tables are declared to be.
+
+    Attributes:
+        kept: By the names of the tables the positions of the changes that are not left out.
+        reasons: By name and position why the others are.
+    """
+
+    def __init__(
+        self,
+        contents: Contents,
+        named: Mapping[str, object],
+        needs_sequence: bool,
+        on_conflict: OnConflict,
+        intake: Intake,
+    ) -> None:
+        self._contents = contents
+        self._reading = needs_sequence, on_conflict, intake
+        self._data = {name: as_pieces(contents.catalog[name], given) for name, given in named.items()}
+        self.kept = {name: np.arange(len(given)) for name, given in self._data.items()}
+        self.reasons: dict[tuple[str, int], str] = {}
+
+    def leave_out(self, name: str, position: int, error: LivejoinError) -> None:
+        """Leave one out, by its position among those that are kept."""
+        self.note(name, int(self.kept[name][position]), error)
+        self.kept[name] = np.delete(self.kept[name], position)
+
+    def note(self, name: str, row: int, error: LivejoinError) -> None:
+        """Take note of why a change is left out, by its position among all."""
+        self.reasons[name, row] = error.message if isinstance(error, ChangeError) else str(error)
+
+    def read(self) -> list[ChangeBatch]:
+        """The batches of those that can be read; the others are left out.
+
+        Raises:
+            ChangeFormatError, ChangeValueError: What is wrong is no single change.
+        """
+        while True:
+            some = {name: take(self._data[name], rows) for name, rows in self.kept.items()}
+            try:
+                return transaction.read(self._contents, some, *self._reading)
+            except OF_A_ROW as error:
+                if error.row < 0:
+                    raise
+                name = next(name for name in self.kept if self._contents.catalog[name].name == error.table)
+
+                def read(part: Any, name: str = name) -> object:
+                    return transaction.read(self._contents, {name: part}, *self._reading)
+
+                bad = list(unreadable(read, some[name]))
+                for position, reason in reversed(bad or [(error.row, error)]):
+                    self.leave_out(name, position, reason)
+
+    def letters(self) -> list[BadRow]:
+        """The changes that were left out, with the reasons, in the order of the data."""
+        return bad_rows_of(self._data, self.reasons)
 
 
 def bad_rows_of(data: Mapping[str, Any], reasons: Mapping[tuple[str, int], str]) -> list[BadRow]:
@@ -146,34 +195,46 @@ def unreadable(read: Callable[[Any], object], data: Any) -> Iterator[tuple[int, 
                 pieces += [(middle, end), (begin, middle)]
 
 
-def _guilty(contents: Contents, batches: Sequence[ChangeBatch], error: LivejoinError) -> tuple[str, int, LivejoinError]:
-    """The table and position of a change with which an expression fails, beside those before, with which none does."""
-    tables = np.repeat(np.arange(len(batches)), [batch.length for batch in batches])
-    rows = np.concatenate([np.arange(batch.length) for batch in batches])
+Attempt = Callable[[list[ChangeBatch], list[Words], OnConflict], object]
+"""Tries some changes of each table, which stand at these positions of its batch."""
+
+
+def guilty(
+    batches: Sequence[ChangeBatch], order: tuple[Words, Words], attempt: Attempt, error: LivejoinError
+) -> tuple[int, int, LivejoinError]:
+    """The batch and position of a change with which an expression fails, beside those before, with which none does.
+
+    Args:
+        batches: The changes of each table.
+        order: The changes in the order in which they are added: their batches, and their positions there.
+        attempt: Tries some of them.
+        error: How the expression fails with all.
+    """
+    tables, rows = order
     manner: OnConflict = (
         "update" if any(batch.by_key and not batch.table.append_only for batch in batches) else "ignore"
     )
 
     def fails(count: int) -> LivejoinError | None:
-        first = [rows[:count][tables[:count] == number] for number in range(len(batches))]
-        return _failure(contents, batches, first, manner)
+        first = [np.sort(rows[:count][tables[:count] == number]) for number in range(len(batches))]
+        return _failure(batches, first, manner, attempt)
 
     good, bad = 0, int(rows.shape[0])
     while bad - good > 1:
         middle = (good + bad) // 2
         failure = fails(middle)
         good, bad, error = (good, middle, failure) if failure is not None else (middle, bad, error)
-    return batches[tables[good]].table.name, int(rows[good]), error
+    return int(tables[good]), int(rows[good]), error
 
 
 def _failure(
-    contents: Contents, batches: Sequence[ChangeBatch], kept: list[Words], manner: OnConflict
+    batches: Sequence[ChangeBatch], kept: list[Words], manner: OnConflict, attempt: Attempt
 ) -> LivejoinError | None:
     """How an expression fails with some changes, but for those that conflict because others are missing."""
     while True:
         some = [batch.take(rows) for batch, rows in zip(batches, kept, strict=True)]
         try:
-            transaction.trial(contents, some, manner)
+            attempt(some, kept, manner)
         except (AbsentRowError, DuplicateKeyError) as conflict:
             number = next(i for i, batch in enumerate(batches) if batch.table.name == conflict.table)
             kept[number] = np.delete(kept[number], conflict.row)

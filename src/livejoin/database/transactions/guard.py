@@ -41,9 +41,11 @@ class Guard:
             that they wait for it.
         lock: Held while a call runs; a thread may take it again.
         log: The log that makes changes durable; None if nothing does.
+        room: Waits until those who follow have room for another commit; None while commits wait for nobody.
     """
 
     log: Log | None = None
+    room: Callable[[], None] | None = None
 
     def __init__(self, settle: Callable[[], None], is_busy: Callable[[], bool]) -> None:
         self.turn = threading.RLock()
@@ -136,6 +138,20 @@ def first(method: Method) -> Method:
         if due is not None:
             guard.finish(due)
         return result
+
+    return cast("Method", call)
+
+
+def commits(method: Method) -> Method:
+    """As `first`, for a method whose deltas somebody may follow: it waits for those whom commits wait for."""
+    alone_first = first(method)
+
+    @wraps(method)
+    def call(self: Guarded, /, *args: Any, **kwargs: Any) -> Any:
+        guard = self._guard
+        if guard.room is not None and not guard.is_held():
+            guard.room()
+        return alone_first(self, *args, **kwargs)
 
     return cast("Method", call)
 

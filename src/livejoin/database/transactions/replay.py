@@ -8,6 +8,7 @@ by change are those of the whole replay, version by version.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,12 +16,13 @@ import numpy as np
 import pyarrow as pa
 
 from livejoin.changes import ChangeBatch
-from livejoin.database.commit import Commit
+from livejoin.database.commit import BadRow, Commit
 from livejoin.database.contents import Contents
 from livejoin.database.transactions import transaction
-from livejoin.database.transactions.guard import Guard, alone, first
+from livejoin.database.transactions.bad_rows import Good, guilty
+from livejoin.database.transactions.guard import Guard, alone, commits
 from livejoin.database.transactions.staging import Granularity, OnConflict, ranks_by_sequence
-from livejoin.errors import ChangeError, LivejoinError, SchemaError, StorageError
+from livejoin.errors import ChangeError, ChangeValueError, ExpressionError, LivejoinError, SchemaError, StorageError
 from livejoin.words import Words
 
 
@@ -44,17 +46,75 @@ def replay_whole(contents: Contents, batches: Sequence[ChangeBatch], manner: Man
     return _run(contents, list(zip(batches, ranks, strict=True)), count, manner)
 
 
+def replay_good(contents: Contents, good: Good, manner: Manner) -> tuple[Commit, list[BadRow]]:
+    """Apply the good ones of the changes of whole logs; raises as `livejoin.Database.replay`."""
+    batches = good.read()
+    ranks = ranks_by_sequence(batches)
+    count = sum(rank.shape[0] for rank in ranks)
+    commit, bad = _run_good(contents, list(zip(batches, ranks, strict=True)), count, manner)
+    names = list(good.kept)
+    for number, row, error in bad:
+        good.note(names[number], int(good.kept[names[number]][row]), error)
+    return commit, good.letters()
+
+
+def _run_good(
+    contents: Contents,
+    ranked: Sequence[tuple[ChangeBatch, Words]],
+    count: int,
+    manner: Manner,
+    then: Callable[[], object] | None = None,
+) -> tuple[Commit, list[tuple[int, int, LivejoinError]]]:
+    """As `_run`, without the changes that are bad: for each the number of its batch, its position there, and why.
+
+    With the granularity ``change`` the version of a change that is left out changes nothing.
+    """
+    kept = [np.arange(batch.length) for batch, _ in ranked]
+    bad: list[tuple[int, int, LivejoinError]] = []
+
+    def attempt(some: list[ChangeBatch], rows: list[Words], conflicts: OnConflict) -> None:
+        tried = Manner(manner.granularity, conflicts)
+        ranks = [of_batch[chosen] for (_, of_batch), chosen in zip(good, rows, strict=True)]
+        with suppress(transaction.Tried):
+            _run(contents, list(zip(some, ranks, strict=True)), count, tried, tried=lambda _: None)
+
+    while True:
+        good = list(ranked)
+        if bad:
+            good = [(batch.take(rows), ranks[rows]) for (batch, ranks), rows in zip(ranked, kept, strict=True)]
+        try:
+            return _run(contents, good, count, manner, then), bad
+        except ChangeValueError as error:
+            if error.row < 0:
+                raise
+            number = next(i for i, (batch, _) in enumerate(ranked) if batch.table.name == error.table)
+            position = error.row
+            bad.append((number, int(kept[number][position]), error))
+        except ExpressionError as error:
+            tables = np.repeat(np.arange(len(good)), [ranks.shape[0] for _, ranks in good])
+            rows = np.concatenate([np.arange(ranks.shape[0]) for _, ranks in good])
+            order = np.argsort(np.concatenate([ranks for _, ranks in good]), kind="stable")
+            number, position, why = guilty([one for one, _ in good], (tables[order], rows[order]), attempt, error)
+            bad.append((number, int(kept[number][position]), why))
+        kept[number] = np.delete(kept[number], position)
+
+
 def _run(
     contents: Contents,
     ranked: Sequence[tuple[ChangeBatch, Words]],
     count: int,
     manner: Manner,
     then: Callable[[], object] | None = None,
+    tried: Callable[[Commit], object] | None = None,
 ) -> Commit:
-    """Apply the changes with ranks from 0 up to ``count``; the journal calls ``then`` when they stand."""
+    """Apply the changes with ranks from 0 up to ``count``; the journal calls ``then`` when they stand.
+
+    Raises:
+        Tried: They would have stood, and were only ``tried``.
+    """
     changes = [(batch, _versions(contents, rank, manner)) for batch, rank in ranked]
     versions = 1 if manner.granularity == "commit" else count
-    return transaction.run(contents, changes, versions, manner.granularity, manner.on_conflict, then)
+    return transaction.run(contents, changes, versions, manner.granularity, manner.on_conflict, then, tried)
 
 
 def _versions(contents: Contents, ranks: Words, manner: Manner) -> Words:
@@ -75,12 +135,22 @@ class Replay:
         batches: The changes of each table, with ``_seq``.
         max_rows: The most changes of a piece.
         manner: How each piece is applied.
+        good: The changes without those that cannot be read, where bad ones are left out; else None.
+        tells: Whether commits give back the changes that were left out.
 
     Raises:
         ChangeFormatError: ``_seq`` has a value twice.
     """
 
-    def __init__(self, contents: Contents, batches: Sequence[ChangeBatch], max_rows: int, manner: Manner) -> None:
+    def __init__(
+        self,
+        contents: Contents,
+        batches: Sequence[ChangeBatch],
+        max_rows: int,
+        manner: Manner,
+        good: Good | None = None,
+        tells: bool = False,
+    ) -> None:
         ranks = ranks_by_sequence(batches)
         self._contents = contents
         self._logs = [_Log(batch, *_in_order(rank)) for batch, rank in zip(batches, ranks, strict=True)]
@@ -88,6 +158,9 @@ class Replay:
         self._max_rows = max_rows
         self._manner = manner
         self._applied = 0
+        self._good = good
+        self._tells = tells
+        self._told: set[tuple[str, int]] = set()
 
     @property
     def _guard(self) -> Guard:
@@ -108,7 +181,7 @@ class Replay:
     def __iter__(self) -> Replay:
         return self
 
-    @first
+    @commits
     def __next__(self) -> Commit:
         """Apply the next piece.
 
@@ -127,11 +200,35 @@ class Replay:
         try:
             for batch, _ in ranked:
                 self._refuse_another(batch)
-            return _run(self._contents, ranked, end - begin, self._manner, partial(setattr, self, "_applied", end))
+            then = partial(setattr, self, "_applied", end)
+            if self._good is None:
+                return _run(self._contents, ranked, end - begin, self._manner, then)
+            commit, bad = _run_good(self._contents, ranked, end - begin, self._manner, then)
+            self._leave_out(
+                self._good, begin, [log for log, (_, r) in zip(self._logs, pieces, strict=True) if r.size], bad
+            )
+            return self._with_letters(self._good, commit)
         except LivejoinError as error:
             if self._applied > begin:  # it stands
                 raise
             raise self._stopped(error, begin) from (error.__cause__ if isinstance(error, StorageError) else error)
+
+    def _leave_out(
+        self, good: Good, begin: int, logs: Sequence[_Log], bad: Sequence[tuple[int, int, LivejoinError]]
+    ) -> None:
+        """Take note of the changes that a piece left out."""
+        names = {self._contents.catalog[name].name: name for name in good.kept}
+        for number, row, error in bad:
+            name = names[logs[number].batch.table.name]
+            good.note(name, int(good.kept[name][logs[number].position(begin, row)]), error)
+
+    def _with_letters(self, good: Good, commit: Commit) -> Commit:
+        """A commit with what was left out and not told of yet; the first one has also what cannot be read."""
+        new = [letter for letter in good.letters() if (letter.table, letter.row) not in self._told]
+        self._told.update((letter.table, letter.row) for letter in new)
+        commit.bad_rows = len(new)
+        commit.dead_letters = tuple(new) if self._tells else ()
+        return commit
 
     def _refuse_another(self, batch: ChangeBatch) -> None:
         """Refuse a piece whose table is not the one that the log was read for."""

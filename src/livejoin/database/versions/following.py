@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+import weakref
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from livejoin.database.row_words import groups, row_words
 from livejoin.database.transactions.guard import alone
 from livejoin.database.versions.links import Link, Step, between
 from livejoin.database.versions.rolling import comes, insertions, netted
 from livejoin.dataflow.of_view import of_view
-from livejoin.errors import ReadError
+from livejoin.errors import ChangeError, ReadError
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
 from livejoin.shown import shown
 from livejoin.state.codec import Codec
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
     from livejoin.dataflow.deltas.view_delta import ViewDelta
     from livejoin.schema import SqlType
 
+WhenFull = Literal["forget", "block"]
+WHEN_FULL = ("forget", "block")
+"""What becomes of deltas of which more wait than may: they are forgotten, or commits wait."""
 Waiting = Literal["each", "merge"]
 WAITING = ("each", "merge")
 """How deltas that wait are given: one by one, or as one net delta."""
@@ -126,7 +132,9 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         images: Makes the view's images.
         since: The version up to which the deltas are known already; None to begin with all rows.
         waiting: How deltas that wait are given.
-        max_waiting: How many rows of deltas may wait before they are forgotten.
+        max_waiting: How many rows of deltas may wait.
+        patience: For how many seconds a commit waits where more do; 0 where they are forgotten at once.
+        pairs: Whether rows that change under the view's key are updates in the deltas.
     """
 
     def __init__(  # what it shares with its view, and its options
@@ -136,16 +144,29 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         since: int | None,
         waiting: Waiting,
         max_waiting: int,
+        patience: float,
+        pairs: bool,
     ) -> None:
         self.name = name
         self._images = images
         self._waiting = waiting
         self.max_waiting = max_waiting
+        self.is_waited_for = patience > 0
+        self._patience = patience
+        self._pairs = pairs
+        self._room = threading.Condition()
+        self._reader: weakref.ref[threading.Thread] | None = None
         self._is_closed = False
         self._view: View | None = None
         self.link: Link | None = None
         self.seen = 0
         self._begin(since)
+        if self.is_waited_for:
+            self._let_commits_wait()
+
+    @alone
+    def _let_commits_wait(self) -> None:
+        self._images.wait_for(self)
 
     @property
     def _guard(self) -> Guard:
@@ -168,20 +189,64 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
             raise ReadError(msg)
         self.link = images.link(self.name.lower())
         self._reset_version: int | None = version
+        self._known_up_to: int | None = None
         if since is not None:
             known = self.link if since >= self.link.version else images.since(self.name.lower(), since)
             if known is not None:
                 self.link, self.seen, self._reset_version = known, since, None
+                self._known_up_to = since if known.version < since else None
         images.links.follow(self.name.lower(), self)
 
     def lose(self) -> None:
         """Forget what waits, as it is more than may: the next update is a reset. Called by the commit that adds it."""
         self.link = None
+        self._note_room()
+
+    def make_room(self) -> None:
+        """Wait until no more rows wait than may, in a thread that is to commit; lose the place when patience ends.
+
+        Raises:
+            ChangeError: This thread reads what waits, and would wait for itself.
+        """
+        if not self._is_full():
+            return
+        if self._reader is not None and self._reader() is threading.current_thread():
+            msg = (
+                f"this thread follows view {self.name!r} with when_full='block', and is to commit while more rows wait "
+                f"for it than max_waiting, {self.max_waiting:,}: it would wait for itself. Read them before it commits "
+                "(changes.next(timeout=0)), or follow in another thread"
+            )
+            raise ChangeError(msg)
+        end = monotonic() + self._patience
+        with self._room:
+            while self._is_full():
+                left = end - monotonic()
+                if left <= 0:
+                    self.lose()
+                    return
+                self._room.wait(min(left, _LOOK))
+
+    def _is_full(self) -> bool:
+        link = self.link
+        if link is None or self._is_closed:
+            return False
+        return self._images.links.ahead(self.name.lower(), link) > self.max_waiting
+
+    def _note_reader(self) -> None:
+        if self.is_waited_for:
+            self._reader = weakref.ref(threading.current_thread())
+
+    def _note_room(self) -> None:
+        """Wake the commits that wait."""
+        if self.is_waited_for:
+            with self._room:
+                self._room.notify_all()
 
     def close(self) -> None:
         """End it: who waits is told that there is no more. Once more changes nothing. May be called in any thread."""
         self._is_closed = True
         link, self.link = self.link, None
+        self._note_room()
         if link is not None:
             for waiter in list(link.waiters):
                 waiter()
@@ -223,6 +288,7 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         ):
             msg = f"timeout is {shown(timeout)}; allowed are seconds from 0 to {_LONGEST:,}, and None"
             raise ReadError(msg)
+        self._note_reader()
         left = timeout
         while True:
             link = self.link
@@ -268,6 +334,7 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         import asyncio  # noqa: PLC0415  # whoever awaits has it
 
         loop = asyncio.get_running_loop()
+        self._note_reader()
         while True:
             link = self.link
             if self._is_ready(link):
@@ -331,12 +398,16 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
             link = link.step.link
             if self._waiting == "each":
                 break
-        deltas = [self._delta(step.delta) for step in steps]
+        known, self._known_up_to = self._known_up_to, None
+        deltas = self._deltas(steps, known)
         delta = deltas[0] if len(deltas) == 1 else netted(deltas, self._types())
         if self.link is not None and not self._is_closed:  # else it was lost meanwhile: a reset comes next
             self.link = link
+        if self._pairs and self._view is not None:
+            delta = self._view.paired(delta)
         self.seen = link.version
-        return self._update(link.version, delta, False, link if len(deltas) == 1 else None)
+        self._note_room()
+        return self._update(link.version, delta, False, link if len(deltas) == 1 and known is None else None)
 
     def first_of(self, link: Link, version: int, since: int | None) -> Update | None:
         """What another one is told first who goes on from where this one was; in any thread.
@@ -359,9 +430,11 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
             if steps is not None and not steps:
                 return None
             if steps:
-                return self._update(
-                    version, netted([self._delta(one.delta) for one in steps], self._types()), False, None
-                )
+                assert known is not None
+                up_to = since if known.version < since else None
+                delta = netted(self._deltas(steps, up_to), self._types())
+                delta = self._view.paired(delta) if self._pairs and self._view is not None else delta
+                return self._update(version, delta, False, None)
         rows = self._shape.shown(self._images.image(self.name.lower(), link, self._shape))
         return self._update(version, insertions(rows, version, self._schema), True, None)
 
@@ -395,6 +468,13 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
 
     def _types(self) -> tuple[SqlType, ...]:
         return self._shape.types[: len(self._shape.schema)]
+
+    def _deltas(self, steps: Sequence[Step], known: int | None) -> list[pa.Table]:
+        """The deltas of steps, of the first one what came behind a version that is known: a replay has many."""
+        deltas = [self._delta(step.delta) for step in steps]
+        if known is not None:
+            deltas[0] = deltas[0].filter(pc.greater(deltas[0][COMMIT_VERSION], known))
+        return deltas
 
     def _delta(self, delta: ViewDelta | None) -> pa.Table:
         assert delta is not None

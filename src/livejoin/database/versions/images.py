@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from livejoin.database.durable.history import StoredDelta
 from livejoin.database.transactions.guard import alone
-from livejoin.database.versions.links import Link, Links, Step, Stepped, between
+from livejoin.database.versions.links import Link, Links, Step, Stepped, between, pays
 from livejoin.database.versions.rolling import CHUNK, rolled
 from livejoin.database.versions.shape import Shape, shape_of_table
 from livejoin.dataflow.batches import Rows
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
     from livejoin.database.contents import Contents
     from livejoin.database.transactions.guard import Guard
+    from livejoin.database.versions.following import Changes
     from livejoin.database.view import View
     from livejoin.words import Words
 
-_ALWAYS = 1 << 12  # rows of steps that are always rolled
 _SHARE = 8  # of the memory limit, that the deltas of a chain may take
 _WORD_BYTES = 16  # of a value, about
 
@@ -51,6 +51,23 @@ class Images:
 
     def __init__(self, contents: Contents) -> None:
         self._contents = contents
+        self._waited_for: tuple[weakref.ref[Changes], ...] = ()
+
+    def wait_for(self, changes: Changes) -> None:
+        """Let commits wait where too much waits for one who follows, while it is there; called with the lock held."""
+        self._waited_for = (*(one for one in self._waited_for if one() is not None), weakref.ref(changes))
+        self.guard.room = self._make_room
+
+    def _make_room(self) -> None:
+        """Wait for those who follow, in a thread that is to commit and holds no lock.
+
+        Raises:
+            ChangeError: The thread is the one that reads what waits.
+        """
+        for known in self._waited_for:
+            changes = known()
+            if changes is not None:
+                changes.make_room()
 
     @property
     def guard(self) -> Guard:
@@ -179,6 +196,18 @@ class Images:
             return contents.views[name].count()
         return contents.tables[name].total if name in contents.tables else 0
 
+    def publish(self, name: str) -> int:
+        """Make the rows of the present version of a view, by its name in lower case, and keep them; the version."""
+        link, version = self._published(name)
+        self.image(name, link, self.shape(name))
+        return version
+
+    @alone
+    def _published(self, name: str) -> tuple[Link, int]:
+        self.make_told()
+        link = self.links.published[name] = self.link(name)
+        return link, self.version
+
     def link(self, name: str) -> Link:
         """The present version of a view or table; called with the lock held."""
         return link_of(self._contents, name)
@@ -205,6 +234,9 @@ class Images:
                 if link.image is None:
                     link.image = self._made(name, link, shape)
                     self.links.images[name] = weakref.ref(link)
+        published = self.links.published.get(name)
+        if published is not None and published.version < link.version:
+            self.links.published[name] = link
         known = self.links.recent.get(name)
         if known is None or known[0].version <= link.version:
             self.links.recent[name] = link, monotonic()
@@ -348,7 +380,7 @@ def _table(pieces: Sequence[tuple[Rows, Words]], schema: pa.Schema) -> pa.Table:
 def _pays(steps: Sequence[Step], image: pa.Table) -> bool:
     """Whether an image is made faster by steps than by reading: they have at most half as many rows as it."""
     rows = [0 if step.rows is None else step.rows.num_rows for step in steps]
-    return all(step.rows is not None for step in steps) and 2 * sum(rows) <= image.num_rows + _ALWAYS
+    return all(step.rows is not None for step in steps) and pays(sum(rows), image)
 
 
 def _unknown(name: str) -> str:

@@ -71,6 +71,14 @@ class Step:
     link: Link
 
 
+_ALWAYS = 1 << 12  # rows of steps that are always rolled
+
+
+def pays(changed: int, image: pa.Table) -> bool:
+    """Whether an image is made faster by steps of so many rows than by reading: of half as many as it has."""
+    return bool(2 * changed <= image.num_rows + _ALWAYS)
+
+
 class Follower(Protocol):
     """One who follows a chain."""
 
@@ -78,6 +86,8 @@ class Follower(Protocol):
     """Up to where it has read; None if it has lost its place."""
     max_waiting: int
     """How many rows of deltas may wait for it."""
+    is_waited_for: bool
+    """Whether commits wait where more rows wait for it; else it loses its place."""
 
     def lose(self) -> None:
         """Lose the place, as more waits than may."""
@@ -96,6 +106,7 @@ class Links:
         recent: For each name the link of the image that was read last, and when that was.
         linger: For how many seconds such an image stays.
         kept: For each name with a history its first link, and how many rows of deltas may come behind it.
+        published: For each name that was published the link whose image stays, while later ones are made of it.
     """
 
     def __init__(self) -> None:
@@ -104,6 +115,7 @@ class Links:
         self.recent: dict[str, tuple[Link, float]] = {}
         self.linger = 2.0
         self.kept: dict[str, tuple[Link, int]] = {}
+        self.published: dict[str, Link] = {}
         self._all: dict[str, deque[weakref.ref[Link]]] = {}  # the links of a chain, in order
         self._news: deque[Link] = deque()
         self._followers: dict[str, weakref.WeakSet[Follower]] = {}
@@ -168,6 +180,10 @@ class Links:
                 self._news.append(before)
                 if name in self.kept:
                     self._shorten(name, step.link.total)
+                public = self.published.get(name)
+                image = None if public is None else public.image
+                if public is not None and image is not None and not pays(step.link.total - public.total, image):
+                    self.published.pop(name, None)
                 if name in self._enough and step.link.total > self._enough[name]:
                     self._let_go(name, step.link.total)
 
@@ -254,6 +270,8 @@ class Links:
         enough = []
         for one in list(self._followers.get(name, ())):
             if one.link is not None:
+                if one.is_waited_for:
+                    continue
                 most = one.link.total + one.max_waiting
                 if most < total:
                     one.lose()
@@ -263,6 +281,12 @@ class Links:
             self._enough[name] = min(enough)
         else:
             self._enough.pop(name, None)
+
+    def ahead(self, name: str, link: Link) -> int:
+        """How many rows of deltas came behind a link of a chain; 0 of a chain that has ended. Cost: O(1)."""
+        known = self.tips.get(name)
+        tip = None if known is None else known()
+        return 0 if tip is None else tip.total - link.total
 
     def end(self, name: str, why: str) -> None:
         """End a chain: its view or table is gone, or is another one.
@@ -275,6 +299,7 @@ class Links:
         self.images.pop(name, None)
         self.kept.pop(name, None)
         self.recent.pop(name, None)
+        self.published.pop(name, None)
         self._all.pop(name, None)
         self._followers.pop(name, None)
         self._enough.pop(name, None)

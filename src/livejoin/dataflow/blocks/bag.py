@@ -15,9 +15,9 @@ from functools import partial
 from livejoin.dataflow.batches import Rows
 from livejoin.dataflow.blocks.block import Batches, Change, InputRelation, Wanted
 from livejoin.dataflow.blocks.row_source import RowSource
-from livejoin.dataflow.blocks.stored import StoredChange, by_id_only
+from livejoin.dataflow.blocks.stored import StoredChange
 from livejoin.dataflow.blocks.table_change import TableChange
-from livejoin.dataflow.reading.access import Access
+from livejoin.dataflow.reading.access import Access, NoAccess
 from livejoin.errors import PreprocessingLimitError
 from livejoin.families.cells.row_join import CellRowJoin
 from livejoin.families.cells.workers import Workers
@@ -137,7 +137,7 @@ class BagBlock:
         return self.rows.total
 
     def access(self) -> Access:
-        raise by_id_only()
+        return NoAccess("rows of a bag are read by their ids")
 
     def finish(self) -> None:
         self.rows.finish()

@@ -18,6 +18,7 @@ from livejoin.dataflow.deltas.spilled import Gathering, Piece, chunk_of, piece_b
 from livejoin.dataflow.deltas.view_delta import FileDelta, MemoryDelta, ViewDelta
 from livejoin.dataflow.moving.spreading import shows
 from livejoin.dataflow.reading.access import Access
+from livejoin.dataflow.reading.row_search import Relations
 from livejoin.dataflow.static_rows import NumberedRows, leaves_out
 from livejoin.families.cells.join import CellJoin
 from livejoin.families.cells.workers import Workers
@@ -124,7 +125,8 @@ class JoinBlock:
         return self._leaf.size()
 
     def access(self) -> Access:
-        return self._leaf.access(self.source.indexes)
+        found = {one.table.name.lower(): self.source.given(one.table.name).access() for one in self.plan.inputs}
+        return self._leaf.access(self.source.indexes, Relations(self._codec, self._tables, found))
 
     def finish(self) -> None:
         self.source.finish()

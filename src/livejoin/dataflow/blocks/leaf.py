@@ -9,6 +9,7 @@ import numpy as np
 from livejoin.dataflow.annotated_groups import empty_group, group_rows, net_changes
 from livejoin.dataflow.batches import Delta, Rows, concatenate
 from livejoin.dataflow.reading.leaf_access import AnnotatedAccess, LeafAccess
+from livejoin.dataflow.reading.row_search import Relations
 from livejoin.dataflow.results import Results
 from livejoin.families.cells.added import AddedJoin
 from livejoin.families.cells.join import CellJoin
@@ -78,9 +79,9 @@ class JoinLeaf:
         nothing = np.empty((self._plan.physical.columns, 0), np.int64)
         return Delta(self.rows(nothing), nothing[0] if nothing.size else np.empty(0, np.int64), np.empty(0, np.int64))
 
-    def access(self, tables: RowIndexes) -> LeafAccess:
+    def access(self, tables: RowIndexes, relations: Relations) -> LeafAccess:
         """Access to the rows as they are now."""
-        return LeafAccess(self._plan, self.join.access(tables), self.results)
+        return LeafAccess(self._plan, self.join.access(tables), self.results, relations)
 
     def rows(self, words: Words) -> Rows:
         """The rows of results as the join's scan writes them."""
@@ -133,9 +134,9 @@ class AnnotatedLeaf:
         """As `JoinLeaf.combinations`; groups are there once."""
         return self.scan(capacity)
 
-    def access(self, tables: RowIndexes) -> AnnotatedAccess:
+    def access(self, tables: RowIndexes, relations: Relations) -> AnnotatedAccess:
         """Access to the groups as they are now."""
-        return AnnotatedAccess(self._plan, self._codec, self.join.access(tables))
+        return AnnotatedAccess(self._plan, self._codec, self.join.access(tables), relations)
 
     def size(self) -> int | float:
         """Number of groups."""

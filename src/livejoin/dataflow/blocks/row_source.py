@@ -96,6 +96,10 @@ class RowSource:
         """The rows of the derived relations by the names that the query has for them, in lower case."""
         return {name.lower(): given.stored() for name, given in zip(self._names, self._inputs, strict=True)}
 
+    def given(self, name: str) -> InputRelation:
+        """One of the derived relations, by the name that the query has for it."""
+        return self._inputs[self._names.index(name)]
+
     @property
     def indexes(self) -> RowIndexes:
         """The relations, by names in lower case, as the join numbers their rows."""

@@ -2,13 +2,14 @@
 
 Every operator that keeps its result in some form gives an `Access` to it. Laws: ``at`` over all ranks from 0 up to
 ``total()`` is what the operator's scan gives, in its order, a row of multiplicity m standing there m times; and
-``multiplicities`` of a row is how often it stands there. An access is valid until the state changes; what it has to
-count first, it counts when it is first asked.
+``multiplicities`` of a row is how often it stands there; ``rows_with`` some values gives each row of the scan that has
+them, NULL being NULL, with its multiplicity, where ``leads`` says that an index does. An access is valid until the
+state changes; what it has to count first, it counts when it is first asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -39,6 +40,20 @@ class Access(Protocol):
             ReadError: The result has no index that tells; the message says why.
         """
 
+    def leads(self, columns: Set[int]) -> bool:
+        """Whether rows are found by their values in some columns, without looking at all of them."""
+
+    def rows_with(self, columns: Sequence[int], given: Rows) -> tuple[Rows, Words, Words]:
+        """The rows with given values in some columns, of which `leads` says that they lead there.
+
+        Args:
+            columns: The columns.
+            given: The values, any number of rows of so many columns.
+
+        Returns:
+            The rows, how often each stands in the result, and for each the position of what it was found by.
+        """
+
 
 @runtime_checkable
 class KeyedAccess(Access, Protocol):
@@ -59,6 +74,32 @@ class KeyedAccess(Access, Protocol):
         Returns:
             The rows that are there, and for each the position of its key.
         """
+
+
+class NoAccess:
+    """Of rows that nobody reads where they are, as those that go into a store: no index leads to them.
+
+    Args:
+        why: Why nobody reads them.
+    """
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def total(self) -> int:
+        raise AssertionError(self._why)
+
+    def at(self, ranks: Words) -> Rows:
+        raise AssertionError(self._why)
+
+    def multiplicities(self, rows: Rows) -> Words:
+        raise AssertionError(self._why)
+
+    def leads(self, columns: Set[int]) -> bool:
+        return False
+
+    def rows_with(self, columns: Sequence[int], given: Rows) -> tuple[Rows, Words, Words]:
+        raise AssertionError(self._why)
 
 
 class UnionAccess:
@@ -96,3 +137,11 @@ class UnionAccess:
             msg = f"a row stands about {rough.max():.3g} times in the result, more than 64 bits count"
             raise CapacityError(msg)
         return times
+
+    def leads(self, columns: Set[int]) -> bool:
+        return all(one.leads(columns) for one in self._inputs)
+
+    def rows_with(self, columns: Sequence[int], given: Rows) -> tuple[Rows, Words, Words]:
+        parts = [one.rows_with(columns, given) for one in self._inputs]
+        rows = stack([part[0] for part in parts])
+        return rows, np.concatenate([part[1] for part in parts]), np.concatenate([part[2] for part in parts])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence, Set
 
 import numpy as np
 
@@ -31,3 +31,10 @@ class NumbersAccess:
     def multiplicities(self, rows: Rows) -> Words:
         asked = rows.codes(0)
         return np.where((asked >= 0) & (asked < self._count), 1, 0)
+
+    def leads(self, columns: Set[int]) -> bool:
+        return bool(columns)
+
+    def rows_with(self, columns: Sequence[int], given: Rows) -> tuple[Rows, Words, Words]:
+        there = np.flatnonzero(self.multiplicities(given))
+        return self._rows(given.codes(0)[there]), np.ones(there.shape[0], np.int64), there

@@ -8,7 +8,7 @@ bounded by LIMIT, and constant rows, are compared one by one. By rank: the ranks
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence, Set
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +17,7 @@ from livejoin.dataflow.batches import BATCH, Rows
 from livejoin.dataflow.projection import Projection
 from livejoin.dataflow.reading.access import Access, KeyedAccess
 from livejoin.dataflow.reading.numbers_access import NumbersAccess
-from livejoin.dataflow.reading.same_values import same_rows
+from livejoin.dataflow.reading.same_values import same_rows, with_values
 from livejoin.dataflow.reading.store_access import ScannedAccess, TopKAccess
 from livejoin.errors import ReadError
 from livejoin.plan.operators import ProjectOperator
@@ -99,6 +99,23 @@ class ProjectAccess:
             "expressions are not inverted; add these columns to SELECT"
         )
         raise ReadError(msg)
+
+    def leads(self, columns: Set[int]) -> bool:
+        return self._below.leads(self._copied(columns).keys())
+
+    def rows_with(self, columns: Sequence[int], given: Rows) -> tuple[Rows, Words, Words]:
+        copied = self._copied(columns)
+        asked = given.select([list(columns).index(place) for place in copied.values()])
+        below, times, there = self._below.rows_with(list(copied), asked)
+        computed, kept = self._computation.rows(below)
+        same = with_values(computed, there[kept], columns, given)
+        return computed.take(same), times[kept][same], there[kept][same]
+
+    def _copied(self, columns: Set[int] | Sequence[int]) -> dict[int, int]:
+        """The columns below that some columns are copies of, and for each one of these."""
+        outputs = self._plan.outputs
+        sources = {place: outputs[place].source for place in sorted(columns)}
+        return {source: place for place, source in sources.items() if isinstance(source, int)}
 
     def _compared(self, found: Rows, there: Words, times: Words, rows: Rows) -> Words:
         """How often rows stand in the result, from those below that they can come from.

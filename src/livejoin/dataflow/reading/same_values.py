@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from livejoin.dataflow.batches import Rows
+from livejoin.words import Words
 
 
 def same_values(left: pa.Array, right: pa.Array) -> npt.NDArray[np.bool_]:
@@ -37,6 +40,18 @@ def _same_lists(left: pa.Array, right: pa.Array) -> npt.NDArray[np.bool_]:
     inner = same_values(pc.list_flatten(left.take(places)), pc.list_flatten(right.take(places)))
     same[np.repeat(filled, lengths[filled])[~inner]] = False
     return same
+
+
+def with_values(rows: Rows, places: Words, columns: Sequence[int], given: Rows) -> Words:
+    """The positions of the rows that have given values in some columns.
+
+    Args:
+        rows: The rows.
+        places: For each row which of the given ones it is compared with.
+        columns: The columns.
+        given: The values, so many columns.
+    """
+    return np.flatnonzero(same_rows(rows.select(columns), given.take(places)))
 
 
 def same_rows(left: Rows, right: Rows) -> npt.NDArray[np.bool_]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence, Set
 from functools import cached_property
 from typing import assert_never
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from livejoin.dataflow.batches import BATCH, Rows, stack
 from livejoin.dataflow.reading.access import Access
-from livejoin.dataflow.reading.same_values import same_rows
+from livejoin.dataflow.reading.same_values import same_rows, with_values
 from livejoin.dataflow.stores.aggregate import AggregateStore
 from livejoin.dataflow.stores.ranked import RankedStore
 from livejoin.dataflow.stores.running import RunningStore
@@ -70,6 +71,18 @@ class SetOperationAccess:
         entries = self._store.entries_of(rows.matrix(range(len(self._store.types))))
         return np.where(entries != 0, self._times(entries), 0)
 
+    def leads(self, columns: Set[int]) -> bool:
+        return columns >= set(range(len(self._store.types)))
+
+    def rows_with(self, columns: Sequence[int], given: Rows) -> tuple[Rows, Words, Words]:
+        store = self._store
+        whole = [given.codes(list(columns).index(column)) for column in range(len(store.types))]
+        entries = store.entries_of(np.array(whole, np.int64).reshape(len(whole), given.length))
+        times = np.where(entries != 0, self._times(entries), 0)
+        there = np.flatnonzero(times)
+        rows = Rows(store.codec, store.types, store.columns_of(entries[there]), there.shape[0])
+        return rows, times[there], there
+
     def _times(self, entries: Words) -> Words:
         """How often the rows of entries stand in the result, as `livejoin.kernels.relation.multiset.multiplicity`."""
         left, right = self._store.counts(entries)
@@ -123,6 +136,14 @@ class AggregateAccess:
         times[there] = same_rows(found, rows.take(there))
         return times
 
+    def leads(self, columns: Set[int]) -> bool:
+        return columns >= set(range(self.groups))
+
+    def rows_with(self, columns: Sequence[int], given: Rows) -> tuple[Rows, Words, Words]:
+        found, there = self.rows_of(given.matrix([list(columns).index(group) for group in range(self.groups)]))
+        kept = with_values(found, there, columns, given)
+        return found.take(kept), np.ones(kept.shape[0], np.int64), there[kept]
+
 
 class TopKAccess:
     """The first rows of an order, in this order. Cost: O(log n) by rank; by values O(rows of the result).
@@ -150,6 +171,13 @@ class TopKAccess:
                 given = rows.take(np.full(found.length, i))
                 times[i] += int(weights[same_rows(found, given)].sum())
         return times
+
+    def leads(self, columns: Set[int]) -> bool:
+        return True  # the rows of the result are few: they are compared one by one
+
+    def rows_with(self, columns: Sequence[int], given: Rows) -> tuple[Rows, Words, Words]:
+        nothing = self.at(np.empty(0, np.int64)), np.empty(0, np.int64), np.empty(0, np.int64)
+        return _compared(self._store.scan(BATCH), columns, given, nothing)
 
 
 class ScannedAccess:
@@ -184,6 +212,26 @@ class ScannedAccess:
             given = rows.take(np.full(found.length, i))
             times[i] = int(weights[same_rows(found, given)].sum())
         return times
+
+    def leads(self, columns: Set[int]) -> bool:
+        return False
+
+    def rows_with(self, columns: Sequence[int], given: Rows) -> tuple[Rows, Words, Words]:
+        msg = "no index leads to rows that are a part of an order"
+        raise AssertionError(msg)
+
+
+def _compared(
+    batches: Iterable[tuple[Rows, Words]], columns: Sequence[int], given: Rows, nothing: tuple[Rows, Words, Words]
+) -> tuple[Rows, Words, Words]:
+    """The rows of a result with given values, by comparing all with each."""
+    parts = [nothing]
+    for rows, weights in batches:
+        for place in range(given.length):
+            kept = with_values(rows, np.full(rows.length, place), columns, given)
+            parts.append((rows.take(kept), weights[kept], np.full(kept.shape[0], place)))
+    times, places = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
+    return stack([part[0] for part in parts]), times, places
 
 
 def _entries(m: Words, directory: int) -> Words:

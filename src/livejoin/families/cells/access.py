@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from livejoin.families.cells.rounds import Places
-from livejoin.families.join_access import Found, JoinAccess, Values
+from livejoin.families.join_access import Found, JoinAccess, RowLists, Values
 from livejoin.families.sizes import exactly
 from livejoin.words import Words
 
@@ -56,3 +56,13 @@ class CellAccess:
             annotations = np.where(there, more.annotations, found.annotations)
             found = Found(found.times + more.times, annotations, known)
         return found
+
+    def lists(self, atom: int) -> tuple[tuple[str, ...], ...]:
+        """As `livejoin.families.join_access.RowLists`."""
+        first = self._parts[0]
+        return first.lists(atom) if isinstance(first, RowLists) else ()
+
+    def rows_by(self, atom: int, variables: tuple[str, ...], given: Words) -> tuple[Words, Words]:
+        """As `livejoin.families.join_access.RowLists`; a row that several cells have comes several times."""
+        parts = [part.rows_by(atom, variables, given) for part in self._parts if isinstance(part, RowLists)]
+        return np.concatenate([rows for rows, _ in parts], axis=1), np.concatenate([places for _, places in parts])

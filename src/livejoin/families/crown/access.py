@@ -91,6 +91,25 @@ class TreeAccess:
         self._optional = _optional_edges(plan)
         self.needed = _needed(plan) if plan.query.free is None else plan.query.free
 
+    def lists(self, atom: int) -> tuple[tuple[str, ...], ...]:
+        """As `livejoin.families.join_access.RowLists`: by the keys of the tree edges of its node."""
+        return tuple(edge.variables for edge in _listing_edges(self._plan, atom))
+
+    def rows_by(self, atom: int, variables: tuple[str, ...], given: Words) -> tuple[Words, Words]:
+        """As `livejoin.families.join_access.RowLists`."""
+        plan, m = self._plan, self._arena
+        edge = next(edge for edge in _listing_edges(plan, atom) if edge.variables == variables)
+        entries = np.empty(given.shape[1], np.int64)
+        look_up.find_entries(m, edge.directory, edge.key, np.ascontiguousarray(given), entries)
+        there = np.flatnonzero(entries)
+        lengths = m[entries[there] + edge.length] >> 32
+        first = np.repeat((m[entries[there] + edge.block] & k.REF_MASK) - np.cumsum(lengths) + lengths, lengths)
+        rows = m[first + np.arange(first.shape[0])]
+        use = next(use for use in plan.tables if atom in use.atoms)
+        used = plan.query.atoms[atom]
+        offsets = np.array([use.columns.index(column) for column in used.columns], np.int64)
+        return m[rows[np.newaxis, :] + offsets[:, np.newaxis]], np.repeat(there, lengths)
+
     def total(self) -> int:
         return self._ranks.total
 
@@ -331,9 +350,23 @@ def _order(plan: CrownPlan) -> tuple[int, ...]:
     return tuple(plan.node_offsets.index(int(node)) for node in steps[:, u.STEP_NODE])
 
 
-@lru_cache(maxsize=256)
 def _widest_edge(plan: CrownPlan, position: int) -> _Edge:
     """The tree edge of an atom's node whose key has most variables."""
+    return max(_edges(plan, position), key=lambda edge: len(edge.variables))
+
+
+@lru_cache(maxsize=256)
+def _listing_edges(plan: CrownPlan, atom: int) -> tuple[_Edge, ...]:
+    """The tree edges at which the rows of an atom are listed by a key; none of an atom whose rows are only counted."""
+    position = next(place for place, node in enumerate(plan.nodes) if node.atom == atom)
+    if not plan.nodes[position].connex:
+        return ()
+    return tuple(edge for edge in _edges(plan, position) if edge.variables)
+
+
+@lru_cache(maxsize=256)
+def _edges(plan: CrownPlan, position: int) -> list[_Edge]:
+    """The tree edges of an atom's node at which its rows are listed; of the root's all rows have one, without a key."""
     words, node, at = plan.words, plan.nodes[position], plan.node_offsets[position]
     if node.parent is None:
         edges = [_Edge((), 0, 0, u.S_BLOCK, u.S_LEN, True)]
@@ -351,4 +384,4 @@ def _widest_edge(plan: CrownPlan, position: int) -> _Edge:
         below = plan.node_offsets[child]
         directory, key = words[[below + u.N_DIRECTORY, below + u.N_ENTRY_KEY]].tolist()
         edges.append(_Edge(plan.nodes[child].parent_key, directory, key, u.E_PARENT_BLOCK, u.E_PARENTS, False))
-    return max(edges, key=lambda edge: len(edge.variables))
+    return edges

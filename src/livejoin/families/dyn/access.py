@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from livejoin.families.arena.join import ArenaJoin
-from livejoin.families.dyn.multiplicities import multiplicities
+from livejoin.families.dyn.multiplicities import found_of
 from livejoin.families.join_access import Found, Values
 from livejoin.families.ranks import RankKernels, RankPlan, Ranks, no_annotations, program_outputs
 from livejoin.kernels.dyn import layout as y
@@ -43,8 +43,7 @@ class DynAccess:
 
     def find(self, values: Values, length: int) -> Found:
         query = self._plan.query
-        head = np.array([values[query.variable(ref)] for ref in query.head], np.int64).reshape(len(query.head), length)
-        found = multiplicities(self._join, head)
+        found = found_of(self._join, values, length)
         if query.free is None or not query.sums:
             return Found(found[0], no_annotations(length), values)
         there: Words = np.any(found, axis=0).astype(np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,11 +40,24 @@ def multiplicities(join: ArenaJoin[DynPlan], rows: Words) -> Words:
             "all variables that the results are made of; add them to the output"
         )
         raise UnsupportedQueryError(msg, clause="SELECT")
-    values = np.ascontiguousarray(rows[[shown.index(v) for v in plan.output]]).reshape(-1, rows.shape[1])
-    found = np.empty((plan.annotation, rows.shape[1]), np.int64)
-    dyn_lookup.look_up(join.arena.words, plan.words, np.zeros(plan.cursor_words, np.int64), values, found)
-    join.refuse_overflow()
+    found = found_of(join, {variable: rows[shown.index(variable)] for variable in plan.output}, rows.shape[1])
     same = np.ones(rows.shape[1], bool)
     for line, variable in zip(rows, shown, strict=True):
         same &= line == rows[shown.index(variable)]
     return np.where(same, found, 0)
+
+
+def found_of(join: ArenaJoin[DynPlan], values: Mapping[str, Words], length: int) -> Words:
+    """As `multiplicities`, of results by the words of all variables that they are made of.
+
+    Args:
+        join: A T-representation.
+        values: The words of the variables, a line each.
+        length: The length of a line.
+    """
+    plan = join.plan
+    given = np.array([values[variable] for variable in plan.output], np.int64).reshape(len(plan.output), length)
+    found = np.empty((plan.annotation, length), np.int64)
+    dyn_lookup.look_up(join.arena.words, plan.words, np.zeros(plan.cursor_words, np.int64), given, found)
+    join.refuse_overflow()
+    return found

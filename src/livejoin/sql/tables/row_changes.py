@@ -3,6 +3,7 @@
     DELETE FROM t WHERE c                 the rows of   SELECT t.* FROM t WHERE c   go
     UPDATE t SET a = e WHERE c            those of      SELECT t.*, e FROM t WHERE c   go, and come with e for a
     INSERT INTO t (a, b) VALUES (1, 2)    the rows of   SELECT * FROM VALUES (1, 2)   come
+    ... a = DEFAULT, VALUES (DEFAULT)     the query has NULL there, and `DefaultValue` says where
     MERGE INTO t USING s ON c ...         each clause is one of these: over t JOIN s ON c where rows match, else over
                                           those of s, or of t, for which none EXISTS in the other
 
@@ -22,6 +23,7 @@ from livejoin.errors import SqlError, SqlSyntaxError
 from livejoin.schema.names import backticked
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.source import Source, shown
+from livejoin.sql.tables.default_values import CLOSES, DEFAULT, OPENS, DefaultValue, is_default, values_with_defaults
 from livejoin.sql.tables.said_where import at_its_place, marked
 
 VALUE = "livejoin_value_"
@@ -29,8 +31,6 @@ VALUE = "livejoin_value_"
 ALL_OF_SOURCE = f"{VALUE}of_source"
 """A name in the place of all columns of a source."""
 
-_OPENS = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE}
-_CLOSES = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END}
 _FIRST_WORDS = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 
 
@@ -40,14 +40,16 @@ class NewRows:
 
     Args:
         columns: The columns that the query gives, in its order; None for all of the table, or for those with the names
-            of the query's where ``by_name``.
-        query: Gives the rows.
+            of the query's where ``by_name``; no name for a row of which nothing is said (DEFAULT VALUES).
+        query: Gives the rows, behind the columns that say where a value is DEFAULT.
         by_name: Whether the query's columns are matched by their names.
+        defaults: The values that are DEFAULT.
     """
 
     columns: tuple[str, ...] | None
     query: str
     by_name: bool = False
+    defaults: tuple[DefaultValue, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,11 +62,13 @@ class ChangedRows:
         query: Gives all columns of the table, and behind them the values, called `VALUE` and a number.
         source: With all columns: the text of the source, by which these are found, and how it is called. The query has
             `ALL_OF_SOURCE` in the place of the values then.
+        defaults: Which of the columns that get other values get their DEFAULT, in all rows.
     """
 
     columns: tuple[str, ...] | None
     query: str
     source: tuple[str, str] | None = None
+    defaults: tuple[DefaultValue, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,13 @@ class RowChanges:
 
     def at_its_place(self, error: SqlError) -> SqlError:
         """An error of one of the queries, as one of the statement."""
-        return at_its_place(error, self.source, [*(part.query for part in self.parts), *(self.matches or ())])
+        moved = at_its_place(error, self.source, [*(part.query for part in self.parts), *(self.matches or ())])
+        at = self.source.offset(moved.line, moved.column)
+        for place, token in enumerate(self.source.tokens if moved.line else ()):
+            behind = self.source.tokens[place + 1].start if place + 1 < len(self.source.tokens) else -1
+            if is_default([token]) and at in (token.start, behind):
+                return self.source.unsupported(DEFAULT, _DEFAULT_ALONE, token.start)
+        return moved
 
 
 def changes_rows(source: Source) -> bool:
@@ -205,6 +215,12 @@ class _Words:
         self.expect(")")
         return tuple(found)
 
+    def value(self, *ends: str) -> str | None:
+        """As `until`; None for the word DEFAULT alone."""
+        begin = self.at
+        text = self.until(*ends)
+        return None if is_default(self.tokens[begin : self.at]) else text
+
     def until(self, *ends: str) -> str:
         """Take the text up to one of some words outside of parentheses and CASE, or to the end; marked, not empty.
 
@@ -216,7 +232,7 @@ class _Words:
             token = self.tokens[self.at]
             if not depth and self.word() in ends:
                 break
-            depth += (token.token_type in _OPENS) - (token.token_type in _CLOSES)
+            depth += (token.token_type in OPENS) - (token.token_type in CLOSES)
             if depth < 0:
                 break
             self.at += 1
@@ -240,8 +256,12 @@ class _Words:
         raise self.source.error(SqlSyntaxError, f"{why}; allowed are {_FORMS}", offset)
 
 
+_DEFAULT_ALONE = (
+    "DEFAULT is a whole value, in VALUES of INSERT or MERGE and in SET; it is no part of an expression or of a query. "
+    "Write the value, or leave the column out (a column that is called so: `default`)"
+)
 _FORMS = (
-    "INSERT INTO t [(columns)] VALUES (...) or SELECT ..., UPDATE t SET column = value [WHERE ...], "
+    "INSERT INTO t [(columns)] VALUES (...), SELECT ... or DEFAULT VALUES, UPDATE t SET column = value [WHERE ...], "
     "DELETE FROM t [WHERE ...] and MERGE INTO t USING s ON ... WHEN [NOT] MATCHED ... THEN ..."
 )
 
@@ -254,12 +274,22 @@ def _insert(words: _Words) -> RowChanges:
     table = words.name("a table")
     by_name = words.take("BY", "NAME")
     columns = words.names() if words.word() == "(" and words.word(1) not in ("SELECT", "WITH", "VALUES") else None
-    is_values = words.word() == "VALUES"
+    if words.word() == DEFAULT:
+        if columns is not None:
+            words.refuse("DEFAULT VALUES is a row of which nothing is said, and takes no list of columns")
+        words.expect("DEFAULT", "VALUES")
+        words.end()
+        return RowChanges("INSERT", table, (NewRows((), f"SELECT TRUE AS {VALUE}0"),), words.source)
+    is_values, begin = words.word() == "VALUES", words.at + 1
     query = words.until("ON") if is_values else words.until()
+    defaults: tuple[DefaultValue, ...] = ()
+    found = values_with_defaults(words.source, words.tokens[begin : words.at]) if is_values and not by_name else None
+    if found is not None:
+        query, defaults = found
     if words.word() == "ON":
         words.refuse("ON CONFLICT is not supported: MERGE INTO says it, or apply(..., on_conflict='update')")
     words.end()
-    rows = NewRows(columns, f"SELECT * FROM {query}" if is_values else query, by_name)
+    rows = NewRows(columns, f"SELECT * FROM {query}" if is_values else query, by_name, defaults)
     return RowChanges("INSERT", table, (rows,), words.source)
 
 
@@ -295,12 +325,12 @@ def _update(words: _Words) -> RowChanges:
     query = (
         f"SELECT {backticked(alias)}.*, {_computed(values)} FROM {backticked(table)} {backticked(alias)}{_where(where)}"
     )
-    return RowChanges("UPDATE", table, (ChangedRows(columns, query),), words.source)
+    return RowChanges("UPDATE", table, (ChangedRows(columns, query, defaults=_defaults(values)),), words.source)
 
 
-def _assignments(words: _Words, alias: str, ends: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
-    """The columns that get values, and these."""
-    columns, values = list[str](), list[str]()
+def _assignments(words: _Words, alias: str, ends: tuple[str, ...]) -> tuple[tuple[str, ...], list[str | None]]:
+    """The columns that get values, and these; None for DEFAULT."""
+    columns, values = list[str](), list[str | None]()
     while not columns or words.take(","):
         if words.word(1) == ".":
             if words.next().text.lower() != alias.lower():
@@ -312,12 +342,16 @@ def _assignments(words: _Words, alias: str, ends: tuple[str, ...]) -> tuple[tupl
             words.refuse(f"column {name!r} gets a value twice")
         columns.append(name)
         words.expect("=")
-        values.append(words.until(",", *ends))
+        values.append(words.value(",", *ends))
     return tuple(columns), values
 
 
-def _computed(values: Sequence[str]) -> str:
-    return ", ".join(f"{value} AS {VALUE}{number}" for number, value in enumerate(values))
+def _computed(values: Sequence[str | None]) -> str:
+    return ", ".join(f"{value or 'NULL'} AS {VALUE}{number}" for number, value in enumerate(values))
+
+
+def _defaults(values: Sequence[str | None]) -> tuple[DefaultValue, ...]:
+    return tuple(DefaultValue(number) for number, value in enumerate(values) if value is None)
 
 
 @dataclass(frozen=True)
@@ -395,11 +429,12 @@ def _action(words: _Words, sides: _Sides, of: str, where: str) -> NewRows | Chan
             return NewRows(None, f"SELECT {backticked(sides.other)}.* FROM {rows} AND {where}", by_name=True)
         columns = words.names() if words.word() == "(" else None
         words.expect("VALUES", "(")
-        values = [words.until(",")]
+        values = [words.value(",")]
         while words.take(","):
-            values.append(words.until(","))
+            values.append(words.value(","))
         words.expect(")")
-        return NewRows(columns, f"SELECT {_computed(values)} FROM {rows} AND {where}")
+        query = f"SELECT {_computed(values)} FROM {rows} AND {where}"
+        return NewRows(columns, query, defaults=_defaults(values))
     rows = f"{sides.joined} WHERE {where}" if of == "matched" else f"{sides.without_match('target')} AND {where}"
     if words.take("DELETE"):
         return ChangedRows((), f"SELECT {mine} FROM {rows}")
@@ -407,4 +442,4 @@ def _action(words: _Words, sides: _Sides, of: str, where: str) -> NewRows | Chan
     if of == "matched" and words.take("*"):
         return ChangedRows(None, f"SELECT {mine}, {ALL_OF_SOURCE} FROM {rows}", (sides.source, sides.other))
     columns, values = _assignments(words, sides.alias, ("WHEN",))
-    return ChangedRows(columns, f"SELECT {mine}, {_computed(values)} FROM {rows}")
+    return ChangedRows(columns, f"SELECT {mine}, {_computed(values)} FROM {rows}", defaults=_defaults(values))
