@@ -250,12 +250,12 @@ async def _generated(delta: object) -> Any:
     "callback",
     [_awaited, _Awaited(), _Awaited().method, partial(_awaited, more=1), partial(partial(_Awaited()), 1), _generated],
 )
-def test_an_async_subscriber_is_refused(callback: Any) -> None:
+def test_an_async_subscriber_without_a_loop_is_refused(callback: Any) -> None:
     """Nothing would await what it returns."""
     db = livejoin.Database()
     db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
     view = db.create_view("v", "SELECT src FROM G")
-    with pytest.raises(ReadError, match=r"awaits no subscriber.*subscribe a plain function"):
+    with pytest.raises(ReadError, match="subscribe a (plain )?function"):
         view.subscribe(callback)
     seen: list[pa.Table] = []
     for plain in (seen.append, partial(lambda delta, more: more.append(delta), more=seen)):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from livejoin import errors
 from livejoin.aside import aside
 from livejoin.errors import (
+    AbsentIndexError,
     AbsentNameError,
     AbsentRowError,
     CapacityError,
@@ -61,6 +62,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AbsentIndexError",
     "AbsentNameError",
     "AbsentRowError",
     "CapacityError",

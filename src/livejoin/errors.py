@@ -17,6 +17,7 @@ Every message names what was found, where it was found, what is allowed there an
     │   └── DuplicateKeyError         a second row with the same primary key, or values of UNIQUE
     ├── ExpressionError               a predicate or scalar expression has no value on the data
     ├── ReadError                     a result that cannot be read in this way or any more
+    │   └── AbsentIndexError          a look-up by columns for which a view keeps no index
     ├── StateError                    a snapshot that does not belong to this database or version, or is damaged
     ├── StorageError                  the disk or the system refused to read or write; the cause is chained
     ├── PipelineError                 a pipeline file; carries `path`, `key` and `line`
@@ -152,6 +153,10 @@ class ExpressionError(LivejoinError):
 
 class ReadError(LivejoinError):
     """A result that cannot be read in this way, or not any more."""
+
+
+class AbsentIndexError(ReadError):
+    """A look-up by columns for which a view keeps no index."""
 
 
 class StateError(LivejoinError):

@@ -70,6 +70,19 @@ def test_some_rows(client: httpx.Client) -> None:
     assert client.get("/v1/views/pairs/count").json() == {"version": 2, "count": 9}
 
 
+def test_rows_are_looked_up_where_an_index_leads_to_them(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def get(name: str, wanted: str) -> list[dict[str, object]]:
+        found: list[dict[str, object]] = client.get(f"/v1/views/{name}/rows", params={"get": wanted}).json()["rows"]
+        return found
+
+    assert sorted(row["k"] for row in get("pairs", '{"w": "1"}')) == [1, 2, 3], "each row is looked at"  # type: ignore[type-var]
+    monkeypatch.setattr(livejoin.View, "to_arrow", None)
+    monkeypatch.setattr(livejoin.Database, "snapshot", None)
+    assert get("totals", '{"k": 2}') == [{"k": 2, "s": -(2**62)}]
+    assert get("totals", '{"k": 17}') == []
+    assert client.get("/v1/views/totals/rows", params={"get": '{"k": "many"}'}).status_code in (400, 409)
+
+
 @pytest.mark.parametrize(
     ("path", "says"),
     [

@@ -34,7 +34,7 @@ from livejoin.dataflow.moving.forms import LEFT_OUT, leaves_out
 from livejoin.dataflow.node import Node
 from livejoin.dataflow.of_view import of_view
 from livejoin.dataflow.reading.access import Access
-from livejoin.errors import ReadError
+from livejoin.errors import AbsentIndexError, ReadError
 from livejoin.families.sizes import exactly
 from livejoin.plan import Explanation, Statistics, describe_query
 from livejoin.plan.explain.describe_query import MaintainedJoin
@@ -348,10 +348,10 @@ class View(Readable):
                 ``column IS NULL``).
 
         Raises:
-            ReadError: The view keeps no index by these columns: then all rows would be read. It has one by the key of a
-                table that determines the others, by the columns that it groups by, by all columns of a DISTINCT, and by
-                columns on which it joins tables; the message names those that there are. Or a value is none of its
-                column.
+            AbsentIndexError: The view keeps no index by these columns: then all rows would be read. It has one by the
+                key of a table that determines the others, by the columns that it groups by, by all columns of a
+                DISTINCT, and by columns on which it joins tables; the message names those that there are.
+            ReadError: The view has no such column, or a value is none of its column.
 
         Cost: O(1) for each table that the view joins, where the columns are a key; else O(rows that the indexes lead
         to). For ``ORDER BY ... LIMIT k`` O(k). Computed columns cost a call of DuckDB.
@@ -368,7 +368,7 @@ class View(Readable):
         asked = {names.index(name.lower()): value for name, value in values.items()}
         access = self._access
         if not access.leads(asked.keys()):
-            raise ReadError(self._no_index(access, asked))
+            raise AbsentIndexError(self._no_index(access, asked))
         with of_view(self.name):
             return reading.look_up(access, asked, self._query, self._graph.codec, coerce)
 
@@ -622,7 +622,7 @@ class View(Readable):
             waiting: With ``each``, every commit that changes the view is an update. With ``merge``, what came since the
                 last one is a single update with the net delta.
             max_waiting: How many rows of deltas may wait for you.
-            when_full: What becomes of them if it is more. With ``forget`` they are forgotten, and the next update is a
+            when_full: The fate of updates beyond that. With ``forget`` they are forgotten, and the next update is a
                 ``reset`` with all rows. With ``block`` the next commit, of any thread, waits until you have read enough
                 of them or `Changes.close` was called. The thread that reads cannot commit meanwhile (ChangeError).
             patience: For how many seconds a commit waits with ``block``. Then it goes on, and what waits is forgotten,

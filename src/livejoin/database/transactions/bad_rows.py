@@ -134,7 +134,7 @@ class Good:
         """The batches of those that can be read; the others are left out.
 
         Raises:
-            ChangeFormatError, ChangeValueError: What is wrong is no single change.
+            ChangeFormatError, ChangeValueError: No single change is wrong, but all.
         """
         while True:
             some = {name: take(self._data[name], rows) for name, rows in self.kept.items()}

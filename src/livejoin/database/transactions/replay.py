@@ -110,7 +110,7 @@ def _run(
     """Apply the changes with ranks from 0 up to ``count``; the journal calls ``then`` when they stand.
 
     Raises:
-        Tried: They would have stood, and were only ``tried``.
+        Tried: The changes would have stood, and were only ``tried``.
     """
     changes = [(batch, _versions(contents, rank, manner)) for batch, rank in ranked]
     versions = 1 if manner.granularity == "commit" else count

@@ -40,7 +40,7 @@ class Subscription:
         callback: The function that gets each delta.
         on_error: The function that gets what the callback raises; None if that is logged.
         has_ended: Whether it is called no more.
-        awaited: What awaits an ``async`` callback; None of a plain one.
+        awaited: The awaiting of an ``async`` callback; None of a plain one.
     """
 
     subscribers: Subscribers

@@ -18,8 +18,6 @@ from livejoin.database.versions.rolling import comes
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SqlType
 from livejoin.state.codec import Codec
 
-_IMAGES = pa.array(["update_preimage", "update_postimage"])
-
 
 def paired(delta: pa.Table, key: Sequence[int], types: Sequence[SqlType]) -> pa.Table:
     """A delta in which rows with a key that go and come are updates.
@@ -45,7 +43,7 @@ def paired(delta: pa.Table, key: Sequence[int], types: Sequence[SqlType]) -> pa.
     chosen = np.zeros(there.shape[0], np.bool_)
     chosen[order] = np.repeat(some & ~every, sizes)
     kinds = delta[CHANGE_TYPE].combine_chunks()
-    images = _IMAGES.take(pa.array(there[chosen].astype(np.int8))).cast(kinds.type)
+    images = pc.if_else(pa.array(there[chosen]), "update_postimage", "update_preimage").cast(kinds.type)
     place = delta.schema.get_field_index(CHANGE_TYPE)
     kinds = pc.replace_with_mask(kinds, pa.array(chosen), images)
     return delta.set_column(place, delta.schema.field(place), kinds)

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from livejoin.changes.convert import convert
 from livejoin.database import View
-from livejoin.errors import CapacityError, ChangeValueError, ReadError
+from livejoin.errors import AbsentIndexError, CapacityError, ChangeValueError, ReadError
 from livejoin.plan import Explanation
 from livejoin.schema import Column, SqlType, Table
 from livejoin.server.access import Who
@@ -22,6 +22,7 @@ from livejoin.server.routes.bodies import JSON, kind_of, read_body, read_json, r
 from livejoin.server.service import Service, service_of, who_asks
 
 _PAGE = 65_536
+_TRIES = 20  # of a look-up between two commits
 
 
 async def views(request: Request) -> Response:
@@ -157,14 +158,17 @@ def _rows(service: Service, who: Who, kind: str, name: str, given: _Wanted) -> R
     if kind == "tables":
         service.table(name, who)
         with service.db.snapshot() as at:
-            found, total = at.tables[name], None
-            rows = found.to_arrow()
-            return _some(rows, given, service, at.version, found.types, total)
+            found = at.tables[name]
+            rows = _with(found.to_arrow(), given.get, found.types)
+            return _some(rows, given, service, at.version, found.types, None)
     view = service.view(name, who)
     if given.sample is not None:
         _refuse_many(given.sample, service)
         rows = view.sample(given.sample, seed=given.seed)
         return rows_answer(rows, given.form, service.db.version, instants_of(rows.column_names, view.types))
+    if given.get is not None and (looked_up := _looked_up(service, view, given.get)) is not None:
+        rows, version = looked_up
+        return _some(rows, given, service, version, view.types, None)
     total = view.count()
     if total > service.limits.rows and given.get is None:
         return _page(service, view, given, total)
@@ -174,15 +178,34 @@ def _rows(service: Service, who: Who, kind: str, name: str, given: _Wanted) -> R
             version = at.version
     except ReadError:  # it keeps no deltas, and changed meanwhile
         version, rows = service.db.version, view.to_arrow()
-    return _some(rows, given, service, version, view.types, None)
+    return _some(_with(rows, given.get, view.types), given, service, version, view.types, None)
+
+
+def _looked_up(service: Service, view: View, text: str) -> tuple[pa.Table, int] | None:
+    """The rows with some values by the indexes of a view, and their version; None if it has no index by these columns.
+
+    Raises:
+        RequestError: A value is none of its column.
+    """
+    wanted = _wanted_values(text, view.schema.names)
+    for _ in range(_TRIES):
+        version = service.db.version
+        try:
+            rows = view.lookup(wanted, coerce="json")
+        except AbsentIndexError:
+            return None
+        except ReadError as error:
+            msg = f"get: {error}"
+            raise RequestError(msg) from error
+        if service.db.version == version:
+            return rows, version
+    return None  # commits come and go too fast: all rows are read, at one version
 
 
 def _some(
     rows: pa.Table, given: _Wanted, service: Service, version: int, types: Sequence[SqlType], total: int | None
 ) -> Response:
     """Some of the rows of a version that are there."""
-    if given.get is not None:
-        rows = _with(rows, given.get, types)
     if given.sample is not None:
         msg = "sample is for views; give a table a limit"
         raise RequestError(msg)
@@ -214,13 +237,12 @@ def _refuse_many(rows: int, service: Service) -> None:
         raise CapacityError(msg)
 
 
-def _with(rows: pa.Table, text: str, types: Sequence[SqlType]) -> pa.Table:
-    """The rows with some values, O(rows)."""
-    wanted = read_json(text.encode())
+def _with(rows: pa.Table, text: str | None, types: Sequence[SqlType]) -> pa.Table:
+    """The rows with some values, where some are asked for; O(rows)."""
+    if text is None:
+        return rows
+    wanted = _wanted_values(text, rows.column_names)
     known = {name.lower(): place for place, name in enumerate(rows.column_names)}
-    if not isinstance(wanted, dict) or not wanted or any(name.lower() not in known for name in wanted):
-        msg = f"get is {text:.100}; allowed is a JSON object with some of the columns {', '.join(rows.column_names)}"
-        raise RequestError(msg)
     for name, value in wanted.items():
         place = known[name.lower()]
         column = Column(name, types[place])
@@ -233,6 +255,16 @@ def _with(rows: pa.Table, text: str, types: Sequence[SqlType]) -> pa.Table:
         mask = pc.is_null(values) if value is None else pc.equal(values, given[0])
         rows = rows.filter(mask)
     return rows
+
+
+def _wanted_values(text: str, columns: Sequence[str]) -> dict[str, Any]:
+    """The values by the names of columns that are asked for."""
+    wanted = read_json(text.encode())
+    known = {name.lower() for name in columns}
+    if not isinstance(wanted, dict) or not wanted or any(name.lower() not in known for name in wanted):
+        msg = f"get is {text:.100}; allowed is a JSON object with some of the columns {', '.join(columns)}"
+        raise RequestError(msg)
+    return wanted
 
 
 async def count(request: Request) -> Response:
