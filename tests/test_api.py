@@ -255,7 +255,7 @@ def test_an_async_subscriber_without_a_loop_is_refused(callback: Any) -> None:
     db = livejoin.Database()
     db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
     view = db.create_view("v", "SELECT src FROM G")
-    with pytest.raises(ReadError, match="subscribe a (plain )?function"):
+    with pytest.raises(ReadError, match=r"subscribe a (plain )?function"):
         view.subscribe(callback)
     seen: list[pa.Table] = []
     for plain in (seen.append, partial(lambda delta, more: more.append(delta), more=seen)):
