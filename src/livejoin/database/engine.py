@@ -554,7 +554,11 @@ class Database:
 
             ``blocks`` lists the blocks in the order in which a commit goes through them, each with ``number``,
             ``kind``, ``reads`` (tables, and blocks as ``#2``), ``read_by`` (blocks and views), ``rows``,
-            ``state_bytes``, ``capacity_bytes`` and ``seconds`` spent on changes.
+            ``state_bytes`` and ``capacity_bytes``; and, since it was made in this process, of commits that stand:
+            ``commits`` that reached it with changes, ``changes_received`` (net changed rows of tables, and rows that
+            blocks below passed on), ``changes_passed_on`` (delta rows), ``commits_stopped`` (of which it passed nothing
+            on) and ``seconds`` spent on changes. ``changes_passed_on`` and ``commits_stopped`` are None where no view
+            or block has asked for its changes so far.
         """
         return figures(self._contents)
 

@@ -544,7 +544,7 @@ class View(Readable):
             "delta_rows": self._delta_rows,
             **counters,
             "lambda_observed": counters["touched"] / max(1, changes),
-            "seconds": sum(node.seconds for node in self._below),
+            "seconds": sum(node.counts.total.seconds for node in self._below),
             "moves": sum(node.adaptive.moves for node in self._below if node.adaptive is not None),
         }
 

@@ -116,7 +116,7 @@ class _Applying:
                 node.told = any(view.lower() in self._told for view in node.shown_by)
             change = node.apply(tables, inputs)
             disturbed[node] = change is not None
-            if change is not None and not change.is_empty():
+            if change is not None and change.rows():
                 changes[node] = change
         elif node.inputs and any(one in disturbed for one in node.inputs):
             disturbed[node] = all(disturbed.get(one, True) for one in node.inputs)

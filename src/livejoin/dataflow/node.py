@@ -20,6 +20,7 @@ from livejoin.dataflow.blocks.join import JoinBlock
 from livejoin.dataflow.blocks.stateless import Stateless
 from livejoin.dataflow.blocks.stored import StoredBlock
 from livejoin.dataflow.blocks.table_change import TableChange
+from livejoin.dataflow.counts import Counts
 from livejoin.dataflow.moving.adaptive import Adaptive
 from livejoin.dataflow.moving.spreading import HANDED_OVER, Spreading, Work, clock
 from livejoin.dataflow.of_view import OfView
@@ -67,7 +68,7 @@ class Node:
         shown_by: Names of the views that it is, and whether they want deltas.
         told: Whether one of these views has subscribers in the commit that runs.
         version: Of the state: another one where the rows, or the order in which they are read, may have changed.
-        seconds: Spent in applying changes.
+        counts: What has passed through it, whatever became of its state.
         naming: Puts the names of its views before its errors.
         adaptive: Moves the join to other plans, if it may.
         spreading: Lets the join go over to cells and back, if there are other threads.
@@ -99,7 +100,7 @@ class Node:
         self.algorithm = algorithm
         self.statistics = statistics
         self.version = 0
-        self.seconds = 0.0
+        self.counts = Counts()
         self.adaptive: Adaptive | None = None
         self.spreading: Spreading | None = None
         self.depth: int = 1 + max((one.depth for one in self.inputs), default=0)
@@ -245,6 +246,7 @@ class Node:
         """Let the state of a commit that failed go; it is loaded when it is needed next."""
         self._block = None
         self._applied = Applied.NOTHING
+        self.counts.drop()
         self.disturb(told=False)
         if self.adaptive is not None:
             self.adaptive.forget()
@@ -267,10 +269,21 @@ class Node:
                 self._note(self.spreading, self.spent)
         if before is not None and change is not None:
             self._size = before + change.growth()
-        self.seconds += time.perf_counter() - begin
+        passed_on = None if change is None else change.rows()
+        self.counts.note(self._received(tables, inputs), passed_on, time.perf_counter() - begin)
         if self.adaptive is not None and (join := self.join) is not None:
             self.adaptive.note(join.source.seen, join.plan.physical.query)
         return change
+
+    def _received(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change]) -> int:
+        """The changed rows that reach it."""
+        rows = 0
+        for name in self.reads:
+            if (given := tables.get(name)) is not None:
+                rows += given.staged.rows.shape[0]
+        for one in inputs.values():
+            rows += one.rows()
+        return rows
 
     def _note(self, spreading: Spreading, seconds: float) -> None:
         """Let the join's form be weighed by a commit that took so long in this thread."""
@@ -292,10 +305,12 @@ class Node:
         """End a commit for good; may be called again."""
         if self._applied is not Applied.NOTHING:
             (self._block or self.load()).finish()
+            self.counts.settle()
             self._applied = Applied.NOTHING
 
     def undo(self) -> None:
         """Take back what the commit has applied here, whole; the relations below are still changed."""
+        self.counts.drop()
         if self._applied is Applied.WHOLE:
             self._applied = Applied.PART  # until it is done: what is cut off here is torn
             self.disturb(told=False)

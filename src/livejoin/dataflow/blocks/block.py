@@ -65,8 +65,8 @@ class Change(Protocol):
     def growth(self) -> int:
         """Rows that the relation gains, counted with multiplicities; negative if it loses some."""
 
-    def is_empty(self) -> bool:
-        """Whether there is no changed row; one that comes and goes in a version may still be there."""
+    def rows(self) -> int:
+        """How many changed rows it has; one that comes and goes in a version may still be there. O(pieces)."""
 
     def delta(self) -> Delta:
         """The changed rows by their values."""
@@ -179,8 +179,8 @@ class RowChange:
     def growth(self) -> int:
         return int(self._delta.weights.sum())
 
-    def is_empty(self) -> bool:
-        return self._delta.rows.length == 0
+    def rows(self) -> int:
+        return self._delta.rows.length
 
     def delta(self) -> Delta:
         return self._delta

@@ -239,8 +239,8 @@ class ResultChange:
     def growth(self) -> int:
         return sum([chunk.growth() for chunk in self._chunks])
 
-    def is_empty(self) -> bool:
-        return not any(chunk_of(piece).rows for piece in self._pieces)
+    def rows(self) -> int:
+        return sum([chunk_of(piece).rows for piece in self._pieces])
 
     def delta(self) -> Delta:
         parts = [self._leaf.delta_of(chunk) for chunk in self._chunks]
@@ -285,8 +285,8 @@ class FileChange:
     def growth(self) -> int:
         return sum(one.growth for one in self._extents)
 
-    def is_empty(self) -> bool:
-        return not self._extents
+    def rows(self) -> int:
+        return sum(one.rows for one in self._extents)
 
     def delta(self) -> Delta:
         msg = "what blocks read is not written to files"
