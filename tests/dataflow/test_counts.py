@@ -103,13 +103,11 @@ def test_what_is_undone_counts_nowhere() -> None:
 
 def test_a_commit_counts_once_however_often_it_is_settled() -> None:
     counts = Counts()
-    counts.note(3, 2, 0.5)
-    counts.drop()
-    counts.drop()
-    counts.note(4, 0, 0.25)
-    assert counts.seconds_now == 0.25
+    counts.now = 3, 2, 0.5
+    counts.now = None
+    counts.now = 4, 0, 0.25
     counts.settle()
     counts.settle()
-    counts.note(1, None, 0.5)
+    counts.now = 1, None, 0.5
     counts.settle()
     assert counts.total == (2, 1, 1, 5, 0, 0.75)

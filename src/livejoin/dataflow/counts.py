@@ -29,49 +29,34 @@ class Passed(NamedTuple):
     seconds: float = 0.0
 
 
-NOTHING = Passed()
-
-
 class Counts:
-    """The counts of one block; mutable."""
+    """The counts of one block; mutable. Small commits pay for it, so that it is tuples and no more.
 
-    __slots__ = ("_state",)
+    Attributes:
+        now: What came to the block, what it passed on (None if nobody asked) and the seconds, of a commit that it has
+            applied and that may still be undone; None where there is none.
+    """
+
+    __slots__ = ("_state", "now")
 
     def __init__(self) -> None:
-        # The counts of the commits that stand, and of one on its way. They change in one assignment.
-        self._state: tuple[Passed, tuple[int, int | None, float] | None] = (NOTHING, None)
+        # The counts of the commits that stand, and the last `now` that is among them: they change in one assignment.
+        self._state: tuple[tuple[int, int, int, int, int, float], object] = ((0, 0, 0, 0, 0, 0.0), None)
+        self.now: tuple[int, int | None, float] | None = None
 
     @property
     def total(self) -> Passed:
         """The counts of all commits that stand."""
-        return self._state[0]
-
-    @property
-    def seconds_now(self) -> float:
-        """What the commit took here that is on its way; 0 where it has not been here."""
-        now = self._state[1]
-        return 0.0 if now is None else now[2]
-
-    def note(self, received: int, passed_on: int | None, seconds: float) -> None:
-        """Count a commit that the block has applied, and that may still be undone.
-
-        Args:
-            received: Changed rows that came.
-            passed_on: Changed rows of the block; None if nobody asked.
-            seconds: The time that it took.
-        """
-        self._state = (self._state[0], (received, passed_on, seconds))
+        return Passed(*self._state[0])
 
     def settle(self) -> None:
         """The commit stands; may be called again."""
-        total, now = self._state
-        if now is not None:
+        total, last = self._state
+        now = self.now
+        if now is not None and now is not last:
             received, passed_on, seconds = now
             commits, asked, stopped, came, went, took = total
             if passed_on is not None:
                 asked, stopped, went = asked + 1, stopped + (not passed_on), went + passed_on
-            self._state = (Passed(commits + 1, asked, stopped, came + received, went, took + seconds), None)
-
-    def drop(self) -> None:
-        """The commit was undone; may be called again."""
-        self._state = (self._state[0], None)
+            self._state = (commits + 1, asked, stopped, came + received, went, took + seconds), now
+        self.now = None

@@ -246,7 +246,7 @@ class Node:
         """Let the state of a commit that failed go; it is loaded when it is needed next."""
         self._block = None
         self._applied = Applied.NOTHING
-        self.counts.drop()
+        self.counts.now = None
         self.disturb(told=False)
         if self.adaptive is not None:
             self.adaptive.forget()
@@ -269,21 +269,16 @@ class Node:
                 self._note(self.spreading, self.spent)
         if before is not None and change is not None:
             self._size = before + change.growth()
-        passed_on = None if change is None else change.rows()
-        self.counts.note(self._received(tables, inputs), passed_on, time.perf_counter() - begin)
+        received = 0
+        for name in self.reads:
+            if name in tables:
+                received += tables[name].staged.rows.shape[0]
+        for one in inputs.values():
+            received += one.rows()
+        self.counts.now = received, None if change is None else change.rows(), time.perf_counter() - begin
         if self.adaptive is not None and (join := self.join) is not None:
             self.adaptive.note(join.source.seen, join.plan.physical.query)
         return change
-
-    def _received(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change]) -> int:
-        """The changed rows that reach it."""
-        rows = 0
-        for name in self.reads:
-            if (given := tables.get(name)) is not None:
-                rows += given.staged.rows.shape[0]
-        for one in inputs.values():
-            rows += one.rows()
-        return rows
 
     def _note(self, spreading: Spreading, seconds: float) -> None:
         """Let the join's form be weighed by a commit that took so long in this thread."""
@@ -310,7 +305,7 @@ class Node:
 
     def undo(self) -> None:
         """Take back what the commit has applied here, whole; the relations below are still changed."""
-        self.counts.drop()
+        self.counts.now = None
         if self._applied is Applied.WHOLE:
             self._applied = Applied.PART  # until it is done: what is cut off here is torn
             self.disturb(told=False)
