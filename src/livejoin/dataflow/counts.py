@@ -13,12 +13,12 @@ class Passed(NamedTuple):
     """Counts of commits; they add up.
 
     Args:
-        commits: Commits that reached the block with changes; a replay in one piece is one.
-        asked: Those of them whose changes somebody above wanted to know.
-        stopped: Those of these that changed nothing in the block's relation: they ended here.
-        received: Changed rows that came: of tables net ones, of blocks below as they passed them on.
-        passed_on: Changed rows of its own relation; one that comes and goes in a version may be counted twice.
-        seconds: Time in which it applied them.
+        commits: The commits that reached the block with changes; a replay in one piece is one.
+        asked: The commits of which somebody above wanted to know what the block changed.
+        stopped: The commits among these that changed nothing in the block's relation: they ended here.
+        received: The changed rows that came: of tables net ones, of blocks below as they passed them on.
+        passed_on: The changed rows of its own relation; one that comes and goes in a version may be counted twice.
+        seconds: The time in which it applied them.
     """
 
     commits: int = 0
@@ -33,8 +33,8 @@ class Counts:
     """The counts of one block; mutable. Small commits pay for it, so that it is tuples and no more.
 
     Attributes:
-        now: What came to the block, what it passed on (None if nobody asked) and the seconds, of a commit that it has
-            applied and that may still be undone; None where there is none.
+        now: The changed rows that came to the block, those that it passed on (None if nobody asked) and the seconds, of
+            a commit that it has applied and that may still be undone; None where there is none.
     """
 
     __slots__ = ("_state", "now")

@@ -372,6 +372,15 @@ class Graph:
             if node.spent and events:
                 node.pace, node.spent = (node.pace + node.spent / events) / 2, 0.0
 
+    def slowest(self) -> tuple[Node, float] | None:
+        """The block in which the commit under way took longest, and its seconds; None where it reached no block."""
+        found: tuple[Node, float] | None = None
+        for node in self._applying:
+            now = node.counts.now
+            if now is not None and (found is None or now[2] > found[1]):
+                found = node, now[2]
+        return found
+
     def finish(self) -> None:
         """End a commit for good; the tables are still as it staged them."""
         for node in self._applying:

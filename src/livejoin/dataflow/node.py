@@ -68,7 +68,7 @@ class Node:
         shown_by: Names of the views that it is, and whether they want deltas.
         told: Whether one of these views has subscribers in the commit that runs.
         version: Of the state: another one where the rows, or the order in which they are read, may have changed.
-        counts: What has passed through it, whatever became of its state.
+        counts: The commits and changes that have passed through it, whatever became of its state.
         naming: Puts the names of its views before its errors.
         adaptive: Moves the join to other plans, if it may.
         spreading: Lets the join go over to cells and back, if there are other threads.
