@@ -20,7 +20,7 @@ def test_the_slowest_are_kept_whatever_the_order() -> None:
     times = [(7 * place) % 31 + 1 for place in range(31)]
     for version, seconds in enumerate(times):
         if seconds > kept.least:
-            kept.note(version, (0.0, 0.0, 0.25 * seconds, seconds, seconds, seconds, float(seconds)), {}, None, None)
+            kept.note(version, (0.0, 0.0, 0.25 * seconds, seconds, seconds, seconds, float(seconds)), {}, None)
     found = kept.now([])
     assert [one.milliseconds for one in found] == [1000.0 * one for one in sorted(times, reverse=True)[:MOST]]
     assert [one.version for one in found] == sorted(range(31), key=lambda version: -times[version])[:MOST]

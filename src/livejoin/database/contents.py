@@ -408,6 +408,8 @@ class Contents:
                 del self.tables[name]
             for name in [name for name in self.histories if name not in self.views]:
                 del self.histories[name]
+            for name in [name for name in self.tally.analyses if name not in self.views]:
+                del self.tally.analyses[name]
             self.graph.keep((view.name, view._node, view.deltas) for view in self.views.values())
             self._is_tidy = True
 

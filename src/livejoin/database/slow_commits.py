@@ -150,9 +150,7 @@ class SlowestCommits:
         """Begin anew."""
         self.least, self._kept = -1.0, ()
 
-    def note(
-        self, version: int, clock: Clock, changes: Mapping[str, int], block: tuple[Node, float] | None, key: str | None
-    ) -> None:
+    def note(self, version: int, clock: Clock, changes: Mapping[str, int], block: tuple[Node, float] | None) -> None:
         """Take note of a commit that stands and took longer than `least`.
 
         Args:
@@ -160,7 +158,6 @@ class SlowestCommits:
             clock: The times of the commit.
             changes: The net changes of each table.
             block: The block that took longest, and its seconds.
-            key: The key that cost most there.
         """
         took = clock[-1] - clock[0]
         times = [end - begin for begin, end in pairwise(clock)]
@@ -176,7 +173,7 @@ class SlowestCommits:
             None if node is None else _named(node),
             None,
             None if node is None else min(1.0, seconds / took) if took else 0.0,
-            key,
+            None if node is None or node.watch is None else node.watch.costliest(),
         )
         kept = sorted(
             [*self._kept, (found, None if node is None else weakref.ref(node))],

@@ -28,6 +28,17 @@ class Passed(NamedTuple):
     passed_on: int = 0
     seconds: float = 0.0
 
+    def less(self, other: Passed) -> Passed:
+        """The counts since others were taken."""
+        return Passed(
+            self.commits - other.commits,
+            self.asked - other.asked,
+            self.stopped - other.stopped,
+            self.received - other.received,
+            self.passed_on - other.passed_on,
+            self.seconds - other.seconds,
+        )
+
 
 class Counts:
     """The counts of one block; mutable. Small commits pay for it, so that it is tuples and no more.

@@ -31,6 +31,7 @@ from livejoin.dataflow.blocks.store import StoreBlock
 from livejoin.dataflow.blocks.stored import StoredBlock
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.blocks.union import UnionBlock
+from livejoin.dataflow.counts import Passed
 from livejoin.dataflow.moving.adaptive import Adaptive, surroundings
 from livejoin.dataflow.moving.forms import reform
 from livejoin.dataflow.moving.spreading import Spreading, whole_at_first
@@ -134,6 +135,7 @@ class Graph:
 
     Attributes:
         nodes: The nodes in topological order.
+        tables: As given.
         codec: The database's codec.
         scratch: As given.
     """
@@ -142,7 +144,7 @@ class Graph:
         self, tables: Mapping[str, BaseTable], codec: Codec, workers: Workers, scratch: Scratch | None = None
     ) -> None:
         self.nodes: list[Node] = []
-        self._tables = tables
+        self.tables = tables
         self.codec = codec
         self.scratch = scratch
         self._workers = workers
@@ -181,7 +183,7 @@ class Graph:
         for one in inputs:
             one.readers.append(node)
         if choices.adaptive and isinstance(plan, AnyJoin):
-            node.adaptive = Adaptive(choices.view, surroundings(node, self._tables, replan), choices.statistics)
+            node.adaptive = Adaptive(choices.view, surroundings(node, self.tables, replan), choices.statistics)
         self._known[key] = node
         self.nodes.append(node)
         self._ways = {}
@@ -235,6 +237,10 @@ class Graph:
 
         collect(node)
         return [one for one in self.nodes if one in found]
+
+    def counted(self, node: Node) -> dict[Node, Passed]:
+        """The counts of a node and all that it reads."""
+        return {one: one.counts.total for one in self.below(node)}
 
     def tables_below(self, node: Node) -> set[str]:
         """The base tables that a node reads at any depth, by name in lower case."""
@@ -415,16 +421,16 @@ class Graph:
 
     def kept_static(self, leaf: AnyJoin) -> Mapping[str, int]:
         """As `livejoin.dataflow.static_rows.kept_of_tables`, of a join that is in the graph or could be."""
-        return kept_of_tables(leaf, self._tables, self.codec)
+        return kept_of_tables(leaf, self.tables, self.codec)
 
     def _block(self, node: Node) -> Block:
         """An empty block for a node."""
         plan = node.plan
         match plan:
             case JoinOperator() | AnnotatedOperator():
-                return JoinBlock(plan, self._tables, node.inputs, self.codec, self._workers, self.scratch)
+                return JoinBlock(plan, self.tables, node.inputs, self.codec, self._workers, self.scratch)
             case SelectedOperator():
-                return SelectedBlock(plan, self._tables, node.inputs, self.codec)
+                return SelectedBlock(plan, self.tables, node.inputs, self.codec)
             case NumbersOperator():
                 return NumbersBlock(plan, self.codec)
             case ProjectOperator():
@@ -437,7 +443,7 @@ class Graph:
                 return StoreBlock(plan, node.inputs, self.codec)
             case BagOperator():
                 limit = partial(self._limit, node)
-                return BagBlock(plan, self._tables, node.inputs, self.codec, self._workers, limit)
+                return BagBlock(plan, self.tables, node.inputs, self.codec, self._workers, limit)
             case StoredOperator():
                 return StoredBlock(node.inputs[0], plan.name, self.codec)
             case _:

@@ -227,7 +227,7 @@ def run(
             ignored, late = ignored + done.ignored, late + done.late
             applied += given.versions.shape[0] - done.ignored - done.late
         listened = contents.tally.listened
-        staged_at = time.perf_counter()
+        journal.changed, staged_at = changed, time.perf_counter()
         blocks = graph.apply(changed, listened)
         applied_at = time.perf_counter()
         deltas: dict[str, ViewDelta] = {}
@@ -251,13 +251,13 @@ def run(
             journal.request = asked, Answer(journal.version, applied, ignored, late, bad, asked.digest)
         if contents.log is not None:
             _write(contents, contents.log, journal, inputs, (granularity, on_conflict), notes)
-        logged_at = time.perf_counter()
+        logged_at = shown_at if contents.log is None else time.perf_counter()
         contents.version = version  # the point of no return
     finally:
         settle(contents)
     if (ended := time.perf_counter()) - began > contents.slowest.least:
         clock = began, prepared, staged_at, applied_at, shown_at, logged_at, ended
-        contents.slowest.note(version, clock, _by_table(contents, journal.events), slowest, None)
+        contents.slowest.note(version, clock, _by_table(contents, journal.events), slowest)
     _tell(contents, static_change)
     return commit
 

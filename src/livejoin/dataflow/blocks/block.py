@@ -23,6 +23,7 @@ from livejoin.dataflow.deltas.extents import Extent
 from livejoin.dataflow.deltas.spilled import bytes_about, spilled
 from livejoin.dataflow.deltas.view_delta import FileDelta, MemoryDelta, TableDelta, ViewDelta
 from livejoin.dataflow.reading.access import Access
+from livejoin.dataflow.watching.watch import Watch
 from livejoin.schema import Kind, SqlType
 from livejoin.state.derived_rows import DerivedEvents, DerivedRows
 from livejoin.state.scratch import Scratch
@@ -101,6 +102,10 @@ class Wanted(Protocol):
     @property
     def told(self) -> bool:
         """Whether a view tells subscribers of them, who are called with a table."""
+
+    @property
+    def watch(self) -> Watch | None:
+        """The further counts of who analyzes a view above; None where nobody does."""
 
 
 class Block(Protocol):

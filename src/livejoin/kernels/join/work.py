@@ -14,7 +14,7 @@ from livejoin.kernels.parameters import Arena, Matrix
 @inlined
 def work_so_far(m: Arena) -> int:
     """The work of all changes so far, of which only differences within a call mean something."""
-    return m[H_PROPAGATED] + m[H_TOUCHED] + m[H_OUT]
+    return m[H_PROPAGATED] + m[H_TOUCHED] + m[H_OUT]  # type: ignore[no-any-return]
 
 
 @inlined
