@@ -17,39 +17,37 @@ from livejoin.dataflow.watching.watch import Watch
 from livejoin.words import Words
 
 if TYPE_CHECKING:
+    from livejoin.database.view import View
     from livejoin.dataflow.graph import Graph
-    from livejoin.dataflow.node import Node
 
 
 class Analysis:
     """What is counted of one view; mutable.
 
     Args:
-        graph: The blocks of the database.
-        node: The block that is the view.
-        version: The version of the database now.
+        view: The view.
 
     Attributes:
-        node: As given.
         version: The version from which on it counts.
         at: The time from which on it counts, in UTC.
         tables: The tables of the view, by name in lower case, in the order of `lives`.
     """
 
-    def __init__(self, graph: Graph, node: Node, version: int) -> None:
-        self.node = node
-        self._graph = graph
-        self._begin(version)
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._graph = view._graph
+        self._begin(view._images.version)
 
     def _begin(self, version: int) -> None:
         """Count from now on."""
         self.version, self.at = version, dt.datetime.now(dt.UTC)
+        self._node = self._view._node
         bases = self._graph.tables
-        self.tables = tuple(sorted(name for name in self._graph.tables_below(self.node) if name in bases))
+        self.tables = tuple(sorted(name for name in self._graph.tables_below(self._node) if name in bases))
         self._declared = {name: bases[name].table for name in self.tables}
         self._renumbered: dict[str, Words | None] = {name: bases[name].renumbered for name in self.tables}
         self._stream = Enclosing([bases[name].live_rows() for name in self.tables])
-        self.watched = tuple(self._graph.below(self.node))
+        self.watched = tuple(self._graph.below(self._node))
         for node in self.watched:
             if node.watch is None:
                 node.watch = Watch(self._graph.codec, version)
@@ -64,7 +62,7 @@ class Analysis:
         Cost: O(changes of the view's tables).
         """
         bases = self._graph.tables
-        if any(name not in bases or bases[name].table is not was for name, was in self._declared.items()):
+        if not self.is_of_now:
             self._begin(version)
             return
         parts = []
@@ -77,6 +75,13 @@ class Analysis:
                 parts.append((number, change.staged.rows, change.staged.weights, change.event_versions()))
         if parts:
             self._stream.note(parts)
+
+    @property
+    def is_of_now(self) -> bool:
+        """Whether the view has the query, and its tables the declarations, that it counts for."""
+        bases = self._graph.tables
+        is_declared = all(name in bases and bases[name].table is was for name, was in self._declared.items())
+        return is_declared and self._view._node is self._node
 
     @property
     def lives(self) -> StreamLives:

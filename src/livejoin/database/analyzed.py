@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -58,9 +59,10 @@ def begin(view: View) -> Analysis:
     """The analysis of a view, which begins now if there is none, or it is of another query."""
     analyses, name = view._tally.analyses, view.name.lower()
     known = analyses.get(name)
-    if known is not None and known.node is view._kept and known.watched == tuple(view._below):
+    _ = view._kept
+    if known is not None and known.is_of_now:
         return known
-    made = analyses[name] = Analysis(view._graph, view._kept, view._images.version)
+    made = analyses[name] = Analysis(view)
     watch_only(view._graph, analyses.values())
     return made
 
@@ -94,7 +96,7 @@ def analyzed(view: View, told: Explanation) -> AnalyzedExplanation:
         stream=stream if any(one.began for one in lives.tables) else None,
         keys=tuple(_keys(analysis, numbers)),
         notes=tuple(_notes(tables)),
-        better=tuple(one for node in joins if (one := _better(view, node, numbers[node], seen)) is not None),
+        better=tuple(one for node in joins for one in _better(view, node, numbers[node], seen)),
     )
     return AnalyzedExplanation.of(told, actual)
 
@@ -220,8 +222,9 @@ def _notes(tables: tuple[ActualTable, ...]) -> Iterator[str]:
                 f"{one.name} is no queue beside {shortest.name}: its rows live {times(one.life / shortest.life)} as "
                 f"long as those of {shortest.name}, so that each may be touched again by many of them"
             )
-    for one in lasting:
-        yield f"no row has left {one.name} so far; those of {shortest.name} come and go"
+    if lasting:
+        names = " and ".join(filter(None, (", ".join(one.name for one in lasting[:-1]), lasting[-1].name)))
+        yield f"no row has left {names} so far; those of {shortest.name} come and go"
 
 
 def _observed(view: View) -> Statistics:
@@ -240,33 +243,44 @@ def _observed(view: View) -> Statistics:
     return Statistics(tuple(tables))
 
 
-def _better(view: View, node: Node, number: int, seen: Statistics) -> BetterPlan | None:
-    """The plan that is expected to have visited fewest rows, if it is another one than the join has and much better."""
+def _better(view: View, node: Node, number: int, seen: Statistics) -> Iterator[BetterPlan]:
+    """The plan that the planner takes for the stream as it was, and that which is expected to have visited fewest rows.
+
+    Nothing of them where they are not much better than the plan that the join has.
+    """
     join = node.plan
     assert isinstance(join, AnyJoin)
     query = join.physical.query
     known = seen.over(node.statistics)
     used = join.physical.predicted_work(known)
     if not used or not any(one.changes.value for one in seen.tables):
-        return None
+        return
     weights = sum(problem_of(query, known, query.free).weights) or 1.0
     ranked = join_candidates(query, known, node.algorithm)
     plans = [plan for one in ranked for plan in one.candidates.plans if not plan.obstacle and not plan.derived]
-    best: Candidate | None = min(
-        (one for one in plans if one.propagation), key=lambda one: one.propagation, default=None
-    )
-    if best is None or used < _BETTER * best.propagation * weights or best.line == join.physical.line:
-        return None
-    return BetterPlan(
-        block=number,
-        line=join.physical.line,
-        better=best.line,
-        factor=used / (best.propagation * weights),
-        bound=best.guarantee.bound.formula,
-        is_first=best is ranked[0].first,
-        moves=node.adaptive is not None,
-        statistics=_given(view, seen),
-    )
+    first, fewest = ranked[0].first, min(plans, key=lambda plan: plan.propagation or math.inf)
+    most = used / weights  # rows that a change visits at most, of a plan that is told of
+    for plan in dict.fromkeys((first, fewest)):
+        if plan.propagation and plan.line != join.physical.line and most >= _BETTER * plan.propagation:
+            most = plan.propagation
+            yield BetterPlan(
+                block=number,
+                line=join.physical.line,
+                better=plan.line,
+                factor=used / (plan.propagation * weights),
+                bound=plan.guarantee.bound.formula,
+                is_first=plan is first,
+                preferred="" if plan is first else _preferred(plan, first),
+                moves=node.adaptive is not None,
+                statistics=_given(view, seen),
+            )
+
+
+def _preferred(plan: Candidate, first: Candidate) -> str:
+    """Why the planner takes another plan."""
+    if first.guarantee.bound < plan.guarantee.bound:
+        return f"{first.line}, which promises a better bound for any stream ({first.guarantee.bound.formula})"
+    return f"{first.line}, in which the tables that change most stand as high, and which has fewer levels"
 
 
 def _given(view: View, seen: Statistics) -> dict[str, dict[str, Any]]:

@@ -142,6 +142,7 @@ class BetterPlan:
         factor: How many times as many rows its plan is expected to visit.
         bound: The bound on the cost of a change that the better plan promises.
         is_first: Whether the planner would take it with these figures.
+        preferred: The plan that the planner prefers with these figures, and why; empty for the first one.
         moves: Whether the join moves by itself, as the view is adaptive.
         statistics: The figures of the stream, as `Database.create_view` takes them.
     """
@@ -152,6 +153,7 @@ class BetterPlan:
     factor: float
     bound: str
     is_first: bool
+    preferred: str
     moves: bool
     statistics: dict[str, dict[str, Any]]
 
@@ -335,11 +337,11 @@ def _better(plan: BetterPlan) -> Iterator[str]:
         yield "  the view is adaptive, and moves by itself when that pays"
     elif plan.is_first:
         yield (
-            "  the planner takes it with these figures: create_view(..., replace=True, statistics="
-            f"{plan.statistics!r}), or adaptive=True, by which a view moves by itself"
+            "  to have it: create_view(..., replace=True, statistics=explained.actual.better[0].statistics), the "
+            "figures of this stream; or adaptive=True, by which a view moves by itself"
         )
     else:
-        yield "  the planner does not take it, because another plan promises a better bound for any stream"
+        yield f"  the planner prefers {plan.preferred}"
 
 
 def times(factor: float) -> str:
