@@ -99,7 +99,7 @@ def test_what_is_not_known_is_spread_evenly() -> None:
 
 def test_a_watch_counts_what_stands_once() -> None:
     watch = Watch(Codec(), 0)
-    of = KeyColumns("G", ("src",), (BIGINT,))
+    of = KeyColumns.of("G", ("src",), (BIGINT,))
 
     def part(*keys: int) -> Part:
         return Part(of, np.array([keys]), np.full(len(keys), 2))

@@ -157,7 +157,7 @@ class RowSource:
             weights: What each costs.
         """
         tables = events[V_TABLE]
-        for position in np.unique(tables).tolist():
+        for position in tables.tolist() if tables.shape[0] == 1 else np.unique(tables).tolist():
             use = self._uses[position]
             if use.keys is None:
                 use.keys = key_sets(self._query, use.selector.table)

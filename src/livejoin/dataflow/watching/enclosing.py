@@ -98,7 +98,7 @@ class Enclosing:
         self._is_whole = True
         for table, (ids, weights) in enumerate(rows):
             places, followed = self._places(table, ids)
-            self._copies[places] = weights[followed]
+            self._copies[places] = weights if followed is None else weights[followed]
             self._lives[table, kernel.T_BEGAN] = places.shape[0]
 
     def note(self, changes: Sequence[tuple[int, Words, Words, Words]]) -> None:
@@ -110,15 +110,13 @@ class Enclosing:
 
         Cost: O(changes), and of growing amortised O(1) a row.
         """
-        nothing = np.empty(0, np.int64)
-        lines: list[list[Words]] = [[nothing], [nothing], [nothing], [nothing]]
-        for table, ids, weights, versions in changes:
-            places, followed = self._places(table, ids)
-            part = (np.full(places.shape[0], table), places, weights[followed], versions[followed])
-            for line, column in zip(lines, part, strict=True):
-                line.append(column)
-        tables, places, weights, versions = (np.concatenate(line) for line in lines)
-        if (versions[1:] < versions[:-1]).any():
+        if not changes:
+            return
+        parts = [self._part(*one) for one in changes]
+        tables, places, weights, versions = (
+            parts[0] if len(parts) == 1 else (np.concatenate(line) for line in zip(*parts, strict=True))
+        )
+        if versions.shape[0] > 1 and (versions[1:] < versions[:-1]).any():
             order = np.argsort(versions, kind="stable")
             tables, places, weights, versions = (line[order] for line in (tables, places, weights, versions))
         before = self._living
@@ -173,13 +171,26 @@ class Enclosing:
         living: Words = self._lives[:, kernel.T_BEGAN] - self._lives[:, kernel.T_ENDED]
         return living
 
-    def _places(self, table: int, ids: Words) -> tuple[Words, npt.NDArray[np.bool_]]:
-        """The places of those rows that are followed, and which these are."""
-        followed = ids < MOST_ROWS
-        if not followed.all():
+    def _part(self, table: int, ids: Words, weights: Words, versions: Words) -> tuple[Words, Words, Words, Words]:
+        """The changes of a table as the kernel takes them."""
+        places, followed = self._places(table, ids)
+        tables = np.empty(places.shape[0], np.int64)
+        tables.fill(table)
+        return (
+            (tables, places, weights, versions)
+            if followed is None
+            else (tables, places, weights[followed], versions[followed])
+        )
+
+    def _places(self, table: int, ids: Words) -> tuple[Words, npt.NDArray[np.bool_] | None]:
+        """The places of those rows that are followed, and which these are; None for all."""
+        chosen, followed, largest = ids, None, int(ids.max(initial=-1))
+        if largest >= MOST_ROWS:
             self._is_whole = False
-        chosen = ids[followed]
-        needed = (int(chosen.max(initial=-1)) + 1) * self._tables
+            followed = ids < MOST_ROWS
+            chosen = ids[followed]
+            largest = int(chosen.max(initial=-1))
+        needed = (largest + 1) * self._tables
         if needed > self._copies.shape[0]:
             size = max(needed, 2 * self._copies.shape[0], 64 * self._tables)
             self._copies, self._began = (_larger(line, size) for line in (self._copies, self._began))

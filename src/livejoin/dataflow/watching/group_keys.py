@@ -54,8 +54,8 @@ def _keys(below: Operator, columns: tuple[int, ...], what: str, moves: bool) -> 
     if not columns:
         return None
     names = _names(below)
-    types = tuple(below.types[column] for column in columns)
-    return GroupKeys(KeyColumns(what, tuple(names[column] for column in columns), types), columns, moves)
+    of = KeyColumns.of(what, (names[column] for column in columns), (below.types[column] for column in columns))
+    return GroupKeys(of, columns, moves)
 
 
 def _names(operator: Operator) -> list[str]:

@@ -25,10 +25,10 @@ def key_sets(query: ConjunctiveQuery, table: str) -> list[tuple[KeyColumns, tupl
                 found[tuple(sorted({atom.column_of(variable) for variable in variables}))] = None
     return [
         (
-            KeyColumns(
+            KeyColumns.of(
                 table,
-                tuple(declared.columns[column].name for column in columns),
-                tuple(declared.columns[column].type for column in columns),
+                (declared.columns[column].name for column in columns),
+                (declared.columns[column].type for column in columns),
             ),
             columns,
         )

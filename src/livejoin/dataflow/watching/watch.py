@@ -41,11 +41,19 @@ class KeyColumns(NamedTuple):
         relation: The table's name, or what the block is.
         columns: The names of the columns.
         types: The types of the columns.
+        is_coded: Whether their words may be codes of dictionaries.
     """
 
     relation: str
     columns: tuple[str, ...]
     types: tuple[SqlType, ...]
+    is_coded: bool
+
+    @staticmethod
+    def of(relation: str, columns: Iterable[str], types: Iterable[SqlType]) -> KeyColumns:
+        """Columns with their names and types."""
+        typed = tuple(types)
+        return KeyColumns(relation, tuple(columns), typed, any(map(is_coded, typed)))
 
     def shown(self, values: Values) -> str:
         """A key as people write it."""
@@ -92,7 +100,13 @@ class Work(NamedTuple):
 
     def plus(self, other: Work) -> Work:
         """The work of both."""
-        return Work(*(a + b for a, b in zip(self, other, strict=True)))
+        return Work(
+            self.received + other.received,
+            self.propagated + other.propagated,
+            self.stopped + other.stopped,
+            self.touched + other.touched,
+            self.probes + other.probes,
+        )
 
 
 class Watch:
@@ -113,6 +127,7 @@ class Watch:
         self._passing: dict[tuple[str, str], tuple[int, int]] = {}
         self._found: Found = {}
         self._parts: tuple[Part, ...] = ()  # of commits that stand, whose words are values
+        self._keys = 0  # how many these are
         self._now: tuple[Work, tuple[Part, ...], Found] | None = None  # of a commit that may still be undone
         self._last: tuple[tuple[Part, ...], Found] = ((), {})  # of the last commit that stands
 
@@ -130,7 +145,7 @@ class Watch:
         assert self._now is not None
         work, waits, found = self._now
         for part in parts:
-            if any(map(is_coded, part.of.types)):
+            if part.of.is_coded:
                 found = {**found, part.of: _merged(found, part.of, self._summed(part))}
             else:
                 waits = (*waits, part)
@@ -154,11 +169,14 @@ class Watch:
         if self._now is None:
             return
         work, waits, coded = self._now
-        found = {**self._found, **{of: _merged(self._found, of, one) for of, one in coded.items()}}
+        found = self._found
+        if coded:
+            found = {**found, **{of: _merged(found, of, one) for of, one in coded.items()}}
         parts = (*self._parts, *waits)
-        made = {"_work": self._work.plus(work), "_found": found, "_parts": parts, "_last": (waits, coded)}
-        vars(self).update(made, _now=None)  # all at once
-        if len(parts) >= _PARTS or sum(part.weights.shape[0] for part in parts) >= _WAITING:
+        keys = self._keys + sum([part.weights.shape[0] for part in waits])
+        made = {"_work": self._work.plus(work), "_found": found, "_parts": parts, "_keys": keys}
+        vars(self).update(made, _last=(waits, coded), _now=None)  # all at once
+        if len(parts) >= _PARTS or keys >= _WAITING:
             self._sum()
 
     def drop(self) -> None:
@@ -200,7 +218,7 @@ class Watch:
                 keys = np.concatenate([part.keys for part in parts], axis=1)
                 weights = np.concatenate([part.weights for part in parts])
                 found[of] = _merged(found, of, self._summed(Part(of, keys, weights)))
-            vars(self).update(_found=found, _parts=())  # at once
+            vars(self).update(_found=found, _parts=(), _keys=0)  # at once
 
     def _summed(self, part: Part) -> HeavyHitters[Values]:
         """The summary of some keys."""
