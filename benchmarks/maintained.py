@@ -221,7 +221,7 @@ class Maintained:
                 change = block.changes({"g": _table_change(events[node])}, given, node)
             else:
                 change = node.apply({}, given) if given else None
-            if change is not None and not change.is_empty():
+            if change is not None and change.rows():
                 changes[node] = change
         return changes
 

@@ -26,6 +26,7 @@ from livejoin.database.durable.bodies import (
 from livejoin.database.durable.history import History
 from livejoin.database.durable.log import Log, Placed
 from livejoin.database.shown_views import ShownViews
+from livejoin.database.slow_commits import SlowestCommits
 from livejoin.database.snapshots.declaration import plain_view
 from livejoin.database.tally import Tally
 from livejoin.database.transactions.compaction import Passed, Replacement, Seen, install
@@ -88,6 +89,7 @@ class Contents:
         journal: The commit that is under way, or that was cut off.
         letters: Deltas that subscribers have not been called with yet.
         tally: Counts of all commits so far.
+        slowest: The slowest of them.
         links: The versions that somebody reads or follows, with what came after them.
         images: The rows of such versions.
         is_telling: Whether subscribers are being called.
@@ -121,6 +123,7 @@ class Contents:
         self.journal: Journal | None = None
         self.letters: deque[Letter] = deque()
         self.tally = Tally()
+        self.slowest = SlowestCommits()
         self.links = Links()
         self.images = Images(self)
         self._shown = ShownViews(self.views, self.graph)
@@ -405,6 +408,8 @@ class Contents:
                 del self.tables[name]
             for name in [name for name in self.histories if name not in self.views]:
                 del self.histories[name]
+            for name in [name for name in self.tally.analyses if name not in self.views]:
+                del self.tally.analyses[name]
             self.graph.keep((view.name, view._node, view.deltas) for view in self.views.values())
             self._is_tidy = True
 

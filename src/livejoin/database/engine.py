@@ -37,6 +37,7 @@ from livejoin.database.durable.log import Sync
 from livejoin.database.explaining import explain_query
 from livejoin.database.names import ByName
 from livejoin.database.overview import explain_graph, figures
+from livejoin.database.slow_commits import SlowCommits
 from livejoin.database.snapshots import snapshot
 from livejoin.database.snapshots.image import image_of, restored
 from livejoin.database.statements import declaring
@@ -172,6 +173,7 @@ class Database:
         if folder is not None:
             self._contents = open_home(folder, self._contents, pace, damaged)
             assert self._contents.log is not None
+            self._contents.slowest.forget()  # those that opening has applied again
             weakref.finalize(self._contents, self._contents.log.close)  # a view of it may be all that somebody keeps
         self.extra: dict[str, Any] = self._contents.extra
 
@@ -554,9 +556,42 @@ class Database:
 
             ``blocks`` lists the blocks in the order in which a commit goes through them, each with ``number``,
             ``kind``, ``reads`` (tables, and blocks as ``#2``), ``read_by`` (blocks and views), ``rows``,
-            ``state_bytes``, ``capacity_bytes`` and ``seconds`` spent on changes.
+            ``state_bytes`` and ``capacity_bytes``; and, since it was made in this process, of commits that stand:
+            ``commits`` that reached it with changes, ``changes_received`` (net changed rows of tables, and rows that
+            blocks below passed on), ``changes_passed_on`` (delta rows), ``commits_stopped`` (of which it passed nothing
+            on) and ``seconds`` spent on changes. ``changes_passed_on`` and ``commits_stopped`` are None where no view
+            or block has asked for its changes so far.
         """
         return figures(self._contents)
+
+    @alone
+    def slow_commits(self, *, forget: bool = False) -> SlowCommits:
+        """The ten slowest commits since the database was opened, the slowest first.
+
+        The first ones of a process may be those that compile kernels or load states. ``forget=True`` begins anew.
+
+        Args:
+            forget: Whether they are forgotten afterwards, so that the next call tells of commits from now on.
+
+        Returns:
+            Of each commit ``version``, ``at`` (when it stood), ``milliseconds`` from when its changes had been read,
+            the ``part`` that took longest (``preparing``, ``tables``, ``blocks``, ``deltas``, ``disk``, ``ending``) and
+            its share, the net ``changes`` of each table, and the ``block`` that took longest with its share.
+            Subscribers do not count. ``print`` and notebooks show a table; ``to_pylist`` and ``to_arrow`` give the
+            figures.
+
+        >>> db = Database()
+        >>> db.execute("CREATE TABLE stock (item STRING, pieces INT)")
+        >>> view = db.create_view("total", "SELECT item, SUM(pieces) AS pieces FROM stock GROUP BY item")
+        >>> _ = db.apply("stock", [("nuts", 7), ("bolts", 5)])
+        >>> [(one.version, dict(one.changes)) for one in db.slow_commits()]
+        [(1, {'stock': 2})]
+        """
+        check_switch(forget, "forget")
+        found = self._contents.slowest.now(self._contents.graph.nodes)
+        if forget:
+            self._contents.slowest.forget()
+        return found
 
     @overload
     def explain(self) -> GraphExplanation: ...

@@ -56,7 +56,7 @@ def of_database(contents: Contents) -> str:
     ]
     where = "in memory" if contents.log is None else f"in {contents.log.path}"
     head = f"<p><b>livejoin</b>, version {contents.version}, {escape(where)}</p>"
-    return head + _table(("table", "rows", "keys"), tables) + _table(("view", "rows", "query"), views)
+    return head + table(("table", "rows", "keys"), tables) + table(("view", "rows", "query"), views)
 
 
 def _title(kind: str, name: str, sql: str = "") -> str:
@@ -68,7 +68,7 @@ def _rows(rows: pa.Table, total: int | None) -> str:
     """The first rows, and how many there are."""
     lines = zip(*map(_texts, rows.columns), strict=True)
     more = "" if total is None or total <= rows.num_rows else f"<p>{total:,} rows, of which the first are shown</p>"
-    return _table(rows.column_names, lines) + more
+    return table(rows.column_names, lines) + more
 
 
 def _texts(column: pa.ChunkedArray) -> list[str]:
@@ -80,7 +80,8 @@ def _texts(column: pa.ChunkedArray) -> list[str]:
     return [shown_scalar(value) if value.is_valid else "NULL" for value in column]
 
 
-def _table(names: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+def table(names: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A table of HTML: headings, and lines of as many texts."""
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
     body = "".join(f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in line)}</tr>" for line in lines)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

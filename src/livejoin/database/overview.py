@@ -27,6 +27,7 @@ def figures(contents: Contents) -> dict[str, Any]:
     blocks = []
     for node in contents.graph.nodes:
         used, capacity = node.block.sizes()
+        passed = node.counts.total
         blocks.append(
             {
                 "number": numbers[node],
@@ -36,7 +37,11 @@ def figures(contents: Contents) -> dict[str, Any]:
                 "rows": node.size(),
                 "state_bytes": used,
                 "capacity_bytes": capacity,
-                "seconds": node.seconds,
+                "commits": passed.commits,
+                "commits_stopped": passed.stopped if passed.asked else None,
+                "changes_received": passed.received,
+                "changes_passed_on": passed.passed_on if passed.asked else None,
+                "seconds": passed.seconds,
             }
         )
     tables = {

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from livejoin.database.analysis import Analysis
 
 
 @dataclass
@@ -14,11 +18,13 @@ class Tally:
         versions: How many versions there were.
         events: The events of each base table, by name in lower case.
         listened: The views, by name in lower case, that have subscribers.
+        analyses: What is counted of the views that somebody analyzes, by name in lower case.
     """
 
     versions: int = 0
     events: dict[str, int] = field(default_factory=dict)
     listened: set[str] = field(default_factory=set)
+    analyses: dict[str, Analysis] = field(default_factory=dict)
 
     def note(self, versions: int, events: Mapping[str, int]) -> None:
         """Count a commit.

@@ -31,6 +31,7 @@ from livejoin.dataflow.blocks.store import StoreBlock
 from livejoin.dataflow.blocks.stored import StoredBlock
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.blocks.union import UnionBlock
+from livejoin.dataflow.counts import Passed
 from livejoin.dataflow.moving.adaptive import Adaptive, surroundings
 from livejoin.dataflow.moving.forms import reform
 from livejoin.dataflow.moving.spreading import Spreading, whole_at_first
@@ -116,7 +117,7 @@ class _Applying:
                 node.told = any(view.lower() in self._told for view in node.shown_by)
             change = node.apply(tables, inputs)
             disturbed[node] = change is not None
-            if change is not None and not change.is_empty():
+            if change is not None and change.rows():
                 changes[node] = change
         elif node.inputs and any(one in disturbed for one in node.inputs):
             disturbed[node] = all(disturbed.get(one, True) for one in node.inputs)
@@ -134,6 +135,7 @@ class Graph:
 
     Attributes:
         nodes: The nodes in topological order.
+        tables: As given.
         codec: The database's codec.
         scratch: As given.
     """
@@ -142,7 +144,7 @@ class Graph:
         self, tables: Mapping[str, BaseTable], codec: Codec, workers: Workers, scratch: Scratch | None = None
     ) -> None:
         self.nodes: list[Node] = []
-        self._tables = tables
+        self.tables = tables
         self.codec = codec
         self.scratch = scratch
         self._workers = workers
@@ -181,7 +183,7 @@ class Graph:
         for one in inputs:
             one.readers.append(node)
         if choices.adaptive and isinstance(plan, AnyJoin):
-            node.adaptive = Adaptive(choices.view, surroundings(node, self._tables, replan), choices.statistics)
+            node.adaptive = Adaptive(choices.view, surroundings(node, self.tables, replan), choices.statistics)
         self._known[key] = node
         self.nodes.append(node)
         self._ways = {}
@@ -235,6 +237,10 @@ class Graph:
 
         collect(node)
         return [one for one in self.nodes if one in found]
+
+    def counted(self, node: Node) -> dict[Node, Passed]:
+        """The counts of a node and all that it reads."""
+        return {one: one.counts.total for one in self.below(node)}
 
     def tables_below(self, node: Node) -> set[str]:
         """The base tables that a node reads at any depth, by name in lower case."""
@@ -372,6 +378,15 @@ class Graph:
             if node.spent and events:
                 node.pace, node.spent = (node.pace + node.spent / events) / 2, 0.0
 
+    def slowest(self) -> tuple[Node, float] | None:
+        """The block in which the commit under way took longest, and its seconds; None where it reached no block."""
+        found: tuple[Node, float] | None = None
+        for node in self._applying:
+            now = node.counts.now
+            if now is not None and (found is None or now[2] > found[1]):
+                found = node, now[2]
+        return found
+
     def finish(self) -> None:
         """End a commit for good; the tables are still as it staged them."""
         for node in self._applying:
@@ -406,16 +421,16 @@ class Graph:
 
     def kept_static(self, leaf: AnyJoin) -> Mapping[str, int]:
         """As `livejoin.dataflow.static_rows.kept_of_tables`, of a join that is in the graph or could be."""
-        return kept_of_tables(leaf, self._tables, self.codec)
+        return kept_of_tables(leaf, self.tables, self.codec)
 
     def _block(self, node: Node) -> Block:
         """An empty block for a node."""
         plan = node.plan
         match plan:
             case JoinOperator() | AnnotatedOperator():
-                return JoinBlock(plan, self._tables, node.inputs, self.codec, self._workers, self.scratch)
+                return JoinBlock(plan, self.tables, node.inputs, self.codec, self._workers, self.scratch)
             case SelectedOperator():
-                return SelectedBlock(plan, self._tables, node.inputs, self.codec)
+                return SelectedBlock(plan, self.tables, node.inputs, self.codec)
             case NumbersOperator():
                 return NumbersBlock(plan, self.codec)
             case ProjectOperator():
@@ -428,7 +443,7 @@ class Graph:
                 return StoreBlock(plan, node.inputs, self.codec)
             case BagOperator():
                 limit = partial(self._limit, node)
-                return BagBlock(plan, self._tables, node.inputs, self.codec, self._workers, limit)
+                return BagBlock(plan, self.tables, node.inputs, self.codec, self._workers, limit)
             case StoredOperator():
                 return StoredBlock(node.inputs[0], plan.name, self.codec)
             case _:

@@ -20,11 +20,14 @@ from livejoin.dataflow.blocks.join import JoinBlock
 from livejoin.dataflow.blocks.stateless import Stateless
 from livejoin.dataflow.blocks.stored import StoredBlock
 from livejoin.dataflow.blocks.table_change import TableChange
+from livejoin.dataflow.counts import Counts
 from livejoin.dataflow.moving.adaptive import Adaptive
-from livejoin.dataflow.moving.spreading import HANDED_OVER, Spreading, Work, clock
+from livejoin.dataflow.moving.spreading import HANDED_OVER, Spreading, clock
+from livejoin.dataflow.moving.spreading import Work as Spent
 from livejoin.dataflow.of_view import OfView
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.selection import Selector
+from livejoin.dataflow.watching.watch import Watch, Work
 from livejoin.families.cells.join import CellJoin
 from livejoin.plan.operators import (
     AnyJoin,
@@ -67,7 +70,8 @@ class Node:
         shown_by: Names of the views that it is, and whether they want deltas.
         told: Whether one of these views has subscribers in the commit that runs.
         version: Of the state: another one where the rows, or the order in which they are read, may have changed.
-        seconds: Spent in applying changes.
+        counts: The commits and changes that have passed through it, whatever became of its state.
+        watch: The further counts of who analyzes a view above it; None where nobody does.
         naming: Puts the names of its views before its errors.
         adaptive: Moves the join to other plans, if it may.
         spreading: Lets the join go over to cells and back, if there are other threads.
@@ -99,7 +103,8 @@ class Node:
         self.algorithm = algorithm
         self.statistics = statistics
         self.version = 0
-        self.seconds = 0.0
+        self.counts = Counts()
+        self.watch: Watch | None = None
         self.adaptive: Adaptive | None = None
         self.spreading: Spreading | None = None
         self.depth: int = 1 + max((one.depth for one in self.inputs), default=0)
@@ -245,6 +250,7 @@ class Node:
         """Let the state of a commit that failed go; it is loaded when it is needed next."""
         self._block = None
         self._applied = Applied.NOTHING
+        self._uncount()
         self.disturb(told=False)
         if self.adaptive is not None:
             self.adaptive.forget()
@@ -259,7 +265,7 @@ class Node:
         self._applied = Applied.PART
         spent = clock() if self.is_timed else 0.0
         with self.naming:
-            change = block.changes(tables, inputs, self)
+            change = block.changes(tables, inputs, self) if self.watch is None else self._watched(tables, inputs)
         self._applied = Applied.WHOLE
         if self.is_timed:
             self.spent = clock() - spent
@@ -267,9 +273,30 @@ class Node:
                 self._note(self.spreading, self.spent)
         if before is not None and change is not None:
             self._size = before + change.growth()
-        self.seconds += time.perf_counter() - begin
+        received = self._received(tables, inputs)
+        self.counts.now = received, None if change is None else change.rows(), time.perf_counter() - begin
         if self.adaptive is not None and (join := self.join) is not None:
             self.adaptive.note(join.source.seen, join.plan.physical.query)
+        return change
+
+    def _received(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change]) -> int:
+        """The changed rows that come to it."""
+        received = 0
+        for name in self.reads:
+            if name in tables:
+                received += tables[name].staged.rows.shape[0]
+        for one in inputs.values():
+            received += one.rows()
+        return received
+
+    def _watched(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change]) -> Change | None:
+        """As `Block.changes`, while somebody counts the work."""
+        block, watch = self.block, self.watch
+        assert watch is not None
+        watch.begin(self._received(tables, inputs))
+        before = _work(block)
+        change = block.changes(tables, inputs, self)
+        watch.note_work(Work.between(before, _work(block)))
         return change
 
     def _note(self, spreading: Spreading, seconds: float) -> None:
@@ -277,11 +304,11 @@ class Node:
         block = self._block
         if isinstance(block, JoinBlock):
             if isinstance(block.join, CellJoin) and self.cells > 1:
-                spreading.note(Work(seconds, *block.done, block.join.spent()))
+                spreading.note(Spent(seconds, *block.done, block.join.spent()))
             elif seconds < HANDED_OVER:
                 spreading.note_small()
             else:
-                spreading.note(Work(seconds, *block.done, None))
+                spreading.note(Spent(seconds, *block.done, None))
 
     @property
     def is_torn(self) -> bool:
@@ -292,10 +319,14 @@ class Node:
         """End a commit for good; may be called again."""
         if self._applied is not Applied.NOTHING:
             (self._block or self.load()).finish()
+            self.counts.settle()
+            if self.watch is not None:
+                self.watch.settle()
             self._applied = Applied.NOTHING
 
     def undo(self) -> None:
         """Take back what the commit has applied here, whole; the relations below are still changed."""
+        self._uncount()
         if self._applied is Applied.WHOLE:
             self._applied = Applied.PART  # until it is done: what is cut off here is torn
             self.disturb(told=False)
@@ -303,6 +334,12 @@ class Node:
                 self.adaptive.forget()
             self.block.undo()
             self._applied = Applied.NOTHING
+
+    def _uncount(self) -> None:
+        """Forget the counts of a commit that does not stand."""
+        self.counts.now = None
+        if self.watch is not None:
+            self.watch.drop()
 
     def disturb(self, told: bool) -> None:
         """Take note that a relation below has changed though the block had nothing to apply.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -108,12 +108,26 @@ def inverse(events: Words) -> Words:
 def slices(events: Words) -> Iterable[Words]:
     """The events in pieces, each of which a kernel applies in some ten milliseconds.
 
-    Python looks for signals when a kernel has returned, so that a long commit or load can be ended by Ctrl-C.
+    Python looks for signals when a kernel has returned, so that a long commit or load can be ended by Ctrl-C. A line
+    of work that the events have is that of the pieces when they have been applied.
     """
-    if events.shape[1] <= _AT_ONCE:
-        return (events,)
-    pieces = range(0, events.shape[1], _AT_ONCE)
-    return (np.ascontiguousarray(events[:, begin : begin + _AT_ONCE]) for begin in pieces)
+    return (events,) if events.shape[1] <= _AT_ONCE else _pieces(events)
+
+
+def _pieces(events: Words) -> Iterator[Words]:
+    for begin in range(0, events.shape[1], _AT_ONCE):
+        piece = np.ascontiguousarray(events[:, begin : begin + _AT_ONCE])
+        yield piece
+        if piece.shape[0] > q.EVENT_FIELDS:
+            events[q.V_WORK, begin : begin + _AT_ONCE] = piece[q.V_WORK]
+
+
+def with_work(events: Words) -> Words:
+    """The events with a line more, where joins that apply one after the other write the work of each; -1 until then."""
+    told = np.empty((q.EVENT_FIELDS + 1, events.shape[1]), np.int64)
+    told[: q.EVENT_FIELDS] = events
+    told[q.V_WORK] = -1
+    return told
 
 
 def in_order(events: Words) -> Words:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from livejoin.kernels.jit import kernel
-from livejoin.kernels.parameters import Line
+from livejoin.kernels.parameters import Line, Matrix
 
 
 @kernel
@@ -38,3 +38,56 @@ def number_forest(successor: Line) -> Any:
         free[i] = free[parent] - 1
         free[parent] -= size[i]
     return numbers
+
+
+L_ENDS = 0  # lifespans that the greedy choice over the whole stream has taken
+L_MOST = 1  # the largest number of these that ended while one row lived
+STREAM_FIELDS = 2
+
+T_BEGAN = 0  # of a table: lives that began, and that ended
+T_ENDED = 1
+T_UPPER = 2  # the sum over the lives that ended of the upper bound of their enclosureness, and of the lower one
+T_LOWER = 3
+LIFE_FIELDS = 4
+
+
+@kernel
+def follow_lives(
+    tables: Line, places: Line, weights: Line, versions: Line, copies: Line, began: Line, stream: Line, lives: Matrix
+) -> None:
+    """Bring changes of rows to the counts that bound the enclosureness; `livejoin.dataflow.watching.enclosing`.
+
+    Args:
+        tables: The table of each change, by its number.
+        places: The place of its row.
+        weights: The change of the row's multiplicity.
+        versions: The version of each change, ascending.
+        copies: int32, by place: how often the row is there.
+        began: int32, by place: the greedy choice's lifespans that had ended before the row came.
+        stream: int64 of STREAM_FIELDS words.
+        lives: int64 of shape (tables, LIFE_FIELDS).
+    """
+    begin = 0
+    while begin < places.shape[0]:
+        closes = 0
+        end = begin
+        while end < places.shape[0] and versions[end] == versions[begin]:
+            place = places[end]
+            before = copies[place]
+            copies[place] += weights[end]
+            if before == 0 and copies[place] > 0:
+                began[place] = stream[L_ENDS]
+                lives[tables[end], T_BEGAN] += 1
+            elif before > 0 and copies[place] == 0 and began[place] == stream[L_ENDS]:
+                closes = 1  # it came behind the last one that was taken, and is the first such to go
+            end += 1
+        stream[L_ENDS] += closes
+        for change in range(begin, end):
+            place = places[change]
+            if weights[change] < 0 and copies[place] == 0:
+                most = max(1, stream[L_ENDS] - began[place])
+                stream[L_MOST] = max(stream[L_MOST], most)
+                lives[tables[change], T_ENDED] += 1
+                lives[tables[change], T_UPPER] += most
+                lives[tables[change], T_LOWER] += max(1, most - 1)
+        begin = end

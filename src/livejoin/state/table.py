@@ -113,6 +113,8 @@ class BaseTable:
         late: Changes that were late since the table was made.
         kept: With ``retain = "used"`` the columns of which the rows have values, decided when the first one comes; the
             words of the others are NULL. None keeps all.
+        renumbered: The ids that the rows had before they got others, from 0 on, the last time; None if they never did,
+            or nobody follows them.
     """
 
     def __init__(self, table: Table, budget: Budget | None = None) -> None:
@@ -145,6 +147,7 @@ class BaseTable:
         self.watermark: int | None = None
         self.late = 0
         self.kept: frozenset[int] | None = None
+        self.renumbered: Words | None = None
         self._watermark_before: int | None = None
         self._late_after = 0
         self._budget.register(self)

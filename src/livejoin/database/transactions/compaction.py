@@ -240,7 +240,11 @@ def _compact(contents: Contents) -> None:
             base.tombstones = _dense(base.tombstones)
     sparse = {name for name, base in contents.tables.items() if base.is_sparse and _pays(contents, name)}
     if sparse:
-        _replace(contents, {name: _dense(contents.tables[name]) for name in sparse}, None)
+        dense = {name: _dense(contents.tables[name]) for name in sparse}
+        if contents.tally.analyses:
+            for name, base in dense.items():
+                base.renumbered = contents.tables[name].live_rows()[0]
+        _replace(contents, dense, None)
     contents.graph.shrink()
     if _may_have_garbage(contents):
         _collect(contents)
@@ -360,7 +364,9 @@ def _recoded(base: BaseTable, recoding: Recoding) -> BaseTable:
         types = [column.type for column in base.tombstones.table.columns]
         lines = [recoding.words(type_, line) for type_, line in zip(types, tombstones, strict=True)]
         tombstones = np.array(lines).reshape(tombstones.shape)
-    return table_of(base.table, replace(rows, values=values, tombstones=tombstones), base._budget)
+    made = table_of(base.table, replace(rows, values=values, tombstones=tombstones), base._budget)
+    made.renumbered = base.renumbered
+    return made
 
 
 def _most_garbage(contents: Contents) -> int:

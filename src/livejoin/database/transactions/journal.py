@@ -19,6 +19,7 @@ from livejoin.database.transactions.compaction import NOTHING, Passed, note
 from livejoin.database.transactions.requests import Answer, Numbered
 from livejoin.database.transactions.subscribers import Subscription
 from livejoin.database.versions.links import Stepped
+from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.deltas.view_delta import ViewDelta
 from livejoin.errors import ChangeError
 from livejoin.state.table import BaseTable
@@ -45,6 +46,7 @@ class Journal:
         offsets: Up to where sources are read when it stands.
         request: The request that it answers, and the answer; None if it is none of a client.
         steps: The steps of views and tables whose versions somebody reads or follows.
+        changed: The staged changes of the tables that change, by name in lower case; of a commit that stands.
         placed: Where the log has the deltas of views with a history.
     """
 
@@ -60,6 +62,7 @@ class Journal:
     request: tuple[Numbered, Answer] | None = None
     steps: Mapping[str, Stepped] = field(default_factory=dict)
     placed: Placed = ()
+    changed: Mapping[str, TableChange] = field(default_factory=dict)
 
 
 def settle(contents: Contents) -> None:
@@ -98,6 +101,8 @@ def _finish(contents: Contents, journal: Journal) -> None:
         journal.is_noted = True
         note(contents, journal.passed)
         contents.tally.note(journal.versions, journal.events)
+        for analysis in contents.tally.analyses.values():
+            analysis.note(journal.changed, journal.version)
         for name, delta in journal.deltas.items():
             contents.views[name.lower()]._note(delta)
     if journal.placed:

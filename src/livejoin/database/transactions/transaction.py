@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -15,6 +16,7 @@ from livejoin.database.commit import NOTHING, Commit
 from livejoin.database.contents import Contents
 from livejoin.database.declared.defaults import defaults_of
 from livejoin.database.durable.history import told
+from livejoin.database.durable.log import Log
 from livejoin.database.names import ByName
 from livejoin.database.transactions.compaction import FEW, compact_in_turn, passed
 from livejoin.database.transactions.journal import Journal, deliver, refuse_in_subscriber, settle
@@ -190,6 +192,7 @@ def run(
     """
     if contents.is_telling:
         refuse_in_subscriber(contents)
+    began = time.perf_counter()
     compact_in_turn(contents)
     graph, shown = contents.graph, contents.shown
     names = tuple([batch.table.name.lower() for batch, _ in changes])
@@ -203,9 +206,10 @@ def run(
             come = whole & (given.batch.weights > 0)
             given.words = _generated(contents, given.batch, words, come)
             _refuse_broken(contents, given.batch, given.words, come)
-    before, version = contents.version, contents.version + count
+    version = contents.version + count
     journal = Journal([given.base for given in inputs], version, count, {}, {}, then, offsets=notes.get("offsets", {}))
     contents.journal = journal
+    prepared = time.perf_counter()
     try:
         staged: dict[str, TableChange] = {}
         changed: dict[str, TableChange] = {}
@@ -223,7 +227,9 @@ def run(
             ignored, late = ignored + done.ignored, late + done.late
             applied += given.versions.shape[0] - done.ignored - done.late
         listened = contents.tally.listened
+        journal.changed, staged_at = changed, time.perf_counter()
         blocks = graph.apply(changed, listened)
+        applied_at = time.perf_counter()
         deltas: dict[str, ViewDelta] = {}
         for name, view in shown.reached(names):
             with view._naming:
@@ -232,6 +238,8 @@ def run(
         if contents.links.tips:
             journal.steps = steps_of(contents, deltas, blocks, staged)
         journal.passed = passed(contents, staged, zip(names, inputs, strict=True))
+        shown_at = time.perf_counter()
+        slowest = graph.slowest()
         by_name = ByName(deltas.items(), shown.unchanged) if deltas else shown.unchanged
         last = _last_sequence(changes)
         commit = Commit(journal.version, applied, ignored, by_name, shown.quiet, last, late, left_out)
@@ -242,20 +250,46 @@ def run(
             asked, bad = Numbered.of(notes["request"])
             journal.request = asked, Answer(journal.version, applied, ignored, late, bad, asked.digest)
         if contents.log is not None:
-            manner, stands = (granularity, on_conflict), partial(_stands, contents, version)
-            kept = told(contents.histories, contents.views, deltas) if contents.histories else ()
-            versions = (before + 1, count)
-            journal.placed = contents.log.commit(inputs, contents.codec, versions, manner, notes, stands, kept)
+            _write(contents, contents.log, journal, inputs, (granularity, on_conflict), notes)
+        logged_at = shown_at if contents.log is None else time.perf_counter()
         contents.version = version  # the point of no return
     finally:
         settle(contents)
+    if (ended := time.perf_counter()) - began > contents.slowest.least:
+        clock = began, prepared, staged_at, applied_at, shown_at, logged_at, ended
+        contents.slowest.note(version, clock, _by_table(contents, journal.events), slowest)
+    _tell(contents, static_change)
+    return commit
+
+
+def _write(
+    contents: Contents,
+    log: Log,
+    journal: Journal,
+    inputs: Sequence[TableInput],
+    manner: tuple[Granularity, OnConflict],
+    notes: Mapping[str, Any],
+) -> None:
+    """Write a commit to the log, with the deltas of views that have a history."""
+    stands = partial(_stands, contents, journal.version)
+    kept = told(contents.histories, contents.views, journal.deltas) if contents.histories else ()
+    versions = (contents.version + 1, journal.versions)
+    journal.placed = log.commit(inputs, contents.codec, versions, manner, notes, stands, kept)
+
+
+def _tell(contents: Contents, static_change: bool) -> None:
+    """Behind a commit that stands: give back what only it needed, and tell of it."""
     if static_change:
-        graph.rest()
+        contents.graph.rest()
     if contents.letters:
         deliver(contents)
     if contents.links.has_news:
         contents.wake()
-    return commit
+
+
+def _by_table(contents: Contents, events: Mapping[str, int]) -> Mapping[str, int]:
+    """The net changes of the tables that changed, by their names as declared."""
+    return {contents.tables[name].table.name: number for name, number in events.items() if number}
 
 
 def _stands(contents: Contents, version: int) -> bool:

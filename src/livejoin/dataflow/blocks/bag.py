@@ -12,12 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+import numpy as np
+
 from livejoin.dataflow.batches import Rows
 from livejoin.dataflow.blocks.block import Batches, Change, InputRelation, Wanted
 from livejoin.dataflow.blocks.row_source import RowSource
 from livejoin.dataflow.blocks.stored import StoredChange
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.reading.access import Access, NoAccess
+from livejoin.dataflow.watching.watch import spread
 from livejoin.errors import PreprocessingLimitError
 from livejoin.families.cells.row_join import CellRowJoin
 from livejoin.families.cells.workers import Workers
@@ -66,7 +69,13 @@ class BagBlock:
         self._fullness = Fullness()
 
     def changes(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], wanted: Wanted) -> Change | None:
-        return self.apply(self.source.changed(tables, inputs, self.join))
+        watch = wanted.watch
+        matrix, before = self.source.changed(tables, inputs, self.join), self.join.probes
+        change = self.apply(matrix)
+        if watch is not None:
+            unknown = np.full(matrix.shape[1], -1, np.int64)
+            watch.note_keys(self.source.keys(matrix, 1 + spread(unknown, self.join.probes - before + change.rows())))
+        return change
 
     def apply(self, matrix: Words) -> StoredChange:
         """Apply events whose rows are loaded; what changed.

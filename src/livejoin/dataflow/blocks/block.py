@@ -23,6 +23,7 @@ from livejoin.dataflow.deltas.extents import Extent
 from livejoin.dataflow.deltas.spilled import bytes_about, spilled
 from livejoin.dataflow.deltas.view_delta import FileDelta, MemoryDelta, TableDelta, ViewDelta
 from livejoin.dataflow.reading.access import Access
+from livejoin.dataflow.watching.watch import Watch
 from livejoin.schema import Kind, SqlType
 from livejoin.state.derived_rows import DerivedEvents, DerivedRows
 from livejoin.state.scratch import Scratch
@@ -65,8 +66,8 @@ class Change(Protocol):
     def growth(self) -> int:
         """Rows that the relation gains, counted with multiplicities; negative if it loses some."""
 
-    def is_empty(self) -> bool:
-        """Whether there is no changed row; one that comes and goes in a version may still be there."""
+    def rows(self) -> int:
+        """How many changed rows it has; one that comes and goes in a version may still be there. O(pieces)."""
 
     def delta(self) -> Delta:
         """The changed rows by their values."""
@@ -101,6 +102,10 @@ class Wanted(Protocol):
     @property
     def told(self) -> bool:
         """Whether a view tells subscribers of them, who are called with a table."""
+
+    @property
+    def watch(self) -> Watch | None:
+        """The further counts of who analyzes a view above; None where nobody does."""
 
 
 class Block(Protocol):
@@ -179,8 +184,8 @@ class RowChange:
     def growth(self) -> int:
         return int(self._delta.weights.sum())
 
-    def is_empty(self) -> bool:
-        return self._delta.rows.length == 0
+    def rows(self) -> int:
+        return self._delta.rows.length
 
     def delta(self) -> Delta:
         return self._delta

@@ -20,9 +20,12 @@ from livejoin.dataflow.moving.spreading import shows
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.reading.row_search import Relations
 from livejoin.dataflow.static_rows import NumberedRows, leaves_out
+from livejoin.dataflow.watching.watch import spread, work_of
 from livejoin.families.cells.join import CellJoin
 from livejoin.families.cells.workers import Workers
 from livejoin.families.delta_chunk import DeltaChunk
+from livejoin.families.events import with_work
+from livejoin.kernels.join.layout import V_WORK
 from livejoin.plan.operators import AnyJoin, JoinOperator
 from livejoin.schema import Kind
 from livejoin.state.budget import Budget
@@ -86,6 +89,19 @@ class JoinBlock:
             matrix: int64 of shape (EVENT_FIELDS, n), as `livejoin.families.events.view_events` orders them.
             wanted: The needs of the readers.
         """
+        watch = wanted.watch
+        if watch is None:
+            return self._apply(matrix, wanted)
+        told, before = with_work(matrix), work_of(self.join.counters())
+        change = self._apply(told, wanted)
+        whole = work_of(self.join.counters()) - before + (0 if change is None else change.rows())
+        watch.note_keys(self.source.keys(told, 1 + spread(told[V_WORK], whole)))
+        for of, seen, passed in self.source.passed():
+            watch.note_passing(*of, seen, passed)
+        return change
+
+    def _apply(self, matrix: Words, wanted: Wanted) -> Change | None:
+        """As `apply`, of which the events may have a line for work."""
         rows, tables = wanted.rows, wanted.tables
         self.done = (matrix.shape[1], 0, False)
         if not (rows or tables):
@@ -239,8 +255,8 @@ class ResultChange:
     def growth(self) -> int:
         return sum([chunk.growth() for chunk in self._chunks])
 
-    def is_empty(self) -> bool:
-        return not any(chunk_of(piece).rows for piece in self._pieces)
+    def rows(self) -> int:
+        return sum([chunk_of(piece).rows for piece in self._pieces])
 
     def delta(self) -> Delta:
         parts = [self._leaf.delta_of(chunk) for chunk in self._chunks]
@@ -285,8 +301,8 @@ class FileChange:
     def growth(self) -> int:
         return sum(one.growth for one in self._extents)
 
-    def is_empty(self) -> bool:
-        return not self._extents
+    def rows(self) -> int:
+        return sum(one.rows for one in self._extents)
 
     def delta(self) -> Delta:
         msg = "what blocks read is not written to files"

@@ -14,12 +14,14 @@ from livejoin.dataflow.blocks.passing import Passing
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.selection import NO_VALUES, Selection, Selector
 from livejoin.dataflow.static_rows import Reduced, RowsWithIds, StaticUse, kept_rows, reduced
+from livejoin.dataflow.watching.key_sets import key_sets
+from livejoin.dataflow.watching.watch import KeyColumns, Part
 from livejoin.families.events import TableEvents, inverse, table_events, view_events
 from livejoin.families.join_access import RowIndexes
 from livejoin.families.kept_rows import KeptRows
 from livejoin.families.layout.table_use import TableUse
 from livejoin.kernels.join.events import ALL_COME
-from livejoin.kernels.join.layout import EVENT_FIELDS, V_MASK
+from livejoin.kernels.join.layout import EVENT_FIELDS, V_MASK, V_ROW, V_TABLE
 from livejoin.plan.operators import JoinInput
 from livejoin.query import ConjunctiveQuery
 from livejoin.state.codec import Codec
@@ -138,6 +140,31 @@ class RowSource:
         if self._codec.budget.refuses:
             self._codec.budget.hold(matrix.nbytes, "staged changes")
         return matrix
+
+    def passed(self) -> Iterator[tuple[tuple[str, str], int, int]]:
+        """For each predicate of an atom, by table and text, the rows that came in the last commit and passed."""
+        for position, atom in enumerate(self._query.atoms):
+            for part in self.seen:
+                if atom.predicate is not None and atom.table.name == part.table:
+                    masks = part.masks[part.weights > 0]
+                    yield (part.table, atom.predicate.text), masks.shape[0], int(((masks >> position) & 1).sum())
+
+    def keys(self, events: Words, weights: Words) -> Iterator[Part]:
+        """The keys of changes, for each set of columns by which their table is joined.
+
+        Args:
+            events: The events of the commit that is under way, as `changed` gives them.
+            weights: What each costs.
+        """
+        tables = events[V_TABLE]
+        for position in tables.tolist() if tables.shape[0] == 1 else np.unique(tables).tolist():
+            use = self._uses[position]
+            if use.keys is None:
+                use.keys = key_sets(self._query, use.selector.table)
+            if use.keys:
+                chosen = np.flatnonzero(tables == position)
+                words = self._rows(use).values_of(events[V_ROW, chosen])
+                yield from (Part(of, words[list(columns)], weights[chosen]) for of, columns in use.keys)
 
     def back(self, join: Loads) -> Words:
         """The events that take those of the last `changed` back, whose rows are brought into the join again.
@@ -285,6 +312,7 @@ class _Use:
         self.selector = selector
         self.name = selector.table.lower()
         self.place = place
+        self.keys: list[tuple[KeyColumns, tuple[int, ...]]] | None = None  # found when somebody asks
 
 
 def _selected(use: _Use, table: RowsWithIds, rows: Words, masks: Words | None) -> Selection:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.reading.store_access import store_access
 from livejoin.dataflow.stores.store import StoreOperator, make_store, used_words
+from livejoin.dataflow.watching.group_keys import GroupKeys, group_keys
+from livejoin.dataflow.watching.watch import Part
 from livejoin.errors import CapacityError
 from livejoin.families.sizes import whole_sum
 from livejoin.schema import Kind
@@ -32,6 +34,7 @@ class StoreBlock:
     """
 
     def __init__(self, plan: StoreOperator, inputs: Sequence[InputRelation], codec: Codec) -> None:
+        self._group = group_keys(plan)
         self._store = make_store(plan, codec)
         self._inputs = inputs
         self._codec = codec
@@ -49,7 +52,16 @@ class StoreBlock:
             for side, delta in enumerate(self._last):
                 self._store.load(side, delta)
         self._note(self._last, 1)
+        if wanted.watch is not None and self._group is not None:
+            wanted.watch.note_keys(self._keys(self._group, change))
         return change
+
+    def _keys(self, keys: GroupKeys, change: RowChange | None) -> Iterator[Part]:
+        """The groups or partitions of the rows that came, and of rows that changed behind them."""
+        deltas = [*self._last, change.delta()] if keys.moves and change is not None else self._last
+        for delta in deltas:
+            if delta.weights.shape[0]:
+                yield Part(keys.of, delta.rows.matrix(keys.columns), np.ones(delta.weights.shape[0], np.int64))
 
     def fill(self) -> None:
         total = 0

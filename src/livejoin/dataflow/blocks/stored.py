@@ -108,8 +108,8 @@ class StoredChange:
     def growth(self) -> int:
         return int(self._events.weights.sum())
 
-    def is_empty(self) -> bool:
-        return not self._events.rows.size
+    def rows(self) -> int:
+        return int(self._events.rows.shape[0])
 
     def delta(self) -> Delta:
         raise by_id_only()

@@ -66,6 +66,7 @@ from livejoin.kernels.join.layout import (
 )
 from livejoin.kernels.join.records import record_of
 from livejoin.kernels.join.segments import begin_output
+from livejoin.kernels.join.work import note_work, work_so_far
 from livejoin.kernels.memory.arena import words
 from livejoin.kernels.memory.layout import DONE, MASK32, NEED_SPACE, OUTPUT_FULL
 from livejoin.kernels.parameters import Arena, ArenaArray, Cursor, Matrix, Output, Plan, Segments
@@ -187,7 +188,8 @@ def maintain(
         arena: The view's arena; changed. The cursor of an interrupted call is in its header.
         plan: The view's plan.
         events: int64 of shape (EVENT_FIELDS, n): table, row id, weight, mask of atoms, version. A weight is the
-            change of the row's multiplicity, which stays non-negative.
+            change of the row's multiplicity, which stays non-negative. With a line more, which is written, the work of
+            each (`livejoin.kernels.join.work`).
         cursor_words: int64, the cursor of an enumeration and AHEAD_WORDS words behind it; see
             `CrownPlan.cursor_words`.
         emit: Whether deltas are enumerated; live views are kept either way if the plan says so.
@@ -221,6 +223,7 @@ def maintain(
             m[H_EVENT] = event
             return OUTPUT_FULL
         m[H_VERSION] = events[V_VERSION, event]
+        done = work_so_far(m)
         atoms = p[table + PT_ATOM_LIST]
         atom = m[H_ATOM]
         while atom < p[table + PT_ATOMS]:
@@ -228,12 +231,15 @@ def maintain(
             if m[H_PHASE] == FRESH and _begin(m, p, node, row, weight, events[V_MASK, event], cursor) == NEED_SPACE:
                 m[H_EVENT] = event
                 m[H_ATOM] = atom
+                note_work(m, events, event, done)
                 return NEED_SPACE
             if m[H_PHASE] != FRESH and not _carry_on(m, p, node, row, weight, cursor, emit, out, capacity, runs):
                 m[H_EVENT] = event
                 m[H_ATOM] = atom
+                note_work(m, events, event, done)
                 return OUTPUT_FULL
             atom += 1
+        note_work(m, events, event, done)
         m[H_ATOM] = 0
         event += 1
     if not flush(m, p, cursor, out, capacity, runs):

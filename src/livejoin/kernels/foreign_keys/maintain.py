@@ -52,6 +52,7 @@ from livejoin.kernels.join.layout import (
 )
 from livejoin.kernels.join.records import record_of
 from livejoin.kernels.join.segments import begin_output
+from livejoin.kernels.join.work import note_work, work_so_far
 from livejoin.kernels.memory.arena import words
 from livejoin.kernels.memory.layout import DONE, NEED_SPACE, OUTPUT_FULL, REF_MASK
 from livejoin.kernels.parameters import Arena, ArenaArray, Cursor, Matrix, Output, Plan, Segments
@@ -108,6 +109,7 @@ def maintain(
         plan: The join's plan.
         events: int64 of shape (EVENT_FIELDS, n): table, row id, weight, mask of atoms, version. A weight is the
             change of the row's multiplicity, which stays non-negative. No two rows of a child have one key at a time.
+            With a line more, which is written, the work of each (`livejoin.kernels.join.work`).
         cursor_words: int64 of as many words as the plan has steps, overwritten.
         emit: Whether the delta is written.
         output: int64 of shape (head columns, capacity): the delta's rows.
@@ -135,6 +137,7 @@ def maintain(
         row = record_of(m, p, events[V_TABLE, event], events[V_ROW, event])
         weight = events[V_WEIGHT, event]
         m[H_VERSION] = events[V_VERSION, event]
+        done = work_so_far(m)
         atoms = p[table + PT_ATOM_LIST]
         atom = m[H_ATOM]
         while atom < p[table + PT_ATOMS]:
@@ -142,17 +145,20 @@ def maintain(
             if m[H_PHASE] == FRESH and _begin(m, p, node, row, weight, events[V_MASK, event], emit) == NEED_SPACE:
                 m[H_EVENT] = event
                 m[H_ATOM] = atom
+                note_work(m, events, event, done)
                 return NEED_SPACE
             if m[H_PHASE] == WALK:
                 if not walk(m, p, cursor, emit, out, capacity, runs):
                     m[H_EVENT] = event
                     m[H_ATOM] = atom
+                    note_work(m, events, event, done)
                     return OUTPUT_FULL
                 m[H_PHASE] = FRESH
                 if m[H_ENDING] == 1:
                     m[H_ENDING] = 0
                     withdraw(m, p, node, row)
             atom += 1
+        note_work(m, events, event, done)
         m[H_ATOM] = 0
         event += 1
     m[H_EVENT] = 0

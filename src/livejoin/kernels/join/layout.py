@@ -67,6 +67,7 @@ V_WEIGHT = 2
 V_MASK = 3  # atoms whose predicate holds
 V_VERSION = 4
 EVENT_FIELDS = 5
+V_WORK = 5  # in a line more, if it is asked for: the work that the change made (`livejoin.kernels.join.work`)
 
 # Segments of the output: rows of a (RUN_FIELDS, n) matrix
 R_START = 0  # first output row of a segment of equal version and sign

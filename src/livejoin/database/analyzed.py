@@ -1,0 +1,298 @@
+"""``view.explain(analyze=True)``: puts what was counted of a view beside what was expected of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from livejoin.database.analysis import Analysis, watch_only
+from livejoin.dataflow.counts import Passed
+from livejoin.dataflow.observe import observe_tables
+from livejoin.dataflow.watching.watch import Work
+from livejoin.plan.explain.actual import (
+    KEYS,
+    NO_QUEUE,
+    Actual,
+    ActualBlock,
+    ActualKey,
+    ActualStream,
+    ActualTable,
+    AnalyzedExplanation,
+    BetterPlan,
+    times,
+)
+from livejoin.plan.operators import AnyJoin, JoinOperator
+from livejoin.plan.query_plan import join_candidates
+from livejoin.search.delta_size import expected_delta
+from livejoin.search.problem import problem_of, table_changes
+from livejoin.search.statistics import Figure, Statistics, TableStatistics
+
+if TYPE_CHECKING:
+    from livejoin.database.view import View
+    from livejoin.dataflow.node import Node
+    from livejoin.families.family import Candidate
+    from livejoin.plan import Explanation
+
+_BETTER = 1.2  # times as many rows visited, from which on another plan is told of
+
+
+@dataclass(frozen=True, eq=False)
+class Began:
+    """The counts when a view was made.
+
+    Args:
+        version: The version of the database.
+        versions: The versions that were counted.
+        events: The net changes of each table, by name in lower case.
+        blocks: The counts of the view's blocks.
+    """
+
+    version: int
+    versions: int
+    events: Mapping[str, int]
+    blocks: Mapping[Node, Passed]
+
+
+def begin(view: View) -> Analysis:
+    """The analysis of a view, which begins now if there is none, or it is of another query."""
+    analyses, name = view._tally.analyses, view.name.lower()
+    known = analyses.get(name)
+    _ = view._kept
+    if known is not None and known.is_of_now:
+        return known
+    made = analyses[name] = Analysis(view)
+    watch_only(view._graph, analyses.values())
+    return made
+
+
+def end(view: View) -> None:
+    """End the analysis of a view, if there is one."""
+    view._tally.analyses.pop(view.name.lower(), None)
+    watch_only(view._graph, view._tally.analyses.values())
+
+
+def analyzed(view: View, told: Explanation) -> AnalyzedExplanation:
+    """An explanation with what the view really cost."""
+    before = view._tally.analyses.get(view.name.lower())
+    analysis = begin(view)
+    seen = _observed(view)
+    joins = [node for node in analysis.watched if isinstance(node.plan, AnyJoin)]
+    numbers = {node: number for number, node in enumerate(view._graph.nodes, 1)}
+    lives = analysis.lives
+    tables = tuple(_tables(view, analysis, told))
+    stream = ActualStream(lives.lower, lives.upper, lives.largest, lives.is_whole)
+    actual = Actual(
+        view=view.name,
+        made=view._began.version,
+        version=view._images.version,
+        analyzed=analysis.version,
+        analyzed_at=analysis.at.isoformat(timespec="seconds"),
+        began_now=before is not analysis,
+        commits=view._tally.versions - view._began.versions,
+        tables=tables,
+        blocks=tuple(_blocks(view, analysis, numbers)),
+        stream=stream if any(one.began for one in lives.tables) else None,
+        keys=tuple(_keys(analysis, numbers)),
+        notes=tuple(_notes(tables)),
+        better=tuple(one for node in joins for one in _better(view, node, numbers[node], seen)),
+    )
+    return AnalyzedExplanation.of(told, actual)
+
+
+def _changes(view: View, name: str) -> int:
+    """The net changes of a table since the view was made."""
+    return view._tally.events.get(name, 0) - view._began.events.get(name, 0)
+
+
+def _tables(view: View, analysis: Analysis, told: Explanation) -> Iterator[ActualTable]:
+    expected = {
+        table.name.lower(): table.changes
+        for one in (told, *told.others)
+        for table in one.tables
+        if table.changes is not None and table.changes_known == "given"
+    }
+    total = sum(_changes(view, name) for name in analysis.tables)
+    whole = sum(expected.values()) if set(expected) >= set(analysis.tables) else 0.0
+    for name, lives in zip(analysis.tables, analysis.lives.tables, strict=True):
+        base = view._graph.tables[name]
+        changes = _changes(view, name)
+        yield ActualTable(
+            base.table.name,
+            base.total,
+            changes,
+            changes / total if total else None,
+            expected[name] / whole if whole else None,
+            lives.began,
+            lives.ended,
+            lives.mean,
+        )
+
+
+def _blocks(view: View, analysis: Analysis, numbers: Mapping[Node, int]) -> Iterator[ActualBlock]:
+    nodes = analysis.watched
+    passed = {node: node.counts.total.less(view._began.blocks.get(node, Passed())) for node in nodes}
+    seconds = sum(one.seconds for one in passed.values()) or 1.0
+    for node in nodes:
+        counts, watch = passed[node], node.watch
+        assert watch is not None
+        work = watch.work
+        received = work.received
+        join = node.plan if isinstance(node.plan, AnyJoin) else None
+        yield ActualBlock(
+            number=numbers[node],
+            kind=node.plan.kind,
+            line="" if join is None else join.physical.line,
+            commits=counts.commits,
+            stopped=counts.stopped if counts.asked else None,
+            received=counts.received,
+            passed_on=counts.passed_on if counts.asked else None,
+            seconds=counts.seconds,
+            share=counts.seconds / seconds,
+            rows=node.size(),
+            state_bytes=node.block.sizes()[0],
+            expected_bytes=None if join is None else _expected_bytes(view, join, node.statistics),
+            watched=None if join is None else received,
+            propagated=_each(join, work, received, work.propagated),
+            stopped_rows=_each(join, work, received, work.stopped),
+            touched=_each(join, work, received, work.touched),
+            expected_touched=None if join is None else _expected_touched(join, node.statistics),
+            expected_passed_on=_expected_delta(join, node.statistics),
+        )
+
+
+def _each(join: AnyJoin | None, work: Work, received: int, number: int) -> float | None:
+    """A number for each change that came to a join."""
+    return None if join is None or not received else number / received
+
+
+def _expected_bytes(view: View, join: AnyJoin, known: Statistics) -> float | None:
+    """The bytes that a program is predicted to take for the rows that its tables have now; None if it does not say."""
+    found = 0.0
+    kept = join.physical.footprint(known)
+    for one in kept:
+        base = view._graph.tables.get(one.table.name.lower())
+        if base is None:
+            return None
+        found += base.rows * (one.record + one.indexes)
+    return found if kept else None
+
+
+def _expected_touched(join: AnyJoin, known: Statistics) -> float | None:
+    """The rows above its own that a change of a table is predicted to touch; None where nothing is predicted."""
+    query = join.physical.query
+    visits = join.physical.predicted_work(known)
+    names = dict.fromkeys(atom.table.name for atom in query.atoms if not atom.table.static)
+    changes = sum(table_changes(query, known, name) for name in names)
+    if not visits or not changes:
+        return None
+    return max(0.0, visits - sum(problem_of(query, known, query.free).weights)) / changes
+
+
+def _expected_delta(join: AnyJoin | None, known: Statistics) -> float | None:
+    """The rows that a change of a table is expected to add or take away; None where that is not known."""
+    return expected_delta(join.query, known) if isinstance(join, JoinOperator) else None
+
+
+def _keys(analysis: Analysis, numbers: Mapping[Node, int]) -> Iterator[ActualKey]:
+    found = []
+    for node in analysis.watched:
+        assert node.watch is not None
+        for of, summary in node.watch.found.items():
+            for values, cost in summary.largest(KEYS):
+                key: dict[str, Any] = dict(zip(of.columns, values, strict=True))
+                share = cost / (summary.total or 1)
+                found.append(ActualKey(numbers[node], of.relation, key, cost, cost + summary.error, share))
+    yield from sorted(found, key=lambda one: -one.cost)[:KEYS]
+
+
+def _notes(tables: tuple[ActualTable, ...]) -> Iterator[str]:
+    """What the lives of rows say, in plain words."""
+    lasting = [one for one in tables if one.ended == 0 and one.began]
+    leaving = sorted((one for one in tables if one.life is not None), key=lambda one: one.life or 0.0)
+    if not leaving:
+        return
+    shortest = leaving[0]
+    assert shortest.life is not None
+    for one in leaving[1:]:
+        assert one.life is not None
+        if one.life >= NO_QUEUE * max(shortest.life, 1e-9):
+            yield (
+                f"{one.name} is no queue beside {shortest.name}: its rows live {times(one.life / shortest.life)} as "
+                f"long as those of {shortest.name}, so that each may be touched again by many of them"
+            )
+    if lasting:
+        names = " and ".join(filter(None, (", ".join(one.name for one in lasting[:-1]), lasting[-1].name)))
+        yield f"no row has left {names} so far; those of {shortest.name} come and go"
+
+
+def _observed(view: View) -> Statistics:
+    """The figures of the stream as it was: changes since the view was made, rows and distinct keys now."""
+    joins = [node.plan.physical.query for node in view._below if isinstance(node.plan, AnyJoin)]
+    bases = {name: view._graph.tables[name] for name in view._tables if name in view._graph.tables}
+    passing: dict[str, list[tuple[str, Figure]]] = {}
+    for node in view._below:
+        for (table, predicate), share in {} if node.watch is None else node.watch.passing.items():
+            passing.setdefault(table, []).append((predicate, Figure(share, "observed")))
+    tables = []
+    for one in observe_tables(bases, joins).tables:
+        changes = Figure(_changes(view, one.table.lower()), "observed")
+        shares = tuple(sorted(dict(passing.get(one.table, ())).items()))
+        tables.append(TableStatistics(one.table, changes, one.rows, one.distinct, shares))
+    return Statistics(tuple(tables))
+
+
+def _better(view: View, node: Node, number: int, seen: Statistics) -> Iterator[BetterPlan]:
+    """The plan that the planner takes for the stream as it was, and that which is expected to have visited fewest rows.
+
+    Nothing of them where they are not much better than the plan that the join has.
+    """
+    join = node.plan
+    assert isinstance(join, AnyJoin)
+    query = join.physical.query
+    known = seen.over(node.statistics)
+    used = join.physical.predicted_work(known)
+    if not used or not any(one.changes.value for one in seen.tables):
+        return
+    weights = sum(problem_of(query, known, query.free).weights) or 1.0
+    ranked = join_candidates(query, known, node.algorithm)
+    plans = [plan for one in ranked for plan in one.candidates.plans if not plan.obstacle and not plan.derived]
+    first, fewest = ranked[0].first, min(plans, key=lambda plan: plan.propagation or math.inf)
+    most = used / weights  # rows that a change visits at most, of a plan that is told of
+    for plan in dict.fromkeys((first, fewest)):
+        if plan.propagation and plan.line != join.physical.line and most >= _BETTER * plan.propagation:
+            most = plan.propagation
+            yield BetterPlan(
+                block=number,
+                line=join.physical.line,
+                better=plan.line,
+                factor=used / (plan.propagation * weights),
+                bound=plan.guarantee.bound.formula,
+                is_first=plan is first,
+                preferred="" if plan is first else _preferred(plan, first),
+                moves=node.adaptive is not None,
+                statistics=_given(view, seen),
+            )
+
+
+def _preferred(plan: Candidate, first: Candidate) -> str:
+    """Why the planner takes another plan."""
+    if first.guarantee.bound < plan.guarantee.bound:
+        return f"{first.line}, which promises a better bound for any stream ({first.guarantee.bound.formula})"
+    return f"{first.line}, in which the tables that change most stand as high, and which has fewer levels"
+
+
+def _given(view: View, seen: Statistics) -> dict[str, dict[str, Any]]:
+    """Figures as `livejoin.Database.create_view` takes them."""
+    found: dict[str, dict[str, Any]] = {}
+    for one in seen.tables:
+        table = view._graph.tables[one.table.lower()].table
+        found[one.table] = {"changes": int(one.changes.value or 0), "rows": int(one.rows.value or 0)}
+        distinct = {
+            ",".join(table.columns[column].name for column in columns): int(figure.value or 0)
+            for columns, figure in one.distinct
+        }
+        if distinct:
+            found[one.table]["distinct"] = distinct
+    return found

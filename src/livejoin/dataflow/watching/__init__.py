@@ -1,0 +1,1 @@
+"""What is counted while somebody wants to know what a view really costs."""

@@ -1,0 +1,1 @@
+"""What can be said of a stream in bounded memory: the keys with most weight, the enclosureness."""

@@ -1,0 +1,106 @@
+"""`Database.slow_commits`: the slowest commits that stood, with what took longest."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import livejoin
+from livejoin import Database
+from livejoin.database.slow_commits import MOST, PARTS, SlowestCommits
+from livejoin.errors import ExpressionError
+
+
+def test_the_slowest_are_kept_whatever_the_order() -> None:
+    kept = SlowestCommits()
+    times = [(7 * place) % 31 + 1 for place in range(31)]
+    for version, seconds in enumerate(times):
+        if seconds > kept.least:
+            kept.note(version, (0.0, 0.0, 0.25 * seconds, seconds, seconds, seconds, float(seconds)), {}, None)
+    found = kept.now([])
+    assert [one.milliseconds for one in found] == [1000.0 * one for one in sorted(times, reverse=True)[:MOST]]
+    assert [one.version for one in found] == sorted(range(31), key=lambda version: -times[version])[:MOST]
+    assert {(one.part, one.part_share) for one in found} == {("blocks", 0.75)}
+
+
+def test_a_slow_commit_says_when_how_long_and_where() -> None:
+    database = Database()
+    database.execute("CREATE TABLE Orders (customer BIGINT, price BIGINT)")
+    database.create_view("dearer", "SELECT COUNT(*) AS n FROM Orders a JOIN Orders b USING (customer)")
+    database.create_view("pairs", "SELECT a.price AS p FROM Orders a JOIN Orders b USING (customer)")
+    database.apply("Orders", [(1, 1), (2, 2)])
+    assert len(database.slow_commits(forget=True)) == 1
+    for place in range(20):
+        database.apply("Orders", [(place, 1)])
+    before = dt.datetime.now(dt.UTC)
+    database.apply("Orders", [(100, price) for price in range(400)])
+    slow = database.slow_commits()
+    assert len(slow) == MOST
+    first = slow[0]
+    assert (first.version, dict(first.changes)) == (database.version, {"Orders": 400})
+    assert before <= first.at <= dt.datetime.now(dt.UTC)
+    assert first.milliseconds == max(one.milliseconds for one in slow) > 0
+    assert first.part in PARTS
+    assert 1 / len(PARTS) <= first.part_share <= 1
+    blocks = database.stats()["blocks"]
+    assert first.block_number is not None
+    assert first.block is not None
+    assert first.block.startswith(blocks[first.block_number - 1]["kind"])
+    assert "pairs" in first.block
+    assert first.block_share is not None
+    assert 0 < first.block_share <= 1
+    database.drop_view("pairs")
+    assert database.slow_commits()[0].block_number is None
+
+
+def test_what_did_not_stand_is_not_there() -> None:
+    database = Database()
+    database.execute("CREATE TABLE T (a BIGINT)")
+    database.create_view("inverse", "SELECT 1 / a AS b FROM T")
+    database.preview("T", [(1,)])
+    with pytest.raises(ExpressionError):
+        database.apply("T", [(0,)])
+    assert len(database.slow_commits()) == 0
+    assert str(database.slow_commits()) == "no commits so far"
+    database.apply("T", [(2,)])
+    assert [one.version for one in database.slow_commits()] == [1]
+
+
+def test_forms() -> None:
+    database = Database()
+    database.execute("CREATE TABLE `<b>` (a BIGINT)")
+    database.create_view("all_of_it", "SELECT a FROM `<b>`")
+    database.apply("<b>", [(1,)])
+    slow = database.slow_commits()
+    table = slow.to_arrow()
+    assert table.schema.field("at").type == pa.timestamp("us", "UTC")
+    assert table["version"].to_pylist() == [one["version"] for one in slow.to_pylist()] == [1]
+    assert dict(table["changes"].to_pylist()[0]) == {"<b>": 1}
+    assert "<b>" not in slow._repr_html_().replace("<b>version", "")
+    assert "&lt;b&gt; 1" in slow._repr_html_()
+    assert str(slow).splitlines()[0].startswith("version")
+
+
+def test_opening_counts_for_nothing_and_the_disk_has_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with livejoin.open(tmp_path / "home") as database:
+        database.execute("CREATE TABLE T (a BIGINT)")
+        database.apply("T", [(1,)])
+    with livejoin.open(tmp_path / "home") as database:
+        assert len(database.slow_commits()) == 0
+        log = database._contents.log
+        assert log is not None
+        commit = log.commit
+
+        def slowly(*arguments: object) -> object:
+            time.sleep(0.3)
+            return commit(*arguments)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(log, "commit", slowly)
+        database.apply("T", [(2,)])
+        (slow,) = database.slow_commits()
+        assert (slow.part, slow.block) == ("disk", None)
+        assert slow.milliseconds >= 300
