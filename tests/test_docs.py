@@ -201,6 +201,6 @@ def test_the_sample_of_explain_is_what_is_printed(tmp_path: Path, capsys: pytest
 @pytest.mark.parametrize("name", ["linear", "polynomial", "exponential"])
 def test_the_pictures_of_static_tables_are_what_explain_draws(name: str, tmp_path: Path) -> None:
     folder, made = DOCS / "static", tmp_path / "made.svg"
-    schema = ["--schema", str(folder / "schema.sql"), "--format", "svg", "--out", str(made)]
+    schema = ["--schema", str(folder / "schema.sql"), "--format", "svg", "--terms", "--out", str(made)]
     assert main(["explain", str(folder / f"{name}.sql"), *schema]) == 0
     assert made.read_text() == (folder / f"{name}.svg").read_text()
