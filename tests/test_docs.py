@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+import runpy
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -162,7 +163,15 @@ def snippets(language: str, document: str = "README.md") -> list[str]:
         *snippets("python", "docs/writing.md"),
     ],
     ids=[
-        *("first", "views over views", "defaults of a table", "by key", "static tables", "transitions", "a folder again"),
+        *(
+            "first",
+            "views over views",
+            "defaults of a table",
+            "by key",
+            "static tables",
+            "transitions",
+            "a folder again",
+        ),
         *("values", "defaults", "partial upserts", "checks", "generated columns", "classes", "one bad row"),
     ],
 )
@@ -196,6 +205,11 @@ def test_the_sample_of_explain_is_what_is_printed(tmp_path: Path, capsys: pytest
         wanted = line.removesuffix("...").rstrip()
         if wanted:
             assert any(printed.startswith(wanted) for printed in rest), wanted
+
+
+def test_the_picture_of_explain_is_what_its_example_draws() -> None:
+    drawn = runpy.run_path(str(ROOT / "examples" / "explain_shop.py"))["picture"]()
+    assert drawn == (DOCS / "explain.svg").read_text()
 
 
 @pytest.mark.parametrize("name", ["linear", "polynomial", "exponential"])

@@ -20,17 +20,25 @@ from tpch_rows import QUERIES, schema, statements
 
 MORE = {
     "itself": (
-        "SELECT a.ok, b.ok AS other FROM orders a JOIN orders b ON a.ck = b.ck AND a.day < b.day WHERE a.price > b.price"
+        "SELECT a.ok, b.ok AS other FROM orders a JOIN orders b ON a.ck = b.ck AND a.day < b.day "
+        "WHERE a.price > b.price"
     ),
-    "windows": "SELECT ok, RANK() OVER (PARTITION BY ck ORDER BY price) AS r, SUM(price) OVER (ORDER BY day) AS s FROM orders",
+    "windows": (
+        "SELECT ok, RANK() OVER (PARTITION BY ck ORDER BY price) AS r, SUM(price) OVER (ORDER BY day) AS s FROM orders"
+    ),
     "lag": "SELECT ok, LAG(price) OVER (PARTITION BY ck ORDER BY day) AS p FROM orders",
     "union all": "SELECT ck FROM orders UNION ALL SELECT ck FROM customer",
     "union": "SELECT ck FROM orders WHERE price > 3 UNION SELECT ck FROM customer",
     "except": "SELECT ck FROM customer EXCEPT SELECT ck FROM orders",
     "intersect": "SELECT ck FROM customer INTERSECT ALL SELECT ck FROM orders",
-    "static": "SELECT r.name, COUNT(*) AS n FROM customer c JOIN region r ON c.rk = r.rk GROUP BY r.name HAVING COUNT(*) > 2",
+    "static": (
+        "SELECT r.name, COUNT(*) AS n FROM customer c JOIN region r ON c.rk = r.rk GROUP BY r.name HAVING COUNT(*) > 2"
+    ),
     "all static": "SELECT name FROM region WHERE rk > 3",
-    "triangle": "SELECT A.src AS a, B.src AS b, C.src AS c FROM G A, G B, G C WHERE A.dst = B.src AND B.dst = C.src AND C.dst = A.src",
+    "triangle": (
+        "SELECT A.src AS a, B.src AS b, C.src AS c FROM G A, G B, G C "
+        "WHERE A.dst = B.src AND B.dst = C.src AND C.dst = A.src"
+    ),
     "outer": "SELECT c.ck, o.ok FROM customer c LEFT JOIN orders o ON c.ck = o.ck",
     "not exists": "SELECT ck FROM customer c WHERE NOT EXISTS (SELECT 1 FROM orders o WHERE o.ck = c.ck)",
     "product": "SELECT c.ck, COUNT(*) AS n FROM customer c, G WHERE G.src > 3 GROUP BY c.ck",

@@ -31,16 +31,22 @@ def printable(text: str) -> str:
 
 
 def svg(
-    layout: Layout, above: Sequence[str] = (), below: Sequence[str] = (), title: str = "", description: str = ""
+    layout: Layout,
+    above: Sequence[str] = (),
+    below: Sequence[str] = (),
+    title: str = "",
+    description: str = "",
+    bold: int = 1,
 ) -> str:
     """Draw what was placed.
 
     Args:
         layout: The boxes and their places.
-        above: Lines of text over the drawing, the first one in bold.
+        above: Lines of text over the drawing.
         below: Lines of text under it.
         title: The name of the picture, for readers who cannot see it.
         description: What it shows, for them.
+        bold: How many of the lines over the drawing are in bold.
 
     Returns:
         An SVG element; a file of it needs nothing around it.
@@ -58,12 +64,12 @@ def svg(
         f"<desc>{_escaped(description)}</desc>" if description else "",
         f"<style>{_style()}</style>",
         f'<rect class="page" width="{width:.0f}" height="{height:.0f}" rx="8"/>',
-        *_lines(above, MARGIN, MARGIN, "start", "first"),
+        *_lines(above, MARGIN, MARGIN, bold),
         f'<g transform="translate({across:.1f} {head:.1f})">',
         *(part for route in layout.routes for part in _route(route)),
         *(part for box, place in zip(layout.drawing.boxes, layout.boxes, strict=True) for part in _box(box, place)),
         "</g>",
-        *_lines(below, MARGIN, head + layout.height + 14, "start", ""),
+        *_lines(below, MARGIN, head + layout.height + 14, 0),
         "</svg>",
     ]
     return "\n".join(part for part in parts if part) + "\n"
@@ -96,9 +102,9 @@ def _box(box: Box, place: Place) -> Iterator[str]:
     yield "</g>"
 
 
-def _lines(lines: Sequence[str], x: float, y: float, anchor: str, first: str) -> Iterator[str]:
+def _lines(lines: Sequence[str], x: float, y: float, bold: int) -> Iterator[str]:
     for number, line in enumerate(lines):
-        yield _text(line, x, y + number * LINE + _BASE, (number == 0 and first) or "caption", anchor)
+        yield _text(line, x, y + number * LINE + _BASE, "first" if number < bold else "caption", "start")
 
 
 def _text(text: str, x: float, y: float, style: str, anchor: str) -> str:

@@ -64,9 +64,9 @@ def _drawn(explanation: Explanation, plain: bool, captions: Sequence[str]) -> st
     below = [line for text in legend for line in textwrap.wrap(text, width)]
     what = "Query" if plain else "Plan"
     described = " ".join([verdict(explanation), *map(effect_line, explanation.effects)])
-    return svg(
-        layout, [*above, ""] if above else [], below, f"{what} of {' '.join(explanation.sql.split())}", described
-    )
+    title = f"{what} of {' '.join(explanation.sql.split())}"
+    bold = len(above) if plain else 1
+    return svg(layout, [*above, ""] if above else [], below, title, described, bold)
 
 
 def _plain_captions(explanation: Explanation) -> Iterator[str]:
