@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from zlib import crc32
 
 import numpy as np
 
@@ -37,7 +38,9 @@ def samples(query: Query, tables: Mapping[str, BaseTable], codec: Codec) -> dict
 def _sample(base: BaseTable, columns: Iterable[int], codec: Codec) -> TableSample:
     ids, weights = base.live_rows()
     if ids.shape[0] > MOST_ROWS:
-        chosen = np.unique(np.random.default_rng(0).integers(0, ids.shape[0], MOST_ROWS))
+        # With one seed for all, rows that belong together would be drawn together.
+        draw = np.random.default_rng(crc32(base.table.name.lower().encode()))
+        chosen = np.unique(draw.integers(0, ids.shape[0], MOST_ROWS))
         ids, weights = ids[chosen], weights[chosen]
     dropped = {name.lower() for name in base.dropped()}
     known = sorted(column for column in columns if base.table.columns[column].name.lower() not in dropped)

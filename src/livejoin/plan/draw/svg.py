@@ -45,7 +45,7 @@ def svg(
         above: Lines of text over the drawing.
         below: Lines of text under it.
         title: The name of the picture, for readers who cannot see it.
-        description: What it shows, for them.
+        description: The content of the picture in sentences, for them.
         bold: How many of the lines over the drawing are in bold.
 
     Returns:

@@ -222,8 +222,8 @@ class Explanation:
         whole: The cost of a change that goes through several blocks; empty for a single one.
         beside: The cost of the delta beside the bound, in plain words; empty for most queries.
         spread: How the query runs in cells of processes, None if that was not asked.
-        effects: What one change of each table does, those that cost most first; of the whole query alone.
-        alone: What is promised of the join without what is stored above it; None if nothing is.
+        effects: The effect of one change of each table, the costliest first; of the whole query alone.
+        alone: The promise for the join without what is stored above it; None if nothing is.
         diagram: The whole query as boxes and lines; empty of the parts of one.
     """
 

@@ -40,11 +40,11 @@ class DiagramNode:
     """A box.
 
     Args:
-        kind: What it stands for.
-        title: Its name, in a word or two.
-        lines: What it does, or the columns that are used.
+        kind: The kind of thing that the box stands for.
+        title: The name of the box, in a word or two.
+        lines: The work of a step, or the columns of a table that are used.
         parent: Position of the box above; None for the result.
-        label: What is matched with the box above, and how many rows match; lines.
+        label: The columns that are matched with the box above, and how many rows match; lines.
         reach: How far a change of the table goes, in words; empty of others.
         grows: How that grows with the tables; None of others.
     """
@@ -83,8 +83,8 @@ def diagram(query: Query, effects: Sequence[Effect], figures: Figures) -> Diagra
 
     Args:
         query: The query.
-        effects: What a change of each table does.
-        figures: What is known of the tables.
+        effects: The effect of a change of each table.
+        figures: The known figures of the tables.
     """
     return _Drawn(effects, figures).of(query)
 

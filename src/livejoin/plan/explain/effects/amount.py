@@ -29,7 +29,7 @@ class Amount:
         expected: The number that is expected; None if it is unknown.
         most: The largest number that the rows that are there let expect; None if it is unknown.
         is_bound: Whether it may be less than what is expected, as a condition of which nothing is known stops some.
-        causes: What it grows with, in words such as ``rows of orders per o_custkey``; empty if it does not grow.
+        causes: The things that it grows with, as ``rows of orders per o_custkey``; empty if it does not grow.
         growth: How it grows.
     """
 

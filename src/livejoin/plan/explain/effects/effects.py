@@ -65,7 +65,7 @@ class Effect:
         met: The rows of tables, joins and groups that it meets on its way.
         result: The rows of the result that it adds, takes away or replaces.
         ways: Where it goes, from each occurrence of the table, those of nested queries first.
-        conditions: What each combination of rows is checked for after it was found.
+        conditions: The conditions that each combination of rows is checked for after it was found.
         sources: Where the figures are from.
     """
 
@@ -106,7 +106,7 @@ def effects(plan: Operator, tables: tuple[Table, ...], figures: Figures) -> tupl
     Args:
         plan: The operators that maintain the query.
         tables: The tables of the query.
-        figures: What is known of the tables.
+        figures: The known figures of the tables.
     """
     found = [_effect(plan, table, figures) for table in tables]
     return tuple(sorted(found, key=lambda one: (one.promise == "static", -one.growth, -_size(one))))

@@ -81,7 +81,7 @@ class Figures:
     """Figures of tables for an explanation; mutable: what was found once is kept.
 
     Args:
-        statistics: What the user gave, and what a log says.
+        statistics: The figures that the user gave, or that a log says.
         samples: The rows that are there, by names of tables in lower case; none of tables without rows.
     """
 
@@ -108,9 +108,9 @@ class Figures:
 
         Args:
             one: The table of the one row.
-            columns: Its columns that are compared.
+            columns: The columns of that table that are compared.
             other: The table of the rows that are met.
-            others: Its columns, in the same order.
+            others: The columns of the other table, in the same order.
         """
         place = (one.name.lower(), tuple(columns), other.name.lower(), tuple(others))
         if place not in self._found:

@@ -32,8 +32,8 @@ class Hop:
 
     Args:
         alias: The atom.
-        table: Its table.
-        columns: Its columns that are compared.
+        table: The table of the atom.
+        columns: The columns of the atom that are compared.
         compared: The columns that they are equal to, of the row that was met before; empty if it is of several rows.
         before: The atoms of these rows.
         rows: The rows of it that each combination so far meets.
@@ -85,7 +85,7 @@ def reach(
         query: The join.
         start: Position of the atom.
         wanted: The variables of the results that are asked for; None for all, with multiplicities.
-        figures: What is known of the tables.
+        figures: The known figures of the tables.
         derived: The tables that are relations of nested queries, by name, with the most rows that these can have.
     """
     return _Walk(query, figures, derived).from_atom(start, wanted)
