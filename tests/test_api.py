@@ -407,7 +407,7 @@ def test_an_explanation_in_every_form() -> None:
     told = db.create_view("v", "SELECT A.src FROM G A JOIN G B ON A.dst = B.src").explain()
     assert json.loads(told.json()) == told.to_dict()
     assert told.svg().startswith("<svg")
-    assert told.svg() in told._repr_html_()
+    assert told.svg(terms=True) in told._repr_html_()
     assert max(map(len, told.text(80).splitlines())) <= 80
 
 

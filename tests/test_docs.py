@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+import runpy
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -206,9 +207,14 @@ def test_the_sample_of_explain_is_what_is_printed(tmp_path: Path, capsys: pytest
             assert any(printed.startswith(wanted) for printed in rest), wanted
 
 
+def test_the_picture_of_explain_is_what_its_example_draws() -> None:
+    drawn = runpy.run_path(str(ROOT / "examples" / "explain_shop.py"))["picture"]()
+    assert drawn == (DOCS / "explain.svg").read_text()
+
+
 @pytest.mark.parametrize("name", ["linear", "polynomial", "exponential"])
 def test_the_pictures_of_static_tables_are_what_explain_draws(name: str, tmp_path: Path) -> None:
     folder, made = DOCS / "static", tmp_path / "made.svg"
-    schema = ["--schema", str(folder / "schema.sql"), "--format", "svg", "--out", str(made)]
+    schema = ["--schema", str(folder / "schema.sql"), "--format", "svg", "--terms", "--out", str(made)]
     assert main(["explain", str(folder / f"{name}.sql"), *schema]) == 0
     assert made.read_text() == (folder / f"{name}.svg").read_text()

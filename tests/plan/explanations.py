@@ -6,6 +6,10 @@ from dataclasses import replace
 
 from livejoin.families.family import SearchOutline
 from livejoin.families.outline import AtomOutline, BagOutline, EdgeOutline, NodeOutline, PlanOutline, StaticOutline
+from livejoin.plan.explain.diagram.diagram import Diagram, DiagramLink, DiagramNode
+from livejoin.plan.explain.effects.amount import Amount, Growth
+from livejoin.plan.explain.effects.effects import Effect, Way
+from livejoin.plan.explain.effects.reach import Hop, Reach
 from livejoin.plan.explain.explanation import (
     Alternative,
     Explanation,
@@ -105,4 +109,20 @@ EXAMPLE = Explanation(
     deltas=True,
     digest="abc",
     log=LogOutline(1000, 600, "mixed", 2.5, 9, 1.25, 4),
+)
+
+MANY = Amount(8.0, 500.0, causes=("rows of G per src",), growth=Growth.KEY)
+HOP = Hop("B", "G", ("src",), ("dst",), ("A",), MANY, False, source="counted")
+EFFECTS = (
+    Effect("G", "", MANY, Amount(1.0, 1.0, True), (Way("A", Reach((HOP,), MANY, MANY)),), ("A.x < B.y",), ("counted",)),
+    Effect("H", "static", Amount(0.0, 0.0), Amount(0.0, 0.0)),
+)
+DIAGRAM = Diagram(
+    (
+        DiagramNode("result", "result", ("src",), None),
+        DiagramNode("table", "G A", ("src, dst",), 0, (), "a change here meets about 8 rows", Growth.KEY),
+        DiagramNode("table", "G B", ("src, dst",), 1, ("A.dst = B.src", "each A meets 8 B on average")),
+        DiagramNode("nested query", "a nested query", (), 1, ("A.src = what a sub-query gives",)),
+    ),
+    (DiagramLink(2, 3, ("B.dst = what a sub-query gives",)),),
 )

@@ -93,9 +93,7 @@ def test_an_output_column_to_add() -> None:
 def test_keys_static_tables_and_shapes_to_change() -> None:
     found = {s.text: s.guarantee.bound for s in told(hops(5)).suggestions}
     assert found["Declare PRIMARY KEY (src) of G, if it is one."] == UpdateBound.ALWAYS
-    assert (
-        found["Leave A0 out of the join, and look its rows up by (A0.dst) when results are read."] == UpdateBound.FIFO
-    )
+    assert not any(text.startswith("Leave ") for text in found)  # nobody would, where a declaration does as well
     static = {s.text: s.guarantee.bound for s in told(PATH).suggestions if s.kind == "static table"}
     assert static["Declare R a static table, if it never changes."] == UpdateBound.ALWAYS
     loose = [s for s in told(TRIANGLE).suggestions if "condition" in s.text]

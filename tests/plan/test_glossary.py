@@ -13,7 +13,8 @@ import livejoin
 from conjunctive import bind
 from livejoin.families.registry import FAMILIES
 from livejoin.plan import Statistics, UpdateBound, describe
-from livejoin.plan.explain.glossary import ENTRIES, markdown, verdict, words
+from livejoin.plan.explain.glossary import ENTRIES, markdown, words
+from livejoin.plan.explain.verdict import verdict
 from livejoin.sql import parse_schema
 
 DOCS = Path(__file__).parents[2] / "docs"

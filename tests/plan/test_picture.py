@@ -11,10 +11,12 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from explanations import EXAMPLE, PATH, SNOWFLAKE
+from explanations import DIAGRAM, EFFECTS, EXAMPLE, PATH, SNOWFLAKE
 
 from livejoin.plan.draw import graphviz
 from livejoin.plan.draw.drawing import Box, Drawing, Line, Link
+from livejoin.plan.draw.theme import theme
+from livejoin.plan.explain.diagram.diagram import Diagram, DiagramNode
 from livejoin.plan.explain.explanation import Explanation
 from livejoin.plan.explain.picture import drawing_of, picture
 
@@ -35,6 +37,10 @@ def evil() -> Explanation:
         obstacle=EVIL,
         suggestions=(replace(EXAMPLE.suggestions[0], text=EVIL, sql=EVIL),),
         tables=(replace(EXAMPLE.tables[0], name=EVIL, columns=(EVIL,)),),
+        effects=(replace(EFFECTS[0], table=EVIL, conditions=(EVIL,)),),
+        diagram=Diagram(
+            (DiagramNode("table", EVIL, (EVIL,), None, (), EVIL), DiagramNode("step", EVIL, (), 0, (EVIL,)))
+        ),
     )
 
 
@@ -73,6 +79,29 @@ def test_the_picture_says_what_the_plan_is() -> None:
     assert classes == ["generalized marked", "atom marked", "atom marked", "atom"]
 
 
+def test_the_picture_of_a_query_has_its_boxes_and_lines_and_is_described() -> None:
+    told = replace(EXAMPLE, effects=EFFECTS, diagram=DIAGRAM)
+    said = texts(told.svg())
+    for text in ("result", "G A", "a change here meets about 8", "A.dst = B.src", "each A meets 8 B on average"):
+        assert text in said
+    assert not any("V_s" in text for text in said)
+    root = ET.fromstring(told.svg())
+    assert root.get("role") == "img"
+    assert str(root.findtext(f"{SVG}title")).startswith("Query of SELECT A.src FROM G A")
+    assert "G: meets about 8 rows (500 at most)" in str(root.findtext(f"{SVG}desc"))
+    assert [str(group.get("class")) for group in root.iter(f"{SVG}g") if group.get("class")] == [
+        *("result", "table fair", "table", "nested", "reference"),
+    ]
+    assert "V_s V_p V_l" in texts(told.svg(terms=True))
+
+
+def test_colours_are_those_of_the_theme_or_of_the_page_around() -> None:
+    for mode in ("light", "dark"):
+        ink = theme(mode)["ink"]
+        assert f"fill:{ink};fill:var(--lj-ink,{ink})" in EXAMPLE.svg()
+    assert theme("light").keys() == theme("dark").keys()
+
+
 def test_where_all_is_connex_nothing_is_marked() -> None:
     full = replace(PATH, nodes=tuple(replace(node, connex=True) for node in PATH.nodes))
     svg = picture(replace(EXAMPLE, plan=full))
@@ -99,11 +128,11 @@ def test_long_texts_are_cut_in_the_picture_and_whole_in_its_tooltip() -> None:
 
 
 def test_nothing_of_a_query_is_markup() -> None:
-    svg = evil().svg()
-    root = ET.fromstring(svg)  # control characters and broken markup would not parse
-    assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {
-        "svg", "title", "style", "rect", "g", "path", "text",
-    }  # fmt: skip
+    for svg in (evil().svg(), evil().svg(terms=True)):
+        root = ET.fromstring(svg)  # control characters and broken markup would not parse
+        assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {
+            "svg", "title", "desc", "style", "rect", "g", "path", "text",
+        }  # fmt: skip
     for page in (evil().html(), evil()._repr_html_()):
         assert "<script" not in page
         tags = Tags()
@@ -119,8 +148,8 @@ def test_a_page_says_it_all() -> None:
         "O(1) a change while rows leave in the order in which they came",
         "no: q-hierarchical. b and c: A has only b, C has only c, B has both",
         "lambda_T = 1.25 on average, 4 at most",
-        "Declare a primary key of G. PRIMARY KEY (src) then: O(1) a change",
-        "G: 112 bytes a base row",
+        "Declare a primary key of G. PRIMARY KEY (src) then: a change takes constant time, whatever changes come",
+        "G (src, dst) for A, B, C: 112 bytes a base row (72 in its record, 40 in indexes); 1,500 rows",
         "&#x27;&lt;script&gt;&#x27;",
     ):
         assert text in page

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from explanations import ALWAYS, EXAMPLE, SNOWFLAKE, STATIC
+from explanations import ALWAYS, DIAGRAM, EFFECTS, EXAMPLE, SNOWFLAKE, STATIC
 
 from livejoin.families.outline import MergedOutline, StatesOutline
 
@@ -31,15 +31,23 @@ def test_every_key_is_documented_and_every_documented_key_is_there() -> None:
     documented = set(re.findall(r"^\| `([\w.\[\]]+)` \|", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE))
     states = StatesOutline(10.0, {"A": 3.0, "B": None}, ("a",), 1 << 20)
     merged = (MergedOutline("static bag {B, C}", ("B", "C"), 20.0, 10.0),)
-    whole = replace(EXAMPLE, plan=replace(EXAMPLE.plan, static=STATIC, states=states, merged=merged))
-    found = {key for key in keys(whole.to_dict()) if "].guarantee" not in key}
+    plan = replace(EXAMPLE.plan, static=STATIC, states=states, merged=merged)
+    whole = replace(EXAMPLE, plan=plan, effects=EFFECTS, diagram=DIAGRAM, alone=ALWAYS)
+    found = {key for key in keys(whole.to_dict()) if "].guarantee" not in key and not key.startswith("alone.")}
     assert found == documented
 
 
 def test_guarantees_have_the_same_keys_everywhere() -> None:
     value = EXAMPLE.to_dict()
+    assert value["alone"] is None
+    value = replace(EXAMPLE, alone=ALWAYS).to_dict()
     same = {
-        tuple(g) for g in (value["guarantee"], *(s["guarantee"] for s in value["suggestions"] + value["alternatives"]))
+        tuple(g)
+        for g in (
+            value["guarantee"],
+            value["alone"],
+            *(s["guarantee"] for s in value["suggestions"] + value["alternatives"]),
+        )
     }
     assert len(same) == 1
 

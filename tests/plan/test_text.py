@@ -55,9 +55,10 @@ change log
 what would make it better
   - Declare a primary key of G.
     PRIMARY KEY (src)
-    then: O(1) a change; this version does not run that plan yet
+    then: a change takes constant time, whatever changes come (O(1)); this version does not run that
+    plan yet
   - Leave C out.
-    then: O(1) a change
+    then: a change takes constant time, whatever changes come (O(1))
 
 plans compared
   * join tree of height 2: [b]{A, B{C}}; O(1) for FIFO or insertion-only sequences, else O(lambda);

@@ -36,6 +36,7 @@ class Request:
         strict: The weakest bound that is accepted, as `UpdateBound` writes it, None for any.
         allow_product: Whether conditions may compare tables that no equality connects.
         cells: The number of cells for which the answer says where rows go, None for none.
+        terms: Whether a picture shows the plan in the papers' words, not the query.
     """
 
     query: Path
@@ -46,6 +47,7 @@ class Request:
     strict: str | None = None
     allow_product: bool = False
     cells: int | None = None
+    terms: bool = False
 
 
 def explain_files(request: Request, console: Console) -> None:
@@ -137,7 +139,12 @@ def _write(explanation: Explanation, request: Request, console: Console) -> None
         text.highlight_regex(_HEADINGS, "bold cyan")
         console.print(text, soft_wrap=True)
         return
-    forms = {"text": explanation.text, "json": explanation.json, "svg": explanation.svg, "html": explanation.html}
+    forms = {
+        "text": explanation.text,
+        "json": explanation.json,
+        "svg": lambda: explanation.svg(request.terms),
+        "html": explanation.html,
+    }
     written = forms[request.form]().rstrip("\n") + "\n"
     if request.out is None:
         console.file.write(written)

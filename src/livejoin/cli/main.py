@@ -72,7 +72,7 @@ def _explain(given: argparse.Namespace, errors: Console) -> int:
     from livejoin.cli.explain import Request, explain_files  # noqa: PLC0415
 
     try:
-        options = (given.format, given.out, given.strict, given.allow_product, given.cells)
+        options = (given.format, given.out, given.strict, given.allow_product, given.cells, given.terms)
         request = Request(given.query, given.schema, tuple(given.log), *options)
         explain_files(request, Console(highlight=False))
     except WeakGuaranteeError as error:
@@ -341,6 +341,11 @@ def _add_explain(explain: argparse.ArgumentParser) -> None:
         type=int,
         metavar="N",
         help="also say where rows go among N cells of a cluster, and what load is expected; --log is the first batch",
+    )
+    explain.add_argument(
+        "--terms",
+        action="store_true",
+        help="with --format svg: draw the plan in the papers' words, its tree with keys and views, and not the query",
     )
 
 

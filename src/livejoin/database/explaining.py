@@ -31,9 +31,9 @@ def explain_query(
     query = contents.bind(sql, allow_product)
     known = contents.known(query.joins, settings.statistics, check_limit(settings.preprocessing_limit))
     changes = _read(contents, log) if log else None
-    threads, kept_static = contents.workers.threads, contents.graph.kept_static
+    threads, present = contents.workers.threads, contents.graph.present(query)
     found = with_not_null(
-        describe_query(query, known, deltas, changes, algorithm, threads, static=kept_static),
+        describe_query(query, known, deltas, changes, algorithm, threads, present=present),
         query,
         contents.catalog,
         lambda catalog: bind_query(sql, catalog, contents.queries, allow_product),

@@ -539,7 +539,7 @@ class View(Readable):
             algorithm=options.algorithm,
             threads=threads,
             running=lambda plan: dict(_running(plan, node)),
-            static=self._graph.kept_static,
+            present=self._graph.present(self._query),
         )
         moved = [one.adaptive.told for one in self._below if one.adaptive is not None]
         moved += [one.spreading.told(one.cells > 1) for one in self._below if one.spreading is not None]

@@ -32,6 +32,7 @@ from livejoin.dataflow.blocks.stored import StoredBlock
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.blocks.union import UnionBlock
 from livejoin.dataflow.counts import Passed
+from livejoin.dataflow.measured import samples
 from livejoin.dataflow.moving.adaptive import Adaptive, surroundings
 from livejoin.dataflow.moving.forms import reform
 from livejoin.dataflow.moving.spreading import Spreading, whole_at_first
@@ -40,6 +41,7 @@ from livejoin.dataflow.selection import Selection, Selector
 from livejoin.dataflow.static_rows import kept_of_tables
 from livejoin.families.cells.task_runner import LEAST_SECONDS
 from livejoin.families.cells.workers import Workers
+from livejoin.plan.explain.describe_query import Present
 from livejoin.plan.operators import (
     AggregateOperator,
     AnnotatedOperator,
@@ -59,6 +61,7 @@ from livejoin.plan.operators import (
     TopKOperator,
 )
 from livejoin.plan.query_plan import plan_join
+from livejoin.query.bound_query import Query
 from livejoin.search.algorithm import Algorithm
 from livejoin.search.statistics import Statistics
 from livejoin.state.codec import Codec
@@ -422,6 +425,10 @@ class Graph:
     def kept_static(self, leaf: AnyJoin) -> Mapping[str, int]:
         """As `livejoin.dataflow.static_rows.kept_of_tables`, of a join that is in the graph or could be."""
         return kept_of_tables(leaf, self.tables, self.codec)
+
+    def present(self, query: Query) -> Present:
+        """The rows that are there, for the explanation of a query."""
+        return Present(self.kept_static, samples(query, self.tables, self.codec))
 
     def _block(self, node: Node) -> Block:
         """An empty block for a node."""

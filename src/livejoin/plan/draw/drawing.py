@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Style = Literal["title", "plain", "faint"]
-Kind = Literal["atom", "generalized", "bag", "reference"]
+Style = Literal["title", "plain", "faint", "reach"]
+Kind = Literal["atom", "generalized", "bag", "reference", "table", "nested", "step", "result"]
+Tone = Literal["", "good", "fair", "costly"]
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,12 @@ class Box:
     Args:
         lines: The text of the box, at least one line.
         parent: Position of the box above, None for a root.
-        label: The text of the edge to the box above; may be empty.
+        label: The text of the edge to the box above, in lines; may be empty.
         kind: The kind of thing that the box stands for, which decides its border.
         marked: Whether it stands out (a node of the connex subtree).
         name: The name that other boxes use; the first line if empty.
         note: The text in full, where the lines are cut short; a tooltip.
+        tone: The colour of the stripe at its side; empty for none.
     """
 
     lines: tuple[Line, ...]
@@ -46,6 +48,7 @@ class Box:
     marked: bool = False
     name: str = ""
     note: str = ""
+    tone: Tone = ""
 
     @property
     def columns(self) -> int:

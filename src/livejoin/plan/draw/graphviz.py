@@ -11,7 +11,7 @@ import shutil
 import subprocess
 
 from livejoin.plan.draw.drawing import Drawing, Link
-from livejoin.plan.draw.tidy_tree import LABEL, Layout, Place, Route, label_width, size
+from livejoin.plan.draw.tidy_tree import Layout, Place, Route, label_size, size
 
 _POINTS = 72.0  # of Graphviz, an inch; a pixel of ours is a point of it
 _SECONDS = 10.0
@@ -42,7 +42,8 @@ def dot(drawing: Drawing) -> str:
         lines.append(f"{position} [width={width:.3f} height={height:.3f}]")
     for number, link in enumerate(_links(drawing)):
         # A table of a fixed size is a label of that size without text.
-        size_of_label = f'FIXEDSIZE="TRUE" WIDTH="{label_width(link.label) + 8:.0f}" HEIGHT="{LABEL:.0f}"'
+        wide, high = label_size(link.label)
+        size_of_label = f'FIXEDSIZE="TRUE" WIDTH="{wide + 8:.0f}" HEIGHT="{high:.0f}"'
         label = f' label=<<TABLE BORDER="0" {size_of_label}><TR><TD></TD></TR></TABLE>>' if link.label else ""
         lines.append(f"{link.parent} -> {link.child} [id={number}{label}]")
     return "\n".join([*lines, "}"])
@@ -84,7 +85,7 @@ def read(drawing: Drawing, answer: str) -> Layout:
         first, *others = [point(text) for text in drawn[number]["pos"].split()]
         curve = " ".join(f"{x:.1f} {y:.1f}" for x, y in others)
         path = f"M{first[0]:.1f} {first[1]:.1f}C{curve}"
-        at = _centred(*point(drawn[number]["lp"]), label_width(link.label), LABEL) if link.label else None
+        at = _centred(*point(drawn[number]["lp"]), *label_size(link.label)) if link.label else None
         routes.append(Route(path, link.label, at))
     return Layout(drawing, boxes, tuple(routes), width, height)
 

@@ -76,9 +76,10 @@ def size(box: Box) -> tuple[float, float]:
     return max(box.columns * CELL, EMPTY) + 2 * PADDING, len(box.lines) * LINE + 2 * PADDING - 4
 
 
-def label_width(label: str) -> float:
-    """The width of a label."""
-    return cells(label) * CELL
+def label_size(label: str) -> tuple[float, float]:
+    """Width and height of a label."""
+    lines = label.split("\n") if label else []
+    return max(map(cells, lines), default=0) * CELL, len(lines) * LABEL
 
 
 def layered(drawing: Drawing) -> Layout:
@@ -97,8 +98,9 @@ def layered(drawing: Drawing) -> Layout:
         max(h for (_, h), own in zip(sizes, levels, strict=True) if own == b) for b in range(max(levels) + 1)
     ]
     tops = [0.0]
-    for height in band_heights[:-1]:
-        tops.append(tops[-1] + height + BEND + LABEL + STEM)
+    for band, height in enumerate(band_heights[:-1], 1):
+        below = (label_size(box.label)[1] for box, own in zip(drawing.boxes, levels, strict=True) if own == band)
+        tops.append(tops[-1] + height + BEND + max(below) + STEM)
     left = min(c - _slot(box) / 2 for c, box in zip(centres, drawing.boxes, strict=True))
     right = max(c + _slot(box) / 2 for c, box in zip(centres, drawing.boxes, strict=True))
     boxes = tuple(
@@ -120,13 +122,14 @@ def _route(above: Place, band_bottom: float, place: Place, label: str) -> Route:
     path = f"M{a:.1f} {above.bottom:.1f}V{band_bottom:.1f}C{a:.1f} {middle:.1f} {b:.1f} {middle:.1f} {b:.1f} {bent:.1f}"
     if not label:
         return Route(f"{path}V{place.y:.1f}")
-    width = label_width(label)
-    at = Place(b - width / 2, place.y - STEM - LABEL, width, LABEL)
-    return Route(f"{path}M{b:.1f} {place.y - STEM:.1f}V{place.y:.1f}", label, at)
+    width, height = label_size(label)
+    at = Place(b - width / 2, place.y - STEM - height, width, height)
+    down = f"V{at.y:.1f}" if at.y > bent else ""
+    return Route(f"{path}{down}M{b:.1f} {place.y - STEM:.1f}V{place.y:.1f}", label, at)
 
 
 def _slot(box: Box) -> float:
-    return max(size(box)[0], label_width(box.label))
+    return max(size(box)[0], label_size(box.label)[0])
 
 
 def _centres(drawing: Drawing) -> list[float]:

@@ -13,6 +13,9 @@ from livejoin.plan.explain.changed_results import changed_results
 from livejoin.plan.explain.describe import Planned, explained
 from livejoin.plan.explain.describe_cells import cells_outline
 from livejoin.plan.explain.describe_selected import constant, explained_selection
+from livejoin.plan.explain.diagram.diagram import diagram
+from livejoin.plan.explain.effects.effects import effects
+from livejoin.plan.explain.effects.figures import Figures, TableSample
 from livejoin.plan.explain.explanation import Explanation
 from livejoin.plan.operators import (
     AnyJoin,
@@ -61,6 +64,19 @@ KeptStatic: TypeAlias = Callable[[AnyJoin], Mapping[str, int]]
 """For a join the rows that it keeps of its static tables, by name; nothing of a join that keeps all."""
 
 
+@dataclass(frozen=True)
+class Present:
+    """The rows that a database has when a query is explained.
+
+    Args:
+        static: The static tables that are kept.
+        samples: Rows of the tables that have some, by name in lower case.
+    """
+
+    static: KeptStatic = lambda leaf: {}
+    samples: Mapping[str, TableSample] = field(default_factory=dict)
+
+
 def describe_query(
     query: Query,
     statistics: Statistics,
@@ -69,7 +85,7 @@ def describe_query(
     algorithm: Algorithm = "auto",
     threads: int = 1,
     running: MaintainedJoins | None = None,
-    static: KeptStatic | None = None,
+    present: Present | None = None,
 ) -> Explanation:
     """Explain a query and the operators that maintain it; as `describe`.
 
@@ -81,9 +97,10 @@ def describe_query(
         algorithm: The algorithm that maintains the joins.
         threads: Cells that each join is split into where it can be.
         running: The joins that run already.
-        static: The static tables that are kept; None if it is not to be said.
+        present: The rows that are there; None if nothing is to be said of them.
     """
     known = statistics
+    present = present or Present()
     for join in query.joins:
         known = known if log is None else known.over(observe(log, join))
     plan = plan_with_reasons(query, known, live, algorithm, threads)
@@ -109,7 +126,7 @@ def describe_query(
         planned = Planned(join, leaf.physical, ranked, leaf.asked, gives, algorithm, by)
         one = explained(planned, None if leaf.named else log)
         one = replace(one, plan=with_rows(one.plan, runs.bag_rows))
-        left = {} if static is None else static(leaf)
+        left = present.static(leaf)
         one = replace(one, tables=tuple(replace(table, kept=left.get(table.name)) for table in one.tables))
         one = replace(one, deltas=live, cells=cells_outline(leaf, one.tables, threads))
         one = _with_check(one, join, checked.get(planned_leaf, ""))
@@ -122,7 +139,9 @@ def describe_query(
         lines += (f"sorted by {', '.join(names)} when it is read, which costs a change nothing: no state",)
     whole, beside = " ".join(_whole(operators)), _beside(operators)
     said = replace(told[0], sql=query.sql, operators=lines, others=tuple(told[1:]), whole=whole, beside=beside)
-    return replace(said, names=_names(query))
+    figures = Figures(known, present.samples)
+    found = effects(plan.operator, query.tables, figures)
+    return replace(said, names=_names(query), effects=found, diagram=diagram(query, found, figures))
 
 
 def _beside(operators: Iterable[Operator]) -> str:
@@ -228,4 +247,5 @@ def _with_store(told: Explanation, query: ConjunctiveQuery, kept: str) -> Explan
     if not kept:
         return told
     changed, delta = str(changed_results(query)), delta_bound(query)  # a group changes with a result of the join
-    return replace(told, guarantee=stored_guarantee(told.guarantee, changed, kept, delta))
+    whole = stored_guarantee(told.guarantee, changed, kept, delta)
+    return replace(told, guarantee=whole, alone=told.guarantee)

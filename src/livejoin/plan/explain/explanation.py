@@ -14,6 +14,8 @@ from livejoin.families.family import SearchOutline
 from livejoin.families.outline import AtomOutline, PlanOutline
 from livejoin.plan.explain import json_record as record
 from livejoin.plan.explain import picture, text
+from livejoin.plan.explain.diagram.diagram import NO_DIAGRAM, Diagram
+from livejoin.plan.explain.effects.effects import Effect
 from livejoin.plan.stages import SpreadOutline
 from livejoin.search.guarantee import Guarantee
 from livejoin.search.statistics import Known
@@ -220,6 +222,9 @@ class Explanation:
         whole: The cost of a change that goes through several blocks; empty for a single one.
         beside: The cost of the delta beside the bound, in plain words; empty for most queries.
         spread: How the query runs in cells of processes, None if that was not asked.
+        effects: The effect of one change of each table, the costliest first; of the whole query alone.
+        alone: The promise for the join without what is stored above it; None if nothing is.
+        diagram: The whole query as boxes and lines; empty of the parts of one.
     """
 
     sql: str
@@ -245,6 +250,9 @@ class Explanation:
     whole: str = ""
     beside: str = ""
     spread: SpreadOutline | None = None
+    effects: tuple[Effect, ...] = ()
+    alone: Guarantee | None = None
+    diagram: Diagram = NO_DIAGRAM
 
     def __str__(self) -> str:
         return self.text()
@@ -264,9 +272,13 @@ class Explanation:
         """All of it as a JSON text."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
-    def svg(self) -> str:
-        """A picture of the plan, as an SVG element that is also a file."""
-        return picture.picture(self)
+    def svg(self, terms: bool = False) -> str:
+        """A picture of the query, as an SVG element that is also a file.
+
+        Args:
+            terms: Whether it is the plan in the papers' words instead: the tree, its keys, views and connex subtree.
+        """
+        return picture.picture(self, terms)
 
     def html(self) -> str:
         """All of it as a whole HTML document."""

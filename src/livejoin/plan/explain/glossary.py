@@ -158,34 +158,6 @@ _OF_BOUND = {
     UpdateBound.POLYNOMIAL: ("O(|D|^k), k > 1",),
 }
 
-_VERDICTS = {
-    UpdateBound.ALWAYS: "A change takes constant time, whatever changes come.",
-    UpdateBound.FIFO: (
-        "A change takes constant time while rows leave in the order in which they came, or never leave; else it takes "
-        "longer the more rows come and go while others stay."
-    ),
-    UpdateBound.LAMBDA: (
-        "A change takes constant time while rows never leave; else it takes longer the more rows come and go while "
-        "others stay."
-    ),
-    UpdateBound.LINEAR: "A change may take time in proportion to the number of rows in the tables.",
-    UpdateBound.POLYNOMIAL: "A change may take more time than in proportion to the number of rows in the tables.",
-}
-
-_ON_AVERAGE = (
-    "A change takes constant time on average, whatever changes come; one that brings the first row with a key to an "
-    "append-only table may take longer, once for each row that waited for it."
-)
-
-
-def verdict(explanation: Explanation) -> str:
-    """What a change of the query's tables costs, in plain words, or that it is not maintained."""
-    if not explanation.executable:
-        return f"This version does not maintain the query: {explanation.obstacle}."
-    promise = explanation.guarantee
-    told = _ON_AVERAGE if promise.is_amortised and promise.bound is UpdateBound.ALWAYS else _VERDICTS[promise.bound]
-    return " ".join(filter(None, (told, explanation.beside)))
-
 
 def words(explanation: Explanation) -> Iterator[Entry]:
     """The papers' words for the verdict, the class and the plan of an explanation."""

@@ -10,11 +10,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from livejoin.plan.explain.glossary import verdict, words
+from livejoin.plan.explain.glossary import words
+from livejoin.plan.explain.verdict import effect_line, is_read_later, source_line, verdict
 
 if TYPE_CHECKING:
     from livejoin.families.outline import MergedOutline, PlanOutline, StatesOutline, StaticOutline
     from livejoin.plan.dispatch import Dispatch
+    from livejoin.plan.explain.diagram.diagram import Diagram
+    from livejoin.plan.explain.effects.amount import Amount
+    from livejoin.plan.explain.effects.effects import Effect
     from livejoin.plan.explain.explanation import CellsOutline, Explanation, LogOutline, TableOutline
     from livejoin.plan.stages import SpreadOutline
     from livejoin.search.guarantee import Guarantee
@@ -31,6 +35,10 @@ def record(explanation: Explanation) -> Record:
         "livejoin_explanation": VERSION,
         "sql": explanation.sql,
         "verdict": verdict(explanation),
+        "effects": [_effect(one, is_read_later(explanation)) for one in explanation.effects],
+        "figures": source_line(explanation),
+        "diagram": _diagram(explanation.diagram),
+        "alone": None if explanation.alone is None else _guarantee(explanation.alone),
         "words": [{"word": entry.word, "anchor": entry.anchor} for entry in words(explanation)],
         "maintained": explanation.executable,
         "refusal": explanation.obstacle or None,
@@ -104,6 +112,59 @@ def record(explanation: Explanation) -> Record:
         "spread": None if explanation.spread is None else _spread(explanation.spread),
         "digest": explanation.digest or None,
     }
+
+
+def _effect(effect: Effect, read_later: bool) -> Record:
+    return {
+        "table": effect.table,
+        "text": effect_line(effect, read_later),
+        "promise": effect.promise or None,
+        "met": _amount(effect.met),
+        "result": _amount(effect.result),
+        "grows": str(effect.growth),
+        "grows_with": list(effect.causes),
+        "checked": list(effect.conditions),
+        "known": list(effect.sources),
+        "ways": [
+            {
+                "from": way.alias,
+                "steps": [
+                    {
+                        "alias": hop.alias,
+                        "table": hop.table,
+                        "columns": list(hop.columns),
+                        "rows": _amount(hop.rows),
+                        "by_key": hop.by_key,
+                        "followed": hop.kept,
+                    }
+                    for hop in way.reach.hops
+                ],
+            }
+            for way in effect.ways
+        ],
+    }
+
+
+def _diagram(diagram: Diagram) -> Record:
+    return {
+        "nodes": [
+            {
+                "kind": node.kind,
+                "title": node.title,
+                "lines": list(node.lines),
+                "parent": node.parent,
+                "label": list(node.label),
+                "reach": node.reach or None,
+                "grows": None if node.grows is None else str(node.grows),
+            }
+            for node in diagram.nodes
+        ],
+        "links": [{"parent": one.parent, "child": one.child, "label": list(one.label)} for one in diagram.links],
+    }
+
+
+def _amount(amount: Amount) -> Record:
+    return {"expected": _number(amount.expected), "most": _number(amount.most), "is_bound": amount.is_bound}
 
 
 def _guarantee(guarantee: Guarantee) -> Record:

@@ -13,6 +13,7 @@ from itertools import islice
 
 from livejoin.catalog import Catalog
 from livejoin.plan.explain.explanation import Explanation, Suggestion
+from livejoin.plan.explain.suggestions import in_order
 from livejoin.query.bound_query import Query
 from livejoin.query.relational import Join, Relation
 from livejoin.schema import Table
@@ -78,7 +79,7 @@ def with_not_null(
     condition = "if it never is" if len(named) == 1 else "if they never are"
     text = f"Declare {' and '.join(named)} NOT NULL, {condition}: {_spared(before, after)}."
     suggestion = Suggestion("not null", text, "; ".join(clauses), describe(declared).guarantee, True)
-    return replace(explanation, suggestions=(*explanation.suggestions, suggestion))
+    return replace(explanation, suggestions=in_order((*explanation.suggestions, suggestion)))
 
 
 def _spared(before: _Size, after: _Size) -> str:

@@ -8,7 +8,7 @@ append-only table, is a suggestion for someone who knows the data: livejoin cann
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
 
@@ -68,11 +68,36 @@ def suggest(
                     better.append(Suggestion(trial.kind, trial.text, trial.sql, plan.guarantee, not plan.obstacle))
                     fewest = trial.parts
             found += islice(sorted(better, key=_rank), _MOST_SHOWN)
+    return _worth_saying(in_order(found))
+
+
+def in_order(found: Iterable[Suggestion]) -> tuple[Suggestion, ...]:
+    """Suggestions in the order in which they are shown."""
     return tuple(sorted(found, key=_rank))
 
 
-def _rank(suggestion: Suggestion) -> tuple[bool, int]:
-    return (not suggestion.executable, suggestion.guarantee.bound)
+def _worth_saying(found: Sequence[Suggestion]) -> tuple[Suggestion, ...]:
+    """Suggestions without those that ask for another query, where one that keeps the query is as good."""
+    kept = [one for one in found if one.kind != "shape"]
+    best = min((one.guarantee.bound for one in kept if one.executable), default=None)
+    return tuple(one for one in found if one.kind != "shape" or best is None or one.guarantee.bound < best)
+
+
+def _rank(suggestion: Suggestion) -> tuple[bool, int, int]:
+    """What is declared of data comes before what changes the query, and what few would do comes last."""
+    return (not suggestion.executable, _KINDS.index(suggestion.kind), suggestion.guarantee.bound)
+
+
+_KINDS: tuple[SuggestionKind, ...] = (
+    "primary key",
+    "foreign key",
+    "not null",
+    "append-only table",
+    "output column",
+    "all columns",
+    "static table",
+    "shape",
+)
 
 
 def _best(trial: _Trial, statistics: Statistics, bound: UpdateBound, algorithm: Algorithm) -> Candidate | None:

@@ -1,0 +1,104 @@
+"""How many rows something is: as expected, at most, and whether it is more as the tables get larger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+
+class Growth(IntEnum):
+    """How a number of rows grows as tables do, the best one first; `str` is the word of JSON."""
+
+    NONE = 0
+    KEY = 1
+    TABLE = 2
+
+    def __str__(self) -> str:
+        return _WORDS[self]
+
+
+_WORDS = {Growth.NONE: "no", Growth.KEY: "with rows per key", Growth.TABLE: "with the table"}
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A number of rows.
+
+    Args:
+        expected: The number that is expected; None if it is unknown.
+        most: The largest number that the rows that are there let expect; None if it is unknown.
+        is_bound: Whether it may be less than what is expected, as a condition of which nothing is known stops some.
+        causes: The things that it grows with, as ``rows of orders per o_custkey``; empty if it does not grow.
+        growth: How it grows.
+    """
+
+    expected: float | None
+    most: float | None
+    is_bound: bool = False
+    causes: tuple[str, ...] = ()
+    growth: Growth = Growth.NONE
+
+    def times(self, other: Amount) -> Amount:
+        """So many for each of these.
+
+        >>> Amount(2.0, 3.0).times(Amount(4.0, None, True))
+        Amount(expected=8.0, most=None, is_bound=True, causes=(), growth=<Growth.NONE: 0>)
+        """
+        if NOTHING in (self, other):
+            return NOTHING
+        return replace(
+            self._with(other),
+            expected=_product(self.expected, other.expected),
+            most=_product(self.most, other.most),
+        )
+
+    def plus(self, other: Amount) -> Amount:
+        """These and others."""
+        if NOTHING in (self, other):
+            return other if self == NOTHING else self
+        return replace(
+            self._with(other),
+            expected=_sum(self.expected, other.expected),
+            most=_sum(self.most, other.most),
+        )
+
+    def bounded(self) -> Amount:
+        """At most so many."""
+        return self if self == NOTHING else replace(self, is_bound=True)
+
+    def capped(self, most: float) -> Amount:
+        """So many, and never more than a number that does not grow."""
+        if self == NOTHING:
+            return self
+        expected = most if self.expected is None else min(most, self.expected)
+        is_bound = self.is_bound or self.expected is None or self.expected > most
+        return Amount(expected, most if self.most is None else min(most, self.most), is_bound)
+
+    def _with(self, other: Amount) -> Amount:
+        causes = tuple(dict.fromkeys((*self.causes, *other.causes)))
+        growth = max(self.growth, other.growth)
+        return Amount(None, None, self.is_bound or other.is_bound, causes, growth)
+
+
+NOTHING = Amount(0.0, 0.0)
+ONE = Amount(1.0, 1.0)
+
+
+def total(amounts: Iterable[Amount]) -> Amount:
+    """The sum of some amounts."""
+    found = NOTHING
+    for one in amounts:
+        found = found.plus(one)
+    return found
+
+
+def _product(one: float | None, other: float | None) -> float | None:
+    """Nothing is nothing, whatever the other one is."""
+    if one == 0.0 or other == 0.0:
+        return 0.0
+    return None if one is None or other is None else one * other
+
+
+def _sum(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one + other

@@ -1,0 +1,406 @@
+"""What one change of each table of a query does: the rows that it meets on its way, and those of the result it changes.
+
+A change goes through the operators from below. At a join each occurrence of the table is a start of its own
+(`livejoin.plan.explain.effects.reach`); above it every row that changes is a look-up in what is stored there. A row of
+a group that takes another one's place is one row that changes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, assert_never
+
+from livejoin.plan.explain.effects.amount import NOTHING, ONE, Amount, Growth, total
+from livejoin.plan.explain.effects.figures import Figures
+from livejoin.plan.explain.effects.reach import Reach, grown, reach
+from livejoin.plan.operators import (
+    AggregateOperator,
+    AnnotatedOperator,
+    AnyJoin,
+    BagOperator,
+    JoinOperator,
+    NumbersOperator,
+    Operator,
+    ProjectOperator,
+    RankedOperator,
+    RunningOperator,
+    SelectedOperator,
+    SetOperator,
+    StoredOperator,
+    ThresholdAggregateOperator,
+    ThresholdOperator,
+    TopKOperator,
+    upwards,
+)
+from livejoin.query.orders import EVERY_ROW, RowsAround
+from livejoin.query.scalar import Expression
+from livejoin.schema import Table
+
+Some = frozenset[int] | None
+"""Positions of columns of which different values are counted; None if rows are."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """Where a change goes in one join, from one occurrence of the table or of what it changed before.
+
+    Args:
+        alias: The occurrence.
+        reach: The steps from there.
+    """
+
+    alias: str
+    reach: Reach
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What one change of a table is expected to do.
+
+    Args:
+        table: The table.
+        promise: ``static`` if it never changes, ``append-only`` if rows are never deleted, else empty.
+        met: The rows of tables, joins and groups that it meets on its way.
+        result: The rows of the result that it adds, takes away or replaces.
+        ways: Where it goes, from each occurrence of the table, those of nested queries first.
+        conditions: The conditions that each combination of rows is checked for after it was found.
+        sources: Where the figures are from.
+    """
+
+    table: str
+    promise: Literal["", "static", "append-only"]
+    met: Amount
+    result: Amount
+    ways: tuple[Way, ...] = ()
+    conditions: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+    @property
+    def growth(self) -> Growth:
+        """How what it costs grows with the tables."""
+        return max(self.met.growth, self.result.growth)
+
+    @property
+    def causes(self) -> tuple[str, ...]:
+        """What that grows with, in words."""
+        return tuple(dict.fromkeys((*self.met.causes, *self.result.causes)))
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it meets rows of no table, and only looks up what is stored above."""
+        return not self.growth and not any(hop.kept for way in self.ways for hop in way.reach.hops)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there are figures for all of it."""
+        return self.met.expected is not None and self.result.expected is not None
+
+
+def effects(plan: Operator, tables: tuple[Table, ...], figures: Figures) -> tuple[Effect, ...]:
+    """What a change of each table does, those that cost most first and those that never change last.
+
+    Cost: operators times atoms cubed, and that of the figures, each once.
+
+    Args:
+        plan: The operators that maintain the query.
+        tables: The tables of the query.
+        figures: The known figures of the tables.
+    """
+    found = [_effect(plan, table, figures) for table in tables]
+    return tuple(sorted(found, key=lambda one: (one.promise == "static", -one.growth, -_size(one))))
+
+
+def _size(one: Effect) -> float:
+    return -1.0 if one.met.expected is None else one.met.expected
+
+
+def _effect(plan: Operator, table: Table, figures: Figures) -> Effect:
+    promise: Literal["", "static", "append-only"] = (
+        "static" if table.static else "append-only" if table.append_only else ""
+    )
+    if table.static:
+        return Effect(table.name, promise, NOTHING, NOTHING)
+    walk = _Walk(table, figures)
+    change = walk.of(plan, None)
+    hops = (hop for way in walk.ways for hop in way.reach.hops if hop.kept)
+    sources = dict.fromkeys(source for source in (*(hop.source for hop in hops), *walk.sources) if source)
+    conditions = dict.fromkeys(one.across for one in upwards(plan) if isinstance(one, ProjectOperator) and one.across)
+    return Effect(table.name, promise, change.met, change.rows, tuple(walk.ways), tuple(conditions), tuple(sources))
+
+
+@dataclass(frozen=True)
+class _Change:
+    """What a change does to a relation.
+
+    Args:
+        rows: The rows that change.
+        different: The different values of some columns of these.
+        met: The rows that were met up to here.
+    """
+
+    rows: Amount
+    different: Amount
+    met: Amount
+
+
+_UNTOUCHED = _Change(NOTHING, NOTHING, NOTHING)
+
+
+class _Walk:
+    """A change of one table on its way up; mutable: it gathers the ways that it went."""
+
+    def __init__(self, table: Table, figures: Figures) -> None:
+        self._table = table.name.lower()
+        self._figures = figures
+        self._known: dict[tuple[Operator, Some], _Change] = {}
+        self.ways: list[Way] = []
+        self.sources: list[str] = []
+
+    def of(self, plan: Operator, some: Some) -> _Change:
+        """What it does to a relation.
+
+        Args:
+            plan: The operators that maintain the relation.
+            some: The columns of which different values are counted.
+        """
+        if (plan, some) not in self._known:
+            self._known[plan, some] = self._of(plan, some)
+        return self._known[plan, some]
+
+    def _of(self, plan: Operator, some: Some) -> _Change:
+        match plan:
+            case JoinOperator() | AnnotatedOperator():
+                return self._join(plan, some)
+            case SelectedOperator():
+                return self._selected(plan, some)
+            case ProjectOperator():
+                return self._project(plan, some)
+            case SetOperator():
+                return self._set(plan)
+            case AggregateOperator():
+                below = self.of(plan.input, frozenset(range(plan.groups)))
+                may_stay = any(call.function in _MAY_STAY or call.distinct for call in plan.calls)
+                return _stored(below, below.different.bounded() if may_stay else below.different)
+            case TopKOperator():
+                below = self.of(plan.input, None)
+                both = below.rows.times(_TWO)  # one comes in, and another one goes out
+                return _stored(below, both if plan.limit >= EVERY_ROW else both.capped(2.0 * plan.limit).bounded())
+            case RankedOperator():
+                below = self.of(plan.input, None)
+                if plan.ranks_all:
+                    return self._moved(plan, some)
+                several = float(min(plan.limit, EVERY_ROW)) + 1.0 if plan.keys else 1.0
+                return _stored(below, below.rows.times(Amount(several, several)).bounded())
+            case RunningOperator():
+                if plan.moves:
+                    return self._moved(plan, some)
+                below, each = self.of(plan.input, None), _TWO
+                if isinstance(plan.frame, RowsAround):
+                    around = float(max(1, plan.frame.before + plan.frame.behind + 1))
+                    each = Amount(around, around)
+                return _stored(below, below.rows.times(each).bounded())
+            case ThresholdOperator():
+                return self._within(plan, self.of(plan.rows, None).rows)
+            case ThresholdAggregateOperator():
+                return self._within(plan, self.of(plan.rows, None).rows)
+            case StoredOperator():
+                return self.of(plan.input, some)
+            case NumbersOperator() | BagOperator():
+                return _UNTOUCHED  # constant rows; what a join reads of bags is what it reads itself
+            case _:
+                assert_never(plan)
+
+    def _join(self, plan: AnyJoin, some: Some) -> _Change:
+        query = plan.query
+        derived = dict(plan.named)
+        own = None if query.free is None else (plan.asked or query.free)
+        wanted = None if some is None else _variables(plan, some)
+        rows, different, met = NOTHING, NOTHING, NOTHING
+        below = {name: self.of(one, None) for name, one in derived.items()}
+        limits = {name: _most_rows(one) for name, one in derived.items()}
+        for position, atom in enumerate(query.atoms):
+            name = atom.table.name
+            if name in below:
+                begin = below[name].rows
+            elif name.lower() == self._table:
+                begin = ONE
+            else:
+                continue
+            if begin == NOTHING:
+                continue
+            found = reach(query, position, own, self._figures, limits)
+            self.ways.append(Way(atom.alias, found))
+            rows = rows.plus(begin.times(found.results))
+            met = met.plus(begin.times(found.met))
+            fewer = found if wanted is None else reach(query, position, wanted, self._figures, limits)
+            different = different.plus(begin.times(fewer.results))
+        return _Change(rows, different, met.plus(total(one.met for one in below.values())))
+
+    def _selected(self, plan: SelectedOperator, some: Some) -> _Change:
+        if plan.inputs:
+            wanted = None if some is None else frozenset(_columns(plan, some))
+            below = self.of(plan.inputs[0], wanted)
+            (atom,) = plan.query.atoms
+            if atom.predicate is None:
+                return below
+            return _Change(below.rows.bounded(), below.different.bounded(), below.met)
+        if plan.name.lower() != self._table:
+            return _UNTOUCHED
+        found = reach(plan.query, 0, None, self._figures)
+        self.ways.append(Way(plan.query.atoms[0].alias, found))
+        return _Change(found.results, found.results, NOTHING)
+
+    def _project(self, plan: ProjectOperator, some: Some) -> _Change:
+        sources = None if some is None else [plan.outputs[column].source for column in sorted(some)]
+        below = self.of(plan.input, _read(sources))
+        if plan.predicate is None:
+            return below
+        return _Change(below.rows.bounded(), below.different.bounded(), below.met)
+
+    def _set(self, plan: SetOperator) -> _Change:
+        if plan.is_union_all:
+            sides = [self.of(one, None) for one in plan.inputs]
+            rows = total(one.rows for one in sides)
+            return _Change(rows, rows, total(one.met for one in sides))
+        sides = [self.of(one, frozenset(range(len(plan.types)))) for one in plan.inputs]
+        rows = total((one.rows if plan.all else one.different) for one in sides).bounded()
+        met = total(one.met.plus(one.rows) for one in sides)
+        return _Change(rows, rows, met)
+
+    def _moved(self, plan: RankedOperator | RunningOperator, some: Some) -> _Change:
+        """Rows of whose partitions all behind the changed ones change too."""
+        partition = frozenset(plan.partition)
+        below, parts = self.of(plan.input, None), self.of(plan.input, partition).different
+        rows = parts.times(self._behind(plan.input, plan.partition)).bounded()
+        if rows == NOTHING:
+            return below
+        here = some is not None and some <= partition
+        return _Change(rows, self.of(plan.input, some).different if here else rows, below.met.plus(rows))
+
+    def _within(self, plan: ThresholdOperator | ThresholdAggregateOperator, rows: Amount) -> _Change:
+        """Rows that come and go, and those that a bound lets in or out as it moves."""
+        bounds, own = self.of(plan.bounds, None), self.of(plan.rows, None)
+        each = self._behind(plan.rows, tuple(range(plan.keys)))
+        let = bounds.rows.times(each)
+        met = own.met.plus(bounds.met).plus(own.rows).plus(bounds.rows)
+        match plan:
+            case ThresholdOperator():
+                found = rows.plus(let).bounded()
+                return _Change(found, found, met.plus(let))
+            case ThresholdAggregateOperator():
+                groups = Amount(None, None, True, ("groups of the result",), Growth.KEY) if plan.groups else ONE
+                moved = bounds.rows.times(groups)
+                found = rows.plus(moved).bounded()
+                return _Change(found, found, met.plus(moved))
+            case _:
+                assert_never(plan)
+
+    def _behind(self, plan: Operator, columns: tuple[int, ...]) -> Amount:
+        """The rows of a relation that have the same values in some columns: of a partition, or of a bound."""
+        found = _base_columns(plan, columns)
+        if found is None:
+            cause = f"{_what(plan)} per key" if columns else _what(plan)
+            return Amount(None, None, True, (cause,), Growth.KEY if columns else Growth.TABLE)
+        table, places = found
+        figure = self._figures.meeting(table, places, table, places) if places else self._figures.rows(table)
+        cause = grown(table, places)
+        growth = Growth.KEY if places else Growth.TABLE
+        if figure is None:
+            return Amount(None, None, True, (cause,), growth)
+        self.sources.append(figure.source)
+        return Amount(figure.expected, figure.most, True, (cause,), growth)
+
+
+_TWO = Amount(2.0, 2.0)
+_MAY_STAY = ("min", "max", "min_by", "max_by", "mode", "percentile_cont", "percentile_disc", "bool_and", "bool_or")
+
+
+def _stored(below: _Change, rows: Amount) -> _Change:
+    """What changes above a store, in which every row that changes below is looked up."""
+    return _Change(rows, rows, below.met.plus(below.rows))
+
+
+def _what(plan: Operator) -> str:
+    """What the rows of a relation are that is no table."""
+    while isinstance(plan, (ProjectOperator, SelectedOperator, StoredOperator)) and len(plan.below) == 1:
+        plan = plan.below[0]
+    return "groups" if isinstance(plan, (AggregateOperator, AnnotatedOperator)) else "rows of a nested query"
+
+
+def _most_rows(plan: Operator) -> float:
+    """The most rows that a relation can have, whatever the tables hold; infinity where nothing bounds them."""
+    match plan:
+        case StoredOperator() | ProjectOperator():
+            return _most_rows(plan.input)
+        case AggregateOperator() | ThresholdAggregateOperator():
+            return math.inf if plan.groups else 1.0
+        case AnnotatedOperator():
+            return math.inf if plan.asked else 1.0
+        case TopKOperator():
+            return math.inf if plan.limit >= EVERY_ROW else float(plan.limit)
+        case NumbersOperator():
+            return float(plan.count)
+        case _:
+            return math.inf
+
+
+def _variables(plan: AnyJoin, some: frozenset[int]) -> frozenset[str]:
+    """The variables of a join that some of its columns are made of."""
+    query = plan.query
+    places: set[int] = set()
+    for column in some:
+        if isinstance(plan, AnnotatedOperator):
+            places |= {column} if column < len(query.head) else set()
+        else:
+            found = _read([query.outputs[column].source])
+            places |= set(range(len(query.head))) if found is None else found
+    return frozenset(query.variable(query.head[place]) for place in places)
+
+
+def _columns(plan: SelectedOperator, some: frozenset[int]) -> Iterator[int]:
+    """The columns of the relation below that some columns are made of."""
+    found = _read([plan.query.outputs[column].source for column in sorted(some)])
+    places = range(len(plan.query.head)) if found is None else sorted(found)
+    yield from (plan.query.head[place].column for place in places)
+
+
+def _read(sources: list[int | Expression] | None) -> Some:
+    """The positions that some columns are made of; None for all rows, or where that cannot be told."""
+    if sources is None:
+        return None
+    places: set[int] = set()
+    for source in sources:
+        if isinstance(source, int):
+            places.add(source)
+        elif source.scalar is None:
+            return None
+        else:
+            places |= {field.position for field in source.fields()}
+    return frozenset(places)
+
+
+def _base_columns(plan: Operator, columns: tuple[int, ...]) -> tuple[Table, tuple[int, ...]] | None:
+    """The columns of a base table that some columns of a relation are; None if they are not those of one table."""
+    match plan:
+        case ProjectOperator():
+            sources = [plan.outputs[column].source for column in columns]
+            places = [source for source in sources if isinstance(source, int)]
+            return _base_columns(plan.input, tuple(places)) if len(places) == len(sources) else None
+        case SelectedOperator() | JoinOperator():
+            query = plan.query
+            derived: Mapping[str, Operator] = dict(plan.named)
+            sources = [query.outputs[column].source for column in columns]
+            refs = [query.head[source] for source in sources if isinstance(source, int)]
+            atoms = {ref.atom for ref in refs} or ({0} if len(query.atoms) == 1 else set())
+            if len(refs) < len(sources) or len(atoms) != 1:
+                return None
+            atom = query.atoms[atoms.pop()]
+            if atom.table.name in derived or len(query.atoms) > 1:
+                return None
+            return atom.table, tuple(sorted(ref.column for ref in refs))
+        case RankedOperator() | RunningOperator():
+            return _base_columns(plan.input, columns)
+        case _:
+            return None

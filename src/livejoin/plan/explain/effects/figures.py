@@ -1,0 +1,160 @@
+"""How many rows of one table meet a row of another one, from the rows that are there, or from statistics.
+
+The law of an estimate: for tables that are counted whole, `Meeting.expected` is the number of pairs of rows with equal
+keys divided by the rows of the first table, so that it is right for skewed keys too, and `Meeting.most` is the number
+of rows with the most frequent key. From samples of n and m of N and M rows the pairs are counted among these, and
+multiplied by N/n * M/m, which is right on average; few pairs say little, and statistics are taken instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from livejoin.query.scalar import Expression
+from livejoin.schema import Table
+from livejoin.search.statistics import Statistics
+from livejoin.words import NULL_CODE, Words
+
+Source = Literal["counted", "sampled", "given", "observed"]
+"""Where a figure is from: all rows of the tables, a sample of them, the user, or a change log."""
+
+_FEW_PAIRS = 30  # among samples: their number is off by a fifth then
+_FEW_ROWS = 8  # of a key in a sample, from which how many it has is told
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """How many rows of a table meet one row of another one, or have one of its values.
+
+    Args:
+        expected: The mean over the rows that are there.
+        most: The rows that meet the row that meets most of them; None if that is not known.
+        source: Where the figures are from.
+    """
+
+    expected: float
+    most: float | None
+    source: Source
+
+
+@dataclass(frozen=True)
+class TableSample:
+    """Some rows of a table, or all of them.
+
+    Args:
+        rows: How many rows the table has, with their multiplicities.
+        weights: How often each row of the sample is there.
+        columns: The words of the columns that are known, by their positions.
+        passing: The share of the rows of the sample for which a condition is true; None where it has no value.
+    """
+
+    rows: int
+    weights: Words
+    columns: Mapping[int, Words]
+    passing: Callable[[Expression], float | None]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has all rows."""
+        return int(self.weights.sum()) >= self.rows
+
+    def counts(self, columns: Sequence[int]) -> tuple[Words, Words] | None:
+        """The different keys, in lexical order, of shape (columns, keys), and how often each is there.
+
+        NULL is in no key. None if a column is not known. Cost: O(sample log sample).
+        """
+        if not self.columns.keys() >= set(columns):
+            return None
+        keys = np.stack([self.columns[column] for column in columns])
+        there = (keys != NULL_CODE).all(axis=0)
+        found, inverse = np.unique(keys[:, there], axis=1, return_inverse=True)
+        counts = np.bincount(inverse.ravel(), self.weights[there], found.shape[1]).astype(np.int64)
+        return found, counts
+
+
+@dataclass
+class Figures:
+    """Figures of tables for an explanation; mutable: what was found once is kept.
+
+    Args:
+        statistics: The figures that the user gave, or that a log says.
+        samples: The rows that are there, by names of tables in lower case; none of tables without rows.
+    """
+
+    statistics: Statistics = field(default_factory=Statistics)
+    samples: Mapping[str, TableSample] = field(default_factory=dict)
+    _found: dict[tuple[str, tuple[int, ...], str, tuple[int, ...]], Meeting | None] = field(default_factory=dict)
+
+    def rows(self, table: Table) -> Meeting | None:
+        """The rows of a table; None if that is not known."""
+        figure = self.statistics.of(table.name).rows
+        sample = self.samples.get(table.name.lower())
+        if figure.value is not None and (figure.known == "given" or sample is None):
+            return Meeting(figure.value, figure.value, "given" if figure.known == "given" else "observed")
+        return None if sample is None else Meeting(sample.rows, sample.rows, "counted")
+
+    def share(self, table: Table, condition: Expression) -> float | None:
+        """The share of the rows of a table for which a condition is true; None if that is not known."""
+        known = self.statistics.of(table.name).passing_of(condition.text).value
+        sample = self.samples.get(table.name.lower())
+        return sample.passing(condition) if known is None and sample is not None else known
+
+    def meeting(self, one: Table, columns: Sequence[int], other: Table, others: Sequence[int]) -> Meeting | None:
+        """How many rows of a table meet a row of another one; None if that is not known.
+
+        Args:
+            one: The table of the one row.
+            columns: The columns of that table that are compared.
+            other: The table of the rows that are met.
+            others: The columns of the other table, in the same order.
+        """
+        place = (one.name.lower(), tuple(columns), other.name.lower(), tuple(others))
+        if place not in self._found:
+            self._found[place] = self._meeting(one, columns, other, others)
+        return self._found[place]
+
+    def _meeting(self, one: Table, columns: Sequence[int], other: Table, others: Sequence[int]) -> Meeting | None:
+        known = self._by_statistics(one, columns, other, others)
+        first, second = (self.samples.get(table.name.lower()) for table in (one, other))
+        if (known is not None and known.source == "given") or first is None or second is None:
+            return known
+        met = _met(first, columns, second, others)
+        return known if met is None else met
+
+    def _by_statistics(self, one: Table, columns: Sequence[int], other: Table, others: Sequence[int]) -> Meeting | None:
+        """As joins are estimated since System R: the rows by the larger number of different keys."""
+        there = self.statistics.of(other.name)
+        rows, keys = there.rows, there.distinct_of(others)
+        if rows.value is None or keys.value is None:
+            return None
+        here = self.statistics.of(one.name).distinct_of(columns).value
+        given = rows.known == "given" or keys.known == "given"
+        sampled = other.name.lower() in self.samples
+        source: Source = "given" if given else "sampled" if sampled else "observed"
+        return Meeting(rows.value / max(1.0, keys.value, here or 0.0), None, source)
+
+
+def _met(first: TableSample, columns: Sequence[int], second: TableSample, others: Sequence[int]) -> Meeting | None:
+    """Pairs of rows with equal keys; None if there are too few in samples, or a column is not known."""
+    some, there = first.counts(columns), second.counts(others)
+    if some is None or there is None:
+        return None
+    (keys, counts), (other_keys, other_counts) = some, there
+    both, inverse = np.unique(np.concatenate([keys, other_keys], axis=1), axis=1, return_inverse=True)
+    mine, theirs = np.zeros((2, both.shape[1]), np.float64)
+    place = inverse.ravel()
+    mine[place[: keys.shape[1]]] = counts
+    theirs[place[keys.shape[1] :]] = other_counts
+    seen, scale = float(first.weights.sum()), second.rows / max(1.0, float(second.weights.sum()))
+    whole = first.is_whole and second.is_whole
+    itself = 0.0 if whole or second is not first or tuple(columns) != tuple(others) else seen  # sure, in a sample too
+    pairs = float(mine @ theirs) - itself
+    if not whole and pairs < _FEW_PAIRS:
+        return None
+    largest = float(theirs[mine > 0].max(initial=0.0))
+    most = largest if second.is_whole else largest * scale if largest >= _FEW_ROWS else None
+    return Meeting((pairs * scale + itself) / max(1.0, seen), most, "counted" if whole else "sampled")

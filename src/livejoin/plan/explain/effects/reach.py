@@ -1,0 +1,267 @@
+"""How far a change of one atom of a join goes: the rows of other atoms that it meets, and the results it is part of.
+
+From the changed row one goes from atom to atom over the columns that are equal, those with few rows first, as an index
+nested-loop join would. The rows met are the sum over the atoms of the combinations so far, and the results are the
+product of all. Where only some columns of the results are asked for (DISTINCT, GROUP BY, annotations), atoms are left
+out that do not lead to one of them: a look-up says there whether there is a row.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from livejoin.plan.explain.effects.amount import ONE, Amount, Growth
+from livejoin.plan.explain.effects.figures import Figures, Meeting
+from livejoin.query import Atom, ConjunctiveQuery
+from livejoin.schema import Table
+
+_MADE = re.compile(r"[a-z]\d+")
+
+NONE_DERIVED: Mapping[str, float] = {}
+
+Columns = Mapping[str, int]
+"""The variables of an atom, those that an edge says are equal to variables above by their names there."""
+
+
+@dataclass(frozen=True)
+class Hop:
+    """A step to the rows of one more atom.
+
+    Args:
+        alias: The atom.
+        table: The table of the atom.
+        columns: The columns of the atom that are compared.
+        compared: The columns that they are equal to, of the row that was met before; empty if it is of several rows.
+        before: The atoms of these rows.
+        rows: The rows of it that each combination so far meets.
+        by_key: Whether these are at most one, by a key.
+        kept: Whether it leads to a column that is asked for.
+        source: Where the figures are from; empty if there are none.
+        is_nested: Whether it is over the rows of a nested query.
+    """
+
+    alias: str
+    table: str
+    columns: tuple[str, ...]
+    compared: tuple[str, ...]
+    before: tuple[str, ...]
+    rows: Amount
+    by_key: bool
+    kept: bool = True
+    source: str = ""
+    is_nested: bool = False
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What a change of an atom meets and changes.
+
+    Args:
+        hops: The steps from atom to atom.
+        met: The rows that are met.
+        results: The results of the join that come or go; different ones where only some columns are asked for.
+    """
+
+    hops: tuple[Hop, ...]
+    met: Amount
+    results: Amount
+
+
+def reach(
+    query: ConjunctiveQuery,
+    start: int,
+    wanted: frozenset[str] | None,
+    figures: Figures,
+    derived: Mapping[str, float] = NONE_DERIVED,
+) -> Reach:
+    """How far a change of a row of an atom goes.
+
+    Cost: atoms squared, and that of `Figures.meeting` for each pair of atoms that are compared, once.
+
+    Args:
+        query: The join.
+        start: Position of the atom.
+        wanted: The variables of the results that are asked for; None for all, with multiplicities.
+        figures: The known figures of the tables.
+        derived: The tables that are relations of nested queries, by name, with the most rows that these can have.
+    """
+    return _Walk(query, figures, derived).from_atom(start, wanted)
+
+
+class _Walk:
+    """A join as it is walked over."""
+
+    def __init__(self, query: ConjunctiveQuery, figures: Figures, derived: Mapping[str, float]) -> None:
+        self._query = query
+        self._derived = derived
+        self._figures = figures
+        self._names = _names(query)
+        self._columns = tuple(
+            {self._names.get(v, v): column for v, column in zip(atom.variables, atom.columns, strict=True)}
+            for atom in query.atoms
+        )
+
+    def from_atom(self, start: int, wanted: frozenset[str] | None) -> Reach:
+        query = self._query
+        own_branches = set(_above(query, start))
+        asked = {i for i, one in enumerate(query.branches) if one.kind != "optional" and i not in own_branches}
+        left_out = {atom for i in asked for atom in query.branches[i].atoms}
+        left_out |= {a for one in query.branches if one.above in asked for a in one.atoms}
+        found = self._own(start)
+        if left_out or any(query.branches[i].kind != "optional" for i in own_branches):
+            found = found.bounded()
+        visited, hops, waiting = [start], dict[int, Hop](), set(range(len(query.atoms))) - left_out - {start}
+        parents: dict[int, tuple[int, ...]] = {}
+        optional = {a for i, one in enumerate(query.branches) if i not in own_branches for a in one.atoms}
+        while waiting:
+            steps = {atom: self._hop(atom, visited, atom in optional) for atom in sorted(waiting)}
+            atom = min(steps, key=lambda one: _order(steps[one][0]))
+            hops[atom], parents[atom] = steps[atom]
+            visited.append(atom)
+            waiting.remove(atom)
+        needed = set(visited)
+        if wanted is not None:
+            needed = self._needed(visited, parents, frozenset(self._names.get(v, v) for v in wanted))
+        results, met = found, replace(found, expected=0.0, most=0.0)
+        for atom in visited[1:]:
+            hop = hops[atom]
+            if atom in needed:
+                results = results.times(hop.rows)
+                met = met.plus(results)
+                coincide = wanted is not None and not hop.by_key and not self._tells_apart(atom, wanted)
+                results = results.bounded() if coincide else results
+            else:
+                hops[atom] = replace(hop, kept=False)
+                if hop.rows.expected is None or hop.rows.expected < 1:
+                    results = results.bounded()
+        return Reach(tuple(hops[atom] for atom in visited[1:]), met, results)
+
+    def _tells_apart(self, atom: int, wanted: frozenset[str]) -> bool:
+        """Whether different rows of an atom differ in the wanted variables."""
+        one = self._query.atoms[atom]
+        shown = {column for column, v in zip(one.columns, one.variables, strict=True) if v in wanted}
+        return any(shown.issuperset(key) for key in one.table.keys)
+
+    def _own(self, start: int) -> Amount:
+        """The rows of the change itself that take part."""
+        atom = self._query.atoms[start]
+        if atom.predicate is None:
+            return ONE
+        share = self._figures.share(atom.table, atom.predicate)
+        return ONE.bounded() if share is None else Amount(share, 1.0)
+
+    def _is_nested(self, table: Table) -> bool:
+        """Whether it is the relation of a nested query that users gave no name."""
+        made = any(column.is_made or _MADE.fullmatch(column.name) for column in table.columns)
+        return made and table.name in self._derived
+
+    def _hop(self, atom: int, visited: Sequence[int], is_optional: bool) -> tuple[Hop, tuple[int, ...]]:
+        """The step to an atom, and the atoms whose rows it is compared with."""
+        query, own = self._query, self._columns[atom]
+        one = query.atoms[atom]
+        known = [v for v in own if any(v in self._columns[other] for other in visited)]
+        columns = tuple(own[v] for v in known)
+        names = tuple(one.table.columns[column].name for column in columns)
+        by_key = any(set(key) <= set(columns) for key in one.table.keys)
+        nested = self._is_nested(one.table)
+        meeting, sources = self._meeting(one, own, known, visited)
+        if by_key:
+            expected = 1.0 if meeting is None else min(1.0, meeting.expected)
+            rows = Amount(expected, 1.0, meeting is None)
+        else:
+            what = grown(one.table, columns, nested)
+            growth = Growth.NONE if one.table.static else Growth.KEY if names else Growth.TABLE
+            causes = (what,) if growth else ()
+            mean, most = (None, None) if meeting is None else (meeting.expected, meeting.most)
+            rows = Amount(mean, most, causes=causes, growth=growth)
+        if not by_key and (limit := self._derived.get(one.table.name, math.inf)) < math.inf:
+            rows = rows.capped(limit)
+        if one.predicate is not None:
+            share = self._figures.share(one.table, one.predicate)
+            expected_ = rows.expected if share is None or rows.expected is None else rows.expected * share
+            rows = replace(rows, expected=expected_, is_bound=rows.is_bound or share is None)
+        if is_optional and rows.expected is not None:
+            rows = replace(rows, expected=max(1.0, rows.expected), is_bound=rows.is_bound and not by_key)
+        source = "" if meeting is None else meeting.source
+        compared: tuple[str, ...] = ()
+        if len(sources) == 1 and not self._is_nested(query.atoms[sources[0]].table):
+            other = query.atoms[sources[0]].table
+            compared = tuple(other.columns[self._columns[sources[0]][v]].name for v in known)
+        before = tuple(query.atoms[source].alias for source in sources)
+        hop = Hop(one.alias, one.table.name, names, compared, before, rows, by_key, True, source, nested)
+        return hop, sources
+
+    def _meeting(
+        self, one: Atom, own: Columns, known: Sequence[str], visited: Sequence[int]
+    ) -> tuple[Meeting | None, tuple[int, ...]]:
+        """The rows of an atom that a combination of rows of others meets, and these others."""
+        if not known:
+            return self._figures.rows(one.table), ()
+        for other in visited:
+            if set(known) <= self._columns[other].keys():
+                return self._between(other, one, own, known), (other,)
+        whole = self._figures.rows(one.table)
+        holders = {v: next(other for other in visited if v in self._columns[other]) for v in known}
+        groups = {other: [v for v in known if holders[v] == other] for other in holders.values()}
+        found = [self._between(other, one, own, some) for other, some in groups.items()]
+        met = [part for part in found if part is not None]
+        if whole is None or not whole.expected or len(met) < len(found):
+            return None, tuple(groups)
+        share = math.prod(part.expected / whole.expected for part in met)
+        most = min((part.most for part in met if part.most is not None), default=None)
+        return Meeting(whole.expected * share, most, met[0].source), tuple(groups)
+
+    def _between(self, other: int, one: Atom, own: Columns, known: Sequence[str]) -> Meeting | None:
+        """The rows of an atom that a row of another one meets by some variables."""
+        columns, others = zip(*sorted((self._columns[other][v], own[v]) for v in known), strict=True)
+        return self._figures.meeting(self._query.atoms[other].table, columns, one.table, others)
+
+    def _needed(
+        self, visited: Sequence[int], parents: Mapping[int, tuple[int, ...]], wanted: frozenset[str]
+    ) -> set[int]:
+        """The atoms that bring a wanted variable first, and those on the way to them."""
+        known: set[str] = set()
+        needed = {visited[0]}
+        for atom in visited:
+            bring = (self._columns[atom].keys() - known) & wanted
+            known |= self._columns[atom].keys()
+            waiting = [atom] if bring else []
+            while waiting:
+                one = waiting.pop()
+                needed.add(one)
+                waiting += [parent for parent in parents.get(one, ()) if parent not in needed]
+        return needed
+
+
+def grown(table: Table, columns: Sequence[int], is_nested: bool = False) -> str:
+    """The rows of a table for each key, in words; what a nested query gives has no name there."""
+    if is_nested:
+        return f"rows of a nested query{' per key' if columns else ''}"
+    per = " and ".join(table.columns[column].name for column in columns)
+    return f"rows of {table.name}" + (f" per {per}" if per else "")
+
+
+def _order(hop: Hop) -> tuple[bool, bool, float]:
+    """Steps by keys come first, those over no columns last."""
+    expected = hop.rows.expected
+    return (not hop.by_key, not hop.columns, math.inf if expected is None else expected)
+
+
+def _names(query: ConjunctiveQuery) -> Mapping[str, str]:
+    """For variables of branches those above them that an edge says are equal."""
+    names: dict[str, str] = {}
+    for branch in query.branches:
+        for outer, inner in branch.key:
+            names.setdefault(inner, names.get(outer, outer))
+    return names
+
+
+def _above(query: ConjunctiveQuery, atom: int) -> Iterator[int]:
+    """The branch that an atom is in, and those above it."""
+    place = next((i for i, one in enumerate(query.branches) if atom in one.atoms), None)
+    while place is not None:
+        yield place
+        place = query.branches[place].above

@@ -1,0 +1,295 @@
+"""What a change costs, for somebody who knows SQL: the first lines of every form of an explanation.
+
+First what a change meets and what it changes, a line a table, with how that grows; then what each found combination is
+checked for; then the upkeep of what the plan stores. What is not known is called so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, assert_never
+
+from livejoin.plan.explain.effects.amount import Amount, Growth
+from livejoin.search.guarantee import UpdateBound
+
+if TYPE_CHECKING:
+    from livejoin.plan.explain.effects.effects import Effect
+    from livejoin.plan.explain.effects.reach import Hop
+    from livejoin.plan.explain.explanation import Explanation
+
+_COSTS = {
+    UpdateBound.ALWAYS: "A change takes constant time, whatever changes come.",
+    UpdateBound.FIFO: (
+        "A change takes constant time while rows leave in the order in which they came, or never leave; else it takes "
+        "longer the more rows come and go while others stay."
+    ),
+    UpdateBound.LAMBDA: (
+        "A change takes constant time while rows never leave; else it takes longer the more rows come and go while "
+        "others stay."
+    ),
+    UpdateBound.LINEAR: "A change may take time in proportion to the number of rows in the tables.",
+    UpdateBound.POLYNOMIAL: "A change may take more time than in proportion to the number of rows in the tables.",
+}
+
+_ON_AVERAGE = (
+    "A change takes constant time on average, whatever changes come; one that brings the first row with a key to an "
+    "append-only table may take longer, once for each row that waited for it."
+)
+
+_MADE = re.compile(r"\bc\d+\b")  # a column that no user named
+
+_UPKEEP = {
+    UpdateBound.ALWAYS: "",
+    UpdateBound.FIFO: (
+        "Keeping the indexes right takes constant time while rows leave in the order in which they came, or never "
+        "leave; it takes longer the more rows come and go while others stay."
+    ),
+    UpdateBound.LAMBDA: (
+        "Keeping the indexes right takes constant time while rows never leave; it takes longer the more rows come and "
+        "go while others stay."
+    ),
+    UpdateBound.LINEAR: (
+        "Keeping right what the plan stores may take time in proportion to the number of rows in the tables."
+    ),
+    UpdateBound.POLYNOMIAL: (
+        "Keeping right what the plan stores may take more time than in proportion to the rows in the tables."
+    ),
+}
+
+_UPKEEP_ON_AVERAGE = (
+    "The first row with a key that comes to an append-only table also meets each row that waited for it, once."
+)
+
+_SOURCES = {
+    "counted": "counted in the rows that the tables have now",
+    "sampled": "estimated from a sample of the rows that the tables have now",
+    "given": "from the statistics that were given",
+    "observed": "counted when the plan was made",
+}
+
+
+def headline(explanation: Explanation) -> str:
+    """The first sentence of a verdict."""
+    return next(_sentences(explanation))
+
+
+def verdict(explanation: Explanation) -> str:
+    """What a change of the query's tables costs, in plain words, or that it is not maintained."""
+    return " ".join(_sentences(explanation))
+
+
+def _sentences(told: Explanation) -> Iterator[str]:
+    if not told.executable:
+        yield f"This version does not maintain the query: {told.obstacle}."
+        return
+    changing = [one for one in told.effects if one.promise != "static"]
+    if not told.effects:
+        yield cost(told)
+    elif not changing:
+        yield "No table of the query changes, so that nothing is to be kept up."
+    else:
+        yield cost(told) if is_read_later(told) else _headline(changing)
+        yield from _conditions(changing)
+        yield from [] if is_read_later(told) else _kept_up(told, changing)
+    if told.beside:
+        yield told.beside
+
+
+def cost(told: Explanation) -> str:
+    """The bound of a plan in plain words."""
+    promise = told.guarantee
+    if promise.is_amortised and promise.bound is UpdateBound.ALWAYS:
+        return _ON_AVERAGE
+    return cost_of(promise.bound)
+
+
+def cost_of(bound: UpdateBound) -> str:
+    """A bound in plain words."""
+    return _COSTS[bound]
+
+
+def _headline(changing: Sequence[Effect]) -> str:
+    worst = changing[0]
+    match worst.growth:
+        case Growth.NONE:
+            return f"A change costs about the same however large the tables get: {_looks_at(changing)}."
+        case Growth.KEY:
+            return f"A change of {worst.table} meets {_way(worst)}, and changes {rows(worst.result)} of the result."
+        case Growth.TABLE:
+            return f"A change of {worst.table} may meet {_way(worst)}, and changes {_result(worst)}."
+        case _:
+            assert_never(worst.growth)
+
+
+def _looks_at(changing: Sequence[Effect]) -> str:
+    hops = [hop for one in changing for way in one.ways for hop in way.reach.hops]
+    if not hops:
+        return "no other row of a table is looked at"
+    kept = [hop for hop in hops if hop.kept]
+    if all(hop.by_key for hop in kept):
+        if not kept:
+            return "it looks up whether there are matching rows, and reads none of them"
+        return "it meets at most one row of each other table, found by its key"
+    return "it meets a number of rows that does not grow"
+
+
+def _result(one: Effect) -> str:
+    return f"{rows(one.result)} of the result"
+
+
+def _way(one: Effect) -> str:
+    """The rows that a change meets, in words."""
+    ways = [[hop for hop in way.reach.hops if hop.kept and hop.rows.growth] for way in one.ways]
+    hops = max(ways, key=lambda way: (max((hop.rows.growth for hop in way), default=0), len(way)), default=[])
+    if not hops:
+        causes = " and all ".join(cause.replace(" per ", " with the same ") for cause in one.causes)
+        return f"all {causes} ({_in_all(one)})"
+    first, *others = [_rows_of(hop) for hop in hops]
+    then = "".join(f", for each of them {other}" for other in others[: _SHOWN - 1])
+    more = ", and so on" if len(others) >= _SHOWN else ""
+    return f"all {first}{then}{more} ({_in_all(one)})"
+
+
+def _in_all(one: Effect) -> str:
+    return "how many is unknown" if one.met.expected is None else f"{rows(one.met)} in all"
+
+
+_SHOWN = 3
+
+
+def _rows_of(hop: Hop) -> str:
+    if hop.is_nested:
+        return "rows of a nested query" + (" with the same key" if hop.columns else "")
+    if not hop.columns:
+        return f"rows of {hop.table}"
+    if hop.compared in ((), hop.columns):
+        return f"rows of {hop.table} with the same {' and '.join(hop.columns)}"
+    pairs = zip(hop.columns, hop.compared, strict=True)
+    return f"rows of {hop.table} whose {' and '.join(f'{column} is its {other}' for column, other in pairs)}"
+
+
+def _conditions(changing: list[Effect]) -> Iterator[str]:
+    found = dict.fromkeys(condition for one in changing for condition in one.conditions)
+    for condition in found:
+        if _MADE.search(condition):
+            yield "Each combination of rows that it meets is checked for a condition over several tables."
+        else:
+            yield f"Each combination of rows that it meets is checked: {condition}."
+
+
+def _kept_up(told: Explanation, changing: Sequence[Effect]) -> Iterator[str]:
+    """What keeping the plan's indexes costs beside the rows that a change meets."""
+    promises = [one.alone or one.guarantee for one in (told, *told.others)]
+    promise = max(promises, key=lambda one: one.bound)
+    if promise.bound is UpdateBound.ALWAYS:
+        yield from [_UPKEEP_ON_AVERAGE] if any(one.is_amortised for one in promises) else []
+    elif promise.bound in (UpdateBound.FIFO, UpdateBound.LAMBDA) or changing[0].growth < _GROWTH[promise.bound]:
+        yield _UPKEEP[promise.bound]
+
+
+_GROWTH = {UpdateBound.LINEAR: Growth.KEY, UpdateBound.POLYNOMIAL: Growth.TABLE}
+
+
+def is_read_later(told: Explanation) -> bool:
+    """Whether no result is looked for before the view is read: there are no deltas, and nothing is stored above."""
+    return not told.deltas and told.alone is None and not told.others
+
+
+def effect_line(one: Effect, read_later: bool = False) -> str:
+    """What one change of a table does, in one sentence.
+
+    Args:
+        one: The effect of a change.
+        read_later: As `is_read_later`.
+
+    >>> from livejoin.plan.explain.effects.effects import Effect
+    >>> effect_line(Effect("orders", "", Amount(9000.0, 9000.0), Amount(8.0, 8.0, True)))
+    'orders: meets about 9,000 rows, changes up to 8 rows of the result, however large the tables get'
+    """
+    if one.promise == "static":
+        return f"{one.table}: never changes (declared static)"
+    if read_later:
+        return f"{one.table}: changes {_result(one)}, which are looked for when it is read"
+    if one.is_alone:
+        met = "meets no other row" if one.met.expected == 0 else f"looks up {_stored(rows(one.met))}"
+    else:
+        met = f"meets {rows(one.met)}"
+    line = f"{one.table}: {met}, changes {_result(one)}"
+    if not one.growth:
+        return f"{line}, however large the tables get"
+    return f"{line}; grows with the {_listed(_first(one.causes))}"
+
+
+def _first(causes: Sequence[str]) -> Sequence[str]:
+    """The first of what something grows with, and how many more there are."""
+    few = causes[: _SHOWN - 1]
+    return causes if len(causes) <= _SHOWN else (*few, f"{len(causes) - len(few)} others like that")
+
+
+def _stored(text: str) -> str:
+    """Some rows, in words, of those that are stored above a join.
+
+    >>> _stored("up to 3 rows"), _stored("at most 1 row")
+    ('up to 3 stored rows', 'at most 1 stored row')
+    """
+    return re.sub(r"\brow", "stored row", text, count=1)
+
+
+def rows(amount: Amount) -> str:
+    """A number of rows in words.
+
+    >>> rows(Amount(1.0, 1.0, True)), rows(Amount(12.34, 500.0)), rows(Amount(None, None))
+    ('at most 1 row', 'about 12 rows (500 at most)', 'an unknown number of rows')
+    """
+    expected, most = amount.expected, amount.most
+    if expected is None:
+        return "an unknown number of rows"
+    if expected == 0:
+        return "no row"
+    if most is not None and most <= 1:
+        return "1 row" if expected == 1 and not amount.is_bound else "at most 1 row"
+    if expected < 1 and not amount.is_bound:
+        found = "less than 1 row on average"
+    else:
+        about = "up to " if amount.is_bound else "" if expected == most and expected < _ROUNDED else "about "
+        found = f"{about}{number(expected)} {'row' if number(expected) == '1' else 'rows'}"
+    return found + (f" ({number(most)} at most)" if most is not None and most >= 2 * max(1.0, expected) else "")
+
+
+_ROUNDED = 10
+
+
+def number(value: float) -> str:
+    """A number with two figures, below ten with one behind the point where there is one.
+
+    >>> number(8123.0), number(2.34), number(3.0), number(0.02), number(1.6e10)
+    ('8,100', '2.3', '3', '0.02', '16,000,000,000')
+    """
+    if value < 1:
+        return f"{value:.1g}"
+    if value < _ROUNDED:
+        return f"{value:.1f}".removesuffix(".0")
+    return f"{float(f'{value:.2g}'):,.0f}"
+
+
+def source_line(told: Explanation) -> str:
+    """Where the figures are from, or that there are none; empty where nothing is to be said."""
+    changing = [one for one in told.effects if one.promise != "static"]
+    found = dict.fromkeys(source for one in changing for source in one.sources)
+    names = _SOURCES if told.log is None else _SOURCES | {"observed": "from the change log"}
+    parts = []
+    if found:
+        parts.append(f"Figures for a change like the rows there are: {' and '.join(names[one] for one in found)}.")
+    if any(not one.is_known for one in changing):
+        parts.append(
+            "A number is unknown where the tables have no rows yet; statistics={...}, or a change log, would tell it."
+            if not found
+            else "A number is unknown where nothing is known of the rows that are met, as those of a nested query."
+        )
+    return " ".join(parts)
+
+
+def _listed(causes: Iterable[str]) -> str:
+    *first, last = dict.fromkeys(causes)
+    return f"{', the '.join(first)} and the {last}" if first else last

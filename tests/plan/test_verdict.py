@@ -1,0 +1,198 @@
+"""The first lines of an explanation, for queries of every kind; and that text, JSON, page and picture say the same."""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import replace
+from xml.etree import ElementTree as ET
+
+import pytest
+from explanations import EFFECTS, EXAMPLE
+
+import tpcds_texts
+from livejoin import Database, LivejoinError
+from livejoin.plan import Explanation, UpdateBound
+from livejoin.plan.explain.effects.amount import Growth
+from livejoin.plan.explain.facts import alternative_line, facts, gain, state_line
+from livejoin.plan.explain.verdict import effect_line, verdict
+from tpch_rows import QUERIES, schema, statements
+
+MORE = {
+    "itself": (
+        "SELECT a.ok, b.ok AS other FROM orders a JOIN orders b ON a.ck = b.ck AND a.day < b.day "
+        "WHERE a.price > b.price"
+    ),
+    "windows": (
+        "SELECT ok, RANK() OVER (PARTITION BY ck ORDER BY price) AS r, SUM(price) OVER (ORDER BY day) AS s FROM orders"
+    ),
+    "lag": "SELECT ok, LAG(price) OVER (PARTITION BY ck ORDER BY day) AS p FROM orders",
+    "union all": "SELECT ck FROM orders UNION ALL SELECT ck FROM customer",
+    "union": "SELECT ck FROM orders WHERE price > 3 UNION SELECT ck FROM customer",
+    "except": "SELECT ck FROM customer EXCEPT SELECT ck FROM orders",
+    "intersect": "SELECT ck FROM customer INTERSECT ALL SELECT ck FROM orders",
+    "static": (
+        "SELECT r.name, COUNT(*) AS n FROM customer c JOIN region r ON c.rk = r.rk GROUP BY r.name HAVING COUNT(*) > 2"
+    ),
+    "all static": "SELECT name FROM region WHERE rk > 3",
+    "triangle": (
+        "SELECT A.src AS a, B.src AS b, C.src AS c FROM G A, G B, G C "
+        "WHERE A.dst = B.src AND B.dst = C.src AND C.dst = A.src"
+    ),
+    "outer": "SELECT c.ck, o.ok FROM customer c LEFT JOIN orders o ON c.ck = o.ck",
+    "not exists": "SELECT ck FROM customer c WHERE NOT EXISTS (SELECT 1 FROM orders o WHERE o.ck = c.ck)",
+    "product": "SELECT c.ck, COUNT(*) AS n FROM customer c, G WHERE G.src > 3 GROUP BY c.ck",
+    "more than the mean": "SELECT ok FROM orders o WHERE price > (SELECT AVG(price) FROM orders p WHERE p.ck = o.ck)",
+    "first": "SELECT ok, price FROM orders ORDER BY price DESC LIMIT 5",
+    "all but the first": "SELECT ok, price FROM orders ORDER BY price DESC OFFSET 5",
+    "sorted": "SELECT ok, price FROM orders ORDER BY price DESC",
+    "distinct": "SELECT DISTINCT ck FROM orders",
+    "constant": "SELECT 1 AS one UNION ALL SELECT ck FROM orders",
+}
+TABLES = """
+CREATE TABLE customer (ck BIGINT PRIMARY KEY, rk BIGINT);
+CREATE TABLE orders (ok BIGINT PRIMARY KEY, ck BIGINT, day BIGINT, price BIGINT);
+CREATE TABLE G (src BIGINT, dst BIGINT);
+CREATE TABLE region (rk BIGINT PRIMARY KEY, name STRING) TBLPROPERTIES ('livejoin.static' = 'true');
+"""
+
+
+def explained() -> dict[str, Explanation]:
+    found = {}
+    tpch = ";".join(statements(schema(nullable=False)))
+    for tables, queries in ((tpch, QUERIES), (tpcds_texts.SCHEMA, tpcds_texts.TEXTS), (TABLES, MORE)):
+        db = Database()
+        for statement in filter(str.strip, tables.split(";")):
+            db.execute(statement)
+        for name, sql in queries.items():
+            found[name] = db.explain(sql.rstrip().removesuffix(";"))
+    return found
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, Explanation]:
+    return explained()
+
+
+def test_every_query_has_a_verdict_and_an_effect_of_each_table(told: dict[str, Explanation]) -> None:
+    for name, one in told.items():
+        first = verdict(one)
+        assert first.endswith(".") and "unknown kind" not in first, name
+        assert not re.search(r"\b(?:[cvk]\d+|query_\d+)\b", " ".join([first, *map(effect_line, one.effects)])), name
+        assert {effect.table for effect in one.effects} == {a.table for a in _atoms(one)} - _derived(one), name
+
+
+def _atoms(one: Explanation) -> list:  # type: ignore[type-arg]
+    return [atom for part in (one, *one.others) for atom in part.atoms]
+
+
+def _derived(one: Explanation) -> set[str]:
+    """Relations of nested queries, and constant rows."""
+    known = {effect.table for effect in one.effects}
+    return {atom.table for atom in _atoms(one)} - known
+
+
+def test_what_does_not_grow_is_promised(told: dict[str, Explanation]) -> None:
+    """Where no table's change grows with the tables, the plan promises O(1), at least while rows never leave."""
+    for name, one in told.items():
+        if all(effect.growth == Growth.NONE for effect in one.effects):
+            assert max(part.guarantee.bound for part in (one, *one.others)) <= UpdateBound.LAMBDA, name
+
+
+def test_lines_are_no_longer_than_the_width(told: dict[str, Explanation]) -> None:
+    for name, one in told.items():
+        for width in (60, 100):
+            lines = replace(one, sql="SELECT 1").text(width).splitlines()
+            long = [line for line in lines if len(line) > width and max(map(len, line.split())) <= width // 2]
+            assert not long, name
+
+
+def test_all_forms_say_the_same(told: dict[str, Explanation]) -> None:
+    for name, one in told.items():
+        text, page, value = _plain(one.text(10_000)), _plain(_untagged(one.html())), _strings(one.to_dict())
+        for part in (one, *one.others):
+            lines = [line for _, own in facts(part) for line in own]
+            lines += [property.because for property in part.query_class.properties]
+            lines += [s.text for s in part.suggestions] + [gain(s) for s in part.suggestions]
+            lines += [*map(alternative_line, part.alternatives), *map(state_line, part.tables)]
+            lines += [verdict(part), *map(effect_line, part.effects)]
+            for line in map(_plain, lines):
+                assert line in text, (name, line)
+                assert line in page, (name, line)
+            for line in (verdict(part), *part.operators, part.reason, *map(effect_line, part.effects)):
+                assert line in value, (name, line)
+
+
+def test_the_picture_has_the_steps_and_the_tables_of_the_query(told: dict[str, Explanation]) -> None:
+    for name, one in told.items():
+        said = " ".join(text.text or "" for text in ET.fromstring(one.svg()).iter() if text.tag.endswith("}text"))
+        for effect in one.effects:
+            assert effect.table in said, name
+        sql = one.sql.upper()
+        for word in ("GROUP BY", "HAVING", "LIMIT", "UNION", "EXCEPT", "INTERSECT", "DISTINCT "):
+            if word in sql and "ROLLUP" not in sql and "WITH" not in sql and name not in REWRITTEN:
+                assert word.strip() in said, (name, word)
+        terms = one.svg(terms=True)
+        assert all(html.escape(line.split(":")[0][:20]) in terms for line in one.operators), name
+
+
+REWRITTEN = {"q11", "q15", "q16", "q22", "customers of both channels", "one row of each channel"}
+"""Queries in which a step is another one after its rewrites, as the groups of a sub-query."""
+
+
+def test_a_circle_is_drawn_as_its_tables(told: dict[str, Explanation]) -> None:
+    nodes = told["triangle"].diagram.nodes
+    assert [node.title for node in nodes] == ["result", "G A", "G B", "G C"]
+    assert [(link.parent, link.child) for link in told["triangle"].diagram.links] == [(2, 3)]
+    terms = told["triangle"].svg(terms=True)
+    assert terms.count('class="atom"') == 3 and 'class="bag"' in terms
+
+
+def test_the_first_lines_do_not_hide_what_is_checked() -> None:
+    """The join of the orders of one customer with each other: O(1) in the papers' words, and many rows."""
+    db = Database()
+    db.execute("CREATE TABLE orders (ok BIGINT PRIMARY KEY, ck BIGINT, day BIGINT, price BIGINT)")
+    db.apply("orders", [(i, 1, i, i * 7919 % 1000) for i in range(800)])
+    lines = db.explain(MORE["itself"]).text().splitlines()
+    said = " ".join(" ".join(lines[:3]).split())
+    assert "A change of orders meets all rows of orders with the same ck (about 1,600 rows in all)" in said
+    assert "and changes up to 1,600 rows of the result." in said
+    assert "Each combination of rows that it meets is checked: a.day < b.day AND a.price > b.price." in said
+
+
+def test_static_tables_and_parts_of_a_query() -> None:
+    assert effect_line(EFFECTS[1]) == "H: never changes (declared static)"
+    assert effect_line(EFFECTS[0], read_later=True).endswith("of the result, which are looked for when it is read")
+    assert verdict(EXAMPLE).startswith("A change takes constant time while rows leave in the order")
+
+
+def test_without_deltas_nothing_is_looked_for() -> None:
+    db = Database()
+    for statement in filter(str.strip, TABLES.split(";")):
+        db.execute(statement)
+    told = db.explain(MORE["triangle"].replace(" AND C.dst = A.src", ""), deltas=False)
+    assert "which are looked for when it is read" in " ".join(str(told).split())
+    assert verdict(told).startswith("A change takes constant time")
+
+
+def test_refused_queries_have_a_verdict_too() -> None:
+    db = Database()
+    db.execute("CREATE TABLE orders (ok BIGINT, ck BIGINT)")
+    with pytest.raises(LivejoinError):
+        db.explain("SELECT ok FROM orders WHERE RAND() > 0.5")
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[\s\u2502\u2514\u251c\u2500]+", " ", text)
+
+
+def _untagged(page: str) -> str:
+    return html.unescape(re.sub(r"<[^>]*>", " ", page))
+
+
+def _strings(value: object) -> set[str]:
+    if isinstance(value, dict):
+        return {text for one in value.values() for text in _strings(one)}
+    if isinstance(value, list):
+        return {text for one in value for text in _strings(one)}
+    return {value} if isinstance(value, str) else set()
