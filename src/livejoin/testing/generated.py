@@ -1,0 +1,259 @@
+"""The property that holds for each view, checked on tables and commits that Hypothesis makes up.
+
+Law: after each commit the view is its query over the tables as they are, and the delta is the difference to the view
+before. A commit that is refused changes nothing.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any, Literal
+
+import duckdb
+import pyarrow as pa
+
+from livejoin.database import Database, View
+from livejoin.errors import ChangeError, ExpressionError, LivejoinError, SchemaError
+from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SqlType, Table
+from livejoin.testing.values import comparable
+
+Against = Literal["anew", "duckdb"]
+
+_DIGITS = 9  # of a DOUBLE that are compared: the order of additions is another one
+_TEXTS = ("a", "b", "c", "", "Zoë")
+_DAYS = tuple(date(2024, 2, 27) + timedelta(days=i) for i in range(5))
+_TIMES = tuple(datetime(2024, 2, 28, 23, 30, tzinfo=UTC) + timedelta(minutes=20 * i) for i in range(5))
+_NULLS = 0.1  # of the values of a column that may be NULL
+_MOST_ROWS, _MOST_COMMITS = 8, 6
+_GONE = ("delete", "update_preimage")
+
+Row = tuple[Any, ...]
+
+
+def check_view(
+    sql: str, schema: str, *, examples: int = 50, against: Against = "anew", allow_product: bool = False
+) -> None:
+    """Check that a view is right after any commits: incremental equals recomputed, also under deletions.
+
+    Tables are small and values few, so that rows match and keys meet again.
+
+    Args:
+        sql: The query of the view.
+        schema: The CREATE TABLE statements, and CREATE VIEW for views that the query reads.
+        examples: How many histories are tried, of a few commits each; the same ones in each run.
+        against: Where it is recomputed: ``anew`` from the rows by livejoin, or by ``duckdb``, in whose dialect the
+            query must be then.
+        allow_product: As for `livejoin.Database.create_view`.
+
+    Raises:
+        AssertionError: The view, or a delta, is wrong; the message has the history, made as short as it gets.
+        SqlError: The query or the schema is wrong.
+        SchemaError: A column has a type that no values are made up for: ARRAY, STRUCT, MAP, VARIANT, INTERVAL.
+
+    >>> check_view("SELECT a, COUNT(*) AS n FROM t GROUP BY a", "CREATE TABLE t (a INT, b STRING)", examples=5)
+    """
+    try:
+        from hypothesis import HealthCheck, given, settings  # noqa: PLC0415  # for tests alone
+        from hypothesis import strategies as st  # noqa: PLC0415
+    except ImportError as error:
+        msg = "check_view makes up its tables by Hypothesis: pip install hypothesis"
+        raise ImportError(msg) from error
+    first = _made(sql, schema, allow_product)  # errors of the query come as they are
+    for table in first.tables.values():
+        for column in table.columns:
+            _refuse_type(table, column.name, column.type)
+
+    @settings(
+        max_examples=examples, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    )
+    @given(st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=_MOST_COMMITS), st.integers(1, _MOST_ROWS))
+    def law(seeds: list[int], most: int) -> None:
+        _History(sql, schema, against, allow_product).play(seeds, most)
+
+    law()
+
+
+def _made(sql: str, schema: str, allow_product: bool) -> Database:
+    db = Database()
+    db.execute(schema)
+    db.create_view(_name(db), sql, allow_product=allow_product)
+    return db
+
+
+def _name(db: Database) -> str:
+    found = "checked"
+    while found in db.views or found in db.tables:
+        found += "_"
+    return found
+
+
+def _refuse_type(table: Table, column: str, kind: SqlType) -> None:
+    if kind.is_payload or kind.kind in ("interval", "months"):
+        msg = f"table {table.name!r}: no values are made up for column {column!r}, which is {kind}"
+        raise SchemaError(msg)
+
+
+class _History:
+    """A database, and what was done to it; mutable."""
+
+    def __init__(self, sql: str, schema: str, against: Against, allow_product: bool) -> None:
+        self._sql = sql
+        self._against = against
+        self._db = Database()
+        self._db.execute(schema)
+        self._allow_product = allow_product
+        self._told: list[str] = []
+
+    def play(self, seeds: Sequence[int], most: int) -> None:
+        """Make commits, one for each seed, and check the view after each."""
+        db = self._db
+        rng = random.Random(seeds[0])
+        static = {name: _rows(table, rng, most) for name, table in db.tables.items() if table.static}
+        for name, rows in static.items():
+            self._apply(name, rows)
+        view = db.create_view(_name(db), self._sql, allow_product=self._allow_product)
+        before = self._check(view)
+        for seed in seeds:
+            rng = random.Random(seed)
+            changes = self._changes(rng, most)
+            self._told.append(_shown(changes))
+            try:
+                commit = db.apply(changes, on_conflict="ignore")
+            except (ChangeError, ExpressionError) as error:
+                self._told[-1] += f"  refused: {error}"
+                assert self._check(view) == before, self._said("a commit that was refused changed the view")
+                continue
+            after = self._check(view)
+            delta = _signed(commit[view.name])
+            wanted = Counter(after)
+            wanted.subtract(before)
+            assert {row: n for row, n in delta.items() if n} == {row: n for row, n in wanted.items() if n}, self._said(
+                f"the delta is {dict(delta)}, and the view went from {dict(before)} to {dict(after)}"
+            )
+            before = after
+
+    def _apply(self, name: str, rows: list[dict[str, Any]]) -> None:
+        self._told.append(_shown({name: rows}))
+        try:
+            self._db.apply(name, rows, on_conflict="ignore")
+        except ChangeError as error:
+            self._told[-1] += f"  refused: {error}"
+
+    def _changes(self, rng: random.Random, most: int) -> dict[str, list[dict[str, Any]]]:
+        """Some deletions of rows that are there, and some insertions, in some tables."""
+        found = {}
+        for name, table in self._db.tables.items():
+            if table.static or rng.random() < 0.3:
+                continue
+            rows = [{**row, CHANGE_TYPE: "insert"} for row in _rows(table, rng, most)]
+            if not table.append_only:
+                there = self._there(name).to_pylist()
+                gone = rng.sample(there, rng.randint(0, min(len(there), most)))
+                rows = [*({**row, CHANGE_TYPE: "delete"} for row in gone), *rows]
+            if rows:
+                found[name] = rows
+        return found or {next(iter(self._db.tables)): []}
+
+    def _there(self, name: str) -> pa.Table:
+        with self._db.snapshot() as at:
+            return at.tables[name].to_arrow()
+
+    def _check(self, view: View) -> Counter[Row]:
+        """The rows of the view, which must be those of its query."""
+        found = _counted(view.to_arrow())
+        try:
+            expected = _counted(self._recomputed(view.name))
+        except ExpressionError:  # it has no value on these rows, so that the commit would have been refused
+            return found
+        assert found == expected, self._said(f"the view is {dict(found)}, and its query gives {dict(expected)}")
+        return found
+
+    def _recomputed(self, view: str) -> pa.Table:
+        """What the query gives over the rows that are there."""
+        db = self._db
+        with db.snapshot() as at:
+            rows = {name: one.to_arrow() for name, one in at.tables.items()}
+            views = {name: one.to_arrow() for name, one in at.views.items() if name != view}
+        if self._against == "duckdb":
+            with duckdb.connect() as connection:
+                for name, one in {**rows, **views}.items():
+                    connection.register(name, one)
+                return connection.execute(self._sql).to_arrow_table()
+        other = Database()
+        for name, table in db.tables.items():
+            other.create_table(name, ", ".join(f"`{column.name}` {column.type}" for column in table.columns))
+        for name, one in rows.items():
+            other.apply(name, one)
+        for name in db.views:
+            if name != view:
+                other.create_view(name, db.views[name].sql, allow_product=True)
+        return other.create_view(view, self._sql, allow_product=True).to_arrow()
+
+    def _said(self, what: str) -> str:
+        history = "\n".join(f"  {number}. {line}" for number, line in enumerate(self._told, 1))
+        return f"{what}\nafter these commits:\n{history}\nquery: {self._sql}"
+
+
+def _rows(table: Table, rng: random.Random, most: int) -> list[dict[str, Any]]:
+    columns = [column for column in table.columns if column.generated is None]
+    return [
+        {column.name: _value(column.type, column.nullable, rng) for column in columns}
+        for _ in range(rng.randint(0, most))
+    ]
+
+
+def _value(kind: SqlType, nullable: bool, rng: random.Random) -> Any:
+    """One of few values of a type."""
+    if nullable and rng.random() < _NULLS:
+        return None
+    match kind.kind:
+        case "boolean":
+            return rng.random() < 0.5
+        case "integer":
+            return rng.randint(-1, 4)
+        case "double":
+            return rng.choice((-1.0, 0.0, 0.5, 1.0, 2.25))
+        case "decimal":
+            return Decimal(rng.randint(-1, 4)).scaleb(-kind.scale if kind.precision == kind.scale else 0)
+        case "date":
+            return rng.choice(_DAYS)
+        case "timestamp":
+            found = rng.choice(_TIMES)
+            return found.replace(tzinfo=None) if kind.is_local else found
+        case "string":
+            return rng.choice(_TEXTS)
+        case "binary":
+            return rng.choice((b"", b"a", b"\x00\xff"))
+        case _:
+            msg = f"no values are made up for {kind}"
+            raise LivejoinError(msg)
+
+
+def _counted(rows: pa.Table) -> Counter[Row]:
+    columns = [[comparable(one, _DIGITS) for one in column.to_pylist()] for column in rows.columns]
+    return Counter(zip(*columns, strict=True)) if columns else Counter({(): rows.num_rows})
+
+
+def _signed(delta: pa.Table) -> Counter[Row]:
+    found: Counter[Row] = Counter()
+    kinds = delta.column(CHANGE_TYPE).to_pylist()
+    plain = delta.drop_columns([name for name in (CHANGE_TYPE, COMMIT_VERSION) if name in delta.column_names])
+    for row, kind in zip(plain.to_pylist(), kinds, strict=True):
+        found[tuple(comparable(one, _DIGITS) for one in row.values())] += -1 if kind in _GONE else 1
+    return found
+
+
+def _shown(changes: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    """A commit as text."""
+    parts = []
+    for name, rows in changes.items():
+        texts = []
+        for row in rows:
+            sign = "-" if row.get(CHANGE_TYPE) == "delete" else "+"
+            texts.append(f"{sign}({', '.join(str(value) for key, value in row.items() if key != CHANGE_TYPE)})")
+        parts.append(f"{name}: {' '.join(texts) or 'nothing'}")
+    return "; ".join(parts)

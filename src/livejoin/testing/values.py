@@ -1,0 +1,31 @@
+"""Values as tests compare them: equal where nobody would call them different."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+
+def comparable(value: Any, digits: int) -> Any:
+    """A value that can be hashed and is equal where the values mean the same.
+
+    Args:
+        value: A value of Python, as Arrow gives it.
+        digits: So many digits of a floating-point number count.
+
+    >>> comparable(0.1 + 0.2, 9), comparable(float("nan"), 9), comparable(Decimal("1.50"), 9)
+    (0.3, 'NaN', Decimal('1.5'))
+    """
+    match value:
+        case float():
+            return "NaN" if math.isnan(value) else float(f"{value:.{digits}g}") + 0.0
+        case Decimal():
+            return value.normalize()
+        case datetime() if value.tzinfo is not None:
+            return value.astimezone(UTC).replace(tzinfo=None)
+        case list() | dict():
+            return repr(value)
+        case _:
+            return value

@@ -1,0 +1,136 @@
+"""Tables as texts, and the property of views: what users test their own views by."""
+
+from __future__ import annotations
+
+import pytest
+
+import livejoin
+from livejoin.errors import ChangeFormatError, SchemaError, UnknownNameError
+from livejoin.testing import check_view, expect, given
+
+SCHEMA = """
+    CREATE TABLE orders (
+        id BIGINT PRIMARY KEY, customer STRING, amount DECIMAL(10, 2), day DATE, paid BOOLEAN DEFAULT false
+    );
+    CREATE VIEW totals AS
+        SELECT customer, SUM(amount) AS total, MAX(day) AS last, BOOL_OR(paid) AS paid FROM orders GROUP BY customer
+"""
+
+
+@pytest.fixture
+def db() -> livejoin.Database:
+    """One table and one view."""
+    found = livejoin.Database()
+    found.execute(SCHEMA)
+    return found
+
+
+def test_tables_and_views_as_texts(db: livejoin.Database) -> None:
+    given(
+        db,
+        orders="""
+            id | customer | amount | day        | paid
+            ---+----------+--------+------------+-----
+            1  | Zoë      | 20.50  | 2024-01-02 | true
+            2  | Zoë      | 1      | 2024-01-05 |
+            3  | ''       |        |            | false
+            4  |          | 7      | 2024-01-01 | false
+        """,
+    )
+    expect(
+        db.views["totals"],
+        """
+            | last       | customer | total | paid  |
+            | 2024-01-05 | Zoë      | 21.5  | true  |
+            |            | ''       |       | false |
+            | 2024-01-01 |          | 7.00  | false |
+        """,
+    )
+    commit = given(
+        db,
+        orders="""
+            ± | id | customer | amount | day        | paid
+            - | 2  | Zoë      | 1      | 2024-01-05 |
+            + | 5  | "a | b"  | 3      | 2024-02-01 | true
+        """,
+    )
+    delta = """
+        ±  | customer | total | last
+        -u | Zoë      | 21.50 | 2024-01-05
+        +u | Zoë      | 20.50 | 2024-01-02
+        +  | "a | b"  | 3     | 2024-02-01
+    """
+    expect(commit["totals"], delta, of=db.views["totals"])
+    expect(commit["totals"], delta)
+
+
+def test_a_difference_is_shown(db: livejoin.Database) -> None:
+    given(db, orders="id | customer | amount\n1 | a | 1\n2 | b | 2")
+    with pytest.raises(AssertionError) as told:
+        expect(db.views["totals"], "customer | total\na | 1\nb | 3\nb | 3")
+    assert str(told.value).splitlines() == [
+        "view 'totals' has other rows (customer, total):",
+        "  missing   b | 3  (2 times)",
+        "  too many  b | 2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "the text has no line"),
+        ("id | customer\n1 | a | b", "3 cells stand under 2 columns"),
+        ("id | id\n1 | 2", "has a name twice"),
+        ("± | id\n% | 1", "'%' is no kind of a change"),
+    ],
+)
+def test_what_is_no_table_is_refused(db: livejoin.Database, text: str, says: str) -> None:
+    with pytest.raises(ChangeFormatError, match=says):
+        given(db, orders=text)
+    assert db.version == 0
+
+
+def test_an_expectation_of_other_columns_is_refused(db: livejoin.Database) -> None:
+    with pytest.raises(ChangeFormatError, match="no column 'totl' \\(did you mean 'total'\\?\\)"):
+        expect(db.views["totals"], "totl\n1")
+    with pytest.raises(ChangeFormatError, match="does not fit"):
+        expect(db.views["totals"], "total\nmany")
+
+
+@pytest.mark.parametrize("against", ["anew", "duckdb"])
+def test_a_view_that_is_right_passes(against: str) -> None:
+    sql = """
+        SELECT o.customer, COUNT(*) AS n, SUM(o.amount) AS s, AVG(l.x) AS x
+        FROM orders o LEFT JOIN lines l ON o.id = l.id AND l.b GROUP BY o.customer
+    """
+    schema = """
+        CREATE TABLE orders (id BIGINT PRIMARY KEY, customer STRING, amount DECIMAL(4, 2), at TIMESTAMP);
+        CREATE TABLE lines (id INT, x DOUBLE, b BOOLEAN, d DATE, y BINARY)
+    """
+    check_view(sql, schema, examples=8, against=against)  # type: ignore[arg-type]
+
+
+def test_tables_that_promise_things_are_kept_to_it() -> None:
+    schema = """
+        CREATE TABLE s (a INT, b INT) TBLPROPERTIES ('livejoin.static' = 'true');
+        CREATE TABLE log (a INT NOT NULL, c INT CHECK (c >= 0)) TBLPROPERTIES ('livejoin.append_only' = 'true');
+        CREATE TABLE w (a INT, c INT AS (a + 1)) TBLPROPERTIES ('livejoin.window_rows' = '5');
+        CREATE VIEW v AS SELECT a, COUNT(*) AS n FROM log GROUP BY a
+    """
+    check_view("SELECT v.n, s.b, w.c FROM v JOIN s ON v.a = s.a JOIN w ON w.a = v.a", schema, examples=8)
+
+
+def test_a_view_that_is_wrong_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = livejoin.View.to_arrow
+    monkeypatch.setattr(
+        livejoin.View, "to_arrow", lambda view: made(view).slice(0, 3) if view.name == "checked" else made(view)
+    )
+    with pytest.raises(AssertionError, match="after these commits:\n  1\\. t: \\+"):
+        check_view("SELECT a FROM t", "CREATE TABLE t (a INT)", examples=30, against="duckdb")
+
+
+def test_what_cannot_be_checked_is_said() -> None:
+    with pytest.raises(SchemaError, match="no values are made up for column 'x', which is ARRAY<INT>"):
+        check_view("SELECT a FROM t", "CREATE TABLE t (a INT, x ARRAY<INT>)")
+    with pytest.raises(UnknownNameError):
+        check_view("SELECT b FROM t", "CREATE TABLE t (a INT)")
