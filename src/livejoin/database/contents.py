@@ -117,14 +117,15 @@ class Contents:
     scratch: Scratch | None = None
 
     def __post_init__(self) -> None:
-        self.budget = Budget(self.memory_limit, self._parts)
+        self.links = Links()
+        self.budget = Budget(self.memory_limit, self._parts, self.links.spare)
+        self.budget.register(self.links)
         self.codec = Codec(self.budget)
         self.graph = Graph(self.tables, self.codec, self.workers, self.scratch)
         self.journal: Journal | None = None
         self.letters: deque[Letter] = deque()
         self.tally = Tally()
         self.slowest = SlowestCommits()
-        self.links = Links()
         self.images = Images(self)
         self._shown = ShownViews(self.views, self.graph)
         self.is_telling = False
@@ -230,6 +231,7 @@ class Contents:
         for number, node in enumerate(self.graph.nodes, 1):
             views = ", ".join(map(repr, node.views()))
             parts.append((f"block #{number} ({node.plan.kind}) of {views or 'no view'}", node.nbytes))
+        parts.append(("the rows of versions that somebody reads or follows", self.links.nbytes))
         return parts
 
     def add_table(self, table: Table) -> None:

@@ -547,7 +547,8 @@ class Database:
         Returns:
             ``version``; ``views``, their number; ``state_bytes`` (in use) and ``capacity_bytes`` (allocated) of all
             blocks; ``dictionary_state_bytes``, in use by strings and wide decimals; ``table_bytes`` and
-            ``dictionary_bytes``, allocated; ``memory_bytes``, all memory that counts for ``memory_limit``, which is
+            ``dictionary_bytes``, allocated; ``image_bytes``, the rows of versions that somebody reads, follows or has
+            published; ``memory_bytes``, all memory that counts for ``memory_limit``, which is
             None where there is no limit; ``tables`` and ``blocks``.
 
             ``tables`` has by name ``rows``, ``distinct_rows``, ``state_bytes``, ``capacity_bytes``, ``tombstones``

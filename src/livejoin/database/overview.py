@@ -65,6 +65,7 @@ def figures(contents: Contents) -> dict[str, Any]:
         "table_bytes": sum(table["capacity_bytes"] for table in tables.values()),
         "dictionary_bytes": contents.codec.nbytes,
         "dictionary_state_bytes": contents.codec.live_bytes,
+        "image_bytes": contents.links.nbytes,
         "memory_bytes": contents.budget.total,
         "memory_limit": contents.budget.limit,
         "tables": tables,

@@ -45,13 +45,20 @@ class Budget:
     Args:
         limit: Bytes; None for no limit.
         parts: The parts of the database by name, each with its bytes; asked where something is refused.
+        spare: Lets go of what is there to save time alone; called before something is refused.
 
     Attributes:
         refuses: Whether it refuses now.
     """
 
-    def __init__(self, limit: int | None = None, parts: Callable[[], Sequence[tuple[str, int]]] = tuple) -> None:
+    def __init__(
+        self,
+        limit: int | None = None,
+        parts: Callable[[], Sequence[tuple[str, int]]] = tuple,
+        spare: Callable[[], object] = lambda: None,
+    ) -> None:
         self.limit = limit
+        self._spare = spare
         self._parts = parts
         self._holders: WeakSet[Holder] = WeakSet()
         self._lock = threading.Lock()
@@ -163,11 +170,20 @@ class Budget:
             self._refuse(0, self.total, what)
 
     def has_room(self, size: int) -> bool:
-        """Whether so many bytes more would not pass the limit; what was dropped is collected before that is denied."""
+        """Whether so many bytes more would not pass the limit; what nobody needs goes before that is denied."""
         if self.limit is None or self.total + size <= self.limit:
             return True
+        self._spare()
         gc.collect()  # the blocks of views know each other
         return self.total + size <= self.limit
+
+    def refuse(self, size: int, what: str) -> NoReturn:
+        """Refuse memory for which there is no room.
+
+        Raises:
+            MemoryLimitError: The message says what takes the memory.
+        """
+        self._refuse(size, self.total + size, what)
 
     def _refuse(self, size: int, total: int, what: str) -> NoReturn:
         named = [*self._parts(), *self._passing.items()]

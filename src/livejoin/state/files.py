@@ -232,6 +232,10 @@ class GrownFile:
         while written < len(data):
             written += system(os.pwrite, self._descriptor, memoryview(data)[written:], at + written)
 
+    def is_deleted(self) -> bool:
+        """Whether no folder has the file any more, so that what is written to it goes when it is closed."""
+        return system(os.fstat, self._descriptor).st_nlink == 0
+
     def cut(self, size: int) -> None:
         """Let the file end at a place, also behind a loss of power."""
         system(os.ftruncate, self._descriptor, size)

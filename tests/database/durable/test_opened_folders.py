@@ -25,7 +25,7 @@ from livejoin.database.durable import fold_process
 from livejoin.database.durable import log as log_module
 from livejoin.database.durable.folding import remove_before
 from livejoin.database.transactions import compaction
-from livejoin.errors import SchemaError, StateError
+from livejoin.errors import SchemaError, StateError, StorageError
 from livejoin.state.files import Folder
 from oracle import multiset, signed_multiset
 from random_relational import relational_queries
@@ -585,3 +585,30 @@ def test_a_snapshot_is_made_beside_while_the_database_goes_on(tmp_path: Path) ->
     with livejoin.open(tmp_path / "db") as db:
         assert multiset(db.views["v"].to_arrow()) == states[-1]
         assert db.version == 40
+
+
+@pytest.mark.parametrize("sync", SYNCS)
+def test_a_folder_that_is_deleted_takes_no_commit(sync: Any, tmp_path: Path) -> None:
+    db = livejoin.open(tmp_path / "db", sync=sync)
+    db.execute("CREATE TABLE t (a INT); CREATE VIEW v AS SELECT a FROM t; INSERT INTO t VALUES (1)")
+    (tmp_path / "db").rename(tmp_path / "moved")
+    db.execute("INSERT INTO t VALUES (2)")  # it goes on where it is
+    shutil.rmtree(tmp_path / "moved")
+    calls: list[Any] = [
+        lambda: db.apply("t", [(3,)]),
+        lambda: db.replay({"t": [{"a": 3, "_seq": 1}]}),
+        lambda: db.execute("CREATE TABLE u (a INT)"),
+        lambda: db.create_view("w", "SELECT a FROM t"),
+        lambda: db.execute("ALTER TABLE t ADD COLUMN b INT"),
+        lambda: db.drop_view("v"),
+    ]
+    for call in calls:
+        with pytest.raises(StorageError, match=r"was deleted while it was open, .* nothing was changed"):
+            call()
+        assert (db.version, list(db.tables), list(db.views), len(db.tables["t"].columns)) == (2, ["t"], ["v"], 1)
+        db._check()
+    db.save(tmp_path / "saved")
+    with pytest.raises(StorageError, match="what it had is in no file"):
+        db.close()
+    db.close()
+    assert multiset(livejoin.Database.load(tmp_path / "saved").views["v"].to_arrow()) == Counter([(1,), (2,)])

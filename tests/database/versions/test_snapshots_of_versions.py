@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import livejoin
-from livejoin.errors import LivejoinError, ReadError, StateError, UnknownNameError
+from livejoin.errors import LivejoinError, MemoryLimitError, ReadError, StateError, UnknownNameError
 from oracle import multiset, signed_multiset
 
 
@@ -177,6 +177,40 @@ def test_versions_that_take_too_much_memory_are_let_go() -> None:
     assert update.delta.num_rows == 0
     with db.snapshot() as now:
         assert len(now["v"]) == len(now["t"]) == 0
+
+
+def test_images_count_as_memory_and_go_first_where_it_ends() -> None:
+    db = livejoin.Database(memory_limit=16_000_000)
+    db.execute("CREATE TABLE t (a BIGINT); CREATE VIEW v AS SELECT a, a + 1 AS b, a + 2 AS c FROM t")
+    db.apply("t", [(number,) for number in range(20_000)])
+    stats = db.stats()
+    assert stats["image_bytes"] == 0
+    db.publish("v")
+    after = db.stats()
+    assert 3 * 8 * 20_000 <= after["image_bytes"] <= 2 * 3 * 8 * 20_000
+    assert after["memory_bytes"] - stats["memory_bytes"] == after["image_bytes"]
+    first = db.snapshot()
+    _ = first["v"].to_arrow()
+    db.apply("t", [(-1,)])
+    with db.snapshot() as second:  # an image that shares all but some chunks with the other one
+        _ = second["v"].to_arrow()
+        assert db.stats()["image_bytes"] < 2.5 * after["image_bytes"]
+    first.close()
+    db.publish("v")
+    budget = db._contents.budget
+    budget.limit = budget.total - after["image_bytes"] // 2  # what is published goes, and nothing is refused
+    db.apply("t", [(number,) for number in range(20_000, 20_100)])
+    assert db._contents.budget.has_room(0)
+    gc.collect()
+    assert db.stats()["image_bytes"] == 0 and not db._contents.links.published
+    budget.limit = budget.total + 100_000
+    with db.snapshot() as at, pytest.raises(MemoryLimitError, match="for the rows of 'v' at a version"):
+        at["v"].to_arrow()
+    assert db.views["v"].count() == 20_101
+    with db.snapshot() as at:
+        budget.limit = 16_000_000
+        assert len(at["v"]) == 20_101
+    db._check()
 
 
 def test_a_replaced_view_is_rolled_over_its_replacement() -> None:

@@ -335,6 +335,8 @@ class Log:
             if self._segment.end >= self.segment_bytes or self._segment.records >= self.segment_records:
                 self._begin_segment()
             segment = self._segment
+            if segment.file.is_deleted():
+                raise StorageError(self._deleted("nothing was changed"))
             data = framed(kind, version, max(0, self._synced - segment.before), body)
             self._pending = _Pending(segment.end + len(data), stands)
             segment.file.write(data, segment.end)
@@ -402,10 +404,19 @@ class Log:
             self.refuse()
             try:
                 self._segment.file.sync()
+                is_deleted = self._segment.file.is_deleted()
             except OSError as error:
                 self._fail(error)
                 self.refuse()
             self._synced = goal
+        if is_deleted:
+            raise StorageError(self._deleted("what was committed stands in memory alone"))
+
+    def _deleted(self, what: str) -> str:
+        return (
+            f"the log of the database in {str(self.path)!r} was deleted while it was open, so that nothing can be made "
+            f"durable: {what}. Save what is in memory elsewhere, by db.save(folder), before you close it"
+        )
 
     def close(self) -> None:
         """Make all durable, and close the files; once more changes nothing.
@@ -420,6 +431,12 @@ class Log:
         try:
             if self._failure is None:
                 self.sync()
+                if self._segment.file.is_deleted():
+                    msg = (
+                        f"the log of the database in {str(self.path)!r} was deleted while it was open: the database is "
+                        "closed, and what it had is in no file"
+                    )
+                    raise StorageError(msg)
         finally:
             with self._syncing:
                 self._is_closed = True

@@ -28,6 +28,7 @@ from livejoin.dataflow.deltas.view_delta import MemoryDelta, ViewDelta
 from livejoin.dataflow.node import Node
 from livejoin.dataflow.of_view import of_view
 from livejoin.errors import ReadError
+from livejoin.state.budget import SMALL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -233,7 +234,8 @@ class Images:
             with nullcontext() if self._guard.is_held() else link.making:
                 if link.image is None:
                     link.image = self._made(name, link, shape)
-                    self.links.images[name] = weakref.ref(link)
+                    self.links.note_image(name, link)
+                    self._refuse_too_large(name, link)
         published = self.links.published.get(name)
         if published is not None and published.version < link.version:
             self.links.published[name] = link
@@ -241,6 +243,17 @@ class Images:
         if known is None or known[0].version <= link.version:
             self.links.recent[name] = link, monotonic()
         return link.image
+
+    def _refuse_too_large(self, name: str, link: Link) -> None:
+        """Let go of an image that does not fit into the memory that there may be.
+
+        Raises:
+            MemoryLimitError: It does not.
+        """
+        image, budget = link.image, self._contents.budget
+        if image is not None and image.nbytes >= SMALL and not budget.has_room(0):
+            link.image = None
+            budget.refuse(image.nbytes, f"the rows of {name!r} at a version")
 
     def _made(self, name: str, link: Link, shape: Shape) -> pa.Table:
         known = self.links.images.get(name)
@@ -255,6 +268,7 @@ class Images:
         if tip is not link:
             if tip.image is None:
                 tip.image = whole
+                self.links.note_image(name, tip)
             steps = between(link, tip)
             assert steps is not None
             whole = self._rolled(name, whole, steps, shape, back=True)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Protocol
@@ -79,6 +79,17 @@ def pays(changed: int, image: pa.Table) -> bool:
     return bool(2 * changed <= image.num_rows + _ALWAYS)
 
 
+def _bytes_of(images: Sequence[pa.Table]) -> int:
+    """The bytes of the buffers of tables, each buffer once."""
+    waiting = [chunk for image in images for column in image.columns for chunk in column.chunks]
+    sizes = dict[int, int]()
+    for array in waiting:
+        for buffer in array.buffers():
+            if buffer is not None:
+                sizes[buffer.address] = max(buffer.size, sizes.get(buffer.address, 0))
+    return sum(sizes.values())
+
+
 class Follower(Protocol):
     """One who follows a chain."""
 
@@ -120,6 +131,9 @@ class Links:
         self._news: deque[Link] = deque()
         self._followers: dict[str, weakref.WeakSet[Follower]] = {}
         self._enough: dict[str, int] = {}  # the total at which some follower may have too much waiting
+        self._imaged = weakref.WeakSet[Link]()
+        self._images_lock = threading.RLock()
+        self._counted: tuple[list[tuple[int, int]], int] = [], 0
 
     def tip(self, name: str, version: int, place: int) -> Link:
         """The link of the present version; it is made if nobody holds the chain.
@@ -138,6 +152,30 @@ class Links:
         while link.step is not None:  # a call was cut off between two lines of `extend`
             link = link.step.link
         return link
+
+    def note_image(self, name: str, link: Link) -> None:
+        """Take note of an image that was made; in any thread."""
+        self.images[name] = weakref.ref(link)
+        with self._images_lock:
+            self._imaged.add(link)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all images, of which those of one view share what has not changed; in any thread.
+
+        Cost: O(images), and their chunks if there are others than when it was asked last.
+        """
+        with self._images_lock:
+            images = [link.image for link in self._imaged if link.image is not None]
+            known = [(id(image), image.num_rows) for image in images]
+            if known != self._counted[0]:
+                self._counted = known, _bytes_of(images)
+            return self._counted[1]
+
+    def spare(self) -> None:
+        """Let go of images that are kept to save time, and that nobody reads now; in any thread."""
+        self.recent.clear()
+        self.published.clear()
 
     def held(self) -> list[str]:
         """The names whose chains somebody holds; the others are forgotten."""
