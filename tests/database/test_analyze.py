@@ -124,6 +124,11 @@ def test_figures_are_those_of_a_naive_recount(seed: int) -> None:
         assert {table["name"]: table["changes"] for table in found["tables"]} == {
             name: stream.net[name] for name in reads[view.name]
         }
+        if found["expected_delta_rows"] is not None:
+            expected = sum(table["changes"] * (table["expected_result"] or 0) for table in found["tables"])
+            assert found["expected_delta_rows"] == pytest.approx(expected)
+        if view is not groups:
+            assert found["delta_rows"] == delta_rows[view.name]
         exact = enclosureness(stream.spans(reads[view.name]))
         assert found["stream"]["lower"] <= exact.average <= found["stream"]["upper"]
         assert found["stream"]["largest"] - 1 <= exact.largest <= found["stream"]["largest"]

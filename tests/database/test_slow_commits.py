@@ -40,10 +40,10 @@ def test_a_slow_commit_says_when_how_long_and_where() -> None:
     database.apply("Orders", [(100, price) for price in range(400)])
     slow = database.slow_commits()
     assert len(slow) == MOST
-    first = slow[0]
-    assert (first.version, dict(first.changes)) == (database.version, {"Orders": 400})
+    assert [one.milliseconds for one in slow] == sorted((one.milliseconds for one in slow), reverse=True)
+    (first,) = [one for one in slow if one.version == database.version]  # another one may have waited for a processor
+    assert dict(first.changes) == {"Orders": 400}
     assert before <= first.at <= dt.datetime.now(dt.UTC)
-    assert first.milliseconds == max(one.milliseconds for one in slow) > 0
     assert first.part in PARTS
     assert 1 / len(PARTS) <= first.part_share <= 1
     blocks = database.stats()["blocks"]
@@ -54,7 +54,8 @@ def test_a_slow_commit_says_when_how_long_and_where() -> None:
     assert first.block_share is not None
     assert 0 < first.block_share <= 1
     database.drop_view("pairs")
-    assert database.slow_commits()[0].block_number is None
+    (first,) = [one for one in database.slow_commits() if one.version == database.version]
+    assert first.block_number is None
 
 
 def test_what_did_not_stand_is_not_there() -> None:

@@ -19,7 +19,7 @@ from deltas import add, sum_of
 from pyspark.sql import SparkSession
 
 from livejoin.distributed import deltas, parts
-from livejoin.errors import LivejoinError, PipelineError, SchemaError, StateError, StorageError
+from livejoin.errors import LivejoinError, PipelineError, ReadError, SchemaError, StateError, StorageError
 from livejoin.spark import BatchReport, read_deltas
 from livejoin.spark.delta import DeltaSink
 from livejoin.spark.distributed import stage_runs
@@ -160,6 +160,10 @@ def test_the_deltas_are_read_from_the_manifests(spark: SparkSession, tmp_path: P
         sink = DeltaSink(tmp_path / "tables", history=["starts"])
         query = cluster.start(views, sink=sink, on_batch=reports.append, keep_deltas=2)
         assert query.awaitTermination(120)
+        with pytest.raises(ReadError, match=r"the views are in 2 cells, each a database of its own .*on_batch"):
+            query.explain_view("starts", analyze=True)
+        with pytest.raises(ReadError, match="the views are in 2 cells"):
+            query.slow_commits()
         deltas = read_deltas(spark, checkpoint, "Starts").writeStream
         deltas = deltas.foreachBatch(lambda frame, _: add(seen, [tuple(row) for row in frame.collect()]))
         query = deltas.option("checkpointLocation", str(tmp_path / "reader")).trigger(availableNow=True).start()

@@ -59,6 +59,10 @@ def test_tables_advance_together_and_restart_where_they_were(spark: SparkSession
             on_batch=reports.append,
         )
         assert query.awaitTermination(60)
+        (block,) = query.explain_view("inbox", analyze=True).to_dict()["actual"]["blocks"]
+        if len(reports) == 1:  # a row that comes twice is one change
+            assert (block["commits"], block["received"]) == (1, 4)
+            assert [sum(one.changes.values()) for one in query.slow_commits()] == [4]
 
     feed(tmp_path / "users", "1.csv", "1,ann,insert\n2,bob,insert\n")
     feed(tmp_path / "messages", "1.csv", "1,hello\n1,hello\n3,lost\n")

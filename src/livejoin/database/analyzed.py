@@ -23,9 +23,8 @@ from livejoin.plan.explain.actual import (
     BetterPlan,
     times,
 )
-from livejoin.plan.operators import AnyJoin, JoinOperator
+from livejoin.plan.operators import AnyJoin
 from livejoin.plan.query_plan import join_candidates
-from livejoin.search.delta_size import expected_delta
 from livejoin.search.problem import problem_of, table_changes
 from livejoin.search.statistics import Figure, Statistics, TableStatistics
 
@@ -91,6 +90,8 @@ def analyzed(view: View, told: Explanation) -> AnalyzedExplanation:
         analyzed_at=analysis.at.isoformat(timespec="seconds"),
         began_now=before is not analysis,
         commits=view._tally.versions - view._began.versions,
+        delta_rows=view._rows_since if view.deltas else None,
+        expected_delta_rows=_expected_rows(tables) if view.deltas else None,
         tables=tables,
         blocks=tuple(_blocks(view, analysis, numbers)),
         stream=stream if any(one.began for one in lives.tables) else None,
@@ -99,6 +100,17 @@ def analyzed(view: View, told: Explanation) -> AnalyzedExplanation:
         better=tuple(one for node in joins for one in _better(view, node, numbers[node], seen)),
     )
     return AnalyzedExplanation.of(told, actual)
+
+
+def _expected_rows(tables: tuple[ActualTable, ...]) -> float | None:
+    """The rows of deltas that were to be expected of the changes of some tables; None if that is unknown."""
+    found = 0.0
+    for one in tables:
+        if one.changes:
+            if one.expected_result is None:
+                return None
+            found += one.changes * one.expected_result
+    return found
 
 
 def _changes(view: View, name: str) -> int:
@@ -113,6 +125,7 @@ def _tables(view: View, analysis: Analysis, told: Explanation) -> Iterator[Actua
         for table in one.tables
         if table.changes is not None and table.changes_known == "given"
     }
+    results = {one.table.lower(): one.result.expected for one in told.effects}
     total = sum(_changes(view, name) for name in analysis.tables)
     whole = sum(expected.values()) if set(expected) >= set(analysis.tables) else 0.0
     for name, lives in zip(analysis.tables, analysis.lives.tables, strict=True):
@@ -127,6 +140,7 @@ def _tables(view: View, analysis: Analysis, told: Explanation) -> Iterator[Actua
             lives.began,
             lives.ended,
             lives.mean,
+            results.get(name),
         )
 
 
@@ -158,7 +172,6 @@ def _blocks(view: View, analysis: Analysis, numbers: Mapping[Node, int]) -> Iter
             stopped_rows=_each(join, work, received, work.stopped),
             touched=_each(join, work, received, work.touched),
             expected_touched=None if join is None else _expected_touched(join, node.statistics),
-            expected_passed_on=_expected_delta(join, node.statistics),
         )
 
 
@@ -188,11 +201,6 @@ def _expected_touched(join: AnyJoin, known: Statistics) -> float | None:
     if not visits or not changes:
         return None
     return max(0.0, visits - sum(problem_of(query, known, query.free).weights)) / changes
-
-
-def _expected_delta(join: AnyJoin | None, known: Statistics) -> float | None:
-    """The rows that a change of a table is expected to add or take away; None where that is not known."""
-    return expected_delta(join.query, known) if isinstance(join, JoinOperator) else None
 
 
 def _keys(analysis: Analysis, numbers: Mapping[Node, int]) -> Iterator[ActualKey]:

@@ -117,6 +117,7 @@ class View(Readable):
         self._before = (tally.versions, tally.of(self._tables))
         self._began = Began(images.version, tally.versions, dict(tally.events), graph.counted(node))
         self._delta_rows = 0
+        self._rows_since = 0  # of its deltas, since it has this query
         self._subscribers = Subscribers(name, tally.listened)
 
     @cached_property
@@ -821,6 +822,7 @@ class View(Readable):
     def _note(self, delta: ViewDelta) -> None:
         """Count a delta in the view's figures."""
         self._delta_rows += delta.num_rows
+        self._rows_since += delta.num_rows
 
 
 def _is_ordered(relation: Relation) -> bool:

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from pyspark.sql import DataFrame
 
 from livejoin.checkpoint.recovery import Recovery
+from livejoin.database import Database
 from livejoin.errors import LivejoinError, MemoryLimitError
 from livejoin.spark.failures import failure_of
 
@@ -53,6 +54,15 @@ class BatchFunction(ABC):
     @abstractmethod
     def recovery(self) -> Recovery | None:
         """The report of the recovery at the start; None if there was no state, or if each batch recovers by itself."""
+
+    @property
+    @abstractmethod
+    def database(self) -> Database:
+        """The database of this process that maintains the views.
+
+        Raises:
+            ReadError: The views are maintained by others.
+        """
 
     @abstractmethod
     def _take(self, frame: DataFrame, batch_id: int) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
+from livejoin.database.slow_commits import SlowCommits
 from livejoin.errors import LivejoinError
+from livejoin.plan import Explanation
 from livejoin.spark.batch_function import BatchFunction
 from livejoin.spark.failures import QueryFailedError, failure_of
 
@@ -32,6 +34,30 @@ class MaintainedQuery(StreamingQuery):
         """The error that ended the query, if there is one; the first line is the reason."""
         failure = self.failure
         return None if failure is None else QueryFailedError(failure)
+
+    def explain_view(self, view: str, *, analyze: bool = False) -> Explanation:
+        """As `livejoin.View.explain`, of a view that the driver maintains; call it from any thread between batches.
+
+        Args:
+            view: The view's name.
+            analyze: As there.
+
+        Raises:
+            SchemaError: There is no such view.
+            ReadError: The views are in cells on executors.
+        """
+        return self._batches.database.views[view].explain(analyze=analyze)
+
+    def slow_commits(self, *, forget: bool = False) -> SlowCommits:
+        """As `livejoin.Database.slow_commits`, of the driver's database; a batch is a commit.
+
+        Args:
+            forget: As there.
+
+        Raises:
+            ReadError: The views are in cells on executors.
+        """
+        return self._batches.database.slow_commits(forget=forget)
 
     def awaitTermination(self, timeout: int | None = None) -> bool | None:
         """Wait for the end of the query.

@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame
 from livejoin.checkpoint.engine import Engine
 from livejoin.checkpoint.instants import as_instants
 from livejoin.checkpoint.recovery import Recovery
+from livejoin.database import Database
 from livejoin.database.difference import types_of
 from livejoin.distributed import CellReport, skew
 from livejoin.spark.batch_function import BatchFunction
@@ -104,6 +105,11 @@ class MicroBatches(BatchFunction):
     def recovery(self) -> Recovery | None:
         """The report of the recovery at the start; None if there was no state."""
         return self._engine.recovery
+
+    @property
+    def database(self) -> Database:
+        """The database of the driver."""
+        return self._engine.database
 
     def _take(self, frame: DataFrame, batch_id: int) -> None:
         if self._engine.is_new(batch_id):

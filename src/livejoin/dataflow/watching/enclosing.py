@@ -161,11 +161,6 @@ class Enclosing:
         )
 
     @property
-    def nbytes(self) -> int:
-        """Bytes that it takes."""
-        return self._copies.nbytes + self._began.nbytes
-
-    @property
     def _living(self) -> Words:
         """How many rows of each table are there."""
         living: Words = self._lives[:, kernel.T_BEGAN] - self._lives[:, kernel.T_ENDED]

@@ -36,6 +36,8 @@ class ActualTable:
         began: The lives of rows that began since the analysis did, those of rows that were there included.
         ended: The lives among these that ended.
         life: The changes of the view's tables for which a row stays on average; None if none has left.
+        expected_result: The rows of the result that one change of it is expected to add, take away or replace, by the
+            tables as they are now; None if that is unknown.
     """
 
     name: str
@@ -46,6 +48,7 @@ class ActualTable:
     began: int
     ended: int
     life: float | None
+    expected_result: float | None
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,6 @@ class ActualBlock:
         stopped_rows: The rows among these that changed nothing further up, of a change on average.
         touched: The rows and counters above its own row that a change touched on average.
         expected_touched: The number that was expected by the figures of the tables when the plan was made.
-        expected_passed_on: The rows that a change was expected to add and take away.
     """
 
     number: int
@@ -90,7 +92,6 @@ class ActualBlock:
     stopped_rows: float | None
     touched: float | None
     expected_touched: float | None
-    expected_passed_on: float | None
 
 
 @dataclass(frozen=True)
@@ -170,6 +171,9 @@ class Actual:
         analyzed_at: The time at which the analysis began, as an ISO text in UTC.
         began_now: Whether it began with this explanation, so that it has counted nothing yet.
         commits: The versions since the view was made.
+        delta_rows: The rows of the view's deltas; None if it has none.
+        expected_delta_rows: The number that was to be expected for these changes, by the tables as they are now; None
+            if that is unknown.
         tables: The tables.
         blocks: The blocks in the order in which a commit goes through them.
         stream: The enclosureness; None if no row was there.
@@ -185,6 +189,8 @@ class Actual:
     analyzed_at: str
     began_now: bool
     commits: int
+    delta_rows: int | None
+    expected_delta_rows: float | None
     tables: tuple[ActualTable, ...]
     blocks: tuple[ActualBlock, ...]
     stream: ActualStream | None
@@ -203,7 +209,8 @@ class Actual:
         changes = sum(table.changes for table in self.tables)
         since = f"since the view was made in this process, at version {self.made:,}"
         head = f"predicted against actual, {since}: {_many(self.commits, 'version')}, {_many(changes, 'change')}"
-        yield head, [*map(_table, self.tables), *(line for block in self.blocks for line in _block(block))]
+        blocks = [line for block in self.blocks for line in _block(block)]
+        yield head, [*self._result_lines(changes), *map(_table, self.tables), *blocks]
         at = f"version {self.analyzed:,} ({self.analyzed_at})"
         if self.began_now:
             yield (
@@ -218,6 +225,17 @@ class Actual:
             yield f"the {len(self.keys)} keys that cost most", [*map(_key, self.keys)]
         if self.better:
             yield "better on the stream as it was", [line for one in self.better for line in _better(one)]
+
+    def _result_lines(self, changes: int) -> Iterator[str]:
+        """How much of the result changed."""
+        if self.delta_rows is None or not changes:
+            return
+        expected = ""
+        if self.expected_delta_rows is not None:
+            each = _rough(self.expected_delta_rows / changes)
+            expected = f" (about {each} expected, by the tables as they are now)"
+        each = _rough(self.delta_rows / changes)
+        yield f"the result: {_many(self.delta_rows, 'delta row')}, {each} a change{expected}"
 
     def _stream_lines(self) -> Iterator[str]:
         if self.stream is None:
@@ -309,9 +327,8 @@ def _block(block: ActualBlock) -> Iterator[str]:
         yield f"{came}; nobody asked what they changed"
     else:
         each = block.passed_on / block.received if block.received else 0.0
-        expected = "" if block.expected_passed_on is None else f", {_rough(block.expected_passed_on)} expected"
         yield (
-            f"{came}, and {_many(block.passed_on, 'delta row')} went on ({_rough(each)} a change{expected}); "
+            f"{came}, and {_many(block.passed_on, 'delta row')} went on ({_rough(each)} a change); "
             f"{_many(block.stopped, 'commit')} ended here"
         )
     if block.watched and block.touched is not None and block.stopped_rows is not None:

@@ -19,10 +19,12 @@ from pyspark.sql import DataFrame
 
 from livejoin.checkpoint.initial import Initial
 from livejoin.checkpoint.recovery import Recovery
+from livejoin.database import Database
 from livejoin.distributed import Declared, Manifest, Manifests, cell_reports
 from livejoin.distributed.cell_process import end_processes
 from livejoin.distributed.driver import commit, delta_for_sink, is_next, read_letters
 from livejoin.distributed.load import off_load
+from livejoin.errors import ReadError
 from livejoin.spark.batch_function import BatchFunction
 from livejoin.spark.distributed.spark_steps import SparkSteps
 from livejoin.spark.distributed.stage_runs import StageRuns
@@ -71,6 +73,22 @@ class DistributedBatches(BatchFunction):
     def recovery(self) -> Recovery | None:
         """None: cells recover batch by batch, and say so in the log of their processes."""
         return None
+
+    @property
+    def database(self) -> Database:
+        """Nothing here: each cell has its own.
+
+        Raises:
+            ReadError: Always.
+        """
+        msg = (
+            f"the views are in {self._declared.cells} cells, each a database of its own in a process of an executor, "
+            "and this process has none that could be explained or counted. What each cell did is in the reports of "
+            "RunOptions(on_batch=...), BatchReport.cells; what was expected is in db.explain(sql, cells=N), or "
+            "livejoin explain --cells N. To analyze a view, run it in one process: maintain without "
+            "mode='distributed', or Database.replay of a part of the changes"
+        )
+        raise ReadError(msg)
 
     def close(self) -> None:
         """Close the files, and end the processes on this host."""
