@@ -7,8 +7,8 @@ import { fileURLToPath } from "node:url";
 const HERE = dirname(fileURLToPath(import.meta.url));
 const OUT = join(HERE, "..", "src", "livejoin", "server", "static", "console");
 
-/** What the server has beside the console, and pages import too. */
-const OF_THE_SERVER = { name: "livejoin", setup: (/** @type {any} */ build) => build.onResolve({ filter: /^livejoin$/ }, () => ({ path: "../livejoin.js", external: true })) };
+/** What the server has beside the console, and pages import too; with a query, as pages keep the other one for minutes. */
+const OF_THE_SERVER = { name: "livejoin", setup: (/** @type {any} */ build) => build.onResolve({ filter: /^livejoin$/ }, () => ({ path: "../livejoin.js?console", external: true })) };
 
 const { outputFiles, metafile } = await build({
   absWorkingDir: HERE,

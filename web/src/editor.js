@@ -52,6 +52,24 @@ const look = EditorView.theme({
 });
 
 /**
+ * Completes columns without an alias before them: those of the tables and views that the text names.
+ *
+ * @param {Record<string, { kind: string, columns: { name: string, type: string }[] }>} names
+ * @returns {import("@codemirror/autocomplete").CompletionSource}
+ */
+const columnsNamed = (names) => (context) => {
+  const word = context.matchBefore(/[\w`]+/);
+  if ((!word && !context.explicit) || (word && context.state.sliceDoc(word.from - 1, word.from) === ".")) return null;
+  const said = new Set(context.state.doc.toString().toLowerCase().match(/[^`]+(?=`)|\w+/g));
+  const options = Object.entries(names).filter(([name]) => said.has(name.toLowerCase())).flatMap(([name, { columns }]) =>
+    columns.map((one) => ({ label: one.name, apply: quoted(one.name), type: "property", detail: `${one.type.toLowerCase()}, ${name}`, boost: 2 })));
+  return { from: word?.from ?? context.pos, options, validFor: /^\w*$/ };
+};
+
+/** A name as SQL has it: quoted where it must be. */
+const quoted = (/** @type {string} */ name) => (/^[a-z_]\w*$/i.test(name) ? name : `\`${name.replaceAll("`", "``")}\``);
+
+/**
  * @param {HTMLElement} host Where it goes; it gets a shadow tree.
  * @param {{ text: string, onChange: (text: string) => void, onRun: () => void, hint: string, label: string }} options
  */
@@ -85,10 +103,11 @@ export function makeEditor(host, { text, onChange, onRun, hint, label }) {
     /** Complete names of tables and views, each with its columns. @param {Record<string, { kind: string, columns: { name: string, type: string }[] }>} names */
     complete(names) {
       const schema = Object.fromEntries(Object.entries(names).map(([name, { kind, columns }]) => [name.replace(/([\\.])/g, "\\$1"), {
-        self: { label: name, type: "type", detail: kind, apply: /^[a-z_]\w*$/i.test(name) ? name : `\`${name.replaceAll("`", "``")}\`` },
+        self: { label: name, type: "type", detail: kind, apply: quoted(name) },
         children: columns.map((one) => ({ label: one.name, type: "property", detail: one.type.toLowerCase(), boost: 1 })),
       }]));
-      view.dispatch({ effects: language.reconfigure(sql({ dialect: spark, schema, upperCaseKeywords: true })) });
+      const columns = spark.language.data.of({ autocomplete: columnsNamed(names) });
+      view.dispatch({ effects: language.reconfigure([sql({ dialect: spark, schema, upperCaseKeywords: true }), columns]) });
     },
     /** Mark where an error is; line and column count from 1. @param {{ message: string, line?: number, column?: number } | null} error */
     mark(error) {

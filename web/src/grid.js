@@ -101,7 +101,7 @@ export class Grid {
     }
     for (const cell of this.table.querySelectorAll("tbody td")) {
       const meta = this.table.getMeta(cell), column = meta && source.columns[meta.x], row = meta && this.visible[meta.y - this.from];
-      if (!column || !row) continue;
+      if (!column || !row) { cell.className = "cell beyond"; continue; } // left over from before, below what is seen
       const value = row[column.name], isKey = source.key.includes(column.name);
       const { text, kind } = shown(value, isNumeric(column.type), isKey);
       const flash = source.flash?.(row);
