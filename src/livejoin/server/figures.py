@@ -65,6 +65,7 @@ class Figures:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._turn = threading.Lock()
+        self._drawing = threading.Lock()
         self._process = uuid.uuid4().hex[:16]
         self._at = 0.0
         self._present: dict[str, Any] = {}
@@ -77,7 +78,7 @@ class Figures:
         """
         present = self._figures()
         stats = present["stats"]
-        seen = _seen_by(who, stats)
+        seen = _seen_by(who, [_linked(block, stats["tables"]) for block in stats["blocks"]], stats["tables"])
         readable = [name for name in stats["tables"] if name in seen.tables and who.may_read(name)]
         found = {
             "version": stats["version"],
@@ -104,7 +105,7 @@ class Figures:
         """
         present = self._figures()
         whole = self._outlines(present["graph"])
-        seen = _seen_by(who, present["stats"])
+        seen = _seen_by(who, whole["blocks"], [one["name"] for one in whole["tables"]])  # not by the figures' numbers
         views = [
             {"name": one["name"], "block": one["block"], "sql": one["sql"], "columns": one["columns"]}
             for one in whole["views"]
@@ -134,8 +135,13 @@ class Figures:
         }
 
     def _figures(self) -> dict[str, Any]:
-        """The figures of everything, half a second old at most."""
-        with self._turn:
+        """The figures of everything, half a second old at most, or older while a commit goes on that is longer.
+
+        One thread waits for that commit; the others have what there is, so that they stay free for other requests.
+        """
+        if not self._turn.acquire(blocking=not self._present):
+            return self._present
+        try:
             if time.monotonic() - self._at >= _FRESH:
                 service = self._service
                 stats = service.db.stats()
@@ -149,13 +155,27 @@ class Figures:
                 }
                 self._at = time.monotonic()
             return self._present
+        finally:
+            self._turn.release()
 
     def _outlines(self, graph: str) -> dict[str, Any]:
         """Everything that the graph has, made anew where it is another one."""
-        with self._turn:
+        with self._drawing:
             if self._graph[0] != graph:
                 db = self._service.db
-                blocks = [_outline(block, db.tables) for block in db.explain().to_dict()["blocks"]]
+                tables = [
+                    {
+                        "name": table.name,
+                        "columns": [{"name": one.name, "type": str(one.type)} for one in table.columns],
+                        "keys": table.described_keys(),
+                    }
+                    for table in db.tables.values()
+                ]
+                names = [str(table["name"]) for table in tables]
+                blocks = [
+                    {**{name: block[name] for name in _OF_BLOCK}, **_linked(block, names)}
+                    for block in db.explain().to_dict()["blocks"]
+                ]
                 of_view = {one: block["number"] for block in blocks for one in block["views"]}
                 views = [
                     {
@@ -169,25 +189,17 @@ class Figures:
                     }
                     for name, view in db.views.items()
                 ]
-                tables = [
-                    {
-                        "name": table.name,
-                        "columns": [{"name": one.name, "type": str(one.type)} for one in table.columns],
-                        "keys": table.described_keys(),
-                    }
-                    for table in db.tables.values()
-                ]
                 self._graph = (graph, {"blocks": blocks, "views": views, "tables": tables})
             return self._graph[1]
 
 
-_OF_BLOCK = ("number", "kind", "does", "update")
+_OF_BLOCK = ("kind", "does", "update")
 
 
-def _outline(block: Mapping[str, Any], tables: Container[str]) -> dict[str, Any]:
-    """What a block is, and whom it reads and who reads it: numbers of blocks, and names."""
+def _linked(block: Mapping[str, Any], tables: Container[str]) -> dict[str, Any]:
+    """A block's number, whom it reads and who reads it: numbers of blocks, and names."""
     return {
-        **{name: block[name] for name in _OF_BLOCK},
+        "number": block["number"],
         "tables": [one for one in block["reads"] if not _is_block(one, tables)],
         "below": [int(one[1:]) for one in block["reads"] if _is_block(one, tables)],
         "above": [int(one[1:]) for one in block["read_by"] if not one.startswith(_VIEW)],
@@ -227,19 +239,18 @@ def _views(blocks: Sequence[Mapping[str, Any]]) -> list[tuple[str, int | float]]
     return [(one, block["rows"]) for block in blocks for one in _shown(block["read_by"])]
 
 
-def _seen_by(who: Who, stats: Mapping[str, Any]) -> _Seen:
-    """What somebody sees; blocks stand behind those that they read."""
+def _seen_by(who: Who, blocks: Sequence[Mapping[str, Any]], known: Iterable[str]) -> _Seen:
+    """What somebody sees of blocks, each behind those that it reads, and of tables."""
     views: set[str] = set()
     numbers: set[int] = set()
     tables: set[str] = set()
-    for block in reversed(stats["blocks"]):
-        shown = {one for one in _shown(block["read_by"]) if who.may_read(one)}
+    for block in reversed(blocks):
+        shown = {one for one in block["views"] if who.may_read(one)}
         views |= shown
         if shown or block["number"] in numbers:
-            below = {one for one in block["reads"] if _is_block(one, stats["tables"])}
-            numbers |= {block["number"], *(int(one[1:]) for one in below)}
-            tables |= {one for one in block["reads"] if one not in below}
-    tables |= {name for name in stats["tables"] if _may_know(who, name)}
+            numbers |= {block["number"], *block["below"]}
+            tables |= {*block["tables"]}
+    tables |= {name for name in known if _may_know(who, name)}
     return _Seen(frozenset(views), frozenset(numbers), frozenset(tables))
 
 
