@@ -25,7 +25,7 @@ import { layout } from "./layout.js";
  * @property {any} of
  */
 
-const BOX = { width: 190, height: 64 }, LAYER_GAP = 52, GAP = 18, THIN = 10, EDGE = 16, NARROW = 720, LEAST = 0.72;
+const BOX = { width: 190, height: 64 }, LAYER_GAP = 52, GAP = 18, THIN = 10, EDGE = 16, NARROW = 720, LEAST = 0.72, LEAST_NARROW = 0.85;
 
 /** What each kind of block does, for somebody who knows SQL. */
 const WORDS = /** @type {Record<string, string>} */ ({
@@ -141,7 +141,7 @@ export class GraphPlace {
   fit() {
     if (!this.svg) return;
     const room = this.canvas.clientWidth - 10, { element, width, height } = this.svg;
-    const scale = room > 0 ? Math.min(1, Math.max(LEAST, room / width)) : 1;
+    const scale = room > 0 ? Math.min(1, Math.max(this.isNarrow ? LEAST_NARROW : LEAST, room / width)) : 1;
     element.setAttribute("width", String(scale * width));
     element.setAttribute("height", String(scale * height));
   }

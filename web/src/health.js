@@ -40,13 +40,13 @@ export class HealthPlace {
     this.watch = watch;
     this.past = past;
     this.ending = new AbortController();
-    /** @type {Map<string, { value: Element, note: Element, line: SVGPathElement | null }>} */ this.tiles = new Map();
+    /** @type {Map<string, { value: Element, note: Element, line: SVGPathElement | null, area: SVGPathElement | null }>} */ this.tiles = new Map();
     const tile = (/** @type {string} */ id, /** @type {string} */ title, hasLine = true) => {
       const value = h("p", { class: "figure" }, "–"), note = h("p", { class: "muted note-line" });
-      const line = hasLine ? s("path", { class: "trend" }) : null;
-      this.tiles.set(id, { value, note, line });
+      const line = hasLine ? s("path", { class: "trend" }) : null, area = hasLine ? s("path", { class: "area" }) : null;
+      this.tiles.set(id, { value, note, line, area });
       return h("article", { class: "tile" }, h("h2", {}, title), value, note,
-        line ? s("svg", { class: "spark", viewBox: "0 0 180 36", preserveAspectRatio: "none", "aria-hidden": "true" }, line) : "");
+        line ? s("svg", { class: "spark", viewBox: "0 0 180 36", preserveAspectRatio: "none", "aria-hidden": "true" }, area, line) : "");
     };
     this.memory = h("tbody");
     this.followers = h("tbody");
@@ -89,8 +89,10 @@ export class HealthPlace {
     set("bad", server ? count(server.bad_rows) : "–", server ? "left out by requests" : hidden);
     const log = database?.log;
     set("restart", database ? (log ? many(log.records, "record") : "nothing") : "–", database ? (log ? `${bytes(log.bytes)} behind the last snapshot; sync = ${log.sync}` : "the database is in memory alone") : hidden);
-    for (const [id, of] of /** @type {["commits" | "changes" | "memory" | "followers", string][]} */ ([["commits", ""], ["changes", ""], ["memory", ""], ["followers", ""]])) {
-      this.tiles.get(id)?.line?.setAttribute("d", lineOf(points.map((one) => [one.at - now.at, one[id]]), id === "memory"));
+    for (const id of /** @type {const} */ (["commits", "changes", "memory", "followers"])) {
+      const way = lineOf(points.map((one) => [one.at - now.at, one[id]]), id === "memory"), tile = this.tiles.get(id);
+      tile?.line?.setAttribute("d", way);
+      tile?.area?.setAttribute("d", way && `${way} V 36 H ${/^M (\S+)/.exec(way)?.[1]} Z`);
     }
     const graph = this.watch.graph;
     const kinds = new Map(graph?.blocks.map((one) => [one.number, `#${one.number} ${one.kind}`]));

@@ -6,11 +6,11 @@
 
 import { parse } from "livejoin";
 import { announce, h, say } from "./dom.js";
-import { many, seconds } from "./format.js";
+import { count, many, seconds } from "./format.js";
 import { FileError, columnsOf, kindOf, piecesOf } from "./files.js";
 import { Grid, still } from "./grid.js";
 import { ask, pathOf, read } from "./server.js";
-import { explained, picture, quoted } from "./view.js";
+import { picture, quoted } from "./view.js";
 
 /** @typedef {import("./server.js").Watch} Watch */
 
@@ -108,10 +108,10 @@ export class SqlPlace {
     try {
       // leading lines keep the positions of errors those of the editor
       const asked = (format = "json") => ask(`v1/explain?format=${format}`, { json: { sql: blank(this.text, offset) + query }, signal });
-      const [found, text] = await Promise.all([asked().then(async (one) => parse(await one.text())), asked("text").then((one) => one.text())]);
+      const found = parse(await (await asked()).text());
       if (signal.aborted) return;
       this.editor?.mark(null);
-      this.advise(found, text, asked);
+      this.advise(found, async (format) => (await asked(format)).text());
     } catch (error) {
       if (signal.aborted) return;
       const { message } = /** @type {Error} */ (error);
@@ -120,20 +120,15 @@ export class SqlPlace {
     }
   }
 
-  /** @param {any} found @param {string} text @param {(format: string) => Promise<Response>} asked */
-  advise(found, text, asked) {
-    const details = h("details", { ontoggle: async () => {
-      if (!details.open || details.children.length > 1) return;
-      try { details.append(picture(await (await asked("svg")).text(), "The plan")); }
-      catch (error) { details.append(h("p", { class: "bad" }, String(/** @type {Error} */ (error).message))); }
-    } }, h("summary", {}, "Picture of the plan"));
+  /** @param {any} found @param {(format: string) => Promise<string>} asked Each form is planned anew, so that it is asked for when it is seen. */
+  advise(found, asked) {
     const better = (found.suggestions ?? []).filter((/** @type {any} */ one) => one.maintained);
     this.advice.replaceChildren(
       h("h2", {}, "As a view"),
       h("p", { class: `headline ${found.maintained ? "" : "bad"}` }, found.maintained ? found.verdict : found.refusal),
       ...(better.length ? [h("h3", {}, "What would make it better"), h("ul", { class: "better" }, better.map((/** @type {any} */ one) => h("li", {}, one.text, " ", this.tries(one))))] : []),
-      details,
-      explained(text, true));
+      later("Picture of the plan", async () => picture(await asked("svg"), "The plan")),
+      later("Why, and how", async () => h("pre", { tabindex: 0 }, (await asked("text")).split(/\n\s*\n/).slice(1).join("\n\n"))));
   }
 
   /** A button that tries a suggestion, where that is a change of the query. @param {any} suggestion */
@@ -159,11 +154,11 @@ export class SqlPlace {
         const found = await read("v1/query", { json: { sql: query } });
         this.answer.replaceChildren(this.grid.element);
         await this.grid.show(still(found.columns, found.rows));
-        this.say(`${many(found.rows.length, "row")} at version ${found.version}, in ${seconds((performance.now() - began) / 1000)}; asked once, not kept live`);
+        this.say(`${many(found.rows.length, "row")} at version ${count(found.version)}, in ${seconds((performance.now() - began) / 1000)}; asked once, not kept live`);
       } else {
         const found = await read("v1/execute", { json: { sql: this.text } });
         this.answer.replaceChildren();
-        this.say(`done at version ${found.version}: ${many(found.changes, "changed row")}, in ${seconds((performance.now() - began) / 1000)}`);
+        this.say(`done at version ${count(found.version)}: ${many(found.changes, "changed row")}, in ${seconds((performance.now() - began) / 1000)}`);
         this.watch.hurry();
       }
       this.editor?.mark(null);
@@ -246,7 +241,7 @@ export class SqlPlace {
           bar.value = piece.rows < 0 ? 1 : Math.min(1, (commits * String(piece.body).length) / Math.max(1, file.size));
           this.watch.hurry();
         }
-        this.say(`${file.name}: ${many(rows, "row")} into ${name}, in ${many(commits, "commit")}, up to version ${version}`);
+        this.say(`${file.name}: ${many(rows, "row")} into ${name}, in ${many(commits, "commit")}, up to version ${count(version)}`);
         announce(`${many(rows, "row")} were loaded into ${name}`);
       });
     } catch (error) {
@@ -260,6 +255,18 @@ export class SqlPlace {
     clearTimeout(this.timer);
     this.editor?.close();
   }
+}
+
+/** What is made when it is opened. @param {string} title @param {() => Promise<Node>} make */
+function later(title, make) {
+  const details = h("details", { ontoggle: async () => {
+    if (!details.open || details.children.length > 1) return;
+    const body = h("div", {}, h("p", { class: "muted" }, "…"));
+    details.append(body);
+    try { body.replaceChildren(await make()); }
+    catch (error) { body.replaceChildren(h("p", { class: "bad" }, String(/** @type {Error} */ (error).message))); }
+  } }, h("summary", {}, title));
+  return details;
 }
 
 /** As many lines and columns as a text has up to an offset, empty. @param {string} text @param {number} offset */

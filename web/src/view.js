@@ -269,9 +269,9 @@ export function picture(svg, label) {
   return h("div", { class: "picture-frame", tabindex: "0", role: "region", "aria-label": label }, image);
 }
 
-/** What `explain` says: what a reader needs first, the rest behind a switch. @param {string} text @param {boolean} [isShort] Whether the first part stands elsewhere. */
-export function explained(text, isShort) {
+/** What `explain` says: what a reader needs first, the rest behind a switch. @param {string} text */
+function explained(text) {
   const [first, ...rest] = text.split(/\n\s*\n/);
-  return h("div", { class: "explained" }, isShort ? "" : h("pre", { class: "verdict" }, first),
-    rest.length ? h("details", { open: !isShort }, h("summary", {}, "Why, and how"), h("pre", { tabindex: isShort ? 0 : undefined }, rest.join("\n\n"))) : "");
+  return h("div", { class: "explained" }, h("pre", { class: "verdict" }, first),
+    rest.length ? h("details", { open: true }, h("summary", {}, "Why, and how"), h("pre", {}, rest.join("\n\n"))) : "");
 }
