@@ -45,7 +45,7 @@ class Service:
         queries: Answers ad-hoc queries.
         metrics: Figures of the requests.
         times: How long the last commits took.
-        figures: What the console shows.
+        figures: The graph and the figures that the console shows.
         active: How many requests are being answered.
         models: The tools for models; None if they are not installed.
     """
