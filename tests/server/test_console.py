@@ -187,6 +187,24 @@ def test_a_token_sees_what_it_may_read(guarded: Server) -> None:
         assert get(guarded, "/v1/stats", who).json()["server"]["followers"] == {}
 
 
+def test_what_a_view_really_cost_is_for_admins(guarded: Server) -> None:
+    path = "/v1/views/totals/explain?format=text"
+    assert "predicted against actual" in get(guarded, path + "&analyze=1", "boss").text
+    assert "predicted against actual" not in get(guarded, path, "boss").text
+    assert get(guarded, path + "&analyze=2", "boss").status_code == 400
+    for who in ("page", "reader"):
+        assert get(guarded, path, who).status_code == 200
+        assert get(guarded, path + "&analyze=1", who).status_code == 403
+    with httpx.Client(base_url=guarded.url) as client:
+        told = {"authorization": "Bearer boss"}
+        ended = client.post("/v1/views/totals/analyze", json={"on": False}, headers=told)
+        assert ended.json() == {"version": 1, "on": False}
+        assert client.post("/v1/views/totals/analyze", json={"on": 1}, headers=told).status_code == 400
+        assert client.post("/v1/views/nope/analyze", json={"on": True}, headers=told).status_code == 404
+        told = {"authorization": "Bearer reader"}
+        assert client.post("/v1/views/totals/analyze", json={"on": True}, headers=told).status_code == 403
+
+
 def test_names_that_look_like_blocks_and_views(client: httpx.Client, server: Server) -> None:
     for sql in (
         "CREATE TABLE `#1` (a INT)",

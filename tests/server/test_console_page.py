@@ -137,6 +137,13 @@ def test_a_commit_changes_graph_grid_and_figures(page: Page, shop: livejoin.Data
         until_cells(page, ["Bob"])
         page.until("document.querySelector('.said').textContent.startsWith('1 row · version 4')")
 
+        page.run("document.getElementById('tab-actual').click()")
+        press(page, "Begin, and show it")
+        page.until("document.querySelector('.panel pre')?.textContent.startsWith('predicted against actual') ?? false")
+        press(page, "Stop counting")
+        page.run("document.getElementById('tab-picture').click()")
+        page.until("document.querySelector('.picture')?.naturalWidth > 50")
+
         shown(page, server, "health")
         page.until("document.querySelector('.health').innerText.includes('4 versions so far')")
         assert "#1" in page.text()

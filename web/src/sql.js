@@ -126,6 +126,8 @@ export class SqlPlace {
     this.advice.replaceChildren(
       h("h2", {}, "As a view"),
       h("p", { class: `headline ${found.maintained ? "" : "bad"}` }, found.maintained ? found.verdict : found.refusal),
+      ...(found.effects?.length ? [h("h3", {}, "One change of"), h("ul", { class: "effects" }, found.effects.map((/** @type {any} */ one) =>
+        h("li", {}, h("b", {}, one.table), one.text.startsWith(one.table) ? one.text.slice(one.table.length) : `: ${one.text}`)))] : []),
       ...(better.length ? [h("h3", {}, "What would make it better"), h("ul", { class: "better" }, better.map((/** @type {any} */ one) => h("li", {}, one.text, " ", this.tries(one))))] : []),
       later("Picture of the plan", async () => picture(await asked("svg"), "The plan")),
       later("Why, and how", async () => h("pre", { tabindex: 0 }, (await asked("text")).split(/\n\s*\n/).slice(1).join("\n\n"))));

@@ -13,7 +13,7 @@ import { ask, pathOf, read } from "./server.js";
 /** @typedef {import("./server.js").Watch} Watch */
 
 const OFTEN = 15_000; // milliseconds between two texts for a screen reader
-const TABS = /** @type {const} */ ([["rows", "Rows"], ["picture", "Picture"], ["explained", "Explained"], ["sql", "SQL"]]);
+const TABS = /** @type {const} */ ([["rows", "Rows"], ["picture", "Picture"], ["explained", "Explained"], ["actual", "Actual"], ["sql", "SQL"]]);
 
 /** The list of views and tables, of which one is shown. */
 export class ViewPlace {
@@ -104,7 +104,7 @@ class One {
         kind === "views" && admin ? h("button", { class: "quiet danger", onclick: () => this.drop() }, "Drop view…") : ""),
       this.note, kind === "views" ? this.tabs : "", this.panel);
     if (kind === "views") {
-      for (const [id, title] of TABS) {
+      for (const [id, title] of TABS.filter(([id]) => admin || id !== "actual")) {
         this.tabs.append(h("button", { role: "tab", id: `tab-${id}`, onclick: () => this.choose(id), onkeydown: (/** @type {KeyboardEvent} */ event) => this.turn(event, id) }, title));
       }
     }
@@ -208,18 +208,46 @@ class One {
   turn(event, id) {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
-    const at = (TABS.findIndex(([one]) => one === id) + step + TABS.length) % TABS.length;
-    this.choose(TABS[at][0]);
-    /** @type {HTMLElement} */ (this.tabs.children[at]).focus();
+    const tabs = /** @type {HTMLElement[]} */ ([...this.tabs.children]);
+    const next = tabs[(tabs.findIndex((one) => one.id === `tab-${id}`) + step + tabs.length) % tabs.length];
+    next.click();
+    next.focus();
   }
 
-  /** @param {"rows" | "picture" | "explained" | "sql"} id */
+  /** What it really cost, for which something must be counted: so it is asked first. @param {boolean} asks */
+  async actual(asks) {
+    const { signal } = this.ending;
+    const button = (/** @type {string} */ text, /** @type {() => void} */ does) => h("button", { onclick: does }, text);
+    const stop = async () => {
+      await read(pathOf(this.kind, this.name, "/analyze"), { json: { on: false } });
+      this.actual(false);
+    };
+    if (!asks) {
+      this.panel.replaceChildren(h("div", { class: "explained" }, h("p", {}, "What was expected beside what happened: changes, rows, time, rows touched, the keys that cost most. ",
+        "Counting that takes about 20 microseconds a commit and block, and 0.3 a change, as long as it is on."), h("p", {}, button("Begin, and show it", () => { this.actual(true); }))));
+      return;
+    }
+    this.panel.replaceChildren(h("p", { class: "muted" }, "…"));
+    try {
+      const text = await (await ask(pathOf(this.kind, this.name, "/explain?analyze=1&format=text"), { signal })).text();
+      if (this.panel.getAttribute("aria-labelledby") !== "tab-actual") return;
+      const begin = text.indexOf("predicted against actual");
+      this.panel.replaceChildren(h("div", { class: "explained" }, h("pre", {}, text.slice(Math.max(0, begin))),
+        h("div", { class: "buttons left" }, button("Look again", () => { this.actual(true); }), button("Stop counting", stop))));
+    } catch (error) {
+      this.panel.replaceChildren(h("p", { class: "bad" }, String(/** @type {Error} */ (error).message)));
+    }
+  }
+
+  /** @param {"rows" | "picture" | "explained" | "actual" | "sql"} id */
   async choose(id) {
     this.mark(id);
     this.filter.hidden = id !== "rows" || !(this.source instanceof LiveRows);
     if (id === "rows") {
       this.panel.replaceChildren(this.grid.element);
       this.grid.draw();
+    } else if (id === "actual") {
+      this.actual(false);
     } else if (id === "sql") {
       this.panel.replaceChildren(h("pre", { class: "sql block" }, this.sql),
         h("p", {}, h("button", { onclick: () => { sessionStorage.setItem("livejoin.sql", this.sql); this.go("#/sql"); } }, "Open in the editor")));

@@ -113,6 +113,7 @@ def _routes() -> list[BaseRoute]:
         get("/v1/views/{name}/explain", reading.explain),
         get("/v1/views/{name}/changes", following.events),
         WebSocketRoute("/v1/views/{name}/changes", following.socket),
+        post("/v1/views/{name}/analyze", reading.analyze),
         post("/v1/query", reading.query),
         post("/v1/explain", reading.explain_query),
         post("/v1/tables/{name}", writing.refresh, "PUT"),

@@ -136,7 +136,23 @@ def _paths() -> dict[str, Any]:
             "get": _does("How many rows a view has", {"version": 7, "count": 12_000_000_000}, given=[name])
         },
         "/v1/views/{name}/explain": {
-            "get": _does("What a view costs, and why", {}, given=[name, _query("format", "json, text, svg or html")])
+            "get": _does(
+                "What a view costs, and why",
+                {},
+                given=[
+                    name,
+                    _query("format", "json, text, svg or html"),
+                    _query("analyze", "1: also what it really cost, which begins to count it (admins)"),
+                ],
+            )
+        },
+        "/v1/views/{name}/analyze": {
+            "post": _does(
+                "Begin to count what a view really costs, or end it (admins)",
+                {"version": 7, "on": False},
+                given=[name],
+                body={"on": False},
+            )
         },
         "/v1/views/{name}/changes": {
             "get": _does(
