@@ -6,11 +6,11 @@ PYTHON ?=
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test ci bench peers fuzz torture campaign matrix conformance lint format types imports doctest nojit lock clean
+.PHONY: help setup demo test ci bench peers fuzz torture campaign matrix conformance console console-check lint format types imports doctest nojit lock clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
-		|| sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1: \2/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
+		|| sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1: \2/p' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml requirements.lock requirements-java.lock tools/setup.sh
 	@sh tools/setup.sh $(VENV)
@@ -50,6 +50,12 @@ matrix: $(STAMP) ## run the same pipelines in one process, and in 1, 2, 4 and 7 
 conformance: $(STAMP) ## ask a real Spark what every expression of the corpus means, and compare (some minutes)
 	@PYTHONPATH=src:tests:tests/support $(BIN)/python tests/conformance/make.py
 	@LIVEJOIN_CONFORMANCE=all $(BIN)/python -m pytest -q tests/conformance
+
+console: ## build the console of the server from web/; needs Node 20 and npm
+	@cd web && npm ci --silent --no-audit --no-fund && npx tsc --project . && node build.mjs
+
+console-check: ## say whether the built console is what web/ gives; needs Node 20 and npm
+	@cd web && npm ci --silent --no-audit --no-fund && npx tsc --project . && node build.mjs --check
 
 lint: $(STAMP)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/vulture

@@ -548,11 +548,15 @@ class Database:
             ``version``; ``views``, their number; ``state_bytes`` (in use) and ``capacity_bytes`` (allocated) of all
             blocks; ``dictionary_state_bytes``, in use by strings and wide decimals; ``table_bytes`` and
             ``dictionary_bytes``, allocated; ``image_bytes``, the rows of versions that somebody reads, follows or has
-            published; ``memory_bytes``, all memory that counts for ``memory_limit``, which is
-            None where there is no limit; ``tables`` and ``blocks``.
+            published; ``memory_bytes``, all memory that counts for ``memory_limit``, which is None where there is no
+            limit; ``log``; ``tables`` and ``blocks``.
+
+            ``log`` is None for a database without a folder; else it has ``sync``, as given, and ``records`` and
+            ``bytes``, which the next start reads behind the last snapshot.
 
             ``tables`` has by name ``rows``, ``distinct_rows``, ``state_bytes``, ``capacity_bytes``, ``tombstones``
-            (deleted keys that are remembered), ``late`` (late changes so far), ``keys`` (as declared) and ``dropped``
+            (deleted keys that are remembered), ``late`` (late changes so far), ``changes`` (applied so far, since the
+            database was opened), ``keys`` (as declared) and ``dropped``
             (columns that are not kept).
 
             ``blocks`` lists the blocks in the order in which a commit goes through them, each with ``number``,
@@ -561,7 +565,8 @@ class Database:
             ``commits`` that reached it with changes, ``changes_received`` (net changed rows of tables, and rows that
             blocks below passed on), ``changes_passed_on`` (delta rows), ``commits_stopped`` (of which it passed nothing
             on) and ``seconds`` spent on changes. ``changes_passed_on`` and ``commits_stopped`` are None where no view
-            or block has asked for its changes so far.
+            or block has asked for its changes so far. ``rows_touched`` are the rows that a join visited; None for
+            other blocks.
         """
         return figures(self._contents)
 

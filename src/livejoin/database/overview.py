@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from livejoin.database.contents import Contents
+from livejoin.database.durable.log import Log
 from livejoin.dataflow.node import Node
 from livejoin.families.registry import RankedFamily
 from livejoin.plan.explain.graph import BlockOutline, GraphExplanation
@@ -42,6 +43,7 @@ def figures(contents: Contents) -> dict[str, Any]:
                 "changes_received": passed.received,
                 "changes_passed_on": passed.passed_on if passed.asked else None,
                 "seconds": passed.seconds,
+                "rows_touched": node.counters().get("touched"),
             }
         )
     tables = {
@@ -52,10 +54,11 @@ def figures(contents: Contents) -> dict[str, Any]:
             "capacity_bytes": base.sizes()[1],
             "tombstones": 0 if base.tombstones is None else base.tombstones.rows,
             "late": base.late,
+            "changes": contents.tally.events.get(name, 0),
             "keys": base.table.described_keys(),
             "dropped": base.dropped(),
         }
-        for base in contents.tables.values()
+        for name, base in contents.tables.items()
     }
     return {
         "version": contents.version,
@@ -68,9 +71,15 @@ def figures(contents: Contents) -> dict[str, Any]:
         "image_bytes": contents.links.nbytes,
         "memory_bytes": contents.budget.total,
         "memory_limit": contents.budget.limit,
+        "log": None if contents.log is None else _log(contents.log),
         "tables": tables,
         "blocks": blocks,
     }
+
+
+def _log(log: Log) -> dict[str, Any]:
+    """What a restart reads again, behind the last snapshot."""
+    return {"sync": log.pace.sync, "records": log.account.records, "bytes": log.account.bytes + log.segment_end}
 
 
 def _numbers(contents: Contents) -> dict[Node, int]:

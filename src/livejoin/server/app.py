@@ -20,10 +20,10 @@ from livejoin.database import Database
 from livejoin.errors import LivejoinError, SchemaError
 from livejoin.server.access import Access, Open
 from livejoin.server.answers import RequestError, error_answer, json_answer
-from livejoin.server.door import Door
+from livejoin.server.door import Door, wants_page
 from livejoin.server.limits import Limits
 from livejoin.server.permissions import refuse_but_admin
-from livejoin.server.routes import following, reading, writing
+from livejoin.server.routes import console, following, reading, writing
 from livejoin.server.routes.openapi import openapi
 from livejoin.server.service import Service, service_of, who_asks
 
@@ -101,6 +101,9 @@ def _routes() -> list[BaseRoute]:
         get("/metrics", _metrics),
         get("/openapi.json", _openapi),
         get("/livejoin.js", _module),
+        get("/console/{file:path}", console.asset),
+        get("/v1/graph", console.graph),
+        get("/v1/stats", console.stats),
         get("/v1/views", reading.views),
         get("/v1/tables", reading.tables),
         get("/v1/views/{name}", reading.view),
@@ -110,6 +113,7 @@ def _routes() -> list[BaseRoute]:
         get("/v1/views/{name}/explain", reading.explain),
         get("/v1/views/{name}/changes", following.events),
         WebSocketRoute("/v1/views/{name}/changes", following.socket),
+        post("/v1/views/{name}/analyze", reading.analyze),
         post("/v1/query", reading.query),
         post("/v1/explain", reading.explain_query),
         post("/v1/tables/{name}", writing.refresh, "PUT"),
@@ -141,6 +145,8 @@ async def _not_found(request: Request, error: Exception) -> Response:
 
 
 async def _index(request: Request) -> Response:
+    if wants_page(request.headers):
+        return console.page()
     service, who = service_of(request), who_asks(request)
     views = [name for name in service.db.views if who.may_read(name)]
     return json_answer(

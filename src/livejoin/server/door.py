@@ -16,6 +16,7 @@ from livejoin.server.service import Service
 
 _HOSTS = frozenset(("localhost", "127.0.0.1", "::1"))
 _FREE = frozenset(("/healthz", "/livejoin.js"))
+_PAGE = "/console/"
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -102,11 +103,21 @@ class Door:
             raise RequestError(msg, HTTPStatus.FORBIDDEN)
         found = service.access.who(_token(headers))
         if found is None:
-            if scope["type"] == "http" and scope["path"].removeprefix(scope.get("root_path", "")) in _FREE:
+            if scope["type"] == "http" and _is_free(scope["path"].removeprefix(scope.get("root_path", "")), headers):
                 return Who("nobody", frozenset(), frozenset())
             msg = "a token is needed, as `Authorization: Bearer TOKEN`, and this one is none that is known"
             raise RequestError(msg, HTTPStatus.UNAUTHORIZED)
         return found
+
+
+def _is_free(path: str, headers: Headers) -> bool:
+    """Whether a path is for everybody: it tells nothing of the database, as the page that asks for the token."""
+    return path in _FREE or path.startswith(_PAGE) or (path == "/" and wants_page(headers))
+
+
+def wants_page(headers: Headers) -> bool:
+    """Whether a browser asks for a page."""
+    return "text/html" in headers.get("accept", "")
 
 
 def _token(headers: Headers) -> str | None:

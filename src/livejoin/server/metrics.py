@@ -38,6 +38,11 @@ class Metrics:
         self.bad_rows = Counter("livejoin_bad_rows", "Changes that were left out.", registry=self._registry)
         self._registry.register(_Present(service))
 
+    @property
+    def bad_rows_so_far(self) -> int:
+        """How many changes were left out."""
+        return int(self._registry.get_sample_value("livejoin_bad_rows_total") or 0)
+
     def text(self) -> bytes:
         """All figures, as text."""
         return generate_latest(self._registry)

@@ -196,6 +196,11 @@ class Log:
         return self._segment.number
 
     @property
+    def segment_end(self) -> int:
+        """The bytes of the segment that is being written."""
+        return self._segment.end
+
+    @property
     def told(self) -> int:
         """Up to where subscribers may hear of what stands: what is durable, or where nobody waits for it all."""
         return self._synced if self.pace.sync == "commit" else self.written

@@ -13,6 +13,45 @@ _ROWS = {
 }
 _COMMIT = {"version": 8, "changes": 2, "ignored": 0, "late": 0, "bad_rows": 0, "repeated": False}
 _CHANGES = [{"id": 1, "customer": "Zoë", "amount": 20.0}, {"_change_type": "delete", "id": 2}]
+_BLOCK = {
+    "number": 1,
+    "kind": "groups",
+    "does": ["1 aggregate over a store of groups"],
+    "update": "",
+    "tables": ["orders"],
+    "below": [],
+    "above": [],
+    "views": ["totals"],
+}
+_GRAPH = {
+    "version": 7,
+    "graph": "6af69f9797552e2c",
+    "who": {"name": "dashboard", "admin": False, "reads_all": False},
+    "tables": [{"name": "orders", "readable": False, "writable": False}],
+    "blocks": [_BLOCK],
+    "views": [{"name": "totals", "block": 1, "sql": "SELECT ...", "columns": [{"name": "total", "type": "DOUBLE"}]}],
+}
+_STATS = {
+    "version": 7,
+    "process": "4fdcbfe0806f4dcc",
+    "graph": "6af69f9797552e2c",
+    "at": 1795817538.4,
+    "tables": {"orders": {"rows": 3, "bytes": 672, "changes": 4, "late": 0}},
+    "blocks": [
+        {
+            "number": 1,
+            "rows": 2,
+            "bytes": 8192,
+            "seconds": 0.002,
+            "touched": None,
+            "commits": 3,
+            "stopped": 0,
+            "received": 4,
+            "passed": 5,
+        }
+    ],
+    "views": {"totals": 2},
+}
 _BODIES = ("jsonl", "arrow")
 _EVENT = (
     "id: 3f2a-9\nevent: change\ndata: "
@@ -82,6 +121,12 @@ def _paths() -> dict[str, Any]:
     return {
         "/healthz": {"get": _does("Whether the server answers", {"status": "ok", "version": 7})},
         "/metrics": {"get": _does("Figures for Prometheus", "livejoin_version_total 7.0", "text/plain")},
+        "/v1/graph": {
+            "get": _does("Tables, blocks and views, and who reads whom: what one may read of them", _GRAPH),
+        },
+        "/v1/stats": {
+            "get": _does("Figures that change: small, to be asked for each second", _STATS),
+        },
         "/v1/views": {"get": _does("All views", {"version": 7, "views": [{"name": "totals", "key": ["customer"]}]})},
         "/v1/tables": {"get": _does("All tables", {"version": 7, "tables": [{"name": "orders", "key": ["id"]}]})},
         "/v1/views/{name}": {"get": _does("One view", {"name": "totals", "sql": "SELECT ..."}, given=[name])},
@@ -91,7 +136,23 @@ def _paths() -> dict[str, Any]:
             "get": _does("How many rows a view has", {"version": 7, "count": 12_000_000_000}, given=[name])
         },
         "/v1/views/{name}/explain": {
-            "get": _does("What a view costs, and why", {}, given=[name, _query("format", "json, text, svg or html")])
+            "get": _does(
+                "What a view costs, and why",
+                {},
+                given=[
+                    name,
+                    _query("format", "json, text, svg or html"),
+                    _query("analyze", "1: also what it really cost, which begins to count it (admins)"),
+                ],
+            )
+        },
+        "/v1/views/{name}/analyze": {
+            "post": _does(
+                "Begin to count what a view really costs, or end it (admins)",
+                {"version": 7, "on": False},
+                given=[name],
+                body={"on": False},
+            )
         },
         "/v1/views/{name}/changes": {
             "get": _does(

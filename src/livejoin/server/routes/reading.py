@@ -18,6 +18,7 @@ from livejoin.schema import Column, SqlType, Table
 from livejoin.server.access import Who
 from livejoin.server.answers import FORMATS, TYPES, Format, RequestError, json_answer, rows_answer
 from livejoin.server.json_values import instants_of
+from livejoin.server.permissions import refuse_but_admin
 from livejoin.server.routes.bodies import JSON, kind_of, read_body, read_json, read_object
 from livejoin.server.service import Service, service_of, who_asks
 
@@ -302,14 +303,38 @@ def answer(service: Service, who: Who, sql: str, parameters: Any) -> tuple[pa.Ta
 
 
 async def explain(request: Request) -> Response:
-    """What a view costs, and why."""
+    """What a view costs, and why; with ``analyze`` also what it really cost, which begins to count it."""
     service, who = service_of(request), who_asks(request)
     form = request.query_params.get("format", "json")
+    analyze = _switch(request.query_params.get("analyze", "0"))
+    if analyze:  # it costs something, and names values of tables
+        refuse_but_admin(who, "analyzing a view")
 
     def read() -> Response:
-        return _explained(service.view(request.path_params["name"], who).explain(), form)
+        return _explained(service.view(request.path_params["name"], who).explain(analyze=analyze), form)
 
     return await service.run(read)
+
+
+def _switch(text: str) -> bool:
+    if text not in ("0", "1", "false", "true"):
+        msg = f"analyze is {text!r}; allowed are 0 and 1"
+        raise RequestError(msg)
+    return text in ("1", "true")
+
+
+async def analyze(request: Request) -> Response:
+    """Begin to count what a view really costs, or end it."""
+    service, who = service_of(request), who_asks(request)
+    refuse_but_admin(who, "analyzing a view")
+    kind_of(request, (JSON,))
+    on = read_object(await read_body(request, service.limits), {"on": bool}, "on")["on"]
+
+    def switch() -> Response:
+        service.view(request.path_params["name"], who).analyze(on)
+        return json_answer({"version": service.db.version, "on": on})
+
+    return await service.run(switch)
 
 
 async def explain_query(request: Request) -> Response:

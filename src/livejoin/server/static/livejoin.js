@@ -261,7 +261,7 @@ async function ask(path, request, { server, token }) {
  * A JSON text as a value; integers that a number does not hold are BigInt. They become texts with a mark first, since
  * JSON.parse rounds them; the texts that begin with the mark's NUL get one more.
  */
-const parse = (/** @type {string} */ text) => {
+export const parse = (/** @type {string} */ text) => {
   if (!/\d{16}/.test(text)) return JSON.parse(text);
   const marked = text.replace(/"(?:[^"\\]|\\.)*"|(?<![\d.eE+-])-?\d{16,}(?![\d.eE])/g, (part) =>
     part[0] !== '"' ? `"\\u0000i${part}"` : part.startsWith('"\\u0000') ? `"\\u0000s${part.slice(1)}` : part);

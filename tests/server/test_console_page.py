@@ -1,0 +1,381 @@
+"""The console in a browser: what a commit changes, a server that goes away and comes back, tokens, hostile names."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import livejoin
+from devtools import BROWSER, Page, browser_page
+from livejoin.server import Server, Who
+from livejoin.server.access import Tokens
+
+pytestmark = [
+    pytest.mark.skipif(BROWSER is None, reason="there is no Chromium"),
+    pytest.mark.timeout(180),
+]
+WIDE = 2**60 + 1
+CELLS = "[...document.querySelectorAll('regular-table tbody tr')].map((row) => row.children[{}])"
+HOSTILE = '<img src=x onerror="document.title=1">'
+
+SQL = """
+    CREATE TABLE orders (id BIGINT PRIMARY KEY, customer STRING, amount DECIMAL(12, 2));
+    CREATE TABLE customers (name STRING PRIMARY KEY, country STRING);
+    CREATE VIEW totals AS SELECT customer, COUNT(*) AS n, SUM(amount) AS total FROM orders GROUP BY customer;
+    CREATE VIEW foreign_ones AS SELECT o.id, c.country FROM orders o JOIN customers c ON o.customer = c.name
+        WHERE c.country <> 'DE'
+"""
+
+
+@pytest.fixture
+def shop() -> livejoin.Database:
+    db = livejoin.Database()
+    db.execute(SQL)
+    db.apply("customers", [("Ann", "DE"), ("Bob", "FR")])
+    return db
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with browser_page(tmp_path_factory.mktemp("browser")) as found:
+        yield found
+
+
+@pytest.fixture
+def page(browser: Page) -> Iterator[Page]:
+    """A page with nothing kept; nothing may go wrong in it that a test does not expect."""
+    browser.open("about:blank")
+    browser.told.clear()
+    browser.look(1200, 800)
+    yield browser
+    browser.run("sessionStorage.clear()") if browser.run("location.protocol") != "about:" else None
+    browser.open("about:blank")
+    assert not browser.told
+
+
+def shown(page: Page, server: Server, place: str) -> None:
+    page.open(f"{server.url}/#/{place}")
+    page.until("document.body.dataset.state === 'live'")
+
+
+def cells(page: Page, column: int = 0) -> list[str]:
+    script = (
+        f"[...document.querySelectorAll('regular-table tbody tr')].map((row) => row.children[{column}]?.textContent)"
+    )
+    found: list[str] = page.run(script)
+    return found
+
+
+def until_cells(page: Page, wanted: list[str], column: int = 0) -> None:
+    script = (
+        f"[...document.querySelectorAll('regular-table tbody tr')].map((row) => row.children[{column}]?.textContent)"
+    )
+    page.until(
+        f"JSON.stringify({script}) === {json.dumps(json.dumps(wanted, ensure_ascii=False, separators=(',', ':')))}"
+    )
+
+
+def write(page: Page, text: str) -> None:
+    """Replace what stands in the editor."""
+    page.until("document.querySelector('.editor')?.shadowRoot?.querySelector('.cm-content') != null")
+    page.run("document.querySelector('.editor').shadowRoot.querySelector('.cm-content').focus()")
+    page.press("a", "KeyA", modifiers=2, windowsVirtualKeyCode=65, commands=["selectAll"])
+    page.type(text)
+
+
+def drop(page: Page, name: str, content: bytes) -> None:
+    """Drop a file on the page."""
+    page.run(f"""{{
+        const bytes = Uint8Array.from(atob("{base64.b64encode(content).decode()}"), (one) => one.charCodeAt(0));
+        const given = new DataTransfer();
+        given.items.add(new File([bytes], {json.dumps(name)}));
+        const event = new DragEvent("drop", {{ dataTransfer: given, bubbles: true, cancelable: true }});
+        document.querySelector(".place").dispatchEvent(event);
+    }}""")
+
+
+def press(page: Page, text: str) -> None:
+    """Press the button with a text, in the dialog that is open or else on the page."""
+    page.until(f"""(() => {{
+        const found = [...(document.querySelector("dialog[open]") ?? document).querySelectorAll("button")]
+            .find((one) => one.textContent.trim() === {json.dumps(text)} && !one.disabled && !one.hidden);
+        found?.click();
+        return found !== undefined;
+    }})()""")
+
+
+def test_a_commit_changes_graph_grid_and_figures(page: Page, shop: livejoin.Database) -> None:
+    with Server(shop, port=0) as server:
+        shown(page, server, "graph")
+        box = "document.getElementById('box t orders')"
+        page.until(f"{box}?.textContent.includes('0 rows')")
+        shop.apply("orders", [(1, "Ann", "1234567.50"), (2, "Ann", "1.00")], coerce="json")
+        page.until(f"{box}.textContent.includes('2 rows') && {box}.textContent.includes('changes/s')")
+        # Ann is no foreigner: the changes reach the join and end there
+        join = "document.querySelector('.box.block[aria-label^=join]')"
+        page.until(f"{join}.textContent.includes('→ 0/s')")
+        page.until("document.getElementById('box v totals').textContent.includes('1 row')")
+        page.run(f"{join}.dispatchEvent(new MouseEvent('click', {{ bubbles: true }}))")
+        page.until("document.querySelector('.detail').innerText.includes('Commits that ended here')")
+        assert "Joins what it reads" in page.run("document.querySelector('.detail').innerText")
+
+        shown(page, server, "view/totals")
+        until_cells(page, ["Ann"])
+        assert cells(page, 2) == ["1,234,568.50"]
+        shop.apply("orders", [(3, "Bob", "5.25"), (4, "Ann", "1.00")], coerce="json")
+        until_cells(page, ["Ann", "Bob"])
+        until_cells(page, ["3", "1"], 1)
+        assert page.run("document.querySelectorAll('[class*=flash]').length") >= 3
+        shop.execute("DELETE FROM orders WHERE customer = 'Ann'")
+        until_cells(page, ["Bob"])
+        page.until("document.querySelector('.said').textContent.startsWith('1 row · version 4')")
+
+        page.run("document.getElementById('tab-actual').click()")
+        press(page, "Begin, and show it")
+        page.until("document.querySelector('.panel pre')?.textContent.startsWith('predicted against actual') ?? false")
+        press(page, "Stop counting")
+        page.run("document.getElementById('tab-picture').click()")
+        page.until("document.querySelector('.picture')?.naturalWidth > 50")
+
+        shown(page, server, "health")
+        page.until("document.querySelector('.health').innerText.includes('4 versions so far')")
+        assert "#1" in page.text()
+
+
+def test_a_server_that_goes_away_and_comes_back(page: Page, shop: livejoin.Database) -> None:
+    with Server(shop, port=0) as server:
+        port = int(server.url.rpartition(":")[2])
+        shop.apply("orders", [(1, "Ann", "1.00")], coerce="json")
+        shown(page, server, "view/totals")
+        until_cells(page, ["Ann"])
+    page.until("!document.querySelector('.banner').hidden")
+    assert "does not answer since" in page.text()
+    assert "no answer" in page.text()
+    page.told.clear()  # what failed is told there
+    shop.apply("orders", [(2, "Bob", "1.00")], coerce="json")
+    with Server(shop, port=port):
+        page.until("document.body.dataset.state === 'live'", 30)
+        until_cells(page, ["Ann", "Bob"])
+        assert page.run("document.querySelector('.banner').hidden")
+        shop.apply("orders", [(3, "Zoë", "1.00")], coerce="json")
+        until_cells(page, ["Ann", "Bob", "Zoë"])
+        page.told.clear()
+    page.open("about:blank")
+    page.told.clear()
+
+
+def test_a_token_is_asked_for_once_and_is_in_no_address(page: Page, shop: livejoin.Database) -> None:
+    secret = "s3cr3t-t0ken"
+    known = [(hashlib.sha256(secret.encode()).hexdigest(), Who("page", frozenset(("totals",)), frozenset()))]
+    with Server(shop, port=0, access=Tokens(known)) as server:
+        shop.apply("orders", [(1, "Ann", "1.00")], coerce="json")
+        page.open(f"{server.url}/#/view/totals")
+        page.until("document.querySelector('dialog[open] input') !== null")
+        page.run("document.querySelector('dialog input').value = 'wrong'")
+        press(page, "Go on")
+        page.until("document.querySelector('dialog[open]')?.innerText.includes('does not know this token') ?? false")
+        page.run(f"document.querySelector('dialog[open] input').value = {json.dumps(secret)}")
+        press(page, "Go on")
+        until_cells(page, ["Ann"])
+        page.told.clear()  # the answers 401
+        page.open("about:blank")
+        shown(page, server, "graph")  # in the same tab it is known
+        page.until("document.getElementById('box v totals') !== null")
+        assert page.run("document.querySelector('dialog') === null")
+        assert "foreign_ones" not in page.text()
+        addresses = page.run(
+            "[location.href, ...performance.getEntriesByType('resource').map((one) => one.name)].join(' ')"
+        )
+        assert "/v1/stats" in addresses
+        assert secret not in addresses
+        press(page, "Forget token")
+        page.until("document.querySelector('dialog[open] input') !== null")
+        page.told.clear()
+
+
+def test_names_and_values_stay_text(page: Page) -> None:
+    db = livejoin.Database()
+    db.execute(f"CREATE TABLE `{HOSTILE}` (id BIGINT PRIMARY KEY, `{HOSTILE}2` STRING, big BIGINT, x DOUBLE)")
+    db.execute(f"CREATE VIEW `{HOSTILE}v` AS SELECT * FROM `{HOSTILE}`")
+    rows = [(1, HOSTILE, WIDE, 0.1), (2, None, None, None), (3, "NULL", -WIDE, 1e300), (4, "", 0, float("nan"))]
+    db.apply(HOSTILE, rows)
+    with Server(db, port=0) as server:
+        shown(page, server, "graph")
+        page.until(f"document.getElementById({json.dumps('box t ' + HOSTILE)})?.textContent.includes('<img')")
+        page.run("document.querySelector('.box.view').dispatchEvent(new MouseEvent('click', { bubbles: true }))")
+        page.until("document.querySelector('.detail').innerText.includes('<img')")
+        page.run("document.querySelector('.detail a.button').click()")
+        until_cells(page, ["1", "2", "3", "4"])
+        assert cells(page, 1) == [HOSTILE, "NULL", "NULL", ""]
+        assert page.run(f"{CELLS.format(1)}.map((one) => one.className.includes('null'))") == [
+            False,
+            True,
+            False,
+            False,
+        ]
+        assert cells(page, 2) == [f"{WIDE:,}", "NULL", f"{-WIDE:,}", "0"]
+        assert cells(page, 3) == ["0.1", "NULL", "1e+300", "NaN"]
+        shown(page, server, "sql")
+        write(page, f"SELECT id, `{HOSTILE}2` AS text FROM `{HOSTILE}` WHERE id = 1")
+        page.until("document.querySelector('.headline') !== null")
+        press(page, "Run")
+        until_cells(page, [HOSTILE], 1)
+        assert page.run("document.querySelectorAll('img[src=x]').length") == 0
+        assert page.run("document.title") == "SQL · livejoin"
+
+
+def test_sql_is_explained_run_and_made_a_view(page: Page, shop: livejoin.Database) -> None:
+    shop.apply("orders", [(1, "Ann", "1.50"), (2, "Bob", "2.50")], coerce="json")
+    with Server(shop, port=0) as server:
+        shown(page, server, "sql")
+        write(page, "SELECT customer FROM orders WHERE amount > 2 AND wrong = 1")
+        page.until("document.querySelector('.advice .bad')?.textContent.includes('wrong') ?? false")
+        page.until(
+            "document.querySelector('.editor').shadowRoot.querySelector('.cm-lintRange-error')?.textContent === 'wrong'"
+        )
+        page.told.clear()  # the answer 400
+        write(page, "SELECT customer FROM orders WHERE amount > 2")
+        page.until("document.querySelector('.headline')?.textContent.length > 20")
+        page.press("Enter", "Enter", modifiers=2)
+        until_cells(page, ["Bob"])
+        press(page, "Create view…")
+        page.run("document.querySelector('dialog[open] input').value = 'large ones'")
+        press(page, "Create")
+        page.until("location.hash === '#/view/large%20ones'")
+        until_cells(page, ["Bob"])
+        shop.apply("orders", [(3, "Zoë", "9.00")], coerce="json")
+        until_cells(page, ["Bob", "Zoë"])
+        press(page, "Drop view…")
+        press(page, "Drop it")
+        page.until("document.querySelector('.note')?.textContent.includes('was dropped') ?? false")
+        assert "large ones" not in shop.views
+        page.told.clear()  # the answer 404 to who follows
+
+
+def test_names_are_completed(page: Page, shop: livejoin.Database) -> None:
+    with Server(shop, port=0) as server:
+        shown(page, server, "sql")
+        write(page, "SELECT  FROM orders")
+        for _ in range(12):
+            page.press("ArrowLeft")
+        page.press("a", "KeyA")
+        page.press("m", "KeyM")
+        listed = "document.querySelector('.editor').shadowRoot.querySelector('.cm-tooltip-autocomplete')"
+        page.until(f"{listed}?.textContent.includes('amount') ?? false")
+        page.press("Escape")
+        page.told.clear()  # what is not whole yet
+
+
+def test_files_are_loaded(page: Page, shop: livejoin.Database) -> None:
+    table = pa.table(
+        {"id": pa.array([WIDE]), "customer": ["arrow"], "amount": pa.array(["7.00"]).cast(pa.decimal128(12, 2))}
+    )
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    files = {
+        "orders.csv": b'id,customer,amount\r\n1,"a ""b"", c",1.50\r\n2,,\r\n3,"",0\r\n',
+        "orders.jsonl": b'{"id": 4, "customer": "NULL", "amount": 12345678.25}\n\n{"id": 5}\n',
+        "orders.json": f'[{{"id": {WIDE - 1}, "customer": "x,]", "amount": "1"}}]'.encode(),
+        "orders.arrow": sink.getvalue().to_pybytes(),
+    }
+    with Server(shop, port=0) as server:
+        shown(page, server, "sql")
+        page.until("document.querySelector('.editor')?.shadowRoot != null")
+        for name, content in files.items():
+            drop(page, name, content)
+            page.until("document.querySelector('dialog[open] select')?.value === 'orders'")
+            press(page, "Load")
+            page.until(f"document.querySelector('.said').textContent.startsWith({json.dumps(name)})")
+        drop(page, "orders.csv", files["orders.csv"])
+        press(page, "Load")
+        page.until("document.querySelector('dialog[open] [role=alert]')?.textContent.includes('key') ?? false")
+        press(page, "Cancel")
+        page.until("document.querySelector('dialog') === null")
+        drop(page, "many.parquet", b"PAR1....PAR1")
+        page.until("document.querySelector('.said').textContent.includes('Parquet')")
+        drop(page, "new.csv", b"k;when;share\n1;2024-01-02;0.5\n2;2024-01-03;1\n")
+        page.until("document.querySelector('dialog[open] textarea')?.value.includes('`when` DATE') ?? false")
+        press(page, "Load")
+        page.until("document.querySelector('.said').textContent.startsWith('new.csv: 2 rows into new')")
+        page.told.clear()  # the answer 409
+    with shop.snapshot() as at:
+        rows = at["orders"].to_arrow().sort_by("id").to_pylist()
+        assert [
+            (row["id"], row["customer"], row["amount"] if row["amount"] is None else str(row["amount"])) for row in rows
+        ] == [
+            (1, 'a "b", c', "1.50"),
+            (2, None, None),
+            (3, "", "0.00"),
+            (4, "NULL", "12345678.25"),
+            (5, None, None),
+            (WIDE - 1, "x,]", "1.00"),
+            (WIDE, "arrow", "7.00"),
+        ]
+        assert [str(row["when"]) for row in at["new"].to_arrow().to_pylist()] == ["2024-01-02", "2024-01-03"]
+
+
+def test_the_keyboard_is_enough(page: Page, shop: livejoin.Database) -> None:
+    with Server(shop, port=0) as server:
+        shown(page, server, "view/totals")
+        page.press("g", "KeyG", modifiers=1)
+        page.until("document.getElementById('box t orders') !== null")
+        page.run("document.getElementById('box t orders').focus()")
+        page.press("ArrowRight")
+        assert page.run("document.activeElement.classList.contains('block')")
+        chosen = page.run("document.activeElement.id")
+        page.press("Enter")
+        page.until("!document.querySelector('.detail').hidden && document.activeElement.closest('.detail') !== null")
+        page.press("Enter")  # the button that closes it
+        page.until("document.querySelector('.detail').hidden")
+        assert page.run("document.activeElement.id") == chosen
+        controls = (
+            "[...document.querySelectorAll('button, [role=button], input, [role=tab]')].filter((one) => !one.hidden)"
+        )
+        names = page.run(f"{controls}.map((one) => one.getAttribute('aria-label') || one.textContent.trim())")
+        assert names
+        assert all(names)
+
+
+def test_rows_are_sorted_filtered_and_read_page_by_page(page: Page, shop: livejoin.Database) -> None:
+    shop.apply("orders", [(k, f"c{k % 20}", str(k)) for k in range(3000)], coerce="json")
+    with Server(shop, port=0) as server:
+        shown(page, server, "view/totals")
+        page.until("document.querySelectorAll('regular-table tbody tr').length > 10")
+        head = "document.querySelectorAll('regular-table thead th')[2]"
+        page.run(f"{head}.dispatchEvent(new MouseEvent('click', {{ bubbles: true }}))")
+        page.until(f"{head}.getAttribute('aria-sort') === 'ascending'")
+        assert cells(page)[:2] == ["c0", "c1"]
+        page.run("document.querySelector('input[type=search]').focus()")
+        page.type("C1")
+        page.until("document.querySelector('.said').textContent.startsWith('11 rows of 20')")
+        shown(page, server, "table/orders")
+        page.until("document.querySelector('.said').textContent.startsWith('3,000 rows')")
+        last = "{ const all = document.querySelector('regular-table'); all.scrollTop = all.scrollHeight; }"
+        seen = "[...document.querySelectorAll('regular-table tbody td.key:not(.beyond)')].at(-1)?.textContent"
+        page.until(f"{last} {seen} === '2999'")
+        shop.apply("orders", [(5000, "last", "1")], coerce="json")
+        page.until("document.querySelector('.said').textContent.startsWith('3,001 rows')")
+
+
+def test_less_motion_and_dark(page: Page, shop: livejoin.Database, tmp_path: Path) -> None:
+    with Server(shop, port=0) as server:
+        page.look(380, 760, "dark", "reduce")
+        shown(page, server, "graph")
+        page.until("document.getElementById('box t orders') !== null")
+        began = time.monotonic()
+        shop.apply("orders", [(1, "Bob", "1")], coerce="json")
+        page.until("document.querySelector('.edge.went') !== null")
+        assert time.monotonic() - began < 10
+        assert page.run("document.getAnimations().length") == 0
+        assert page.run("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 26)"
+        assert page.run("document.documentElement.scrollWidth") <= 380
+        page.picture(tmp_path / "seen.png")
+        assert (tmp_path / "seen.png").stat().st_size > 5000

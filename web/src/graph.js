@@ -1,0 +1,360 @@
+/**
+ * The graph: tables, blocks and views, by an SVG of our own whose figures are updated by id. A change is seen on its way:
+ * an edge over which changes went lights up, and a block in which they ended shows so.
+ *
+ * @module graph
+ */
+
+import { h, isCalm, s, say } from "./dom.js";
+import { bytes, count, many, rate, seconds } from "./format.js";
+import { layout } from "./layout.js";
+
+/** @typedef {import("./server.js").Watch} Watch */
+/** @typedef {import("./server.js").Graph} Graph */
+/** @typedef {import("./server.js").Tick} Tick */
+/** @typedef {"table" | "block" | "view"} Kind */
+
+/**
+ * @typedef {object} Item
+ * @property {string} id
+ * @property {Kind} kind
+ * @property {string} title
+ * @property {string} what
+ * @property {string[]} reads Ids.
+ * @property {string[]} readers Ids.
+ * @property {any} of
+ */
+
+const BOX = { width: 190, height: 64 }, LAYER_GAP = 52, GAP = 18, THIN = 10, EDGE = 16, NARROW = 720, LEAST = 0.72, LEAST_NARROW = 0.85;
+
+/** What each kind of block does, for somebody who knows SQL. */
+const WORDS = /** @type {Record<string, string>} */ ({
+  "join": "Joins what it reads. It keeps the rows with small indexes, not the result, so that its memory grows with the data.",
+  "groups of a join": "Joins what it reads and keeps one row for each group on the way, so that the rows of the join are never listed.",
+  "rows of a table": "Passes the rows of one table on that fit.",
+  "selected rows": "Passes the rows of one table on that fit. It keeps nothing.",
+  "columns": "Computes columns and filters, row by row. It keeps nothing.",
+  "groups": "Keeps one row for each group, with its aggregates.",
+  "DISTINCT": "Keeps each row once, with how often it is there.",
+  "stored rows": "Keeps the rows of what it reads, so that a join above can find them.",
+  "bag": "Joins the tables of a circle first, and keeps that result for the join above.",
+  "first rows": "Keeps all rows in order, and shows the first ones.",
+  "rows with ranks": "Keeps the rows of each partition in order, with their ranks.",
+  "running aggregates": "Keeps the rows of each partition in order, with the aggregates up to each.",
+  "constant rows": "Rows that the query itself says.",
+  "rows within bounds": "Keeps groups in order of an aggregate, and shows those within the bounds.",
+  "groups within bounds": "Keeps aggregates of the groups within the bounds.",
+});
+
+/** @type {(kind: string) => string} */
+const wordsOf = (kind) =>
+  WORDS[kind] ?? (/^(UNION|INTERSECT|EXCEPT|MINUS)/.test(kind) ? `Keeps the result of ${kind}.` : "");
+
+export class GraphPlace {
+  /** @param {Watch} watch @param {(hash: string) => void} go */
+  constructor(watch, go) {
+    this.watch = watch;
+    this.go = go;
+    /** @type {Map<string, Item>} */ this.items = new Map();
+    /** @type {Map<string, SVGGElement>} */ this.boxes = new Map();
+    /** @type {{ from: string, to: string, line: SVGPathElement, pulse: SVGPathElement, marks: number }[]} */ this.edges = [];
+    /** @type {string | null} */ this.chosen = null;
+    this.ending = new AbortController();
+    /** @type {{ element: SVGSVGElement, width: number, height: number } | null} */ this.svg = null;
+    this.canvas = h("div", { class: "canvas", tabindex: "-1" });
+    this.legend = h("p", { class: "legend muted" });
+    this.detail = h("aside", { class: "detail", "aria-live": "off", hidden: true });
+    this.element = h("section", { class: "place graph", "aria-label": "Graph" },
+      h("div", { class: "graph-main" }, h("div", { class: "bar" }, h("h1", {}, "Graph"), this.legend), this.canvas), this.detail);
+    const { signal } = this.ending;
+    watch.on("graph", () => this.draw(), signal);
+    watch.on("tick", () => this.update(true), signal);
+    this.isNarrow = innerWidth < NARROW;
+    addEventListener("resize", () => {
+      if (this.isNarrow !== innerWidth < NARROW) { this.isNarrow = innerWidth < NARROW; this.draw(); }
+      else this.fit();
+    }, { signal });
+    this.draw();
+  }
+
+  close() {
+    this.ending.abort();
+  }
+
+  draw() {
+    const graph = this.watch.graph;
+    if (!graph) return;
+    this.items = itemsOf(graph);
+    this.boxes.clear();
+    this.edges = [];
+    const { tables, blocks, views } = graph;
+    say(this.legend, `${many(tables.length, "table")}, ${many(blocks.length, "block")}, ${many(views.length, "view")}`);
+    if (!this.items.size) {
+      this.canvas.replaceChildren(h("p", { class: "empty" }, "Nothing is declared yet. ", h("a", { href: "#/sql" }, "Create a table"), "."));
+      return;
+    }
+    const edges = [...this.items.values()].flatMap((item) => item.reads.map((from) => ({ from, to: item.id })));
+    const down = this.isNarrow;
+    const across = down ? BOX.width : BOX.height, along = down ? BOX.height : BOX.width;
+    const gap = down ? 14 : GAP, between = down ? 40 : LAYER_GAP;
+    const found = layout([...this.items.keys()], edges, { size: across, gap, thin: THIN });
+    const length = found.layers * (along + between) - between;
+    const [width, height] = down ? [found.breadth, length] : [length, found.breadth];
+    const point = (/** @type {number} */ a, /** @type {number} */ b) => (down ? `${b} ${a}` : `${a} ${b}`);
+    const lines = s("g", { "aria-hidden": "true" }), boxes = s("g", { role: "list" });
+    for (const edge of edges) {
+      const from = /** @type {import("./layout.js").Placed} */ (found.places.get(edge.from));
+      const to = /** @type {import("./layout.js").Placed} */ (found.places.get(edge.to));
+      let at = from.layer * (along + between) + along, side = from.across;
+      let way = `M ${point(at, side)}`;
+      for (const next of [.../** @type {number[]} */ (found.ways.get(edge)), to.across]) {
+        const there = at + between, middle = at + between / 2;
+        way += ` C ${point(middle, side)}, ${point(middle, next)}, ${point(there, next)}`;
+        [at, side] = [there, next];
+        if (at < to.layer * (along + between)) { way += ` L ${point(at + along, side)}`; at += along; }
+      }
+      const line = s("path", { d: way, class: "edge" }), pulse = s("path", { d: way, class: "pulse", pathLength: 1 });
+      lines.append(line, pulse);
+      this.edges.push({ ...edge, line, pulse, marks: from.layer });
+    }
+    for (const item of this.items.values()) {
+      const { layer, across: middle } = /** @type {import("./layout.js").Placed} */ (found.places.get(item.id));
+      const [x, y] = down ? [middle - BOX.width / 2, layer * (along + between)] : [layer * (along + between), middle - BOX.height / 2];
+      const box = this.box(item, x, y);
+      this.boxes.set(item.id, box);
+      boxes.append(box);
+    }
+    const svg = s("svg", {
+      width: width + 2 * EDGE, height: height + 2 * EDGE, viewBox: `${-EDGE} ${-EDGE} ${width + 2 * EDGE} ${height + 2 * EDGE}`,
+      role: "group", "aria-label": `${tables.length} tables, ${blocks.length} blocks and ${views.length} views; arrow keys follow the edges`,
+      onkeydown: (/** @type {KeyboardEvent} */ event) => this.key(event),
+    }, lines, boxes);
+    this.canvas.replaceChildren(svg);
+    this.svg = { element: svg, width: width + 2 * EDGE, height: height + 2 * EDGE };
+    this.fit();
+    if (this.chosen && this.items.has(this.chosen)) this.choose(this.chosen, false);
+    else this.detail.hidden = true;
+    this.update(false);
+  }
+
+  /** Make the graph a little smaller where it then fits; text stays readable. */
+  fit() {
+    if (!this.svg) return;
+    const room = this.canvas.clientWidth - 10, { element, width, height } = this.svg;
+    const scale = room > 0 ? Math.min(1, Math.max(this.isNarrow ? LEAST_NARROW : LEAST, room / width)) : 1;
+    element.setAttribute("width", String(scale * width));
+    element.setAttribute("height", String(scale * height));
+  }
+
+  /** @param {Item} item @param {number} x @param {number} y */
+  box(item, x, y) {
+    const clip = (/** @type {string} */ text, most = 23) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+    return s("g", {
+      id: `box ${item.id}`, class: `box ${item.kind}`, transform: `translate(${x} ${y})`, role: "button", tabindex: 0,
+      "aria-label": `${item.what} ${item.title}`, onclick: () => this.choose(item.id),
+    },
+      s("rect", { class: "outline", width: BOX.width, height: BOX.height, rx: 6 }),
+      s("rect", { class: "stripe", x: 0, y: 0, width: 4, height: BOX.height, rx: 2 }),
+      s("text", { x: 14, y: 19, class: "what" }, item.what),
+      s("text", { x: BOX.width - 10, y: item.kind === "block" ? 37 : 19, class: "size", "text-anchor": "end", "data-figure": "size" }),
+      s("text", { x: 14, y: 37, class: "title" }, clip(item.title), s("title", {}, item.title)),
+      s("text", { x: 14, y: 54, class: "flow", "data-figure": "flow" }),
+      s("text", { x: BOX.width - 10, y: 54, class: "time", "text-anchor": "end", "data-figure": "time" }));
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    const box = event.target instanceof Element ? event.target.closest(".box") : null;
+    const item = box && this.items.get(box.id.slice(4));
+    if (!box || !item) return;
+    const [before, behind, up, next] = this.isNarrow
+      ? ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"] : ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"];
+    const ids = [...this.items.keys()], at = ids.indexOf(item.id);
+    const to = { [before]: item.reads[0], [behind]: item.readers[0], [up]: ids[at - 1], [next]: ids[at + 1], Home: ids[0], End: ids.at(-1) }[event.key];
+    if (event.key === "Enter" || event.key === " ") this.choose(item.id);
+    else if (event.key === "Escape") this.choose(null);
+    else if (to) this.boxes.get(to)?.focus();
+    else if (!event.key.startsWith("Arrow")) return;
+    event.preventDefault();
+  }
+
+  /** Show what there is to say of a box; null for none. */
+  choose(/** @type {string | null} */ id, moves = true) {
+    const old = this.chosen;
+    this.chosen = id;
+    for (const [one, box] of this.boxes) box.classList.toggle("chosen", one === id);
+    for (const edge of this.edges) edge.line.classList.toggle("near", id !== null && (edge.from === id || edge.to === id));
+    const item = id === null ? undefined : this.items.get(id);
+    this.detail.hidden = !item;
+    if (!item) {
+      this.fit();
+      if (old) this.boxes.get(old)?.focus();
+      return;
+    }
+    const link = (/** @type {string} */ one) => {
+      const other = /** @type {Item} */ (this.items.get(one));
+      return h("button", { class: "link", onclick: () => { this.choose(one); } }, other.kind === "block" ? `${other.title} ${other.what}` : other.title);
+    };
+    const listed = (/** @type {string} */ title, /** @type {string[]} */ ids) =>
+      ids.length ? [h("dt", {}, title), h("dd", {}, ids.map((one) => [link(one), " "]).flat())] : [];
+    const close = h("button", { class: "quiet", "aria-label": "Close", onclick: () => this.choose(null) }, "✕");
+    this.detail.replaceChildren(
+      h("header", {}, h("div", {}, h("p", { class: "muted" }, item.kind === "block" ? `block ${item.title}` : item.what), h("h2", {}, item.kind === "block" ? item.what : item.title)), close),
+      ...this.told(item),
+      h("dl", {}, ...listed("Reads", item.reads), ...listed("Read by", item.readers)),
+      h("table", { class: "figures" }, h("tbody", { "data-figures": "" })),
+      item.kind === "view" ? h("p", {}, h("a", { class: "button", href: `#/view/${encodeURIComponent(item.title)}` }, "Show its rows")) : "",
+      item.kind === "table" && item.of.readable ? h("p", {}, h("a", { class: "button", href: `#/table/${encodeURIComponent(item.title)}` }, "Show its rows")) : "",
+    );
+    this.fit();
+    if (moves) this.boxes.get(item.id)?.scrollIntoView({ behavior: isCalm() ? "auto" : "smooth", block: "center", inline: "center" });
+    if (moves) close.focus({ preventScroll: true });
+    this.update(false);
+  }
+
+  /** @param {Item} item @returns {Node[]} */
+  told(item) {
+    switch (item.kind) {
+      case "table":
+        return [
+          h("p", {}, item.of.readable ? "A table. Its rows stay here; the blocks that read it are told what changes." : "A table that you may not read."),
+          ...(item.of.columns ? [h("dl", {}, h("dt", {}, "Columns"), h("dd", {}, columnsOf(item.of.columns)),
+            ...(item.of.keys?.length ? [h("dt", {}, "Keys"), h("dd", {}, item.of.keys.join(", "))] : []))] : []),
+        ];
+      case "view":
+        return [h("p", {}, "A view: whoever follows it is told each change."), h("pre", { class: "sql" }, item.of.sql),
+          h("dl", {}, h("dt", {}, "Columns"), h("dd", {}, columnsOf(item.of.columns)))];
+      case "block":
+        return [
+          ...(wordsOf(item.of.kind) ? [h("p", {}, wordsOf(item.of.kind))] : []),
+          h("dl", {},
+            h("dt", {}, "A change costs"), h("dd", {}, item.of.update || "one look-up, or nothing"),
+            h("dt", {}, "In detail"), h("dd", {}, item.of.does.map((/** @type {string} */ line) => h("p", {}, line)))),
+        ];
+    }
+  }
+
+  /** Bring the figures up to date; @param {boolean} moves Whether the changes of this second are shown on their way. */
+  update(moves) {
+    const tick = this.watch.tick;
+    if (!tick) return;
+    const flows = flowsOf(this.items, tick);
+    for (const [id, flow] of flows) {
+      const box = this.boxes.get(id), item = this.items.get(id);
+      if (!box || !item) continue;
+      for (const [name, text] of Object.entries(flow.shown)) say(box.querySelector(`[data-figure="${name}"]`), text);
+      box.classList.toggle("busy", flow.moved);
+      box.setAttribute("aria-label", `${item.what} ${item.title}, ${flow.shown.size}${flow.shown.flow ? `, ${flow.shown.flow}` : ""}`);
+      if (id === this.chosen) this.figures(flow.rows);
+    }
+    if (!moves || !tick.before) return;
+    for (const edge of this.edges) {
+      const from = flows.get(edge.from), to = flows.get(edge.to);
+      if (from?.passes && to?.moved) this.pulse(edge);
+    }
+    for (const [id, flow] of flows) if (flow.stopped) this.stop(id);
+  }
+
+  /** @param {[string, string][]} rows */
+  figures(rows) {
+    const body = this.detail.querySelector("[data-figures]");
+    if (!body) return;
+    if (body.children.length !== rows.length) body.replaceChildren(...rows.map(([name]) => h("tr", {}, h("th", { scope: "row" }, name), h("td"))));
+    rows.forEach(([name, text], place) => { say(body.children[place].children[0], name); say(body.children[place].children[1], text); });
+  }
+
+  /** A change went over an edge. @param {{ pulse: SVGPathElement, line: SVGPathElement, marks: number }} edge */
+  pulse(edge) {
+    edge.line.classList.add("went");
+    if (isCalm()) {
+      setTimeout(() => edge.line.classList.remove("went"), 900);
+      return;
+    }
+    const delay = 140 * edge.marks;
+    edge.pulse.animate([{ strokeDashoffset: 0.16, opacity: 1 }, { strokeDashoffset: -1, opacity: 1 }], { duration: 700, delay, easing: "ease-in-out", fill: "none" });
+    setTimeout(() => edge.line.classList.remove("went"), delay + 800);
+  }
+
+  /** Changes ended in a block: they changed nothing in its result. @param {string} id */
+  stop(id) {
+    const box = this.boxes.get(id);
+    if (!box) return;
+    box.classList.add("stopped");
+    setTimeout(() => box.classList.remove("stopped"), 950);
+  }
+}
+
+/** @type {(columns: { name: string, type: string }[]) => Node[]} */
+const columnsOf = (columns) => columns.map(({ name, type }) => h("span", { class: "column" }, name, h("span", { class: "muted" }, ` ${type.toLowerCase()}`)));
+
+/** The boxes of a graph, each behind all that it reads. @param {Graph} graph */
+export function itemsOf(graph) {
+  /** @type {Map<string, Item>} */
+  const items = new Map();
+  const add = (/** @type {Omit<Item, "readers">} */ item) => { items.set(item.id, { ...item, readers: [] }); };
+  for (const of of graph.tables) add({ id: `t ${of.name}`, kind: "table", title: of.name, what: "table", reads: [], of });
+  for (const of of graph.blocks) {
+    const reads = [...of.tables.map((one) => `t ${one}`), ...of.below.map((one) => `b ${one}`)];
+    add({ id: `b ${of.number}`, kind: "block", title: `#${of.number}`, what: of.kind, reads, of });
+  }
+  for (const of of graph.views) add({ id: `v ${of.name}`, kind: "view", title: of.name, what: "view", reads: of.block === null ? [] : [`b ${of.block}`], of });
+  for (const item of items.values()) {
+    item.reads = item.reads.filter((one) => items.has(one));
+    for (const one of item.reads) items.get(one)?.readers.push(item.id);
+  }
+  return items;
+}
+
+/**
+ * What each box shows of a second: texts, whether changes came, whether some went on, how many commits ended there.
+ *
+ * @param {Map<string, Item>} items
+ * @param {Tick} tick
+ * @returns {Map<string, { shown: Record<string, string>, rows: [string, string][], moved: boolean, passes: boolean, stopped: number }>}
+ */
+export function flowsOf(items, { now, before, seconds: span }) {
+  const blocks = new Map(now.blocks.map((one) => [one.number, one])), old = new Map(before?.blocks.map((one) => [one.number, one]));
+  const found = new Map();
+  for (const item of items.values()) {
+    if (item.kind === "table") {
+      const is = now.tables[item.title], was = before?.tables[item.title];
+      const came = is && was ? is.changes - was.changes : 0;
+      const shown = { size: is ? many(is.rows, "row") : "", flow: came ? `${rate(came / span)} changes/s` : "", time: is ? bytes(is.bytes) : "" };
+      /** @type {[string, string][]} */
+      const rows = is ? [["Rows", count(is.rows)], ["Changes a second", rate(was ? came / span : 0)], ["Changes so far", count(is.changes)],
+        ["Memory", bytes(is.bytes)], ["Late changes", count(is.late)]] : [];
+      // a table that may not be read does not say whether it changed: what reads it does
+      found.set(item.id, { shown, rows, moved: came > 0, passes: is ? came > 0 : true, stopped: 0 });
+    } else if (item.kind === "block") {
+      const is = blocks.get(item.of.number), was = old.get(item.of.number);
+      if (!is) continue;
+      const did = (/** @type {"commits" | "received" | "passed" | "stopped" | "seconds" | "touched"} */ name) => (was ? (is[name] ?? 0) - (was[name] ?? 0) : 0);
+      const commits = did("commits"), received = did("received"), passed = did("passed");
+      const pace = commits ? did("seconds") / commits : is.commits ? is.seconds / is.commits : 0;
+      const lambda = is.touched !== null && is.received ? is.touched / is.received : null;
+      const shown = {
+        size: many(is.rows, "row"), time: pace ? seconds(pace) : bytes(is.bytes),
+        flow: commits ? `${rate(received / span)}/s → ${is.passed === null ? "not asked" : `${rate(passed / span)}/s`}` : "",
+      };
+      /** @type {[string, string][]} */
+      const rows = [
+        ["Changes a second", rate(received / span || 0)], ["Delta rows a second", is.passed === null ? "nobody asks" : rate(passed / span || 0)],
+        ["Changes so far", count(is.received)], ["Delta rows so far", is.passed === null ? "nobody asks" : count(is.passed)],
+        ["Commits that ended here", is.stopped === null ? "nobody asks" : `${count(is.stopped)} of ${count(is.commits)}`],
+        ["Time a commit", is.commits ? `${seconds(pace)}${commits ? "" : " on average"}` : "none so far"],
+        ...(lambda === null ? [] : /** @type {[string, string][]} */ ([["Rows visited a change (λ)", lambda.toPrecision(3)]])),
+        ["Rows", count(is.rows)], ["Memory", bytes(is.bytes)],
+      ];
+      found.set(item.id, { shown, rows, moved: commits > 0, passes: passed > 0, stopped: did("stopped") });
+    } else {
+      const rows = now.views[item.title] ?? 0, block = item.of.block;
+      const is = blocks.get(block), was = old.get(block);
+      const passed = is && was ? (is.passed ?? 0) - (was.passed ?? 0) : 0;
+      found.set(item.id, {
+        shown: { size: many(rows, "row"), flow: passed ? `${rate(passed / span)} delta rows/s` : "", time: "" },
+        rows: [["Rows", count(rows)], ["Delta rows a second", rate(passed / span || 0)]], moved: passed > 0, passes: false, stopped: 0,
+      });
+    }
+  }
+  return found;
+}

@@ -1,0 +1,129 @@
+/**
+ * Health: how many commits there are and how long they take, memory by block, those who follow, what a restart reads.
+ *
+ * @module health
+ */
+
+import { h, s, say } from "./dom.js";
+import { bytes, clock, count, many, rate, seconds } from "./format.js";
+
+/** @typedef {import("./server.js").Watch} Watch */
+
+const KEPT = 180; // seconds of a line
+
+/** The last minutes of a figure, kept while the page is open; also while another place is shown. */
+export class Past {
+  /** @param {Watch} watch */
+  constructor(watch) {
+    /** @type {{ at: number, commits: number, changes: number, memory: number, followers: number }[]} */ this.points = [];
+    watch.on("tick", () => {
+      const tick = watch.tick;
+      if (!tick?.before) return;
+      const { now, before, seconds: span } = tick;
+      const sum = (/** @type {import("./server.js").Stats} */ one) => Object.values(one.tables).reduce((all, table) => all + table.changes, 0);
+      this.points.push({
+        at: now.at, commits: (now.version - before.version) / span, changes: Math.max(0, sum(now) - sum(before)) / span,
+        memory: now.database?.memory_bytes ?? 0, followers: followersOf(now),
+      });
+      while (this.points.length && this.points[0].at < now.at - KEPT) this.points.shift();
+    });
+    watch.on("restart", () => { this.points = []; });
+  }
+}
+
+const followersOf = (/** @type {import("./server.js").Stats} */ now) =>
+  Object.values(/** @type {Record<string, number>} */ (now.server?.followers ?? {})).reduce((all, one) => all + one, 0);
+
+export class HealthPlace {
+  /** @param {Watch} watch @param {Past} past */
+  constructor(watch, past) {
+    this.watch = watch;
+    this.past = past;
+    this.ending = new AbortController();
+    /** @type {Map<string, { value: Element, note: Element, line: SVGPathElement | null, area: SVGPathElement | null }>} */ this.tiles = new Map();
+    const tile = (/** @type {string} */ id, /** @type {string} */ title, hasLine = true) => {
+      const value = h("p", { class: "figure" }, "–"), note = h("p", { class: "muted note-line" });
+      const line = hasLine ? s("path", { class: "trend" }) : null, area = hasLine ? s("path", { class: "area" }) : null;
+      this.tiles.set(id, { value, note, line, area });
+      return h("article", { class: "tile" }, h("h2", {}, title), value, note,
+        line ? s("svg", { class: "spark", viewBox: "0 0 180 36", preserveAspectRatio: "none", "aria-hidden": "true" }, area, line) : "");
+    };
+    this.memory = h("tbody");
+    this.followers = h("tbody");
+    this.slow = h("tbody");
+    const listed = (/** @type {string} */ title, /** @type {string[]} */ heads, /** @type {Element} */ body) =>
+      h("article", { class: "list" }, h("h2", {}, title), h("table", {}, h("thead", {}, h("tr", {}, heads.map((one) => h("th", { scope: "col", class: one.startsWith(">") && "right" }, one.replace(">", ""))))), body));
+    this.element = h("section", { class: "place health", "aria-label": "Health" },
+      h("div", { class: "bar" }, h("h1", {}, "Health"), h("p", { class: "muted" }, "lines: up to the last three minutes")),
+      h("div", { class: "tiles" }, tile("commits", "Commits a second"), tile("changes", "Changes a second"), tile("p50", "Commit, median", false), tile("p99", "Commit, 99th percentile", false),
+        tile("memory", "Memory"), tile("followers", "Followers"), tile("bad", "Bad rows", false), tile("restart", "Next start reads", false)),
+      h("div", { class: "lists" },
+        listed("Memory and time by block", ["block", ">memory", "", ">time", ">time a commit"], this.memory),
+        h("div", {}, listed("Slowest commits", ["version", "when", ">took", ">changes", "mostly in"], this.slow),
+          listed("Who follows", ["view", ">connections"], this.followers))));
+    watch.on("tick", () => this.update(), this.ending.signal);
+    this.update();
+  }
+
+  close() {
+    this.ending.abort();
+  }
+
+  update() {
+    const tick = this.watch.tick;
+    if (!tick) return;
+    const { now } = tick, points = this.past.points, last = points.at(-1);
+    const set = (/** @type {string} */ id, /** @type {string} */ value, note = "") => {
+      say(this.tiles.get(id)?.value, value);
+      say(this.tiles.get(id)?.note, note);
+    };
+    const { database, server } = now;
+    const hidden = "needs a token that reads all";
+    set("commits", last ? rate(last.commits) : "–", `${many(now.version, "version")} so far`);
+    set("changes", last ? rate(last.changes) : "–", "of the tables that you may read");
+    const times = server?.times;
+    set("p50", times?.p50 != null ? seconds(times.p50) : "–", server ? (times.commits ? `of the last ${count(Math.min(4096, times.commits))} commits by requests` : "no commits by requests so far") : hidden);
+    set("p99", times?.p99 != null ? seconds(times.p99) : "–", times?.longest != null ? `the longest took ${seconds(times.longest)}` : "");
+    set("memory", database ? bytes(database.memory_bytes) : "–", database ? (database.memory_limit ? `of ${bytes(database.memory_limit)} allowed` : "no limit") : hidden);
+    set("followers", server ? count(followersOf(now)) : "–", server ? `${count(server.messages)} messages; ${bytes(server.waiting_bytes)} wait${server.lost ? `; ${count(server.lost)} began anew` : ""}` : hidden);
+    set("bad", server ? count(server.bad_rows) : "–", server ? "left out by requests" : hidden);
+    const log = database?.log;
+    set("restart", database ? (log ? many(log.records, "record") : "nothing") : "–", database ? (log ? `${bytes(log.bytes)} behind the last snapshot; sync = ${log.sync}` : "the database is in memory alone") : hidden);
+    for (const id of /** @type {const} */ (["commits", "changes", "memory", "followers"])) {
+      const way = lineOf(points.map((one) => [one.at - now.at, one[id]]), id === "memory"), tile = this.tiles.get(id);
+      tile?.line?.setAttribute("d", way);
+      tile?.area?.setAttribute("d", way && `${way} V 36 H ${/^M (\S+)/.exec(way)?.[1]} Z`);
+    }
+    const graph = this.watch.graph;
+    const kinds = new Map(graph?.blocks.map((one) => [one.number, `#${one.number} ${one.kind}`]));
+    const blocks = [...now.blocks].sort((a, b) => b.bytes - a.bytes).slice(0, 20);
+    const tables = Object.entries(now.tables).map(([name, one]) => ({ name, bytes: one.bytes, seconds: null, commits: 0 })).sort((a, b) => b.bytes - a.bytes).slice(0, 10);
+    const all = [...blocks.map((one) => ({ name: kinds.get(one.number) ?? `#${one.number}`, bytes: one.bytes, seconds: one.seconds, commits: one.commits })), ...tables].sort((a, b) => b.bytes - a.bytes);
+    const most = Math.max(1, ...all.map((one) => one.bytes));
+    this.memory.replaceChildren(...(all.length ? all : []).map((one) => h("tr", {},
+      h("th", { scope: "row" }, one.name), h("td", { class: "right" }, bytes(one.bytes)),
+      h("td", { class: "share" }, h("div", { class: "share-bar", style: { width: `${(100 * one.bytes) / most}%` } })),
+      h("td", { class: "right" }, one.seconds === null ? "" : seconds(one.seconds)),
+      h("td", { class: "right" }, one.commits && one.seconds ? seconds(one.seconds / one.commits) : ""))));
+    const followers = Object.entries(/** @type {Record<string, number>} */ (server?.followers ?? {}));
+    this.followers.replaceChildren(...(followers.length ? followers : [["nobody", ""]]).map(([name, number]) =>
+      h("tr", {}, h("th", { scope: "row" }, name), h("td", { class: "right" }, typeof number === "number" ? count(number) : ""))));
+    const slow = /** @type {any[]} */ (now.database?.slow_commits ?? []);
+    this.slow.replaceChildren(...(slow.length ? slow.map((one) => h("tr", {},
+      h("th", { scope: "row" }, count(one.version)), h("td", {}, clock(1000 * one.at)), h("td", { class: "right" }, seconds(one.seconds)),
+      h("td", { class: "right" }, count(Object.values(/** @type {Record<string, number>} */ (one.changes)).reduce((all, some) => all + some, 0))),
+      h("td", {}, one.part === "blocks" && one.block ? `${one.block_number === null ? "" : `#${one.block_number} `}${one.block}, ${percent(one.block_share)}` : `${one.part}, ${percent(one.part_share)}`)))
+      : [h("tr", {}, h("td", { colspan: 5, class: "muted" }, database ? "none so far" : hidden))]));
+  }
+}
+
+const percent = (/** @type {number} */ share) => `${Math.round(100 * share)}%`;
+
+/** A line through points of seconds before now. @param {[number, number][]} points @param {boolean} isLevel Whether it begins at the least value, not at 0. */
+function lineOf(points, isLevel) {
+  if (points.length < 2) return "";
+  const length = Math.min(KEPT, Math.max(20, -points[0][0]));
+  const values = points.map(([, value]) => value), most = Math.max(...values), least = isLevel ? Math.min(...values) : 0;
+  const height = (/** @type {number} */ value) => (most === least ? (most && !isLevel ? 3 : 32) : 33 - (30 * (value - least)) / (most - least));
+  return points.map(([at, value], place) => `${place ? "L" : "M"} ${(KEPT * (1 + at / length)).toFixed(1)} ${height(value).toFixed(1)}`).join(" ");
+}

@@ -1,0 +1,305 @@
+/**
+ * A view, or a table: its rows in a grid that is live, its picture, what it costs and why.
+ *
+ * @module view
+ */
+
+import { announce, h, say } from "./dom.js";
+import { count, many, rate } from "./format.js";
+import { Grid } from "./grid.js";
+import { LiveRows, MANY, PagedRows } from "./rows.js";
+import { ask, pathOf, read } from "./server.js";
+
+/** @typedef {import("./server.js").Watch} Watch */
+
+const OFTEN = 15_000; // milliseconds between two texts for a screen reader
+const TABS = /** @type {const} */ ([["rows", "Rows"], ["picture", "Picture"], ["explained", "Explained"], ["actual", "Actual"], ["sql", "SQL"]]);
+
+/** The list of views and tables, of which one is shown. */
+export class ViewPlace {
+  /** @param {Watch} watch @param {(hash: string) => void} go @param {{ kind: "views" | "tables", name: string } | null} shown */
+  constructor(watch, go, shown) {
+    this.watch = watch;
+    this.go = go;
+    this.ending = new AbortController();
+    this.list = h("nav", { class: "names", "aria-label": "Views and tables" });
+    this.main = h("div", { class: "view-main" });
+    this.element = h("section", { class: "place view", "aria-label": "Views" }, this.list, this.main);
+    /** @type {One | null} */ this.one = null;
+    this.shown = shown;
+    watch.on("graph", () => this.names(), this.ending.signal);
+    watch.on("tick", () => this.figures(), this.ending.signal);
+    this.names();
+  }
+
+  names() {
+    const graph = this.watch.graph;
+    if (!graph) return;
+    const tables = graph.tables.filter((one) => one.readable);
+    this.shown ??= graph.views.length ? { kind: "views", name: graph.views[0].name } : tables.length ? { kind: "tables", name: tables[0].name } : null;
+    const links = (/** @type {"views" | "tables"} */ kind, /** @type {{ name: string }[]} */ some) => h("ul", {}, some.map(({ name }) =>
+      h("li", {}, h("a", { href: `#/${kind.slice(0, -1)}/${encodeURIComponent(name)}`, "aria-current": this.shown?.kind === kind && this.shown.name === name && "page" },
+        h("span", { class: "name" }, name), h("span", { class: "muted number", "data-rows": `${kind} ${name}` })))));
+    this.list.replaceChildren(
+      h("h2", {}, "Views"), graph.views.length ? links("views", graph.views) : h("p", { class: "muted" }, "none yet"),
+      h("h2", {}, "Tables"), tables.length ? links("tables", tables) : h("p", { class: "muted" }, "none that you may read"));
+    this.figures();
+    const is = this.shown, sql = is?.kind === "views" ? graph.views.find((one) => one.name === is.name)?.sql : "";
+    if (is && (!this.one || this.one.sql !== sql)) {
+      if (this.one && sql === undefined) this.one.gone();
+      else this.begin(is, sql ?? "");
+    } else if (!is) {
+      this.main.replaceChildren(h("p", { class: "empty" }, "Nothing is declared yet. ", h("a", { href: "#/sql" }, "Create a table or a view"), "."));
+    }
+  }
+
+  /** @param {{ kind: "views" | "tables", name: string }} shown @param {string} sql */
+  begin(shown, sql) {
+    this.one?.close();
+    this.one = new One(this.watch, this.go, shown.kind, shown.name, sql);
+    this.main.replaceChildren(this.one.element);
+    this.one.begin();
+  }
+
+  figures() {
+    const now = this.watch.tick?.now;
+    if (!now) return;
+    for (const cell of this.list.querySelectorAll("[data-rows]")) {
+      const [kind, ...rest] = (cell.getAttribute("data-rows") ?? "").split(" "), name = rest.join(" ");
+      const rows = kind === "views" ? now.views[name] : now.tables[name]?.rows;
+      say(cell, rows === undefined ? "" : count(rows));
+    }
+    this.one?.tick();
+  }
+
+  close() {
+    this.ending.abort();
+    this.one?.close();
+  }
+}
+
+/** One view or table. */
+class One {
+  /** @param {Watch} watch @param {(hash: string) => void} go @param {"views" | "tables"} kind @param {string} name @param {string} sql */
+  constructor(watch, go, kind, name, sql) {
+    this.watch = watch;
+    this.go = go;
+    this.kind = kind;
+    this.name = name;
+    this.sql = sql;
+    this.what = kind.slice(0, -1);
+    this.ending = new AbortController();
+    /** @type {LiveRows | PagedRows | null} */ this.source = null;
+    this.rowsSeen = -1;
+    this.versionSeen = -1;
+    this.grid = new Grid(`Rows of ${name}`);
+    this.said = h("p", { class: "muted said" }, "…");
+    this.note = h("div", { class: "note", role: "status", hidden: true });
+    this.filter = h("input", { type: "search", placeholder: "Filter rows", "aria-label": "Filter rows", hidden: true, oninput: () => this.source instanceof LiveRows && this.source.find(this.filter.value) });
+    this.tabs = h("div", { class: "tabs", role: "tablist" });
+    this.panel = h("div", { class: "panel", role: "tabpanel" });
+    const admin = watch.graph?.who.admin;
+    this.element = h("div", { class: "one" },
+      h("div", { class: "bar" }, h("div", {}, h("h1", {}, name), this.said), this.filter,
+        kind === "views" && admin ? h("button", { class: "quiet danger", onclick: () => this.drop() }, "Drop view…") : ""),
+      this.note, kind === "views" ? this.tabs : "", this.panel);
+    if (kind === "views") {
+      for (const [id, title] of TABS.filter(([id]) => admin || id !== "actual")) {
+        this.tabs.append(h("button", { role: "tab", id: `tab-${id}`, onclick: () => this.choose(id), onkeydown: (/** @type {KeyboardEvent} */ event) => this.turn(event, id) }, title));
+      }
+    }
+    this.panel.append(this.grid.element);
+    this.mark("rows");
+  }
+
+  async begin() {
+    try {
+      const described = await read(pathOf(this.kind, this.name), { signal: this.ending.signal });
+      const now = this.watch.tick?.now;
+      const rows = (this.kind === "views" ? now?.views[this.name] : now?.tables[this.name]?.rows) ?? 0;
+      if (this.kind === "views" && described.changes && rows <= MANY) this.follow(described);
+      else this.page(described, rows);
+    } catch (error) {
+      if (!this.ending.signal.aborted) this.tell(String(/** @type {Error} */ (error).message), true);
+    }
+  }
+
+  /** @param {any} described */
+  follow(described) {
+    this.filter.hidden = false;
+    let isShown = false;
+    const source = new LiveRows(this.name, described, {
+      onChange: ({ came, went, isAll, version }) => {
+        const total = source.total(), all = source.all.length;
+        say(this.said, `${many(total, "row")}${total < all ? ` of ${count(all)}` : ""} · version ${count(version)} · live`);
+        if (!isAll && came + went) announce(`${this.name}: ${count(came)} rows came or changed, ${count(went)} went; ${many(all, "row")}`, OFTEN);
+        if (isShown) this.grid.draw();
+        else { isShown = true; this.grid.show(source); }
+      },
+      onState: (state) => {
+        this.element.classList.toggle("stale", state === "waiting" || state === "connecting");
+        if (state === "waiting") say(this.said, "the connection broke; coming back …");
+      },
+      onOver: (error) => {
+        const status = /** @type {any} */ (error).status;
+        if (status === 404) this.gone();
+        else this.tell(error.message, true);
+      },
+    });
+    this.source = source;
+  }
+
+  /** @param {any} described @param {number} rows */
+  page(described, rows) {
+    const source = new PagedRows(this.kind, this.name, described, rows, (error) => {
+      if (/** @type {any} */ (error).status === 404) this.gone();
+      else this.tell(error.message, true);
+    });
+    this.source = source;
+    this.grid.show(source);
+    this.tick();
+  }
+
+  /** A second is over: rows that are read page by page are read anew if they changed. */
+  tick() {
+    const tick = this.watch.tick, source = this.source;
+    if (!tick || !(source instanceof PagedRows)) return;
+    const { now, before } = tick;
+    const rows = (this.kind === "views" ? now.views[this.name] : now.tables[this.name]?.rows) ?? source.count;
+    const changes = this.kind === "tables" ? now.tables[this.name]?.changes ?? 0 : now.version;
+    const was = this.kind === "tables" ? before?.tables[this.name]?.changes ?? changes : before?.version ?? changes;
+    const speed = this.kind === "tables" && changes > was ? ` · ${rate((changes - was) / tick.seconds)} changes/s` : "";
+    say(this.said, `${many(rows, "row")} · version ${count(now.version)}${speed}${this.kind === "views" ? " · read page by page" : ""}`);
+    if (changes !== this.versionSeen) {
+      const isFirst = this.versionSeen < 0;
+      this.versionSeen = changes;
+      if (isFirst) return;
+      source.stale(rows);
+      this.grid.draw();
+    }
+  }
+
+  gone() {
+    this.element.classList.add("stale");
+    say(this.said, "dropped");
+    this.tell(`The ${this.what} ${this.name} was dropped. What stands here is how it last was.`, true);
+    announce(`The ${this.what} ${this.name} was dropped`);
+    this.source?.close();
+  }
+
+  /** @param {string} text @param {boolean} isBad */
+  tell(text, isBad) {
+    this.note.hidden = false;
+    this.note.classList.toggle("bad", isBad);
+    say(this.note, text);
+  }
+
+  /** @param {string} id */
+  mark(id) {
+    for (const tab of this.tabs.children) {
+      const is = tab.id === `tab-${id}`;
+      tab.setAttribute("aria-selected", String(is));
+      tab.setAttribute("tabindex", is ? "0" : "-1");
+    }
+    this.panel.setAttribute("aria-labelledby", `tab-${id}`);
+  }
+
+  /** @param {KeyboardEvent} event @param {string} id */
+  turn(event, id) {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const tabs = /** @type {HTMLElement[]} */ ([...this.tabs.children]);
+    const next = tabs[(tabs.findIndex((one) => one.id === `tab-${id}`) + step + tabs.length) % tabs.length];
+    next.click();
+    next.focus();
+  }
+
+  /** What it really cost, for which something must be counted: so it is asked first. @param {boolean} asks */
+  async actual(asks) {
+    const { signal } = this.ending;
+    const button = (/** @type {string} */ text, /** @type {() => void} */ does) => h("button", { onclick: does }, text);
+    const stop = async () => {
+      await read(pathOf(this.kind, this.name, "/analyze"), { json: { on: false } });
+      this.actual(false);
+    };
+    if (!asks) {
+      this.panel.replaceChildren(h("div", { class: "explained" }, h("p", {}, "What was expected beside what happened: changes, rows, time, rows touched, the keys that cost most. ",
+        "Counting that takes about 20 microseconds a commit and block, and 0.3 a change, as long as it is on."), h("p", {}, button("Begin, and show it", () => { this.actual(true); }))));
+      return;
+    }
+    this.panel.replaceChildren(h("p", { class: "muted" }, "…"));
+    try {
+      const text = await (await ask(pathOf(this.kind, this.name, "/explain?analyze=1&format=text"), { signal })).text();
+      if (this.panel.getAttribute("aria-labelledby") !== "tab-actual") return;
+      const begin = text.indexOf("predicted against actual");
+      this.panel.replaceChildren(h("div", { class: "explained" }, h("pre", {}, text.slice(Math.max(0, begin))),
+        h("div", { class: "buttons left" }, button("Look again", () => { this.actual(true); }), button("Stop counting", stop))));
+    } catch (error) {
+      this.panel.replaceChildren(h("p", { class: "bad" }, String(/** @type {Error} */ (error).message)));
+    }
+  }
+
+  /** @param {"rows" | "picture" | "explained" | "actual" | "sql"} id */
+  async choose(id) {
+    this.mark(id);
+    this.filter.hidden = id !== "rows" || !(this.source instanceof LiveRows);
+    if (id === "rows") {
+      this.panel.replaceChildren(this.grid.element);
+      this.grid.draw();
+    } else if (id === "actual") {
+      this.actual(false);
+    } else if (id === "sql") {
+      this.panel.replaceChildren(h("pre", { class: "sql block" }, this.sql),
+        h("p", {}, h("button", { onclick: () => { sessionStorage.setItem("livejoin.sql", this.sql); this.go("#/sql"); } }, "Open in the editor")));
+    } else {
+      this.panel.replaceChildren(h("p", { class: "muted" }, "…"));
+      try {
+        const path = pathOf(this.kind, this.name, `/explain?format=${id === "picture" ? "svg" : "text"}`);
+        const text = await (await ask(path, { signal: this.ending.signal })).text();
+        if (this.panel.getAttribute("aria-labelledby") !== `tab-${id}`) return;
+        this.panel.replaceChildren(id === "picture" ? picture(text, `The plan of ${this.name}`) : explained(text));
+      } catch (error) {
+        this.panel.replaceChildren(h("p", { class: "bad" }, String(/** @type {Error} */ (error).message)));
+      }
+    }
+  }
+
+  async drop() {
+    const sure = h("dialog", { class: "sheet", "aria-label": "Drop the view" },
+      h("h2", {}, `Drop ${this.name}?`), h("p", {}, "Its rows are no longer maintained. The tables stay as they are. Views that read it must be dropped first."),
+      h("form", { method: "dialog" }, h("button", { value: "no", autofocus: true }, "Keep it"), h("button", { value: "drop", class: "danger" }, "Drop it")));
+    document.body.append(sure);
+    sure.addEventListener("close", async () => {
+      sure.remove();
+      if (sure.returnValue !== "drop") return;
+      try {
+        await read("v1/execute", { json: { sql: `DROP VIEW ${quoted(this.name)}` } });
+        this.watch.hurry();
+      } catch (error) {
+        this.tell(String(/** @type {Error} */ (error).message), true);
+      }
+    });
+    sure.showModal();
+  }
+
+  close() {
+    this.ending.abort();
+    this.source?.close();
+  }
+}
+
+/** A name as SQL quotes it. */
+export const quoted = (/** @type {string} */ name) => `\`${name.replaceAll("`", "``")}\``;
+
+/** A picture of the server as an image, in which nothing runs. @param {string} svg @param {string} label */
+export function picture(svg, label) {
+  const image = h("img", { class: "picture", alt: label, src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}` });
+  return h("div", { class: "picture-frame", tabindex: "0", role: "region", "aria-label": label }, image);
+}
+
+/** What `explain` says: what a reader needs first, the rest behind a switch. @param {string} text */
+function explained(text) {
+  const [first, ...rest] = text.split(/\n\s*\n/);
+  return h("div", { class: "explained" }, h("pre", { class: "verdict" }, first),
+    rest.length ? h("details", { open: true }, h("summary", {}, "Why, and how"), h("pre", {}, rest.join("\n\n"))) : "");
+}
