@@ -156,7 +156,7 @@ def test_the_first_lines_do_not_hide_what_is_checked() -> None:
     db.apply("orders", [(i, 1, i, i * 7919 % 1000) for i in range(800)])
     lines = db.explain(MORE["itself"]).text().splitlines()
     said = " ".join(" ".join(lines[:3]).split())
-    assert "A change of orders meets all rows of orders with the same ck (about 1,600 rows in all)" in said
+    assert "A change of orders meets all rows of orders with the same ck (about 1,600 rows)" in said
     assert "and changes up to 1,600 rows of the result." in said
     assert "Each combination of rows that it meets is checked: a.day < b.day AND a.price > b.price." in said
 

@@ -152,7 +152,7 @@ def _way(one: Effect) -> str:
 
 
 def _in_all(one: Effect) -> str:
-    return "how many is unknown" if one.met.expected is None else f"{rows(one.met)} in all"
+    return "how many is unknown" if one.met.expected is None else _inside(one.met)
 
 
 _SHOWN = 3
@@ -244,8 +244,16 @@ def _hop(hop: Hop, place: int) -> str:
     """A step, with the rows that each combination so far meets."""
     by = f" by {' and '.join(hop.columns)}" if hop.columns and not hop.is_nested else ""
     each = " for each" if place and not hop.by_key else ""
-    amount = rows(hop.rows).replace(" (", ", ").removesuffix(")")
-    return f"{_rows_name(hop)}{by}" + ("" if hop.rows.expected is None else f" ({amount}{each})")
+    return f"{_rows_name(hop)}{by}" + ("" if hop.rows.expected is None else f" ({_inside(hop.rows)}{each})")
+
+
+def _inside(amount: Amount) -> str:
+    """A number of rows as it stands in parentheses.
+
+    >>> _inside(Amount(12.34, 500.0))
+    'about 12 rows, 500 at most'
+    """
+    return rows(amount).replace(" (", ", ").removesuffix(")")
 
 
 def _rows_name(hop: Hop) -> str:
