@@ -109,7 +109,7 @@ def test_nested_queries_and_views_of_the_schema(folder: Path, capsys: pytest.Cap
             assert said.out
     assert explained("two.sql") == OK
     said = capsys.readouterr().out
-    assert "degree: each row stored with an id, for a join above: O(rows of degree) state" in said
+    assert "the rows of degree are stored for the join that reads them" in said
     assert "A change goes through the blocks one after the other, from below" in said
     (folder / "log.csv").write_text("src,dst\n1,2\n")
     assert explained("two.sql", "--log", "log.csv") == OK, "the one base table at the bottom has the log"

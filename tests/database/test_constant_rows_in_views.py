@@ -66,7 +66,7 @@ def test_they_are_read_and_explained() -> None:
     assert [row["x"] for row in view.sample(4, seed=1).to_pylist()].count(3) == 0
     told = view.explain()
     assert told.guarantee.update == "no change reaches constant rows"
-    assert any("3 constant rows: no state, and no change" in line for line in told.operators)
+    assert any("3 constant rows: nothing is stored, and nothing changes" in line for line in told.operators)
     assert "constant rows" in str(database.explain())
     assert database.create_view("w", "SELECT y, COUNT(*) AS n FROM v GROUP BY y").count() == 2
     database.drop_view("v", cascade=True)

@@ -21,6 +21,14 @@ SELECT A.src
   FROM G A, G B, G C
  WHERE A.dst = B.src AND C.src < '<script>'
 
+what would make it better
+  - Declare a primary key of G.
+    PRIMARY KEY (src)
+    then: a change takes constant time, whatever changes come (O(1)); this version does not run that
+    plan yet
+  - Leave C out.
+    then: a change takes constant time, whatever changes come (O(1))
+
 class       free-connex conjunctive query; 3 atoms
             yes acyclic         the GYO reduction removes all atoms
             no  q-hierarchical  b and c: A has only b, C has only c, B has both
@@ -51,14 +59,6 @@ change log
   1,000 changes, 600 lifespans, mixed
   lambda    2.50 on average, 9 at most
   lambda_T  1.25 on average, 4 at most
-
-what would make it better
-  - Declare a primary key of G.
-    PRIMARY KEY (src)
-    then: a change takes constant time, whatever changes come (O(1)); this version does not run that
-    plan yet
-  - Leave C out.
-    then: a change takes constant time, whatever changes come (O(1))
 
 plans compared
   * join tree of height 2: [b]{A, B{C}}; O(1) for FIFO or insertion-only sequences, else O(lambda);

@@ -15,7 +15,7 @@ from livejoin import Database, LivejoinError
 from livejoin.plan import Explanation, UpdateBound
 from livejoin.plan.explain.effects.amount import Growth
 from livejoin.plan.explain.facts import alternative_line, facts, gain, state_line
-from livejoin.plan.explain.verdict import effect_line, verdict
+from livejoin.plan.explain.verdict import effect_line, verdict, way_lines
 from tpch_rows import QUERIES, schema, statements
 
 MORE = {
@@ -116,6 +116,7 @@ def test_all_forms_say_the_same(told: dict[str, Explanation]) -> None:
             lines += [s.text for s in part.suggestions] + [gain(s) for s in part.suggestions]
             lines += [*map(alternative_line, part.alternatives), *map(state_line, part.tables)]
             lines += [verdict(part), *map(effect_line, part.effects)]
+            lines += [line for effect in part.effects for line in way_lines(effect)]
             for line in map(_plain, lines):
                 assert line in text, (name, line)
                 assert line in page, (name, line)
@@ -155,9 +156,22 @@ def test_the_first_lines_do_not_hide_what_is_checked() -> None:
     db.apply("orders", [(i, 1, i, i * 7919 % 1000) for i in range(800)])
     lines = db.explain(MORE["itself"]).text().splitlines()
     said = " ".join(" ".join(lines[:3]).split())
-    assert "A change of orders meets all rows of orders with the same ck (about 1,600 rows in all)" in said
+    assert "A change of orders meets all rows of orders with the same ck (about 1,600 rows)" in said
     assert "and changes up to 1,600 rows of the result." in said
     assert "Each combination of rows that it meets is checked: a.day < b.day AND a.price > b.price." in said
+
+
+def test_where_a_change_goes(told: dict[str, Explanation]) -> None:
+    """Each table that is met, one after the other, and what is only asked for."""
+    assert [*way_lines(EFFECTS[0])] == ["G, as A: to G B by src (about 8 rows, 500 at most)"]
+    (customer,) = (one for one in told["q18"].effects if one.table == "customer")
+    assert [*way_lines(customer)] == [
+        "customer: to orders by o_custkey; it is only asked whether lineitem has a row",
+    ]
+    (orders,) = (one for one in told["outer"].effects if one.table == "orders")
+    assert [*way_lines(orders)] == ["orders, as o: to customer c by ck (at most 1 row)"]
+    (only,) = (one for one in told["distinct"].effects)
+    assert [*way_lines(only)] == ["orders: to no row of another table"]
 
 
 def test_static_tables_and_parts_of_a_query() -> None:

@@ -136,7 +136,9 @@ def describe_query(
     lines = tuple(line for one in drawn for line in one.does(plan.ranked))
     if query.order:
         names = (query.read.schema.names[key.column] + (" DESC" if key.descending else "") for key in query.order)
-        lines += (f"sorted by {', '.join(names)} when it is read, which costs a change nothing: no state",)
+        lines += (
+            f"sorted by {', '.join(names)} when it is read: a change costs nothing for it, and nothing is stored",
+        )
     whole, beside = " ".join(_whole(operators)), _beside(operators)
     said = replace(told[0], sql=query.sql, operators=lines, others=tuple(told[1:]), whole=whole, beside=beside)
     figures = Figures(known, present.samples)

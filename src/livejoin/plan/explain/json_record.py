@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from livejoin.plan.explain.glossary import words
-from livejoin.plan.explain.verdict import effect_line, is_read_later, source_line, verdict
+from livejoin.plan.explain.verdict import effect_line, is_read_later, source_line, verdict, way_lines
 
 if TYPE_CHECKING:
     from livejoin.families.outline import MergedOutline, PlanOutline, StatesOutline, StaticOutline
@@ -128,6 +128,7 @@ def _effect(effect: Effect, read_later: bool) -> Record:
         "ways": [
             {
                 "from": way.alias,
+                "text": line,
                 "steps": [
                     {
                         "alias": hop.alias,
@@ -140,7 +141,7 @@ def _effect(effect: Effect, read_later: bool) -> Record:
                     for hop in way.reach.hops
                 ],
             }
-            for way in effect.ways
+            for way, line in zip(effect.ways, way_lines(effect), strict=True)
         ],
     }
 

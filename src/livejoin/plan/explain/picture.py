@@ -30,7 +30,7 @@ from livejoin.plan.explain.facts import (
     which_part,
 )
 from livejoin.plan.explain.glossary import PLACE, words
-from livejoin.plan.explain.verdict import effect_line, headline, is_read_later, source_line, verdict
+from livejoin.plan.explain.verdict import effect_line, headline, is_read_later, source_line, verdict, way_lines
 
 if TYPE_CHECKING:
     from livejoin.families.outline import AtomOutline, EdgeOutline, NodeOutline, PlanOutline
@@ -207,6 +207,7 @@ def page(explanation: Explanation) -> str:
         f"<p>{_escaped(source_line(explanation))}</p>"
         f"<div>{_drawn(explanation, bool(explanation.diagram.nodes), ())}</div>"
         f"<pre>{_escaped(textwrap.dedent(explanation.sql).strip())}</pre>"
+        f"{_section('where a change goes', [line for one in explanation.effects for line in way_lines(one)])}"
         f"{_section('what would make it better', _better(explanation))}"
         f"<p><small>In the papers' words: {_links(explanation)}.</small></p>"
         f"{terms}"
@@ -240,7 +241,7 @@ def _better(explanation: Explanation) -> list[str]:
 
 
 def _section(name: str, items: list[str]) -> str:
-    return f"<h4>{escape(name)}</h4>{_list(items)}"
+    return f"<h4>{escape(name)}</h4>{_list(items)}" if items else ""
 
 
 def document(explanation: Explanation) -> str:

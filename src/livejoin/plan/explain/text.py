@@ -23,10 +23,11 @@ from livejoin.plan.explain.facts import (
     views,
 )
 from livejoin.plan.explain.glossary import PLACE
-from livejoin.plan.explain.verdict import effect_line, is_read_later, source_line, verdict
+from livejoin.plan.explain.verdict import effect_line, is_read_later, source_line, verdict, way_lines
 
 if TYPE_CHECKING:
     from livejoin.families.outline import NodeOutline, PlanOutline
+    from livejoin.plan.explain.effects.effects import Effect
     from livejoin.plan.explain.explanation import Alternative, Explanation, LogOutline, Suggestion, TableOutline
     from livejoin.plan.stages import SpreadOutline
 
@@ -60,12 +61,13 @@ def _shown(parts: Sequence[Sequence[str]]) -> str:
 def _body(explanation: Explanation, width: int) -> list[list[str]]:
     """The sections behind the verdict and the query."""
     return [
+        [*_ways(explanation.effects, width)],
+        [*_suggestions(explanation.suggestions, width)],
         [*_summary(explanation, width)],
         [*_tree(explanation.plan, width)],
         [*_state(explanation.tables, width)],
         [*_spread(explanation.spread, width)] if explanation.spread else [],
         [*_log(explanation.log, width)] if explanation.log else [],
-        [*_suggestions(explanation.suggestions, width)],
         [*_alternatives(explanation.alternatives, width)],
         *([_nested(other, width)] for other in explanation.others),
     ]
@@ -81,6 +83,14 @@ def _summary(explanation: Explanation, width: int) -> Iterator[str]:
     for name, lines in facts(explanation):
         for position, line in enumerate(lines):
             yield from _field("" if position else name, line, width)
+
+
+def _ways(effects: Sequence[Effect], width: int) -> Iterator[str]:
+    lines = [line for one in effects for line in way_lines(one)]
+    if lines:
+        yield "where a change goes"
+    for line in lines:
+        yield from _wrapped(line, width, "  - ", "    ")
 
 
 def _spread(spread: SpreadOutline, width: int) -> Iterator[str]:

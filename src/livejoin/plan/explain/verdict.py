@@ -14,7 +14,7 @@ from livejoin.plan.explain.effects.amount import Amount, Growth
 from livejoin.search.guarantee import UpdateBound
 
 if TYPE_CHECKING:
-    from livejoin.plan.explain.effects.effects import Effect
+    from livejoin.plan.explain.effects.effects import Effect, Way
     from livejoin.plan.explain.effects.reach import Hop
     from livejoin.plan.explain.explanation import Explanation
 
@@ -152,7 +152,7 @@ def _way(one: Effect) -> str:
 
 
 def _in_all(one: Effect) -> str:
-    return "how many is unknown" if one.met.expected is None else f"{rows(one.met)} in all"
+    return "how many is unknown" if one.met.expected is None else _inside(one.met)
 
 
 _SHOWN = 3
@@ -219,6 +219,50 @@ def effect_line(one: Effect, read_later: bool = False) -> str:
     if not one.growth:
         return f"{line}, however large the tables get"
     return f"{line}; grows with the {_listed(_first(one.causes))}"
+
+
+def way_lines(one: Effect) -> Iterator[str]:
+    """Where a change of a table goes, a line for each occurrence of the table and of what it changed before."""
+    for way in one.ways:
+        hops = way.reach.hops
+        kept = [_hop(hop, place) for place, hop in enumerate(hop for hop in hops if hop.kept)]
+        asked = [_rows_name(hop) for hop in hops if not hop.kept]
+        told = [f"to {', then '.join(kept)}"] if kept else []
+        if asked:
+            told.append(f"it is only asked whether {_listed_plain(asked)} {'has' if len(asked) == 1 else 'have'} a row")
+        yield f"{one.table}{_seen(one, way)}: {'; '.join(told) or 'to no row of another table'}"
+
+
+def _seen(one: Effect, way: Way) -> str:
+    """Which occurrence of a table it is."""
+    if way.through:
+        return f", through {way.through}"
+    return "" if way.alias == one.table else f", as {way.alias}"
+
+
+def _hop(hop: Hop, place: int) -> str:
+    """A step, with the rows that each combination so far meets."""
+    by = f" by {' and '.join(hop.columns)}" if hop.columns and not hop.is_nested else ""
+    each = " for each" if place and not hop.by_key else ""
+    return f"{_rows_name(hop)}{by}" + ("" if hop.rows.expected is None else f" ({_inside(hop.rows)}{each})")
+
+
+def _inside(amount: Amount) -> str:
+    """A number of rows as it stands in parentheses.
+
+    >>> _inside(Amount(12.34, 500.0))
+    'about 12 rows, 500 at most'
+    """
+    return rows(amount).replace(" (", ", ").removesuffix(")")
+
+
+def _rows_name(hop: Hop) -> str:
+    return "a nested query" if hop.is_nested else hop.table if hop.alias == hop.table else f"{hop.table} {hop.alias}"
+
+
+def _listed_plain(names: Sequence[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _first(causes: Sequence[str]) -> Sequence[str]:

@@ -54,9 +54,9 @@ class SetOperator(PlanOperator):
 
     def lines(self, families: Families) -> Iterator[str]:
         if self.is_union_all:
-            yield "UNION ALL: no state"
+            yield "UNION ALL: nothing is stored"
         else:
-            yield f"{self.kind} over a store of the rows with their numbers: one look-up a row that changes"
+            yield f"{self.kind}: each row is stored with how often it is there, and a row that changes is looked up"
 
     def kept(self, above: str) -> tuple[tuple[Operator, str], ...]:
         own = above if self.is_union_all else "each distinct row with its numbers"
@@ -89,10 +89,11 @@ class AggregateOperator(PlanOperator):
         return ("group", self.groups, said_calls(self.calls), self.is_global, said_types(self.types))
 
     def lines(self, families: Families) -> Iterator[str]:
-        yield (
-            f"{many(len(self.calls), 'aggregate')} over a store of groups: one look-up a row of the relation "
-            "below that changes (DYN, section 5.1)"
-        )
+        what = many(len(self.calls), "aggregate")
+        if self.groups:
+            yield f"{what} of each group: groups are stored, a row that changes looks up its own (DYN, section 5.1)"
+        else:
+            yield f"{what} of all rows: one row is stored, which every row that changes brings up to date"
         if self.within:
             yield (
                 f"of the keys alone that {' and '.join(self.within)} let pass, since what reads the groups "

@@ -261,7 +261,7 @@ class StoredOperator(PlanOperator):
         return ("stored",)
 
     def lines(self, families: Families) -> Iterator[str]:
-        yield f"{self.name}: each row stored with an id, for a join above: O(rows of {self.name}) state"
+        yield f"the rows of {self.name} are stored for the join that reads them: memory in proportion to these rows"
 
     @property
     def amortised_changes(self) -> UpdateBound | None:

@@ -53,7 +53,7 @@ class TopKOperator(PlanOperator):
         some = f"the first {self.limit}{skipped} rows"
         if self.limit >= EVERY_ROW:
             some = f"all rows but the first {self.offset}"
-        yield f"{some} over an ordered store of all: O(log rows) a row that changes"
+        yield f"{some}: all rows are stored in order, and a row that changes costs O(log rows)"
 
     def kept(self, above: str) -> tuple[tuple[Operator, str], ...]:
         return ((self.input, f"each row, in order {_LOOK_UP}"),)

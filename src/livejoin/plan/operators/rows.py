@@ -114,11 +114,12 @@ class ProjectOperator(PlanOperator):
         return ("compute", said_outputs(self.outputs), said_predicate(self.predicate), said_types(self.types))
 
     def lines(self, families: Families) -> Iterator[str]:
-        kept = ", for the rows that fit a condition" if self.predicate else ""
+        verb = "is" if len(self.outputs) == 1 else "are"
+        kept = f", where {self.written or 'a condition is true'}" if self.predicate else ""
         if self.across:
-            kept = f", for the rows that {self.across} is true for: it is checked on each row that the join gives"
+            kept = f", where {self.across}, which is checked on each row that the join gives"
         kept += f" (no threshold: {self.reason})" if self.reason else ""
-        yield f"{many(len(self.outputs), 'column')} computed from each row{kept}: no state"
+        yield f"{many(len(self.outputs), 'column')} {verb} computed from each row{kept}; nothing is stored"
 
     @property
     def replaced_by(self) -> tuple[int, ...] | None:
@@ -160,4 +161,4 @@ class NumbersOperator(PlanOperator):
         return ("numbers", self.count)
 
     def lines(self, families: Families) -> Iterator[str]:
-        yield f"{many(self.count, 'constant row')}: no state, and no change"
+        yield f"{many(self.count, 'constant row')}: nothing is stored, and nothing changes"

@@ -34,6 +34,7 @@ from livejoin.plan.operators import (
     TopKOperator,
     upwards,
 )
+from livejoin.query import Atom
 from livejoin.query.orders import EVERY_ROW, RowsAround
 from livejoin.query.scalar import Expression
 from livejoin.schema import Table
@@ -49,10 +50,12 @@ class Way:
     Args:
         alias: The occurrence.
         reach: The steps from there.
+        through: The nested query whose rows the change changed before, in words; empty for a row of the table itself.
     """
 
     alias: str
     reach: Reach
+    through: str = ""
 
 
 @dataclass(frozen=True)
@@ -231,7 +234,7 @@ class _Walk:
             if begin == NOTHING:
                 continue
             found = reach(query, position, own, self._figures, limits)
-            self.ways.append(Way(atom.alias, found))
+            self.ways.append(Way(atom.alias, found, _through(atom) if name in below else ""))
             rows = rows.plus(begin.times(found.results))
             met = met.plus(begin.times(found.met))
             fewer = found if wanted is None else reach(query, position, wanted, self._figures, limits)
@@ -327,6 +330,10 @@ def _what(plan: Operator) -> str:
     while isinstance(plan, (ProjectOperator, SelectedOperator, StoredOperator)) and len(plan.below) == 1:
         plan = plan.below[0]
     return "groups" if isinstance(plan, (AggregateOperator, AnnotatedOperator)) else "rows of a nested query"
+
+
+def _through(atom: Atom) -> str:
+    return "a nested query" if any(column.is_made for column in atom.table.columns) else atom.alias
 
 
 def _most_rows(plan: Operator) -> float:

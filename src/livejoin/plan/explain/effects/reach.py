@@ -116,12 +116,14 @@ class _Walk:
         visited, hops, waiting = [start], dict[int, Hop](), set(range(len(query.atoms))) - left_out - {start}
         parents: dict[int, tuple[int, ...]] = {}
         optional = {a for i, one in enumerate(query.branches) if i not in own_branches for a in one.atoms}
-        while waiting:
-            steps = {atom: self._hop(atom, visited, atom in optional) for atom in sorted(waiting)}
+        steps = {atom: self._hop(atom, visited, atom in optional) for atom in sorted(waiting)}
+        while steps:
             atom = min(steps, key=lambda one: _order(steps[one][0]))
-            hops[atom], parents[atom] = steps[atom]
+            hops[atom], parents[atom] = steps.pop(atom)
             visited.append(atom)
-            waiting.remove(atom)
+            own = self._columns[atom].keys()
+            joined = [one for one in steps if not own.isdisjoint(self._columns[one])]
+            steps |= {one: self._hop(one, visited, one in optional) for one in joined}
         needed = set(visited)
         if wanted is not None:
             needed = self._needed(visited, parents, frozenset(self._names.get(v, v) for v in wanted))
