@@ -13,7 +13,7 @@ def comparable(value: Any, digits: int) -> Any:
 
     Args:
         value: A value of Python, as Arrow gives it.
-        digits: So many digits of a floating-point number count.
+        digits: The digits of a floating-point number that count.
 
     >>> comparable(0.1 + 0.2, 9), comparable(float("nan"), 9), comparable(Decimal("1.50"), 9)
     (0.3, 'NaN', Decimal('1.5'))
