@@ -648,6 +648,7 @@ class View(Readable):
         when_full: WhenFull = "forget",
         patience: float = 10.0,
         paired: bool = False,
+        positions: bool = False,
     ) -> Changes:
         """Follow the view: all its rows first, and then every delta, in order and without a gap.
 
@@ -668,6 +669,9 @@ class View(Readable):
             patience: For how many seconds a commit waits with ``block``. Then it goes on, and what waits is forgotten,
                 so that one who has died stops nobody again.
             paired: Whether rows that change under the view's key are updates in the deltas, as `paired` makes them.
+            positions: Whether updates have the `Update.positions` of rows, of a view with ``ORDER BY ... LIMIT``. The
+                delta is what takes the list of the rows from one version to the next: a row that changes its place goes
+                and comes. It costs O(rows of the result) an update.
 
         Returns:
             An iterator of `Update`. ``next(timeout=5)`` waits for so many seconds at most. ``close()``, also in another
@@ -675,7 +679,8 @@ class View(Readable):
 
         Raises:
             ReadError: The view was created with ``deltas=False``, ``since`` is a version that is still to come, or the
-                deltas are to be ``paired`` and no key of the view is known.
+                deltas are to be ``paired`` and no key of the view is known, or to have ``positions`` and the view has
+                no ORDER BY ... LIMIT, or a nested column.
             SchemaError: An option is none of those above.
 
         Cost: O(result) for the first rows, which followers that come at one version share; then O(delta) each.
@@ -691,10 +696,17 @@ class View(Readable):
             check_number(since, "since", 0, _MOST_ROWS)
         _ = self._kept
         check_switch(paired, "paired")
+        check_switch(positions, "positions")
         if paired:
             _ = self._smallest_key
+        if positions and (not _is_ordered(self._query.root) or any(map(pa.types.is_nested, self.shape.kept.types))):
+            msg = (
+                f"view {self.name!r} keeps no positions of its rows: they are told of a view with ORDER BY ... LIMIT "
+                "whose columns are not nested"
+            )
+            raise ReadError(msg)
         blocks = patience if when_full == "block" else 0.0
-        return Changes(self.name, self._images, since, waiting, max_waiting, blocks, paired)
+        return Changes(self.name, self._images, since, waiting, max_waiting, blocks, paired, positions)
 
     def paired(self, delta: pa.Table) -> pa.Table:
         """A delta of the view in which rows that change under its key are updates.

@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ import livejoin
 from harness import add
 from livejoin.errors import ChangeError, ReadError, SchemaError
 from oracle import assert_same_rows, multiset, signed_multiset
-from scenario import Row
+from scenario import Row, canonical_row
 
 
 def counted(path: Path | None = None, **options: Any) -> tuple[livejoin.Database, livejoin.View]:
@@ -439,6 +440,66 @@ def test_rows_that_change_under_a_key_are_updates_where_asked() -> None:
         db.views["w"].changes(paired=True)
     with pytest.raises(ReadError, match="a delta of view 'v' has the columns"):
         view.paired(commit["n"])
+
+
+@pytest.mark.parametrize("waiting", ["each", "merge"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT k, f FROM t ORDER BY f DESC, k LIMIT 5",
+        "SELECT k FROM t ORDER BY f LIMIT 4 OFFSET 1",
+        "SELECT k FROM t WHERE k IS NOT NULL ORDER BY s NULLS LAST, f LIMIT 6",
+    ],
+)
+def test_positions_lead_from_list_to_list(sql: str, waiting: Any) -> None:
+    random = Random(len(sql))
+    db = livejoin.Database()
+    db.execute("CREATE TABLE t (k INT, f DOUBLE, s STRING)")
+    view = db.create_view("v", sql)
+    changes, shown, left = view.changes(positions=True, waiting=waiting), list[Any](), list[Any]()
+    for step in range(40):
+        rows = []
+        for _ in range(random.randrange(1, 4)):
+            if left and random.random() < 0.5:
+                row = left.pop(random.randrange(len(left)))
+                rows.append((*row, "delete"))
+            else:
+                row = (random.choice([1, 2, None]), random.choice([0.0, 1.5, float("nan"), None]), random.choice("ab"))
+                left.append(row)
+                rows.append((*row, "insert"))
+        db.apply("t", [dict(zip(("k", "f", "s", "_change_type"), row, strict=True)) for row in rows])
+        if waiting == "merge" and step % 3:
+            continue
+        while True:
+            try:
+                update = changes.next(timeout=0)
+            except TimeoutError:
+                break
+            assert update is not None and update.positions is not None
+            if update.reset:
+                shown.clear()
+            kinds, places = update.delta["_change_type"].to_pylist(), update.positions.to_pylist()
+            found = [
+                canonical_row(row)
+                for row in zip(*update.delta.select(view.schema.names).to_pydict().values(), strict=True)
+            ]
+            whole = sorted(zip(places, kinds, found, strict=True), key=lambda one: one[:2])
+            for place, kind, row in reversed(whole):
+                if kind == "delete":
+                    assert shown.pop(place) == row
+            for place, kind, row in whole:
+                if kind == "insert":
+                    shown.insert(place, row)
+        assert shown == [canonical_row(row.values()) for row in view.top(100).to_pylist()]
+    changes.close()
+
+
+def test_positions_are_of_ordered_views() -> None:
+    db, view = counted()
+    with pytest.raises(ReadError, match="keeps no positions of its rows"):
+        view.changes(positions=True)
+    with pytest.raises(ReadError, match="keeps no positions of its rows"):
+        db.create_view("w", "SELECT k FROM t ORDER BY k").changes(positions=True)
 
 
 def test_who_lost_the_place_is_not_led_to_another_view_of_the_name() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from livejoin.database.row_words import groups, row_words
 from livejoin.database.transactions.guard import alone
 from livejoin.database.versions.links import Link, Step, between
+from livejoin.database.versions.places import moved
 from livejoin.database.versions.rolling import comes, insertions, netted
 from livejoin.dataflow.of_view import of_view
 from livejoin.errors import ChangeError, ReadError
@@ -55,12 +56,16 @@ class Update:
         delta: The delta, with the schema `View.delta_schema`.
         reset: Whether it is no change of what was told before, but all rows as insertions: forget what you have, and
             begin with these. So is the first one, and one behind a gap.
+        positions: Where ``positions=True`` asked for them, the position of each row of the delta, from 0: before the
+            change of those that go, behind it of those that come. Take the ones out, then put the others in, in
+            ascending order. Else None.
     """
 
     version: int
     delta: pa.Table
     reset: bool
     _sides: Callable[[], Sides] = field(repr=False)
+    positions: pa.Array | None = field(default=None, repr=False)
 
     @property
     def puts(self) -> pa.Table:
@@ -135,6 +140,7 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         max_waiting: How many rows of deltas may wait.
         patience: For how many seconds a commit waits where more do; 0 where they are forgotten at once.
         pairs: Whether rows that change under the view's key are updates in the deltas.
+        places: Whether updates have the positions of rows.
     """
 
     def __init__(  # what it shares with its view, and its options
@@ -146,6 +152,7 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         max_waiting: int,
         patience: float,
         pairs: bool,
+        places: bool,
     ) -> None:
         self.name = name
         self._images = images
@@ -154,6 +161,7 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         self.is_waited_for = patience > 0
         self._patience = patience
         self._pairs = pairs
+        self._places = places
         self._room = threading.Condition()
         self._reader: weakref.ref[threading.Thread] | None = None
         self._is_closed = False
@@ -399,6 +407,8 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
             if self._waiting == "each":
                 break
         known, self._known_up_to = self._known_up_to, None
+        if self._places:
+            return self._take_places(link)
         deltas = self._deltas(steps, known)
         delta = deltas[0] if len(deltas) == 1 else netted(deltas, self._types())
         if self.link is not None and not self._is_closed:  # else it was lost meanwhile: a reset comes next
@@ -408,6 +418,21 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         self.seen = link.version
         self._note_room()
         return self._update(link.version, delta, False, link if len(deltas) == 1 and known is None else None)
+
+    def _take_places(self, link: Link) -> Update:
+        """What led to a version, with positions."""
+        name, before = self.name.lower(), self.link
+        if before is None or self._is_closed:
+            return self._reset()
+        first, second = (self._images.image(name, one, self._shape) for one in (before, link))
+        delta, positions = moved(first, second, self._shape, link.version, self._schema)
+        if self._pairs and self._view is not None:
+            delta = self._view.paired(delta)
+        if self.link is not None and not self._is_closed:
+            self.link = link
+        self.seen = link.version
+        self._note_room()
+        return replace(self._update(link.version, delta, False, None), positions=pa.array(positions))
 
     def first_of(self, link: Link, version: int, since: int | None) -> Update | None:
         """What another one is told first who goes on from where this one was; in any thread.
@@ -451,7 +476,8 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         assert version is not None
         self._reset_version = None
         self.seen = version
-        return self._update(version, insertions(rows, version, self._schema), True, None)
+        update = self._update(version, insertions(rows, version, self._schema), True, None)
+        return replace(update, positions=pa.array(np.arange(rows.num_rows))) if self._places else update
 
     def _update(self, version: int, delta: pa.Table, reset: bool, shared: Link | None) -> Update:
         """An update; what is computed of it is kept with a link whose delta others have too."""
