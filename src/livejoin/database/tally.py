@@ -18,7 +18,7 @@ class Tally:
         versions: How many versions there were.
         events: The events of each base table, by name in lower case.
         listened: The views, by name in lower case, that have subscribers.
-        analyses: What is counted of the views that somebody analyzes, by name in lower case.
+        analyses: Counts of the views that somebody analyzes, by name in lower case.
     """
 
     versions: int = 0

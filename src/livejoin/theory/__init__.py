@@ -15,6 +15,7 @@ static and dynamic tables    `static_dynamic`, `well_behaved`, `linear_tree`, `s
                              `rewrite`, `transition_system`; `order_violations`, `rewriting_violations`
 change logs                  `lifespans`, `enclosureness`, `tree_enclosureness`, `first_in_first_out`, ...
 change logs made to order    `enclosing_sequence`, `enclosing_sequence_for`
+streams in bounded memory    `HeavyHitters`, `summed`
 ===========================  ===================================================================================
 
 >>> edges = [frozenset("ab"), frozenset("bc"), frozenset("cd")]
@@ -93,6 +94,7 @@ from livejoin.theory.static.variable_order import (
 )
 from livejoin.theory.static.view_tree import Rewriting, View, rewrite
 from livejoin.theory.static.well_behaved import UnsafePath, WellBehaved, well_behaved
+from livejoin.theory.streams.heavy_hitters import HeavyHitters, summed
 from livejoin.theory.trees.all_trees import TreeIterator, all_trees
 from livejoin.theory.trees.branches import Hanging, shape_of, with_branches
 from livejoin.theory.trees.dyn_tree_laws import dyn_violations, guards, width_one_violations
@@ -133,6 +135,7 @@ __all__ = [
     "Frequencies",
     "Grid",
     "Hanging",
+    "HeavyHitters",
     "Hierarchical",
     "Hypergraph",
     "IntegralCover",
@@ -223,6 +226,7 @@ __all__ = [
     "simple_tree",
     "static_bags",
     "static_dynamic",
+    "summed",
     "to_join_tree",
     "transition_system",
     "tree_enclosureness",

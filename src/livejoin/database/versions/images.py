@@ -248,7 +248,7 @@ class Images:
         """Let go of an image that does not fit into the memory that there may be.
 
         Raises:
-            MemoryLimitError: It does not.
+            MemoryLimitError: There is no room for it.
         """
         image, budget = link.image, self._contents.budget
         if image is not None and image.nbytes >= SMALL and not budget.has_room(0):

@@ -154,7 +154,7 @@ class RowSource:
 
         Args:
             events: The events of the commit that is under way, as `changed` gives them.
-            weights: What each costs.
+            weights: The cost of each.
         """
         tables = events[V_TABLE]
         for position in tables.tolist() if tables.shape[0] == 1 else np.unique(tables).tolist():

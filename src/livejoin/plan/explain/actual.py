@@ -256,7 +256,7 @@ class AnalyzedExplanation(Explanation):
     """An explanation with what the view really costs.
 
     Args:
-        actual: What it really costs; None only where a copy is made without.
+        actual: The cost that it really had; None only where a copy is made without.
     """
 
     actual: Actual | None = None
