@@ -92,6 +92,7 @@ def analyzed(view: View, told: Explanation) -> AnalyzedExplanation:
         commits=view._tally.versions - view._began.versions,
         delta_rows=view._rows_since if view.deltas else None,
         expected_delta_rows=_expected_rows(tables) if view.deltas else None,
+        expected_is_most=any(one.result.is_bound for one in told.effects if _changes(view, one.table.lower())),
         tables=tables,
         blocks=tuple(_blocks(view, analysis, numbers)),
         stream=stream if any(one.began for one in lives.tables) else None,

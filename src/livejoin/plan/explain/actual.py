@@ -174,6 +174,7 @@ class Actual:
         delta_rows: The rows of the view's deltas; None if it has none.
         expected_delta_rows: The number that was to be expected for these changes, by the tables as they are now; None
             if that is unknown.
+        expected_is_most: Whether it is the most that was to be expected.
         tables: The tables.
         blocks: The blocks in the order in which a commit goes through them.
         stream: The enclosureness; None if no row was there.
@@ -191,6 +192,7 @@ class Actual:
     commits: int
     delta_rows: int | None
     expected_delta_rows: float | None
+    expected_is_most: bool
     tables: tuple[ActualTable, ...]
     blocks: tuple[ActualBlock, ...]
     stream: ActualStream | None
@@ -233,7 +235,8 @@ class Actual:
         expected = ""
         if self.expected_delta_rows is not None:
             each = _rough(self.expected_delta_rows / changes)
-            expected = f" (about {each} expected, by the tables as they are now)"
+            about = "at most" if self.expected_is_most else "about"
+            expected = f" ({about} {each} expected of changes one by one, by the tables as they are now)"
         each = _rough(self.delta_rows / changes)
         yield f"the result: {_many(self.delta_rows, 'delta row')}, {each} a change{expected}"
 
