@@ -21,11 +21,11 @@ import numpy as np
 
 from livejoin.words import Words
 
-K = TypeVar("K", bound=Hashable)
+_K = TypeVar("_K", bound=Hashable)
 
 
 @dataclass(frozen=True, eq=False)
-class HeavyHitters(Generic[K]):
+class HeavyHitters(Generic[_K]):
     """A summary of the weights of keys; frozen.
 
     Args:
@@ -36,11 +36,11 @@ class HeavyHitters(Generic[K]):
     """
 
     capacity: int
-    counts: Mapping[K, int] = field(default_factory=dict)
+    counts: Mapping[_K, int] = field(default_factory=dict)
     error: int = 0
     total: int = 0
 
-    def merged(self, other: HeavyHitters[K]) -> HeavyHitters[K]:
+    def merged(self, other: HeavyHitters[_K]) -> HeavyHitters[_K]:
         """The summary of both streams together, with the capacity of this one.
 
         Cost: O(counters of both).
@@ -60,7 +60,7 @@ class HeavyHitters(Generic[K]):
             error += less
         return HeavyHitters(self.capacity, counts, error, total)
 
-    def largest(self, number: int) -> list[tuple[K, int]]:
+    def largest(self, number: int) -> list[tuple[_K, int]]:
         """The keys with the largest counts, the largest first, with these."""
         return sorted(self.counts.items(), key=lambda item: -item[1])[:number]
 
