@@ -14,7 +14,7 @@ import pytest
 import livejoin
 from livejoin.server import Server, Who
 from livejoin.server.access import Tokens
-from livejoin.server.routes.console import ASSETS
+from livejoin.server.routes.console import ASSETS, THEME
 
 HTML = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
@@ -51,7 +51,7 @@ def test_a_browser_gets_the_page_and_programs_the_index(client: httpx.Client) ->
     for path in re.findall(r'(?:src|href)="([^"]+)"', page.text):
         found = client.get("/" + path)
         assert found.status_code == 200
-        assert found.content == (ASSETS / Path(path).name).read_bytes()
+        assert found.content == (THEME if path.endswith("theme.css") else ASSETS / Path(path).name).read_bytes()
         assert client.get("/" + path, headers={"if-none-match": found.headers["etag"]}).status_code in (200, 304)
 
 

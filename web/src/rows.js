@@ -61,6 +61,7 @@ export class LiveRows {
     /** @type {{ column: string, isDown: boolean } | null} */ this.order = null;
     /** @type {WeakMap<Row, Flash>} */ this.lit = new WeakMap();
     /** @type {Map<string, Row>} */ this.byKey = new Map();
+    /** @type {WeakSet<Row>} */ this.seen = new WeakSet();
     this.turn = 0;
     this.cost = 0;
     this.said = { came: 0, went: 0, isAll: false, version: 0 };
@@ -88,9 +89,12 @@ export class LiveRows {
         }
         this.byKey.set(name, row);
       }
-    } else if (!info.reset) {
-      const come = new Set(info.changes.filter((one) => /insert|postimage/.test(one._change_type)).map(({ _change_type: _, ...row }) => textOf(row)));
-      if (come.size) for (const row of rows) if (come.has(textOf(row))) this.lit.set(row, { columns: null, turn: this.turn, until });
+    } else {
+      for (const row of rows) {
+        if (this.seen.has(row)) continue; // one that did not change is the same object
+        this.seen.add(row);
+        if (!info.reset) this.lit.set(row, { columns: null, turn: this.turn, until });
+      }
     }
     const went = info.reset ? 0 : info.gone.length || info.changes.filter((one) => /delete|preimage/.test(one._change_type)).length;
     const came = info.reset ? 0 : info.puts.length || info.changes.length - went;

@@ -130,11 +130,10 @@ export class Watch extends EventTarget {
         const now = await read("v1/stats", { signal: AbortSignal.timeout(PATIENCE) });
         const before = this.tick?.now.process === now.process ? this.tick.now : null;
         if (this.tick && !before) this.dispatchEvent(new CustomEvent("restart"));
-        if (now.graph !== this.graph?.graph) {
-          this.graph = await read("v1/graph", { signal: AbortSignal.timeout(60_000) });
-          this.dispatchEvent(new CustomEvent("graph"));
-        }
+        const isOther = now.graph !== this.graph?.graph;
+        if (isOther) this.graph = await read("v1/graph", { signal: AbortSignal.timeout(60_000) });
         this.tick = { now, before, seconds: before ? Math.max(0.001, now.at - before.at) : 0 };
+        if (isOther) this.dispatchEvent(new CustomEvent("graph"));
         this.heardAt = Date.now();
         pause = SECOND;
         this.#is("live");

@@ -5,6 +5,7 @@
  */
 
 import { parse } from "livejoin";
+import { advice, grounds, later } from "./advice.js";
 import { announce, h, say } from "./dom.js";
 import { count, many, seconds } from "./format.js";
 import { FileError, columnsOf, kindOf, piecesOf } from "./files.js";
@@ -122,15 +123,9 @@ export class SqlPlace {
 
   /** @param {any} found @param {(format: string) => Promise<string>} asked Each form is planned anew, so that it is asked for when it is seen. */
   advise(found, asked) {
-    const better = (found.suggestions ?? []).filter((/** @type {any} */ one) => one.maintained);
-    this.advice.replaceChildren(
-      h("h2", {}, "As a view"),
-      h("p", { class: `headline ${found.maintained ? "" : "bad"}` }, found.maintained ? found.verdict : found.refusal),
-      ...(found.effects?.length ? [h("h3", {}, "One change of"), h("ul", { class: "effects" }, found.effects.map((/** @type {any} */ one) =>
-        h("li", {}, h("b", {}, one.table), one.text.startsWith(one.table) ? one.text.slice(one.table.length) : `: ${one.text}`)))] : []),
-      ...(better.length ? [h("h3", {}, "What would make it better"), h("ul", { class: "better" }, better.map((/** @type {any} */ one) => h("li", {}, one.text, " ", this.tries(one))))] : []),
-      later("Picture of the plan", async () => picture(await asked("svg"), "The plan")),
-      later("Why, and how", async () => h("pre", { tabindex: 0 }, (await asked("text")).split(/\n\s*\n/).slice(1).join("\n\n"))));
+    this.advice.replaceChildren(h("h2", {}, "As a view"), ...advice(found, (one) => this.tries(one)),
+      later("Picture of the query", async () => picture(await asked("svg"), "The query")),
+      later("Why, and how", async () => grounds(await asked("text"))));
   }
 
   /** A button that tries a suggestion, where that is a change of the query. @param {any} suggestion */
@@ -257,18 +252,6 @@ export class SqlPlace {
     clearTimeout(this.timer);
     this.editor?.close();
   }
-}
-
-/** What is made when it is opened. @param {string} title @param {() => Promise<Node>} make */
-function later(title, make) {
-  const details = h("details", { ontoggle: async () => {
-    if (!details.open || details.children.length > 1) return;
-    const body = h("div", {}, h("p", { class: "muted" }, "…"));
-    details.append(body);
-    try { body.replaceChildren(await make()); }
-    catch (error) { body.replaceChildren(h("p", { class: "bad" }, String(/** @type {Error} */ (error).message))); }
-  } }, h("summary", {}, title));
-  return details;
 }
 
 /** As many lines and columns as a text has up to an offset, empty. @param {string} text @param {number} offset */

@@ -4,6 +4,8 @@
  * @module view
  */
 
+import { parse } from "livejoin";
+import { advice, grounds, later } from "./advice.js";
 import { announce, h, say } from "./dom.js";
 import { count, many, rate } from "./format.js";
 import { Grid } from "./grid.js";
@@ -44,8 +46,9 @@ export class ViewPlace {
       h("h2", {}, "Views"), graph.views.length ? links("views", graph.views) : h("p", { class: "muted" }, "none yet"),
       h("h2", {}, "Tables"), tables.length ? links("tables", tables) : h("p", { class: "muted" }, "none that you may read"));
     this.figures();
-    const is = this.shown, sql = is?.kind === "views" ? graph.views.find((one) => one.name === is.name)?.sql : "";
-    if (is && (!this.one || this.one.sql !== sql)) {
+    const is = this.shown;
+    const sql = is?.kind === "views" ? graph.views.find((one) => one.name === is.name)?.sql : tables.some((one) => one.name === is?.name) ? "" : undefined;
+    if (is && (!this.one || this.one.sql !== sql || this.one.isGone)) {
       if (this.one && sql === undefined) this.one.gone();
       else this.begin(is, sql ?? "");
     } else if (!is) {
@@ -90,7 +93,7 @@ class One {
     this.what = kind.slice(0, -1);
     this.ending = new AbortController();
     /** @type {LiveRows | PagedRows | null} */ this.source = null;
-    this.rowsSeen = -1;
+    this.isGone = false;
     this.versionSeen = -1;
     this.grid = new Grid(`Rows of ${name}`);
     this.said = h("p", { class: "muted said" }, "…");
@@ -116,7 +119,8 @@ class One {
     try {
       const described = await read(pathOf(this.kind, this.name), { signal: this.ending.signal });
       const now = this.watch.tick?.now;
-      const rows = (this.kind === "views" ? now?.views[this.name] : now?.tables[this.name]?.rows) ?? 0;
+      const known = this.kind === "views" ? now?.views[this.name] : now?.tables[this.name]?.rows;
+      const rows = known ?? (this.kind === "views" ? (await read(pathOf("views", this.name, "/count"))).count : 0);
       if (this.kind === "views" && described.changes && rows <= MANY) this.follow(described);
       else this.page(described, rows);
     } catch (error) {
@@ -180,6 +184,8 @@ class One {
   }
 
   gone() {
+    if (this.isGone) return;
+    this.isGone = true;
     this.element.classList.add("stale");
     say(this.said, "dropped");
     this.tell(`The ${this.what} ${this.name} was dropped. What stands here is how it last was.`, true);
@@ -254,10 +260,11 @@ class One {
     } else {
       this.panel.replaceChildren(h("p", { class: "muted" }, "…"));
       try {
-        const path = pathOf(this.kind, this.name, `/explain?format=${id === "picture" ? "svg" : "text"}`);
-        const text = await (await ask(path, { signal: this.ending.signal })).text();
-        if (this.panel.getAttribute("aria-labelledby") !== `tab-${id}`) return;
-        this.panel.replaceChildren(id === "picture" ? picture(text, `The plan of ${this.name}`) : explained(text));
+        const { signal } = this.ending;
+        const asked = async (/** @type {string} */ form) => (await ask(pathOf(this.kind, this.name, `/explain?format=${form}`), { signal })).text();
+        const found = id === "picture" ? picture(await asked("svg"), `The query of ${this.name}`)
+          : h("div", { class: "explained" }, ...advice(parse(await asked("json"))), later("Why, and how", async () => grounds(await asked("text")), true));
+        if (this.panel.getAttribute("aria-labelledby") === `tab-${id}`) this.panel.replaceChildren(found);
       } catch (error) {
         this.panel.replaceChildren(h("p", { class: "bad" }, String(/** @type {Error} */ (error).message)));
       }
@@ -295,11 +302,4 @@ export const quoted = (/** @type {string} */ name) => `\`${name.replaceAll("`", 
 export function picture(svg, label) {
   const image = h("img", { class: "picture", alt: label, src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}` });
   return h("div", { class: "picture-frame", tabindex: "0", role: "region", "aria-label": label }, image);
-}
-
-/** What `explain` says: what a reader needs first, the rest behind a switch. @param {string} text */
-function explained(text) {
-  const [first, ...rest] = text.split(/\n\s*\n/);
-  return h("div", { class: "explained" }, h("pre", { class: "verdict" }, first),
-    rest.length ? h("details", { open: true }, h("summary", {}, "Why, and how"), h("pre", {}, rest.join("\n\n"))) : "");
 }

@@ -14,6 +14,8 @@ from livejoin.server.answers import RequestError, json_answer
 from livejoin.server.service import service_of, who_asks
 
 ASSETS = Path(__file__).parents[1] / "static" / "console"
+THEME = Path(__file__).parents[2] / "plan" / "draw" / "theme.css"
+"""Colours and fonts, which pictures and pages of `explain` have too."""
 _TYPES: Mapping[str, str] = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -39,12 +41,12 @@ async def asset(request: Request) -> Response:
 
 @cache
 def _files() -> frozenset[str]:
-    return frozenset(path.name for path in ASSETS.iterdir() if path.suffix in _TYPES)
+    return frozenset((THEME.name, *(path.name for path in ASSETS.iterdir() if path.suffix in _TYPES)))
 
 
 def _file(name: str) -> Response:
     """A file, which a browser keeps and asks after each time."""
-    path = ASSETS / name
+    path = THEME if name == THEME.name else ASSETS / name
     headers = {"cache-control": "no-cache", "vary": "Accept"}
     return FileResponse(path, media_type=_TYPES[path.suffix], headers=headers)
 
