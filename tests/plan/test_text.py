@@ -24,10 +24,10 @@ SELECT A.src
 what would make it better
   - Declare a primary key of G.
     PRIMARY KEY (src)
-    then: a change takes constant time, whatever changes come (O(1)); this version does not run that
-    plan yet
+    then, beside the rows that it meets, a change takes constant time, whatever changes come (O(1));
+    this version does not run that plan yet
   - Leave C out.
-    then: a change takes constant time, whatever changes come (O(1))
+    then, beside the rows that it meets, a change takes constant time, whatever changes come (O(1))
 
 class       free-connex conjunctive query; 3 atoms
             yes acyclic         the GYO reduction removes all atoms

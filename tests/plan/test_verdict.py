@@ -180,6 +180,30 @@ def test_static_tables_and_parts_of_a_query() -> None:
     assert verdict(EXAMPLE).startswith("A change takes constant time while rows leave in the order")
 
 
+def test_suggestions_that_help_come_first_and_false_ones_not_at_all() -> None:
+    db = Database()
+    db.execute("CREATE TABLE c (id BIGINT, name STRING); CREATE TABLE o (id BIGINT, cid BIGINT)")
+    db.execute("CREATE TABLE l (oid BIGINT, price BIGINT)")
+    sql = "SELECT c.name, l.price FROM c JOIN o ON o.cid = c.id JOIN l ON l.oid = o.id"
+    kinds = [one.kind for one in db.explain(sql).suggestions]
+    assert kinds == sorted(kinds, key=["primary key", "append-only table", "static table"].index)
+    texts = [one.text for one in db.explain(sql).suggestions]
+    assert "Declare PRIMARY KEY (cid) of o, if it is one." in texts
+    db.apply("o", [(i, i % 3) for i in range(30)])
+    texts = [one.text for one in db.explain(sql).suggestions]
+    assert "Declare PRIMARY KEY (id) of o, if it is one." in texts
+    assert "Declare PRIMARY KEY (cid) of o, if it is one." not in texts  # ten orders of each
+
+
+def test_nothing_is_to_be_declared_of_a_nested_query() -> None:
+    db = Database()
+    db.execute("CREATE TABLE c (id BIGINT); CREATE TABLE o (id BIGINT, cid BIGINT)")
+    told = db.explain("SELECT id FROM o WHERE cid NOT IN (SELECT id FROM c)")
+    assert told.suggestions[0].kind == "not null"
+    assert not any(" with " in one.text for one in told.suggestions)
+    assert "CASE WHEN" not in str(told).split("\n\n")[0]
+
+
 def test_without_deltas_nothing_is_looked_for() -> None:
     db = Database()
     for statement in filter(str.strip, TABLES.split(";")):

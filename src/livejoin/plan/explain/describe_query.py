@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -16,7 +17,7 @@ from livejoin.plan.explain.describe_selected import constant, explained_selectio
 from livejoin.plan.explain.diagram.diagram import diagram
 from livejoin.plan.explain.effects.effects import effects
 from livejoin.plan.explain.effects.figures import Figures, TableSample
-from livejoin.plan.explain.explanation import Explanation
+from livejoin.plan.explain.explanation import Explanation, Suggestion
 from livejoin.plan.operators import (
     AnyJoin,
     BagOperator,
@@ -129,6 +130,7 @@ def describe_query(
         left = present.static(leaf)
         one = replace(one, tables=tuple(replace(table, kept=left.get(table.name)) for table in one.tables))
         one = replace(one, deltas=live, cells=cells_outline(leaf, one.tables, threads))
+        one = replace(one, suggestions=_of_tables(one.suggestions, leaf))
         one = _with_check(one, join, checked.get(planned_leaf, ""))
         one = _over_inputs(_with_store(one, join, kept), leaf)
         told.append(_as_bounds(one) if planned_leaf in bounding else one)
@@ -144,6 +146,12 @@ def describe_query(
     figures = Figures(known, present.samples)
     found = effects(plan.operator, query.tables, figures)
     return replace(said, names=_names(query), effects=found, diagram=diagram(query, found, figures))
+
+
+def _of_tables(suggestions: Iterable[Suggestion], leaf: AnyJoin) -> tuple[Suggestion, ...]:
+    """Suggestions without those that would declare something of a nested query, which nobody can."""
+    derived = [re.compile(rf"\b{re.escape(name)}\b") for name, _ in leaf.named]
+    return tuple(one for one in suggestions if not any(name.search(f"{one.text} {one.sql}") for name in derived))
 
 
 def _beside(operators: Iterable[Operator]) -> str:

@@ -179,7 +179,7 @@ def gain(suggestion: Suggestion) -> str:
     """What a suggestion would give."""
     later = "" if suggestion.executable else "; this version does not run that plan yet"
     bound = suggestion.guarantee.bound
-    return f"then: {cost_of(bound).removesuffix('.').lower()} ({bound.formula}){later}"
+    return f"then, beside the rows that it meets, {cost_of(bound).removesuffix('.').lower()} ({bound.formula}){later}"
 
 
 def alternative_line(plan: Alternative) -> str:

@@ -38,6 +38,7 @@ class _Trial:
     query: ConjunctiveQuery
     free: frozenset[str]
     parts: int = 1
+    keys: tuple[tuple[Table, tuple[int, ...]], ...] = ()
 
 
 def suggest(
@@ -64,10 +65,13 @@ def suggest(
             for trial in islice(trials(query, output), _MOST_TRIALS):
                 if better and trial.parts > fewest:
                     break
+                if any(_come_twice(table, columns, statistics) for table, columns in trial.keys):
+                    continue
                 if (plan := _best(trial, statistics, bound, algorithm)) is not None:
                     better.append(Suggestion(trial.kind, trial.text, trial.sql, plan.guarantee, not plan.obstacle))
                     fewest = trial.parts
-            found += islice(sorted(better, key=_rank), _MOST_SHOWN)
+            most = 1 if trials in _OF_OTHER_QUERIES else _MOST_SHOWN
+            found += islice(sorted(better, key=_rank), most)
     return _worth_saying(in_order(found))
 
 
@@ -143,7 +147,20 @@ def _primary_keys(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_Tr
                 condition = "if it is one" if number == 1 else "if they are"
                 sql = clauses[0] if number == 1 else "; ".join(f"{n}: {c}" for n, c in zip(names, clauses, strict=True))
                 what = f"Declare {text}, {condition}."
-                yield _Trial("primary key", what, sql, _with_tables(query, changed), free, number)
+                yield _Trial("primary key", what, sql, _with_tables(query, changed), free, number, tuple(some))
+
+
+def _come_twice(table: Table, columns: tuple[int, ...], known: Statistics) -> bool:
+    """Whether some rows are known to have the same values in some columns, which are no key then.
+
+    Different values of large tables are counted to a few parts in a thousand.
+    """
+    figures = known.of(table.name)
+    rows, different = figures.rows.value, figures.distinct_of(columns).value
+    return rows is not None and different is not None and rows > _DIFFERENT * different
+
+
+_DIFFERENT = 1.02
 
 
 def _foreign_keys(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_Trial]:
@@ -251,4 +268,5 @@ def _names(table: Table, columns: tuple[int, ...]) -> str:
 
 
 _OF_BRANCHES = (_primary_keys, _foreign_keys, _static_tables, _append_only_tables)
+_OF_OTHER_QUERIES = (_fewer_atoms, _fewer_joins)
 _OF_JOINS = (_all_columns, _output_columns, *_OF_BRANCHES, _fewer_atoms, _fewer_joins)

@@ -160,13 +160,21 @@ class _Walk:
         made = any(column.is_made or _MADE.fullmatch(column.name) for column in table.columns)
         return made and table.name in self._derived
 
+    def _table_name(self, table: Table) -> str:
+        """What users call a table; rows of one with computed columns are called after it, as ``orders with b - 1``."""
+        return table.name.partition(" with ")[0] if table.name in self._derived else table.name
+
+    def _column_name(self, table: Table, column: int) -> str:
+        name = table.columns[column].name
+        return name if table.name not in self._derived or name.isidentifier() else "a computed value"
+
     def _hop(self, atom: int, visited: Sequence[int], is_optional: bool) -> tuple[Hop, tuple[int, ...]]:
         """The step to an atom, and the atoms whose rows it is compared with."""
         query, own = self._query, self._columns[atom]
         one = query.atoms[atom]
         known = [v for v in own if any(v in self._columns[other] for other in visited)]
         columns = tuple(own[v] for v in known)
-        names = tuple(one.table.columns[column].name for column in columns)
+        names = tuple(self._column_name(one.table, column) for column in columns)
         by_key = any(set(key) <= set(columns) for key in one.table.keys)
         nested = self._is_nested(one.table)
         meeting, sources = self._meeting(one, own, known, visited)
@@ -174,7 +182,8 @@ class _Walk:
             expected = 1.0 if meeting is None else min(1.0, meeting.expected)
             rows = Amount(expected, 1.0, meeting is None)
         else:
-            what = grown(one.table, columns, nested)
+            what = f"rows of {self._table_name(one.table)}" + (f" per {' and '.join(names)}" if names else "")
+            what = f"rows of a nested query{' per key' if columns else ''}" if nested else what
             growth = Growth.NONE if one.table.static else Growth.KEY if names else Growth.TABLE
             causes = (what,) if growth else ()
             mean, most = (None, None) if meeting is None else (meeting.expected, meeting.most)
@@ -191,9 +200,11 @@ class _Walk:
         compared: tuple[str, ...] = ()
         if len(sources) == 1 and not self._is_nested(query.atoms[sources[0]].table):
             other = query.atoms[sources[0]].table
-            compared = tuple(other.columns[self._columns[sources[0]][v]].name for v in known)
+            compared = tuple(self._column_name(other, self._columns[sources[0]][v]) for v in known)
         before = tuple(query.atoms[source].alias for source in sources)
-        hop = Hop(one.alias, one.table.name, names, compared, before, rows, by_key, True, source, nested)
+        called = self._table_name(one.table)
+        alias = called if one.alias == one.table.name else one.alias
+        hop = Hop(alias, called, names, compared, before, rows, by_key, True, source, nested)
         return hop, sources
 
     def _meeting(
@@ -238,10 +249,8 @@ class _Walk:
         return needed
 
 
-def grown(table: Table, columns: Sequence[int], is_nested: bool = False) -> str:
-    """The rows of a table for each key, in words; what a nested query gives has no name there."""
-    if is_nested:
-        return f"rows of a nested query{' per key' if columns else ''}"
+def grown(table: Table, columns: Sequence[int]) -> str:
+    """The rows of a base table for each key, in words."""
     per = " and ".join(table.columns[column].name for column in columns)
     return f"rows of {table.name}" + (f" per {per}" if per else "")
 
