@@ -5,7 +5,8 @@ from livejoin.database.engine import Database
 from livejoin.database.transactions.preview import Preview
 from livejoin.database.transactions.replay import Replay
 from livejoin.database.versions.following import Changes, Update
-from livejoin.database.versions.snapshot import RowsAt, Snapshot
+from livejoin.database.versions.rows_at import RowsAt
+from livejoin.database.versions.snapshot import Snapshot
 from livejoin.database.view import View
 
 __all__ = ["Changes", "Commit", "Database", "Preview", "Replay", "RowsAt", "Snapshot", "Update", "View"]

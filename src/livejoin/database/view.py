@@ -23,8 +23,10 @@ from livejoin.database.transactions.subscribers import Callback, ErrorHandler, S
 from livejoin.database.versions import pairs
 from livejoin.database.versions.following import WAITING, WHEN_FULL, Changes, Waiting, WhenFull
 from livejoin.database.versions.images import Images
+from livejoin.database.versions.past import Past
 from livejoin.database.versions.readable import Readable
 from livejoin.database.versions.rolling import insertions
+from livejoin.database.versions.rows_at import RowsAt
 from livejoin.database.versions.shape import Shape, shape_of
 from livejoin.dataflow.blocks.block import Batches, Change
 from livejoin.dataflow.deltas.arrow_delta import delta_schema
@@ -768,6 +770,58 @@ class View(Readable):
         check_number(rows, "rows", 0, _MOST_ROWS)
         _ = self._kept
         self._images.keep(self.name.lower(), rows)
+
+    def as_of(self, version: int) -> RowsAt:
+        """The view as it was at a version, to be read as in a snapshot, as far as its history reaches.
+
+        Args:
+            version: The version of the database, as ``commit.version``.
+
+        Raises:
+            ReadError: The history does not reach there (`keep_history`), or there is no such version yet.
+
+        Cost: nothing yet; reading it costs as for `snapshot`: the rows as they are, rolled back by what came since.
+
+        >>> from livejoin import Database
+        >>> db = Database()
+        >>> db.execute("CREATE TABLE stock (item STRING, pieces INT)")
+        >>> view = db.create_view("total", "SELECT SUM(pieces) AS pieces FROM stock")
+        >>> view.keep_history(1000)
+        >>> first, second = db.apply("stock", [("nuts", 7)]).version, db.apply("stock", [("bolts", 5)]).version
+        >>> view.as_of(first).to_pylist(), view.between(first, second)["pieces"].to_pylist()
+        ([{'pieces': 7}], [7, 12])
+        """
+        check_number(version, "version", 0, _MOST_ROWS)
+        _ = self._kept
+        return RowsAt(self.name, version, self._past.link(version), self.shape, self._images)
+
+    def between(self, first: int, last: int) -> pa.Table:
+        """What happened to the view from one version to a later one: one net delta, as of a commit.
+
+        A row that came and went in between is not there. Deletions stand first.
+
+        Args:
+            first: The version that is known.
+            last: A later version, or the same.
+
+        Raises:
+            ReadError: The history does not reach back to ``first`` (`keep_history`), or ``last`` is not there yet, or
+                is before ``first``.
+
+        Cost: O(versions since ``first``, and rows of their deltas).
+        """
+        check_number(first, "first", 0, _MOST_ROWS)
+        check_number(last, "last", 0, _MOST_ROWS)
+        if last < first:
+            msg = f"last is {last} and first is {first}; allowed is a version that is not before the first"
+            raise ReadError(msg)
+        _ = self._kept
+        _ = self._past.link(last)
+        return self._past.between(first, last)
+
+    @property
+    def _past(self) -> Past:
+        return Past(self.name, self._images, self.shape, self.delta_schema)
 
     @property
     @alone

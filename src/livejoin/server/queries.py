@@ -21,7 +21,8 @@ from typing import Any
 import pyarrow as pa
 
 import livejoin
-from livejoin.database.versions.queried import Named, read_by
+from livejoin.database.versions.queried import read_by
+from livejoin.database.versions.rows_at import Named
 from livejoin.errors import CapacityError, LivejoinError
 from livejoin.schema import is_made_list
 from livejoin.server.answers import RequestError, arrow_bytes

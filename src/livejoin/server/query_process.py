@@ -16,7 +16,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from livejoin.database.versions.queried import Named, queried
+from livejoin.database.versions.queried import queried
+from livejoin.database.versions.rows_at import Named
 from livejoin.errors import CapacityError, LivejoinError
 from livejoin.server.answers import arrow_bytes
 from livejoin.server.json_values import instants_of

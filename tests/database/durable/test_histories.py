@@ -357,7 +357,7 @@ def test_followers_of_now_and_of_before_share_a_chain(tmp_path: Path) -> None:
 
 
 def test_versions_of_a_replay_are_told_together(tmp_path: Path) -> None:
-    """Each change of a replay has a version; who says that it knows some of these begins anew."""
+    """Each change of a replay has a version; who says that it knows some of these is told the others."""
     with opened(tmp_path / "db") as db:
         rows = [{"k": i % 2, "v": i, "s": None, "_change_type": "insert", "_seq": i} for i in range(5)]
         db.replay({"t": rows}, granularity="change")
@@ -368,7 +368,9 @@ def test_versions_of_a_replay_are_told_together(tmp_path: Path) -> None:
         assert (update.version, update.reset) == (5, False)
         assert set(update.delta["_commit_version"].to_pylist()) == {1, 2, 3, 4, 5}
         assert signed_multiset(update.delta) == multiset(expected)
-        assert update_of(db.views["v"], 3).reset
+        update = update_of(db.views["v"], 3)
+        assert (update.version, update.reset) == (5, False)
+        assert set(update.delta["_commit_version"].to_pylist()) == {4, 5}
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -230,7 +230,10 @@ class History:
         self._begin = int(np.searchsorted(run.index[VERSION], self.base, side="right"))
 
     def since(self, version: int) -> list[Piece] | None:
-        """What happened since a version; None if that is not known any more. Cost: O(what it gives)."""
+        """What happened since a version; None if that is not known any more. Cost: O(what it gives).
+
+        The first piece may begin before the version, which is in the middle of a replay then.
+        """
         if version < self.base:
             return None
         found = list[Piece]()
@@ -242,7 +245,7 @@ class History:
         if self._run is not None and len(found) == len(self._recent):
             begin = max(self._begin, int(np.searchsorted(self._run.index[VERSION], version, side="right")))
             found[:0] = [self._run.piece(number) for number in range(begin, len(self._run))]
-        return None if found and found[0].first < version else found
+        return found
 
     def __iter__(self) -> Iterator[Piece]:
         return iter(self.since(self.base) or ())

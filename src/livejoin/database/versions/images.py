@@ -103,6 +103,12 @@ class Images:
             return self._contents.histories[name].limit
         return self.links.kept[name][1] if name in self.links.kept else 0
 
+    def oldest(self, name: str) -> int | None:
+        """The first version of a view that can be told; None if it keeps no history. Called with the lock held."""
+        if name in self._contents.histories:
+            return self._contents.histories[name].base
+        return self.links.kept[name][0].version if name in self.links.kept else None
+
     def since(self, name: str, version: int) -> Link | None:
         """The link whose rows were those of a version; None if nobody has it any more. Called with the lock held.
 
@@ -132,7 +138,8 @@ class Images:
         for number in range(len(pieces) - 1, -1, -1):
             piece = pieces[number]
             if piece.version <= link.version:
-                before = Link(pieces[number - 1].version if number else version, 0, link.total - piece.rows)
+                begins = pieces[number - 1].version if number else min(version, piece.first)
+                before = Link(begins, 0, link.total - piece.rows)
                 delta = StoredDelta(piece, view.types, view.delta_schema)
                 before.step = Step(delta, None if is_below else delta, link)
                 link = before

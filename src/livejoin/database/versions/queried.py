@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -11,29 +10,11 @@ import pyarrow as pa
 from livejoin.database.contents import Contents
 from livejoin.database.statements.script import ask
 from livejoin.database.transactions import transaction
+from livejoin.database.versions.rows_at import Named
 from livejoin.errors import ReadError
 from livejoin.families.cells.workers import Workers
 from livejoin.schema import Column, SqlType, Table, is_made_list
 from livejoin.sql import names_read
-
-
-@dataclass(frozen=True, eq=False)
-class Named:
-    """Rows that a query may name.
-
-    Args:
-        name: The name.
-        schema: The columns.
-        types: The types of the columns.
-        read: Reads the rows.
-        count: Counts the rows of the present version, without reading them; None if they are there already.
-    """
-
-    name: str
-    schema: pa.Schema
-    types: tuple[SqlType, ...]
-    read: Callable[[], pa.Table]
-    count: Callable[[], int] | None = None
 
 
 def read_by(query: str, named: Mapping[str, Named]) -> list[Named]:

@@ -3,110 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from livejoin.database import reading
 from livejoin.database.names import ByName
 from livejoin.database.transactions.guard import alone
 from livejoin.database.versions.images import Images
-from livejoin.database.versions.links import Link
-from livejoin.database.versions.queried import Named, queried, read_by
-from livejoin.database.versions.readable import Readable
-from livejoin.database.versions.shape import Shape
+from livejoin.database.versions.queried import queried, read_by
+from livejoin.database.versions.rows_at import RowsAt
 from livejoin.errors import ReadError
 
 if TYPE_CHECKING:
     from livejoin.database.contents import Contents
     from livejoin.database.transactions.guard import Guard
-    from livejoin.schema import SqlType
-
-
-class RowsAt(Readable):
-    """A view or a table at the version of a snapshot. May be read from any thread.
-
-    Args:
-        name: The name of the view or table.
-        version: The version of the snapshot.
-        link: The version in the chain of the view or table.
-        shape: The columns and the order.
-        images: Makes its rows.
-
-    Attributes:
-        name: As given.
-        version: As given.
-    """
-
-    def __init__(self, name: str, version: int, link: Link, shape: Shape, images: Images) -> None:
-        self.name = name
-        self.version = version
-        self._link: Link | None = link
-        self._shape = shape
-        self._images = images
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The Arrow schema of the rows."""
-        return self._shape.schema
-
-    @property
-    def types(self) -> tuple[SqlType, ...]:
-        """The types of the columns."""
-        return self._shape.types[: len(self._shape.schema)]  # what is not shown comes behind
-
-    @property
-    def named(self) -> Named:
-        """The rows as a query reads them."""
-        count = partial(self._images.count, self.name.lower())
-        return Named(self.name, self.schema, self.types, self.to_arrow, count)
-
-    def to_arrow(self) -> pa.Table:
-        """All rows; one of multiplicity m stands there m times.
-
-        Raises:
-            ReadError: The snapshot is closed. Or the view is gone, or keeps no deltas (``deltas=False``), and has
-                changed since before anybody read it at this version.
-            StateError: The database is closed, and nobody has read the rows before.
-
-        Cost: the first reader of a version copies the rows, O(rows), or makes them from another version of them that
-        somebody has read, with a look at each and O(rows that changed); who comes later gets the same table.
-        """
-        link = self._link
-        if link is None:
-            msg = f"the snapshot of version {self.version} is closed; read what you need within its block"
-            raise ReadError(msg)
-        return self._shape.shown(self._images.image(self.name.lower(), link, self._shape))
-
-    def count(self) -> int:
-        """Rows, counted with multiplicities; read whole first."""
-        rows: int = self.to_arrow().num_rows
-        return rows
-
-    def __len__(self) -> int:
-        """As `count`. What is empty is false, as an empty list is."""
-        return self.count()
-
-    def at(self, position: int) -> tuple[Any, ...]:
-        """The row at a position of `to_arrow`; negative positions count from the end.
-
-        Raises:
-            ReadError: There is no such position, or the row has a value that Python cannot hold.
-        """
-        table = self.to_arrow()
-        return reading.only_row(table.slice(reading.place_of(position, table.num_rows), 1))
-
-    def sample(self, rows: int, seed: int | None = None) -> pa.Table:
-        """Rows drawn uniformly and independently of each other; as `View.sample`, of rows that are read whole first."""
-        table = self.to_arrow()
-        return table.take(pa.array(reading.drawn(rows, seed, table.num_rows)))
-
-    def __repr__(self) -> str:
-        return f"RowsAt({self.name!r}, version={self.version})"
-
-    def _close(self) -> None:
-        self._link = None
 
 
 class Snapshot:

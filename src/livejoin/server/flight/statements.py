@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from livejoin.database import Commit, Database
-from livejoin.database.versions.queried import Named
+from livejoin.database.versions.rows_at import Named
 from livejoin.errors import CapacityError, LivejoinError, ReadError
 from livejoin.server.access import Who
 from livejoin.server.answers import RequestError, status_of

@@ -1,0 +1,127 @@
+"""A view as it was, and what happened between two versions, are what a database says that stops there."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import livejoin
+from livejoin.errors import ReadError
+from oracle import multiset, signed_multiset
+
+VIEWS = {
+    "hop2": "SELECT A.src AS a, B.dst AS c FROM G A JOIN G B ON A.dst = B.src",
+    "groups": "SELECT src, COUNT(*) AS n, SUM(w) AS s FROM G GROUP BY src",
+    "first": "SELECT src, dst FROM G ORDER BY dst DESC, src LIMIT 3",
+}
+TABLE = "CREATE TABLE G (src BIGINT, dst BIGINT, w DOUBLE)"
+
+
+def declared(db: livejoin.Database) -> livejoin.Database:
+    """The table and the views."""
+    db.execute(TABLE)
+    for name, sql in VIEWS.items():
+        db.create_view(name, sql)
+    return db
+
+
+def some(rng: random.Random, present: Counter[Any]) -> list[dict[str, Any]]:
+    """Some changes that can be applied one after the other; ``present`` is what is there."""
+    found = []
+    for _ in range(rng.randint(1, 6)):
+        if present and rng.random() < 0.4:
+            row, kind = rng.choice(sorted(present.elements())), "delete"
+            present -= Counter([row])
+        else:
+            row, kind = (rng.randint(0, 3), rng.randint(0, 3), float(rng.randint(0, 2))), "insert"
+            present[row] += 1
+        found.append({"src": row[0], "dst": row[1], "w": row[2], "_change_type": kind})
+        present = +present
+    return found
+
+
+@pytest.mark.parametrize("place", ["memory", "folder", "a folder that is opened again"])
+@pytest.mark.parametrize("seed", range(3))
+def test_what_was_is_what_a_database_has_that_stops_there(place: str, seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    db = livejoin.Database() if place == "memory" else livejoin.open(tmp_path)
+    declared(db)
+    twin = declared(livejoin.Database())
+    for name in VIEWS:
+        db.views[name].keep_history(10_000)
+    present: Counter[Any] = Counter()
+    truth = {0: {name: Counter[Any]() for name in VIEWS}}
+
+    def note() -> None:
+        truth[twin.version] = {name: multiset(twin.views[name].to_arrow()) for name in VIEWS}
+
+    for number in range(14):
+        if place.endswith("again") and number % 5 == 4:
+            db.close()
+            db = livejoin.open(tmp_path)
+        kept = Counter(present)
+        changes = some(rng, kept)
+        for change in changes:
+            row = (change["src"], change["dst"], change["w"])
+            present[row] += 1 if change["_change_type"] == "insert" else -1
+        present = +present
+        if rng.random() < 0.4:
+            db.replay({"G": [{**change, "_seq": i} for i, change in enumerate(changes)]})
+            for change in changes:
+                twin.apply("G", [change])
+                note()
+        else:
+            db.apply("G", changes)
+            twin.apply("G", changes)
+            note()
+    assert db.version == twin.version
+    versions = rng.sample(range(db.version + 1), min(db.version + 1, 12))
+    for version in versions:
+        for name in VIEWS:
+            view = db.views[name]
+            assert multiset(view.as_of(version).to_arrow()) == truth[version][name], (name, version)
+            later = rng.randint(version, db.version)
+            delta = view.between(version, later)
+            assert delta.schema == view.delta_schema
+            total = Counter(truth[version][name])
+            total.update(signed_multiset(delta))
+            assert {row: n for row, n in total.items() if n} == truth[later][name], (name, version, later)
+            assert all(signed_multiset(delta).values()), "a row that came and went is not there"
+    db.close()
+
+
+def test_beyond_the_history() -> None:
+    db = declared(livejoin.Database())
+    view = db.views["groups"]
+    db.apply("G", [(1, 2, 0.5)])
+    with pytest.raises(ReadError, match=r"keeps no history, and cannot be read as of version 0; view\.keep_history"):
+        view.as_of(0)
+    assert view.as_of(1).to_pylist() == [{"src": 1, "n": 1, "s": 0.5}]
+    view.keep_history(3)
+    for number in range(4):
+        db.apply("G", [(number, number, 1.0)])
+    with pytest.raises(ReadError, match=r"has a history from version [2-4] on"):
+        view.between(1, 5)
+    assert view.between(4, 5).num_rows in (1, 2)
+    assert view.between(5, 5).num_rows == 0
+    with pytest.raises(ReadError, match="version 6 is not there yet; the database is at version 5"):
+        view.as_of(6)
+    with pytest.raises(ReadError, match="last is 3 and first is 4"):
+        view.between(4, 3)
+    assert isinstance(view.as_of(5).to_arrow(), pa.Table)
+
+
+def test_a_view_that_was_dropped() -> None:
+    db = declared(livejoin.Database())
+    view = db.views["groups"]
+    was = view.as_of(0)
+    db.drop_view("groups")
+    with pytest.raises(ReadError):
+        view.as_of(0)
+    with pytest.raises(ReadError):
+        was.to_arrow()
