@@ -141,7 +141,7 @@ class JoinBlock:
         return self._leaf.size()
 
     def access(self) -> Access:
-        found = {one.table.name.lower(): self.source.given(one.table.name).access() for one in self.plan.inputs}
+        found = {one.table.name.lower(): self.source.given(one.table.name) for one in self.plan.inputs}
         return self._leaf.access(self.source.indexes, Relations(self._codec, self._tables, found))
 
     def finish(self) -> None:

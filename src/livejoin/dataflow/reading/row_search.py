@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, assert_never
+from typing import TYPE_CHECKING, Literal, Protocol, assert_never
 
 import numpy as np
 
@@ -32,6 +32,13 @@ if TYPE_CHECKING:
     from livejoin.query import Branch
 
 
+class Read(Protocol):
+    """A relation that is read."""
+
+    def access(self) -> Access:
+        """Access to the rows as they are now."""
+
+
 @dataclass(frozen=True, eq=False)
 class Relations:
     """What the atoms of a join stand for.
@@ -39,12 +46,13 @@ class Relations:
     Args:
         codec: The database's codec.
         tables: The base tables by their names in lower case.
-        derived: Access to derived relations, by the names that the query has for them in lower case.
+        derived: The derived relations, by the names that the query has for them in lower case. Access to one is asked
+            for when it is used: the relation may change where the join does not.
     """
 
     codec: Codec
     tables: Mapping[str, BaseTable]
-    derived: Mapping[str, Access]
+    derived: Mapping[str, Read]
 
 
 @dataclass(frozen=True)
@@ -194,8 +202,8 @@ class RowSearch:
                 for key in table.table.keys:
                     if columns.issuperset(key):
                         return _Step(atom, key, "key")
-            access = self._relations.derived.get(used.table.name.lower())
-            if access is not None and access.leads(frozenset(columns)):
+            derived = self._relations.derived.get(used.table.name.lower())
+            if derived is not None and derived.access().leads(frozenset(columns)):
                 lists.append(_Step(atom, tuple(sorted(columns)), "derived"))
             elif isinstance(self._join, RowLists):
                 keys = [key for key in self._join.lists(atom) if bound.issuperset(key)]
@@ -236,7 +244,7 @@ class RowSearch:
                 there = np.flatnonzero(ids >= 0)
                 lines = table.columns_of(ids[there], atom.columns)
             case "derived":
-                relation = self._relations.derived[atom.table.name.lower()]
+                relation = self._relations.derived[atom.table.name.lower()].access()
                 types = [atom.table.columns[column].type for column in step.by]
                 asked = Rows(self._relations.codec, types, list(given), length)
                 rows, _, there = relation.rows_with(step.by, asked)
