@@ -48,7 +48,8 @@ class Streams:
                 (table, *(np.array(column, np.int64) for column in zip(*of, strict=True)))  # type: ignore[misc]
                 for table, of in enumerate(lines)
                 if of
-            ]
+            ],
+            self.version,
         )
 
     def change(self, table: int, row: int, line: list[tuple[int, int, int]]) -> None:
@@ -90,7 +91,7 @@ def test_a_sequence_of_a_known_enclosureness() -> None:
     stream = Enclosing([(empty, empty), (empty, empty)])
     at = np.arange(len(sequence))
     parts = [(table, np.flatnonzero(sequence.relation == table)) for table in (0, 1)]
-    stream.note([(table, sequence.row[of], sequence.sign[of], at[of]) for table, of in parts])
+    stream.note([(table, sequence.row[of], sequence.sign[of], at[of]) for table, of in parts], len(sequence))
     found = stream.found()
     assert found.lower <= 40.0 <= found.upper
     assert found.upper - found.lower <= 1
@@ -112,11 +113,11 @@ def test_lives_are_as_long_as_they_are() -> None:
         table = int(random.random() < 0.5)
         if len(queues[table]) == (200, 20)[table]:
             row, since = queues[table].pop(0)
-            stream.note([(table, np.array([row]), -one, np.array([version]))])
+            stream.note([(table, np.array([row]), -one, np.array([version]))], version)
             lives[table].append(version - since)
             version += 1
         queues[table].append((number, version))
-        stream.note([(table, np.array([number]), one, np.array([version]))])
+        stream.note([(table, np.array([number]), one, np.array([version]))], version)
     for table, found in enumerate(stream.found().tables):
         assert found.mean is not None
         assert 0.8 * np.mean(lives[table]) < found.mean < 1.25 * np.mean(lives[table])
@@ -127,12 +128,14 @@ def test_rows_under_other_ids_go_on() -> None:
     ids, ones = np.arange(100), np.ones(100, np.int64)
     streams = [Enclosing([(np.empty(0, np.int64), np.empty(0, np.int64))] * 2) for _ in range(2)]
     for stream in streams:
-        stream.note([(1, ids, ones, ids)])
+        stream.note([(1, ids, ones, ids)], 100)
     gone = random.choice(100, 80, replace=False)
     for stream in streams:
-        stream.note([(1, gone, -ones[:80], np.full(80, 200))])
+        stream.note([(1, gone, -ones[:80], np.full(80, 200))], 200)
     left = np.setdiff1d(ids, gone)
-    streams[1].renumber(1, left)
-    streams[0].note([(1, left[:10], -ones[:10], np.full(10, 300)), (0, ids[:1], ones[:1], ids[:1] + 301)])
-    streams[1].note([(1, ids[:10], -ones[:10], np.full(10, 300)), (0, ids[:1], ones[:1], ids[:1] + 301)])
+    for _ in range(2):
+        streams[1].renumber(1, left)
+    streams[0].note([(1, left[:10], -ones[:10], np.full(10, 300)), (0, ids[:1], ones[:1], ids[:1] + 301)], 301)
+    for _ in range(2):  # as when the first call was cut off
+        streams[1].note([(1, ids[:10], -ones[:10], np.full(10, 300)), (0, ids[:1], ones[:1], ids[:1] + 301)], 301)
     assert streams[0].found() == streams[1].found()

@@ -53,7 +53,7 @@ class Analysis:
                 node.watch = Watch(self._graph.codec, version)
 
     def note(self, changed: Mapping[str, TableChange], version: int) -> None:
-        """Take note of a commit that stands.
+        """Take note of a commit that stands; once more changes nothing.
 
         Args:
             changed: The changes of the tables that change, by name in lower case.
@@ -70,11 +70,9 @@ class Analysis:
             if name in changed:
                 if (ids := bases[name].renumbered) is not self._renumbered[name] and ids is not None:
                     self._stream.renumber(number, ids)
-                    self._renumbered[name] = ids
                 change = changed[name]
                 parts.append((number, change.staged.rows, change.staged.weights, change.event_versions()))
-        if parts:
-            self._stream.note(parts)
+        self._stream.note(parts, version)
 
     @property
     def is_of_now(self) -> bool:

@@ -42,18 +42,28 @@ def number_forest(successor: Line) -> Any:
 
 L_ENDS = 0  # lifespans that the greedy choice over the whole stream has taken
 L_MOST = 1  # the largest number of these that ended while one row lived
-STREAM_FIELDS = 2
+L_COMMIT = 2  # the version of the last commit that was brought in, so that none is twice
+STREAM_FIELDS = 3
 
 T_BEGAN = 0  # of a table: lives that began, and that ended
 T_ENDED = 1
 T_UPPER = 2  # the sum over the lives that ended of the upper bound of their enclosureness, and of the lower one
 T_LOWER = 3
-LIFE_FIELDS = 4
+T_PRESENT = 4  # twice the rows that were there, on average over each commit, summed over the changes of the stream
+LIFE_FIELDS = 5
 
 
 @kernel
 def follow_lives(
-    tables: Line, places: Line, weights: Line, versions: Line, copies: Line, began: Line, stream: Line, lives: Matrix
+    tables: Line,
+    places: Line,
+    weights: Line,
+    versions: Line,
+    copies: Line,
+    began: Line,
+    stream: Line,
+    lives: Matrix,
+    commit: int,
 ) -> None:
     """Bring changes of rows to the counts that bound the enclosureness; `livejoin.dataflow.watching.enclosing`.
 
@@ -66,7 +76,11 @@ def follow_lives(
         began: int32, by place: the greedy choice's lifespans that had ended before the row came.
         stream: int64 of STREAM_FIELDS words.
         lives: int64 of shape (tables, LIFE_FIELDS).
+        commit: The version of the commit, written as the last step.
     """
+    changes = places.shape[0]
+    for table in range(lives.shape[0]):
+        lives[table, T_PRESENT] += (lives[table, T_BEGAN] - lives[table, T_ENDED]) * changes
     begin = 0
     while begin < places.shape[0]:
         closes = 0
@@ -91,3 +105,6 @@ def follow_lives(
                 lives[tables[change], T_UPPER] += most
                 lives[tables[change], T_LOWER] += max(1, most - 1)
         begin = end
+    for table in range(lives.shape[0]):
+        lives[table, T_PRESENT] += (lives[table, T_BEGAN] - lives[table, T_ENDED]) * changes
+    stream[L_COMMIT] = commit

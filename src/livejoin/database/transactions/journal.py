@@ -97,12 +97,12 @@ def _finish(contents: Contents, journal: Journal) -> None:
     contents.offsets.update(journal.offsets)
     if journal.request is not None:
         contents.requests.note(*journal.request)
+    for analysis in contents.tally.analyses.values():
+        analysis.note(journal.changed, journal.version)
     if not journal.is_noted:
         journal.is_noted = True
         note(contents, journal.passed)
         contents.tally.note(journal.versions, journal.events)
-        for analysis in contents.tally.analyses.values():
-            analysis.note(journal.changed, journal.version)
         for name, delta in journal.deltas.items():
             contents.views[name.lower()]._note(delta)
     if journal.placed:

@@ -75,11 +75,11 @@ class Enclosing:
     >>> empty = np.empty(0, np.int64)
     >>> stream = Enclosing([(empty, empty), (empty, empty)])
     >>> comes, goes, first = np.array([1]), np.array([-1]), np.array([0])
-    >>> stream.note([(0, first, comes, np.array([1]))])
+    >>> stream.note([(0, first, comes, np.array([1]))], 1)
     >>> for version in (2, 4, 6):
-    ...     stream.note([(1, first, comes, np.array([version]))])
-    ...     stream.note([(1, first, goes, np.array([version + 1]))])
-    >>> stream.note([(0, first, goes, np.array([8]))])
+    ...     stream.note([(1, first, comes, np.array([version]))], version)
+    ...     stream.note([(1, first, goes, np.array([version + 1]))], version + 1)
+    >>> stream.note([(0, first, goes, np.array([8]))], 8)
     >>> found = stream.found()
     >>> found.lower, found.upper, found.largest  # 1, 1, 1 and 3
     (1.25, 1.5, 3)
@@ -94,23 +94,24 @@ class Enclosing:
         self._began = np.zeros(0, np.int32)
         self._stream = np.zeros(kernel.STREAM_FIELDS, np.int64)
         self._lives = np.zeros((self._tables, kernel.LIFE_FIELDS), np.int64)
-        self._present = np.zeros(self._tables)  # the rows of each table, summed over the changes of the stream
+        self._numbered: dict[int, Words] = {}  # the last ids that the rows of a table had before others
         self._is_whole = True
         for table, (ids, weights) in enumerate(rows):
             places, followed = self._places(table, ids)
             self._copies[places] = weights if followed is None else weights[followed]
             self._lives[table, kernel.T_BEGAN] = places.shape[0]
 
-    def note(self, changes: Sequence[tuple[int, Words, Words, Words]]) -> None:
-        """Bring a commit to the counts.
+    def note(self, changes: Sequence[tuple[int, Words, Words, Words]], commit: int) -> None:
+        """Bring a commit to the counts; a call that was cut off is repeated, and counts once.
 
         Args:
             changes: Of each table that changes its number, the row ids, the changes of their multiplicities, and the
                 versions.
+            commit: The version of the commit, another one than that of the last.
 
         Cost: O(changes), and of growing amortised O(1) a row.
         """
-        if not changes:
+        if not changes or self._stream[kernel.L_COMMIT] == commit:
             return
         parts = [self._part(*one) for one in changes]
         tables, places, weights, versions = (
@@ -119,23 +120,29 @@ class Enclosing:
         if versions.shape[0] > 1 and (versions[1:] < versions[:-1]).any():
             order = np.argsort(versions, kind="stable")
             tables, places, weights, versions = (line[order] for line in (tables, places, weights, versions))
-        before = self._living
-        kernel.follow_lives(tables, places, weights, versions, self._copies, self._began, self._stream, self._lives)
-        self._present += (before + self._living) / 2 * sum(ids.shape[0] for _, ids, _, _ in changes)
+        kernel.follow_lives(
+            tables, places, weights, versions, self._copies, self._began, self._stream, self._lives, commit
+        )
 
     def renumber(self, table: int, ids: Words) -> None:
-        """Follow the rows of a table under other ids.
+        """Follow the rows of a table under other ids; once more changes nothing.
 
         Args:
             table: The table's number.
             ids: The old id of the row with each new id, from 0 on.
         """
+        if self._numbered.get(table) is ids:
+            return
+        moved = []
         for line in (self._copies, self._began):
-            of_table = line.reshape(-1, self._tables)[:, table]
-            kept = ids[ids < of_table.shape[0]]
-            moved = of_table[kept].copy()
+            other = line.copy()
+            of_table = other.reshape(-1, self._tables)[:, table]
+            kept = of_table[ids[ids < of_table.shape[0]]]
             of_table[:] = 0
-            of_table[: moved.shape[0]] = moved
+            of_table[: kept.shape[0]] = kept
+            moved.append(other)
+        copies, began = moved
+        vars(self).update(_copies=copies, _began=began, _numbered={**self._numbered, table: ids})  # all at once
 
     def found(self) -> StreamLives:
         """What is known so far; O(rows)."""
@@ -153,18 +160,12 @@ class Enclosing:
                 TableLives(
                     int(of[kernel.T_BEGAN]),
                     int(of[kernel.T_ENDED]),
-                    float(present / of[kernel.T_ENDED]) if of[kernel.T_ENDED] else None,
+                    float(of[kernel.T_PRESENT] / 2 / of[kernel.T_ENDED]) if of[kernel.T_ENDED] else None,
                 )
-                for of, present in zip(lives, self._present, strict=True)
+                for of in lives
             ),
             self._is_whole,
         )
-
-    @property
-    def _living(self) -> Words:
-        """How many rows of each table are there."""
-        living: Words = self._lives[:, kernel.T_BEGAN] - self._lives[:, kernel.T_ENDED]
-        return living
 
     def _part(self, table: int, ids: Words, weights: Words, versions: Words) -> tuple[Words, Words, Words, Words]:
         """The changes of a table as the kernel takes them."""
@@ -188,7 +189,7 @@ class Enclosing:
         needed = (largest + 1) * self._tables
         if needed > self._copies.shape[0]:
             size = max(needed, 2 * self._copies.shape[0], 64 * self._tables)
-            self._copies, self._began = (_larger(line, size) for line in (self._copies, self._began))
+            vars(self).update(_copies=_larger(self._copies, size), _began=_larger(self._began, size))  # at once
         return chosen * self._tables + table, followed
 
 
