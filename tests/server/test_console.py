@@ -10,9 +10,12 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.testclient import TestClient
 
 import livejoin
-from livejoin.server import Server, Who
+from livejoin.server import Server, Who, app
 from livejoin.server.access import Tokens
 from livejoin.server.routes.console import ASSETS, THEME
 
@@ -89,6 +92,20 @@ def test_the_page_needs_no_token_and_tells_nothing(guarded: Server) -> None:
         assert get(guarded, path, None, **HTML).status_code == 401
     host = httpx.get(guarded.url + "/", headers=HTML | {"origin": "https://elsewhere.example"})
     assert host.status_code == 403
+
+
+def test_a_console_below_a_path(db: livejoin.Database) -> None:
+    """Where the application is mounted the page finds its files and its server beside it."""
+    known = [entry("reader", ("*",))]
+    site = Starlette(routes=[Mount("/live", app(db, access=Tokens(known)))])
+    with TestClient(site) as client:
+        page = client.get("/live/", headers=HTML)
+        assert page.url.path == "/live/"
+        for path in re.findall(r'(?:src|href)="([^"]+)"', page.text):
+            assert not path.startswith("/")
+            assert client.get("/live/" + path).status_code == 200
+        assert client.get("/live/v1/stats").status_code == 401
+        assert client.get("/live/v1/graph", headers={"authorization": "Bearer reader"}).json()["views"]
 
 
 def test_the_graph_hangs_together(client: httpx.Client) -> None:

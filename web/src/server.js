@@ -128,6 +128,7 @@ export class Watch extends EventTarget {
       try {
         /** @type {Stats} */
         const now = await read("v1/stats", { signal: AbortSignal.timeout(PATIENCE) });
+        for (const named of [now.tables, now.views, now.server?.followers]) if (named) Object.setPrototypeOf(named, null); // a table may be called constructor
         const before = this.tick?.now.process === now.process ? this.tick.now : null;
         if (this.tick && !before) this.dispatchEvent(new CustomEvent("restart"));
         const isOther = now.graph !== this.graph?.graph;
