@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from starlette.routing import Mount
 from starlette.testclient import TestClient
 
 import livejoin
-from livejoin.server import Server, Who, app
+from livejoin.server import Server, Who, app, figures
 from livejoin.server.access import Tokens
 from livejoin.server.routes.console import ASSETS, THEME
 
@@ -234,6 +235,32 @@ def test_names_that_look_like_blocks_and_views(client: httpx.Client, server: Ser
     block = next(one for one in graph["blocks"] if one["number"] == view["block"])
     assert (block["tables"], block["below"], block["views"]) == (["#1"], [], ["view view"])
     assert "view view" in fresh(client, server)["views"]
+
+
+def test_a_long_commit_holds_up_nobody_who_looks(
+    client: httpx.Client, server: Server, db: livejoin.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "WAIT", 0.05)
+    before, graph = fresh(client, server), client.get("/v1/graph").json()
+    goes_on, ended = threading.Event(), threading.Event()
+
+    def commit() -> None:
+        with db._guard.lock:
+            goes_on.set()
+            ended.wait()
+
+    other = threading.Thread(target=commit)
+    other.start()
+    goes_on.wait()
+    try:
+        seen = [fresh(client, server) for _ in range(20)]  # more than the server has threads
+        assert {one["at"] for one in seen} == {before["at"]}
+        assert client.get("/v1/graph").json() == graph
+    finally:
+        ended.set()
+        other.join()
+    while fresh(client, server)["at"] == before["at"]:
+        pass
 
 
 def test_a_folder_says_what_the_next_start_reads(tmp_path: Path) -> None:

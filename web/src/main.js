@@ -54,7 +54,7 @@ function nameOf(/** @type {string} */ text) {
 function tellState() {
   const { state: is } = watch;
   document.body.dataset.state = is;
-  say(state, { connecting: "connecting", live: "live", away: "no answer" }[is]);
+  say(state, { connecting: "connecting", live: "live", busy: "busy with a long commit", away: "no answer" }[is]);
   banner.hidden = is !== "away";
   if (is === "live" && said === "away") announce("The server is back");
   if (is === "away") announce("The server does not answer");
