@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.testclient import TestClient
 
 import livejoin
-from livejoin.server import Server, Who
+from livejoin.server import Server, Who, app, figures
 from livejoin.server.access import Tokens
 from livejoin.server.routes.console import ASSETS, THEME
 
@@ -89,6 +93,20 @@ def test_the_page_needs_no_token_and_tells_nothing(guarded: Server) -> None:
         assert get(guarded, path, None, **HTML).status_code == 401
     host = httpx.get(guarded.url + "/", headers=HTML | {"origin": "https://elsewhere.example"})
     assert host.status_code == 403
+
+
+def test_a_console_below_a_path(db: livejoin.Database) -> None:
+    """Where the application is mounted the page finds its files and its server beside it."""
+    known = [entry("reader", ("*",))]
+    site = Starlette(routes=[Mount("/live", app(db, access=Tokens(known)))])
+    with TestClient(site) as client:
+        page = client.get("/live/", headers=HTML)
+        assert page.url.path == "/live/"
+        for path in re.findall(r'(?:src|href)="([^"]+)"', page.text):
+            assert not path.startswith("/")
+            assert client.get("/live/" + path).status_code == 200
+        assert client.get("/live/v1/stats").status_code == 401
+        assert client.get("/live/v1/graph", headers={"authorization": "Bearer reader"}).json()["views"]
 
 
 def test_the_graph_hangs_together(client: httpx.Client) -> None:
@@ -217,6 +235,32 @@ def test_names_that_look_like_blocks_and_views(client: httpx.Client, server: Ser
     block = next(one for one in graph["blocks"] if one["number"] == view["block"])
     assert (block["tables"], block["below"], block["views"]) == (["#1"], [], ["view view"])
     assert "view view" in fresh(client, server)["views"]
+
+
+def test_a_long_commit_holds_up_nobody_who_looks(
+    client: httpx.Client, server: Server, db: livejoin.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "WAIT", 0.05)
+    before, graph = fresh(client, server), client.get("/v1/graph").json()
+    goes_on, ended = threading.Event(), threading.Event()
+
+    def commit() -> None:
+        with db._guard.lock:
+            goes_on.set()
+            ended.wait()
+
+    other = threading.Thread(target=commit)
+    other.start()
+    goes_on.wait()
+    try:
+        seen = [fresh(client, server) for _ in range(20)]  # more than the server has threads
+        assert {one["at"] for one in seen} == {before["at"]}
+        assert client.get("/v1/graph").json() == graph
+    finally:
+        ended.set()
+        other.join()
+    while fresh(client, server)["at"] == before["at"]:
+        pass
 
 
 def test_a_folder_says_what_the_next_start_reads(tmp_path: Path) -> None:

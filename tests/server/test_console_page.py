@@ -125,6 +125,9 @@ def test_a_commit_changes_graph_grid_and_figures(page: Page, shop: livejoin.Data
         page.run(f"{join}.dispatchEvent(new MouseEvent('click', {{ bubbles: true }}))")
         page.until("document.querySelector('.detail').innerText.includes('Commits that ended here')")
         assert "Joins what it reads" in page.run("document.querySelector('.detail').innerText")
+        assert page.run(
+            "[...document.querySelectorAll('.box.view.apart .title')].map((one) => one.firstChild.data)"
+        ) == ["totals"]
 
         shown(page, server, "view/totals")
         until_cells(page, ["Ann"])

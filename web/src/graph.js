@@ -62,10 +62,15 @@ export class GraphPlace {
     this.ending = new AbortController();
     /** @type {{ element: SVGSVGElement, width: number, height: number } | null} */ this.svg = null;
     this.canvas = h("div", { class: "canvas", tabindex: "-1" });
+    this.names = h("datalist", { id: "boxes" });
+    this.find = h("input", { type: "search", list: "boxes", placeholder: "Find a table or view", "aria-label": "Find a table or view", onchange: () => {
+      const found = [...this.items.values()].find((one) => one.title.toLowerCase() === this.find.value.trim().toLowerCase());
+      if (found) this.choose(found.id);
+    } });
     this.legend = h("p", { class: "legend muted" });
     this.detail = h("aside", { class: "detail", "aria-live": "off", hidden: true });
     this.element = h("section", { class: "place graph", "aria-label": "Graph" },
-      h("div", { class: "graph-main" }, h("div", { class: "bar" }, h("h1", {}, "Graph"), this.legend), this.canvas), this.detail);
+      h("div", { class: "graph-main" }, h("div", { class: "bar" }, h("h1", {}, "Graph"), this.legend, this.find, this.names), this.canvas), this.detail);
     const { signal } = this.ending;
     watch.on("graph", () => this.draw(), signal);
     watch.on("tick", () => this.update(true), signal);
@@ -87,6 +92,7 @@ export class GraphPlace {
     this.items = itemsOf(graph);
     this.boxes.clear();
     this.edges = [];
+    this.names.replaceChildren(...[...this.items.values()].map((one) => h("option", { value: one.title })));
     const { tables, blocks, views } = graph;
     say(this.legend, `${many(tables.length, "table")}, ${many(blocks.length, "block")}, ${many(views.length, "view")}`);
     if (!this.items.size) {
@@ -182,8 +188,15 @@ export class GraphPlace {
   choose(/** @type {string | null} */ id, moves = true) {
     const old = this.chosen;
     this.chosen = id;
-    for (const [one, box] of this.boxes) box.classList.toggle("chosen", one === id);
-    for (const edge of this.edges) edge.line.classList.toggle("near", id !== null && (edge.from === id || edge.to === id));
+    const way = id === null ? null : this.connected(id);
+    for (const [one, box] of this.boxes) {
+      box.classList.toggle("chosen", one === id);
+      box.classList.toggle("apart", way !== null && !way.has(one));
+    }
+    for (const edge of this.edges) {
+      edge.line.classList.toggle("near", id !== null && (edge.from === id || edge.to === id));
+      edge.line.classList.toggle("apart", way !== null && !(way.has(edge.from) && way.has(edge.to)));
+    }
     const item = id === null ? undefined : this.items.get(id);
     this.detail.hidden = !item;
     if (!item) {
@@ -210,6 +223,18 @@ export class GraphPlace {
     if (moves) this.boxes.get(item.id)?.scrollIntoView({ behavior: isCalm() ? "auto" : "smooth", block: "center", inline: "center" });
     if (moves) close.focus({ preventScroll: true });
     this.update(false);
+  }
+
+  /** A box, all that it reads and all that reads it, at any depth. @param {string} id */
+  connected(id) {
+    const found = new Set([id]);
+    for (const side of /** @type {const} */ (["reads", "readers"])) {
+      const waiting = [id];
+      for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) {
+        for (const next of this.items.get(one)?.[side] ?? []) if (!found.has(next)) { found.add(next); waiting.push(next); }
+      }
+    }
+    return found;
   }
 
   /** @param {Item} item @returns {Node[]} */

@@ -19,7 +19,7 @@ const PLACES = /** @type {const} */ ([["graph", "Graph", "g"], ["view", "Views",
 let shown = null;
 
 const state = h("p", { class: "state", role: "status" }), version = h("p", { class: "version" });
-const banner = h("p", { class: "banner", role: "alert", hidden: true });
+const banner = h("p", { class: "banner", hidden: true }); // it counts seconds, which nobody wants to be told one by one
 const links = PLACES.map(([id, title, key]) => h("a", { href: `#/${id}`, "data-place": id, "aria-keyshortcuts": `Alt+${key}`, title: `Alt+${key.toUpperCase()}` }, title));
 const out = h("button", { class: "quiet", hidden: true, onclick: () => { keepToken(undefined); location.reload(); } }, "Forget token");
 const main = h("main", { id: "main", tabindex: "-1" });
@@ -54,9 +54,10 @@ function nameOf(/** @type {string} */ text) {
 function tellState() {
   const { state: is } = watch;
   document.body.dataset.state = is;
-  say(state, { connecting: "connecting", live: "live", away: "no answer" }[is]);
+  say(state, { connecting: "connecting", live: "live", busy: "busy with a long commit", away: "no answer" }[is]);
   banner.hidden = is !== "away";
   if (is === "live" && said === "away") announce("The server is back");
+  if (is === "away") announce("The server does not answer");
   said = is;
   tellAway();
 }

@@ -12,7 +12,7 @@ import { LivejoinError, parse } from "livejoin";
 export const BASE = new URL("../", import.meta.url);
 
 const KEY = `livejoin.token ${BASE.pathname}`;
-const SECOND = 1000, LONGEST = 8000, PATIENCE = 10_000; // milliseconds
+const SECOND = 1000, LONGEST = 8000, PATIENCE = 10_000, LONG = 3500; // milliseconds
 
 /** @returns {string | undefined} */
 export const token = () => sessionStorage.getItem(KEY) ?? undefined;
@@ -105,7 +105,7 @@ export const pathOf = (/** @type {"views" | "tables"} */ kind, /** @type {string
  * @property {Stats | null} before Null at first, and when the server is another process.
  * @property {number} seconds Between the two.
  *
- * @typedef {"connecting" | "live" | "away"} State
+ * @typedef {"connecting" | "live" | "busy" | "away"} State
  */
 
 /**
@@ -118,6 +118,8 @@ export class Watch extends EventTarget {
   /** @type {State} */ state = "connecting";
   /** When it was last heard of. */
   heardAt = Date.now();
+  /** When the figures last were others: the server has those of before while a commit goes on that is long. */
+  changedAt = Date.now();
   #wake = () => {};
 
   async run() {
@@ -128,15 +130,17 @@ export class Watch extends EventTarget {
       try {
         /** @type {Stats} */
         const now = await read("v1/stats", { signal: AbortSignal.timeout(PATIENCE) });
+        for (const named of [now.tables, now.views, now.server?.followers]) if (named) Object.setPrototypeOf(named, null); // a table may be called constructor
         const before = this.tick?.now.process === now.process ? this.tick.now : null;
         if (this.tick && !before) this.dispatchEvent(new CustomEvent("restart"));
+        if (now.at !== this.tick?.now.at) this.changedAt = Date.now();
         const isOther = now.graph !== this.graph?.graph;
         if (isOther) this.graph = await read("v1/graph", { signal: AbortSignal.timeout(60_000) });
         this.tick = { now, before, seconds: before ? Math.max(0.001, now.at - before.at) : 0 };
         if (isOther) this.dispatchEvent(new CustomEvent("graph"));
         this.heardAt = Date.now();
         pause = SECOND;
-        this.#is("live");
+        this.#is(Date.now() - this.changedAt > LONG ? "busy" : "live");
         if (!before || now.at !== before.at) this.dispatchEvent(new CustomEvent("tick"));
       } catch (error) {
         if (error instanceof LivejoinError && error.status === 401) {

@@ -76,7 +76,7 @@ def serve(given: argparse.Namespace, console: Console) -> None:
             flight = FlightServer(db, settings.flight, access=access, limits=settings.limits, certificate=certificate)
             ending.enter_context(flight)
             console.print(f"serving Flight SQL at {flight.location}", markup=False)
-        console.print(f"serving at {server.url}, /openapi.json lists what it has; Ctrl-C ends it", markup=False)
+        console.print(f"serving at {server.url}, open it in a browser for the console; Ctrl-C ends it", markup=False)
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         _own_the_process()
         server.run()

@@ -15,6 +15,7 @@ import threading
 import time
 import uuid
 from collections.abc import Container, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from livejoin.server.service import Service
 
 _FRESH = 0.5  # seconds
+WAIT = 2.0  # seconds that one who asks waits for others
 _VIEW = "view "
 _BLOCK = re.compile("#[1-9][0-9]*")
 _FIGURES = {
@@ -68,7 +70,9 @@ class Figures:
         self._drawing = threading.Lock()
         self._process = uuid.uuid4().hex[:16]
         self._at = 0.0
-        self._present: dict[str, Any] = {}
+        self._present: dict[str, Any] | None = None
+        self._coming: Future[dict[str, Any]] | None = None
+        self._reader = ThreadPoolExecutor(1, "livejoin-figures")
         self._graph: tuple[str, dict[str, Any]] = ("", {})
 
     def stats(self, who: Who) -> dict[str, Any]:
@@ -135,28 +139,46 @@ class Figures:
         }
 
     def _figures(self) -> dict[str, Any]:
-        """The figures of everything, half a second old at most, or older while a commit goes on that is longer.
+        """The figures of everything, half a second old at most.
 
-        One thread waits for that commit; the others have what there is, so that they stay free for other requests.
+        While a commit or a declaration goes on that takes longer than two seconds those of before are given, so that
+        who asks is not held up, and keeps no thread.
         """
-        if not self._turn.acquire(blocking=not self._present):
-            return self._present
+        with self._turn:
+            coming, present = self._coming, self._present
+            if coming is None:
+                if present is not None and time.monotonic() - self._at < _FRESH:
+                    return present
+                coming = self._coming = self._reader.submit(self._read)
         try:
-            if time.monotonic() - self._at >= _FRESH:
-                service = self._service
-                stats = service.db.stats()
-                slow = [_of_commit(one) for one in service.db.slow_commits()]
-                self._present = {
-                    "stats": stats,
-                    "graph": _shape(stats, service),
-                    "at": time.time(),
-                    "server": _of_server(service),
-                    "slow_commits": slow,
-                }
-                self._at = time.monotonic()
-            return self._present
+            return coming.result(None if present is None else WAIT)
+        except TimeoutError:
+            if present is None or coming.done():  # then it is an error of the database
+                raise
+            return present
+
+    def _read(self) -> dict[str, Any]:
+        """The figures as they are now; called in a thread of its own."""
+        try:
+            service = self._service
+            stats = service.db.stats()
+            found = {
+                "stats": stats,
+                "graph": _shape(stats, service),
+                "at": time.time(),
+                "server": _of_server(service),
+                "slow_commits": [_of_commit(one) for one in service.db.slow_commits()],
+            }
+            with self._turn:
+                self._present, self._at = found, time.monotonic()
+            return found
         finally:
-            self._turn.release()
+            with self._turn:
+                self._coming = None
+
+    def close(self) -> None:
+        """Read no more. Once more changes nothing."""
+        self._reader.shutdown(wait=False, cancel_futures=True)
 
     def _outlines(self, graph: str) -> dict[str, Any]:
         """Everything that the graph has, made anew where it is another one."""

@@ -108,6 +108,7 @@ class Service:
         """End what follows and what queries; the database stays open. Once more changes nothing."""
         self.hub.stop()
         self.queries.close()
+        self.figures.close()
         if self.models is not None:
             self.models.stop()
         self._threads.shutdown(wait=False, cancel_futures=True)
