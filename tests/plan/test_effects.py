@@ -189,3 +189,13 @@ def test_what_never_changes_does_nothing() -> None:
         ("place", "append-only", Growth.NONE),  # the rows of a table that never changes do not become more
         ("region", "static", Growth.NONE),
     ]
+
+
+def test_a_window_of_rows_bounds_what_is_met() -> None:
+    db = Database()
+    db.create_table("few", "k BIGINT, a BIGINT", window_rows=5)
+    db.create_table("many", "k BIGINT, b BIGINT")
+    told = db.explain("SELECT a, b FROM few JOIN many ON few.k = many.k")
+    assert effect(told, "many").growth == Growth.NONE
+    assert effect(told, "many").met.expected == 5
+    assert effect(told, "few").growth == Growth.KEY

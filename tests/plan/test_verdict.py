@@ -161,6 +161,17 @@ def test_the_first_lines_do_not_hide_what_is_checked() -> None:
     assert "Each combination of rows that it meets is checked: a.day < b.day AND a.price > b.price." in said
 
 
+def test_what_is_said_of_nothing() -> None:
+    db = Database()
+    assert verdict(db.explain("SELECT 1 AS one")).startswith("No table of the query changes")
+    db.execute("CREATE TABLE r (a BIGINT); CREATE TABLE s (a BIGINT)")
+    db.apply({"r": [(1,), (2,)], "s": [(3,)]})
+    said = verdict(db.explain("SELECT r.a FROM r JOIN s ON r.a = s.a"))
+    assert (
+        said == "A change of r meets all rows of s with the same a (no row now), and changes no row of the result now."
+    )
+
+
 def test_where_a_change_goes(told: dict[str, Explanation]) -> None:
     """Each table that is met, one after the other, and what is only asked for."""
     assert [*way_lines(EFFECTS[0])] == ["G, as A: to G B by src (about 8 rows, 500 at most)"]
