@@ -141,6 +141,16 @@ REWRITTEN = {"q11", "q15", "q16", "q22", "customers of both channels", "one row 
 """Queries in which a step is another one after its rewrites, as the groups of a sub-query."""
 
 
+def test_what_grows_above_the_joins_is_seen_at_the_tables(told: dict[str, Explanation]) -> None:
+    """The rows of a partition, and those that a mean lets in as it moves."""
+    for name in ("windows", "more than the mean"):
+        nodes = [node for node in told[name].diagram.nodes if node.kind == "table"]
+        assert {node.grows for node in nodes} == {told[name].effects[0].growth}
+        assert told[name].effects[0].growth > Growth.NONE
+    (check,) = (node for node in told["more than the mean"].diagram.nodes if node.title == "each match is checked")
+    assert check.lines == ("o.price > (AVG(price))",)
+
+
 def test_a_circle_is_drawn_as_its_tables(told: dict[str, Explanation]) -> None:
     nodes = told["triangle"].diagram.nodes
     assert [node.title for node in nodes] == ["result", "G A", "G B", "G C"]
