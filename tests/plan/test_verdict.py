@@ -141,6 +141,16 @@ REWRITTEN = {"q11", "q15", "q16", "q22", "customers of both channels", "one row 
 """Queries in which a step is another one after its rewrites, as the groups of a sub-query."""
 
 
+def test_what_grows_above_the_joins_is_seen_at_the_tables(told: dict[str, Explanation]) -> None:
+    """The rows of a partition, and those that a mean lets in as it moves."""
+    for name in ("windows", "more than the mean"):
+        nodes = [node for node in told[name].diagram.nodes if node.kind == "table"]
+        assert {node.grows for node in nodes} == {told[name].effects[0].growth}
+        assert told[name].effects[0].growth > Growth.NONE
+    (check,) = (node for node in told["more than the mean"].diagram.nodes if node.title == "each match is checked")
+    assert check.lines == ("o.price > (AVG(price))",)
+
+
 def test_a_circle_is_drawn_as_its_tables(told: dict[str, Explanation]) -> None:
     nodes = told["triangle"].diagram.nodes
     assert [node.title for node in nodes] == ["result", "G A", "G B", "G C"]
@@ -159,6 +169,17 @@ def test_the_first_lines_do_not_hide_what_is_checked() -> None:
     assert "A change of orders meets all rows of orders with the same ck (about 1,600 rows)" in said
     assert "and changes up to 1,600 rows of the result." in said
     assert "Each combination of rows that it meets is checked: a.day < b.day AND a.price > b.price." in said
+
+
+def test_what_is_said_of_nothing() -> None:
+    db = Database()
+    assert verdict(db.explain("SELECT 1 AS one")).startswith("No table of the query changes")
+    db.execute("CREATE TABLE r (a BIGINT); CREATE TABLE s (a BIGINT)")
+    db.apply({"r": [(1,), (2,)], "s": [(3,)]})
+    said = verdict(db.explain("SELECT r.a FROM r JOIN s ON r.a = s.a"))
+    assert (
+        said == "A change of r meets all rows of s with the same a (no row now), and changes no row of the result now."
+    )
 
 
 def test_where_a_change_goes(told: dict[str, Explanation]) -> None:

@@ -160,7 +160,7 @@ def _beside(operators: Iterable[Operator]) -> str:
     if not what:
         return ""
     named = " and ".join(dict.fromkeys(what))
-    return f"A change also changes the {named} of the rows behind it in its partition, which its delta tells."
+    return f"A change also changes the {named} of the rows behind it in its partition: these rows are in the delta too."
 
 
 def _leaves(plan: Operator, kept: str) -> Iterator[tuple[AnyJoin | SelectedOperator, str]]:

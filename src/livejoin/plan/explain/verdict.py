@@ -84,8 +84,8 @@ def _sentences(told: Explanation) -> Iterator[str]:
         yield f"This version does not maintain the query: {told.obstacle}."
         return
     changing = [one for one in told.effects if one.promise != "static"]
-    if not told.effects:
-        yield cost(told)
+    if not told.effects and not told.diagram.nodes:
+        yield cost(told)  # a part of a query
     elif not changing:
         yield "No table of the query changes, so that nothing is to be kept up."
     else:
@@ -115,7 +115,7 @@ def _headline(changing: Sequence[Effect]) -> str:
         case Growth.NONE:
             return f"A change costs about the same however large the tables get: {_looks_at(changing)}."
         case Growth.KEY:
-            return f"A change of {worst.table} meets {_way(worst)}, and changes {rows(worst.result)} of the result."
+            return f"A change of {worst.table} meets {_way(worst)}, and changes {_result(worst)}."
         case Growth.TABLE:
             return f"A change of {worst.table} may meet {_way(worst)}, and changes {_result(worst)}."
         case _:
@@ -135,7 +135,11 @@ def _looks_at(changing: Sequence[Effect]) -> str:
 
 
 def _result(one: Effect) -> str:
-    return f"{rows(one.result)} of the result"
+    said = rows(one.result)
+    for behind in (" on average", " now"):
+        if behind in said:
+            return f"{said.replace(behind, '')} of the result{behind}"
+    return f"{said} of the result"
 
 
 def _way(one: Effect) -> str:
@@ -290,7 +294,7 @@ def rows(amount: Amount) -> str:
     if expected is None:
         return "an unknown number of rows"
     if expected == 0:
-        return "no row"
+        return "no row now" if amount.growth else "no row"
     if most is not None and most <= 1:
         return "1 row" if expected == 1 and not amount.is_bound else "at most 1 row"
     if expected < 1 and not amount.is_bound:

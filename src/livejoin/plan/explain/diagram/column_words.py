@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from livejoin.query.conjunctive import Output
 from livejoin.query.relational import Aggregate, Join, Numbers, Project, Ranked, Relation, Running
 from livejoin.query.scalar import Expression
 
@@ -24,8 +25,7 @@ def column_words(relation: Relation) -> tuple[str, ...]:
     """
     match relation:
         case Join():
-            names = [output.name for output in relation.query.outputs]
-            return tuple(name.strip('"') for name in names)
+            return tuple(_output_word(relation, output) for output in relation.query.outputs)
         case Project():
             below = column_words(relation.input)
             return tuple(
@@ -47,6 +47,17 @@ def column_words(relation: Relation) -> tuple[str, ...]:
             return ("number",)
         case _:
             return column_words(relation.below[0])
+
+
+def _output_word(join: Join, output: Output) -> str:
+    """What a column of a join is called: of a nested query that gives it no name, what it is there."""
+    if isinstance(output.source, int):
+        ref = join.query.head[output.source]
+        table = join.query.atoms[ref.atom].table
+        derived = {one.table.name: one.relation for one in join.inputs}
+        if table.name in derived and table.columns[ref.column].is_made:
+            return column_words(derived[table.name])[ref.column]
+    return output.name.strip('"')
 
 
 def in_words(expression: Expression, columns: Sequence[str]) -> str:

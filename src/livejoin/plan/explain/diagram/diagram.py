@@ -198,6 +198,9 @@ class _Drawn:
             return DiagramNode("table", title, lines, parent, label)
         if effect.promise == "static":
             return DiagramNode("table", title, lines, parent, label, "never changes")
+        if effect.growth > max((way.reach.met.growth for way in effect.ways), default=Growth.NONE):
+            reach = f"a change here meets {rows(effect.met)}"  # above the joins, as all rows of a partition
+            return DiagramNode("table", title, lines, parent, label, reach, effect.growth)
         reaches = self._reaches(atom.alias)
         grows = max((found.met.growth for found in reaches), default=Growth.NONE)
         return DiagramNode("table", title, lines, parent, label, _reach(reaches), grows)

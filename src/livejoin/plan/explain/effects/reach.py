@@ -188,7 +188,8 @@ class _Walk:
             causes = (what,) if growth else ()
             mean, most = (None, None) if meeting is None else (meeting.expected, meeting.most)
             rows = Amount(mean, most, causes=causes, growth=growth)
-        if not by_key and (limit := self._derived.get(one.table.name, math.inf)) < math.inf:
+        limit = self._derived.get(one.table.name, one.table.settings.window_rows or math.inf)
+        if not by_key and limit < math.inf:
             rows = rows.capped(limit)
         if one.predicate is not None:
             share = self._figures.share(one.table, one.predicate)
