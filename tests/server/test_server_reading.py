@@ -83,6 +83,20 @@ def test_rows_are_looked_up_where_an_index_leads_to_them(client: httpx.Client, m
     assert client.get("/v1/views/totals/rows", params={"get": '{"k": "many"}'}).status_code in (400, 409)
 
 
+def test_a_view_as_it_was(client: httpx.Client, db: livejoin.Database) -> None:
+    assert client.get("/v1/views/totals/rows?version=1").status_code == 409
+    db.views["totals"].keep_history(1000)
+    version = db.version
+    before = client.get("/v1/views/totals/rows").json()
+    client.post("/v1/execute", json={"sql": "DELETE FROM t WHERE k = 2"})
+    was = client.get(f"/v1/views/totals/rows?version={version}").json()
+    assert (was["version"], sorted(map(str, was["rows"]))) == (version, sorted(map(str, before["rows"])))
+    one = client.get("/v1/views/totals/rows", params={"version": version, "get": '{"k": 2}'}).json()["rows"]
+    assert one == [{"k": 2, "s": -(2**62)}]
+    for wrong in ("views/totals/rows?version=99", "views/totals/rows?version=1&sample=2", "tables/t/rows?version=1"):
+        assert client.get(f"/v1/{wrong}").status_code in (400, 409)
+
+
 @pytest.mark.parametrize(
     ("path", "says"),
     [

@@ -100,6 +100,7 @@ def _paths() -> dict[str, Any]:
         _query("at", "the position of the first one"),
         _query("sample", "so many rows drawn at random"),
         _query("get", 'the rows with these values, as {"customer":"Zoë"}'),
+        _query("version", "the view as it was, as far as its history reaches"),
     ]
     numbered = [
         _header("Livejoin-Client", "a name of the client"),

@@ -124,11 +124,15 @@ class _Wanted:
         self.sample = _number(asked, "sample")
         self.seed = _number(asked, "seed")
         self.get = asked.pop("get", None)
+        self.version = _number(asked, "version")
         if asked:
-            msg = f"{', '.join(asked)} is not known here; known are format, limit, at, sample, seed and get"
+            msg = f"{', '.join(asked)} is not known here; known are format, limit, at, sample, seed, get and version"
             raise RequestError(msg)
         if sum(value is not None for value in (self.at, self.sample, self.get)) > 1:
             msg = "at, sample and get are three ways to say which rows; give one of them"
+            raise RequestError(msg)
+        if self.version is not None and self.sample is not None:
+            msg = "sample is of the view as it is; leave version out"
             raise RequestError(msg)
 
 
@@ -157,12 +161,18 @@ def _number(asked: dict[str, str], name: str) -> int | None:
 
 def _rows(service: Service, who: Who, kind: str, name: str, given: _Wanted) -> Response:
     if kind == "tables":
+        if given.version is not None:
+            msg = "a table has no history to be read as of a version; make a view of it, which has one"
+            raise RequestError(msg)
         service.table(name, who)
         with service.db.snapshot() as at:
             found = at.tables[name]
             rows = _with(found.to_arrow(), given.get, found.types)
             return _some(rows, given, service, at.version, found.types, None)
     view = service.view(name, who)
+    if given.version is not None:
+        rows = _with(view.as_of(given.version).to_arrow(), given.get, view.types)
+        return _some(rows, given, service, given.version, view.types, None)
     if given.sample is not None:
         _refuse_many(given.sample, service)
         rows = view.sample(given.sample, seed=given.seed)
