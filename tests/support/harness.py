@@ -29,6 +29,8 @@ from oracle import Oracle, assert_same_rows, difference, multiset, signed_multis
 from scenario import Change, CommitSpec, QuerySpec, Row, Scenario, TableSpec, arrow_rows, batch, canonical_row
 
 RESULT_LIMIT = 3000
+EACH_VERSION = "LIVEJOIN_FUZZ" in os.environ
+"""Whether rows are looked up at each version; a third of them takes a third of the time."""
 SYNC = os.environ.get("LIVEJOIN_STAYS") or None
 FORMS = ("arrow", "tuples", "dicts", "chunks", "log")
 """The ways of a commit into the database."""
@@ -371,7 +373,8 @@ class Harness:
             assert result.schema.equals(view.schema)
             assert_same_rows(result, expected, name)
             assert view.count() == result.num_rows
-            check_look_ups(view, result)
+            if EACH_VERSION or self.database.version % 3 == 1:
+                check_look_ups(view, result)
             if watched.deltas:
                 assert_same_rows(watched.total, expected, f"sum of the deltas of {name}")
                 assert_same_rows(watched.drained(), expected, f"what one who follows {name} has")
