@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,8 +12,10 @@ import pytest
 
 import livejoin
 from livejoin.cli import doctor
+from livejoin.cli.check import OF_PIPELINES
 from livejoin.cli.doctor import Finding
 from livejoin.cli.main import main
+from livejoin.pipeline.model import PipelineFile
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -63,6 +67,32 @@ def test_pipelines_are_checked(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--schema"]) == 0
     assert {"tables", "views", "run"} <= json.loads(capsys.readouterr().out)["properties"].keys()
     assert main(["check"]) == 2
+
+
+def test_a_server_needs_no_spark(tmp_path: Path) -> None:
+    """Each extra alone is enough for what it is for, and what is not there is named."""
+    main(["init", str(tmp_path / "shop")])
+    program = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("pyspark", "pandas"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent())
+from livejoin.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=False)
+
+    served = run("check", str(tmp_path / "shop" / "server.toml"))
+    assert (served.returncode, "a server of 2 tables and 1 view" in served.stdout) == (0, True), served.stderr
+    absent = run("check", str(EXAMPLES / "hop3" / "pipeline.toml"))
+    assert absent.returncode == 1
+    assert "pip install 'livejoin[spark]'" in absent.stderr
+    assert "Traceback" not in absent.stderr
+    assert PipelineFile.model_fields.keys() == OF_PIPELINES
 
 
 def test_nothing_is_wrong_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import livejoin
 from livejoin.errors import StorageError
-from livejoin.pipeline.load import load
-from livejoin.pipeline.model import PipelineFile
+
+OF_PIPELINES = frozenset(("servers", "tables", "views", "sink", "run"))
+"""The keys of pipeline files; what has none of them is a server's."""
 
 
 def check(path: Path) -> str:
@@ -20,9 +21,11 @@ def check(path: Path) -> str:
         SchemaError: A file of a server is wrong.
         SqlError: The CREATE statements of a server are wrong.
         StorageError: A file cannot be read.
-        ImportError: The file is of a server, and the extra ``serve`` is not installed.
+        ImportError: The file is of a pipeline or a server, and the extra ``spark`` or ``serve`` is not installed.
     """
     if _is_pipeline(path):
+        from livejoin.pipeline.load import load  # noqa: PLC0415  # an extra of its own
+
         found = load(path)
         return f"{path} is right: a pipeline of {_counted(len(found.declared), len(found.views))}"
     from livejoin.server.access import read_tokens  # noqa: PLC0415  # an extra of its own
@@ -50,12 +53,18 @@ def _counted(tables: int, views: int) -> str:
 def _is_pipeline(path: Path) -> bool:
     """Whether a file has tables or views, as pipelines have; one that is no TOML is left to who reads pipelines."""
     try:
-        return bool(tomllib.loads(path.read_text(encoding="utf-8")).keys() & PipelineFile.model_fields.keys())
+        return bool(tomllib.loads(path.read_text(encoding="utf-8")).keys() & OF_PIPELINES)
     except (OSError, ValueError):
         return True
 
 
 def schema() -> str:
-    """The JSON schema of pipeline files, for editors."""
+    """The JSON schema of pipeline files, for editors.
+
+    Raises:
+        ImportError: The extra ``spark`` is not installed.
+    """
+    from livejoin.pipeline.model import PipelineFile  # noqa: PLC0415  # an extra of its own
+
     found = {"$schema": "https://json-schema.org/draft/2020-12/schema", **PipelineFile.model_json_schema()}
     return json.dumps(found, indent=2, ensure_ascii=False)

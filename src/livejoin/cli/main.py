@@ -60,7 +60,10 @@ def _run(given: argparse.Namespace, errors: Console) -> int:
     except (PipelineError, SqlError) as error:
         _show(errors, error)
         return WRONG_INPUT
-    except (LivejoinError, ImportError) as error:
+    except ImportError as error:
+        _show_absent(errors, error)
+        return FAILED
+    except LivejoinError as error:
         _show(errors, error)
         return FAILED
     except KeyboardInterrupt:
@@ -103,7 +106,7 @@ def _served(given: argparse.Namespace, errors: Console) -> int:
     try:
         from livejoin.cli import serve  # noqa: PLC0415
     except ImportError as error:
-        _show(errors, error)
+        _show_absent(errors, error)
         return FAILED
     try:
         (serve.serve if given.is_serve else serve.token)(given, errors)
@@ -153,7 +156,7 @@ def _check(given: argparse.Namespace, errors: Console) -> int:
     try:
         print(schema() if given.file is None else check(given.file))
     except ImportError as error:
-        _show(errors, error)
+        _show_absent(errors, error)
         return FAILED
     except LivejoinError as error:
         _show(errors, error)
@@ -354,6 +357,15 @@ def _version() -> str:
         return importlib.metadata.version("livejoin")
     except importlib.metadata.PackageNotFoundError:
         return "of a source tree that is not installed"
+
+
+def _show_absent(console: Console, error: ImportError) -> None:
+    """Show that a package is not installed, and the extra that has it."""
+    package = (error.name or "").partition(".")[0]
+    extra = {"pyspark": "spark", "pandas": "spark", "psycopg": "postgres", "deltalake": "delta"}.get(package)
+    extra = extra or {"confluent_kafka": "kafka", "mcp": "mcp"}.get(package, "serve")
+    text = f"{error}; pip install 'livejoin[{extra}]'" if package else str(error)
+    console.print(Text.assemble(("error: ", "bold red"), (text, "red")), soft_wrap=True)
 
 
 def _show(console: Console, error: BaseException) -> None:

@@ -14,6 +14,7 @@ no point at which a signal can arrive.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from livejoin.database.durable.log import Log
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+_SHORT = 0.0001  # seconds for which a thread of Python goes on when a commit waits for Python's lock
 
 
 class Guard:
@@ -124,7 +126,11 @@ def alone(method: Method) -> Method:
 
 
 def first(method: Method) -> Method:
-    """As `alone`, for a method that commits: readers that come later wait for it."""
+    """As `alone`, for a method that commits: later readers wait for it, and threads of Python do not hold it up.
+
+    Each kernel gives Python's lock back, and a thread that computes in Python keeps it for a *switch interval*, of
+    5 ms. A small commit of some ten kernels would wait so often. While one runs, the interval is short.
+    """
 
     @wraps(method)
     def call(self: Guarded, /, *args: Any, **kwargs: Any) -> Any:
@@ -132,7 +138,14 @@ def first(method: Method) -> Method:
         again = guard.is_held()
         with nullcontext() if again else guard.turn, guard.lock:  # not while it waits for the disk
             guard.enter(again)
-            result = method(self, *args, **kwargs)
+            interval = sys.getswitchinterval()
+            try:
+                if interval > _SHORT:
+                    sys.setswitchinterval(_SHORT)
+                result = method(self, *args, **kwargs)
+            finally:
+                if interval > _SHORT and sys.getswitchinterval() < 2 * _SHORT:  # else somebody has set another one
+                    sys.setswitchinterval(interval)
             log = guard.log
             due = None if log is None or again else log.due()
         if due is not None:
