@@ -15,6 +15,7 @@ import adbc_driver_flightsql.dbapi as adbc
 import httpx
 import pytest
 
+import livejoin
 from followed import Followed
 from livejoin.cli.main import main
 
@@ -117,6 +118,8 @@ def test_a_file_of_settings_and_tokens(tmp_path: Path, capsys: pytest.CaptureFix
         ("tokens = 'none.toml'", "cannot be read"),
         ("sql = 'none.sql'", "cannot be read"),
         ("port = ", "no TOML"),
+        ("[tls]\ncertificate = 'chian.pem'\nkey = 'key.pem'", "chian.pem', cannot be read"),
+        ("[tls]\ncertificate = 'app.toml'\nkey = 'app.toml'", "do not fit"),
     ],
 )
 def test_settings_that_are_wrong(tmp_path: Path, text: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -124,6 +127,24 @@ def test_settings_that_are_wrong(tmp_path: Path, text: str, says: str, capsys: p
     path.write_text(text)
     assert main(["serve", str(path)]) in (1, 2)
     assert says in " ".join(capsys.readouterr().err.split())
+
+
+def test_declarations_stand_all_or_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sql = tmp_path / "schema.sql"
+    sql.write_text("CREATE TABLE t (k BIGINT); CREATE VIEW v AS SELECT nope FROM t")
+    folder = tmp_path / "db"
+    assert main(["serve", str(folder), "--sql", str(sql), "--port", "0"]) == 2
+    assert "no column 'nope'" in capsys.readouterr().err
+    with livejoin.open(folder) as db:
+        assert not db.tables
+    sql.write_text("CREATE TABLE t (k BIGINT); CREATE VIEW v AS SELECT k FROM t")
+    with served(str(folder), "--sql", str(sql), "--port", "0") as (_, url):
+        assert [view["name"] for view in httpx.get(f"{url}/v1/views").json()["views"]] == ["v"]
+    sql.write_text(sql.read_text() + "; CREATE VIEW w AS SELECT k FROM t")
+    assert main(["serve", str(folder), "--sql", str(sql), "--port", "99999"]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "declares w, which the database does not have" in told
+    assert "port is 99999; allowed are numbers from 0" in told
 
 
 def test_ports_and_folders_that_are_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

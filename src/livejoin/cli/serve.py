@@ -58,7 +58,7 @@ def serve(given: argparse.Namespace, console: Console) -> None:
     certificate = None if settings.tls is None else (settings.tls.certificate, settings.tls.key)
     with ExitStack() as ending:
         db = ending.enter_context(_opened(settings))
-        _declare(db, settings.sql)
+        _declare(db, settings.sql, console)
         server = Server(
             db,
             host=settings.host,
@@ -102,16 +102,27 @@ def _opened(settings: Settings) -> Database:
         raise SchemaError(msg) from error
 
 
-def _declare(db: Database, path: Path | None) -> None:
-    """Run a file of declarations where the database is new."""
-    if path is None or db.tables:
+def _declare(db: Database, path: Path | None, console: Console) -> None:
+    """Run a file of declarations where the database is new, all of it or nothing; elsewhere say what it has besides."""
+    if path is None:
         return
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         msg = f"the file {str(path)!r} cannot be read: {error}"
         raise StorageError(msg) from error
-    db.execute(text)
+    tried = Database()
+    tried.execute(text)  # whatever is wrong is told before anything is declared
+    if not db.tables:
+        db.execute(text)
+    absent = [name for name in (*tried.tables, *tried.views) if name not in db.tables and name not in db.views]
+    if absent:
+        console.print(
+            f"{path.name} declares {', '.join(absent)}, which the database does not have: it runs where the database "
+            "is new; run what is missing yourself",
+            style="yellow",
+            markup=False,
+        )
 
 
 def token(given: argparse.Namespace, console: Console) -> None:

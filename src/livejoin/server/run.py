@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+import ssl
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from livejoin.server.access import Access, Open
 from livejoin.server.app import app
 from livejoin.server.limits import Limits
 
+_LAST_PORT = 65_535
 _GRACE = 5  # seconds in which requests that are under way may end
 
 
@@ -80,7 +82,8 @@ class Server:
         certificate: The file of the certificate chain for TLS, and that of its key.
 
     Raises:
-        SchemaError: The address is not of this machine, and there are no tokens; or as for `app`.
+        SchemaError: The address is not of this machine, and there are no tokens; the port is none; the certificate and
+            its key do not fit; or as for `app`.
         StorageError: The port is taken, or a file of the certificate cannot be read.
     """
 
@@ -104,6 +107,10 @@ class Server:
                 "(`livejoin token` makes one), or the host 127.0.0.1"
             )
             raise SchemaError(msg)
+        if not isinstance(port, int) or not 0 <= port <= _LAST_PORT:
+            msg = f"port is {port!r}; allowed are numbers from 0, for any that is free, to {_LAST_PORT}"
+            raise SchemaError(msg)
+        _check_readable(certificate)
         self.app = app(db, access=access, limits=limits, origins=origins, tick=tick, history=history)
         self._host = host
         chosen = limits or Limits()
@@ -127,6 +134,10 @@ class Server:
         )
         try:
             config.load()
+        except ssl.SSLError as error:
+            msg = f"the certificate {config.ssl_certfile!r} and its key {config.ssl_keyfile!r} do not fit: {error}"
+            raise SchemaError(msg) from error
+        try:
             self._socket = _bound(host, port)
             self._port = self._socket.getsockname()[1]
         except OSError as error:
@@ -191,6 +202,20 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def _check_readable(certificate: tuple[str | Path, str | Path] | None) -> None:
+    """Refuse files of a certificate that cannot be read.
+
+    Raises:
+        StorageError: One cannot; the message names it.
+    """
+    for what, path in zip(("certificate", "key of the certificate"), certificate or (), strict=False):
+        try:
+            Path(path).read_bytes()
+        except OSError as error:
+            msg = f"the {what}, {str(path)!r}, cannot be read: {error.strerror or error}"
+            raise StorageError(msg) from error
 
 
 def _bound(host: str, port: int) -> socket.socket:

@@ -236,7 +236,10 @@ class Actual:
         if self.expected_delta_rows is not None:
             each = _rough(self.expected_delta_rows / changes)
             about = "at most" if self.expected_is_most else "about"
-            expected = f" ({about} {each} expected of changes one by one, by the tables as they are now)"
+            expected = (
+                f" (a row that is updated is two of them; {about} {each} rows of the result are expected to change by "
+                "each change, one by one, as the tables are now)"
+            )
         each = _rough(self.delta_rows / changes)
         yield f"the result: {_many(self.delta_rows, 'delta row')}, {each} a change{expected}"
 

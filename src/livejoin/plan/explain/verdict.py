@@ -209,7 +209,7 @@ def effect_line(one: Effect, read_later: bool = False) -> str:
 
     >>> from livejoin.plan.explain.effects.effects import Effect
     >>> effect_line(Effect("orders", "", Amount(9000.0, 9000.0), Amount(8.0, 8.0, True)))
-    'orders: meets about 9,000 rows, changes up to 8 rows of the result, however large the tables get'
+    'orders: looks up about 9,000 stored rows, changes up to 8 rows of the result, however large the tables get'
     """
     if one.promise == "static":
         return f"{one.table}: never changes (declared static)"
