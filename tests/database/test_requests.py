@@ -131,7 +131,7 @@ def test_old_numbers_and_old_clients_are_forgotten() -> None:
     answer = Answer(1, 1, 0, 0, 0)
     for number in range(MOST_NUMBERS + 2):
         found.note(Numbered("a", number), answer)
-    with pytest.raises(ChangeFormatError, match="older than the last 1000"):
+    with pytest.raises(ChangeError, match="older than the last 1000"):
         found.answer(Numbered("a", 1))
     assert found.answer(Numbered("a", 2)) == answer
     same = Requests.of(found.plain())

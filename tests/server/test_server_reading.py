@@ -105,7 +105,7 @@ def test_a_view_as_it_was(client: httpx.Client, db: livejoin.Database) -> None:
         ("/v1/views/pairs/rows?limit=-1", "limit is '-1'"),
         ("/v1/views/pairs/rows?at=1&sample=2", "give one of them"),
         ("/v1/views/pairs/rows?where=1", "where is not known here"),
-        ("/v1/views/pairs/rows?get=x", "the body is no JSON"),
+        ("/v1/views/pairs/rows?get=x", "get is x, which is no JSON"),
         ('/v1/views/pairs/rows?get={"q":1}', "some of the columns k, w"),
         ('/v1/views/pairs/rows?get={"k":"x"}', "does not fit BIGINT"),
         ("/v1/nope", "is none of this server"),

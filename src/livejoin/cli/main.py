@@ -46,7 +46,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code.
     """
     given = _parser().parse_args(arguments)
-    code: int = given.command(given, Console(stderr=True))
+    try:
+        code: int = given.command(given, Console(stderr=True))
+    except KeyboardInterrupt:  # while something is imported
+        return INTERRUPTED
     return code
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
+from http import HTTPStatus
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -22,7 +23,6 @@ from livejoin.server.access import Access, Open
 from livejoin.server.answers import RequestError, error_answer, json_answer
 from livejoin.server.door import Door, wants_page
 from livejoin.server.limits import Limits
-from livejoin.server.permissions import refuse_but_admin
 from livejoin.server.routes import console, following, reading, writing
 from livejoin.server.routes.openapi import openapi
 from livejoin.server.service import Service, service_of, who_asks
@@ -169,7 +169,8 @@ async def _health(request: Request) -> Response:
 async def _metrics(request: Request) -> Response:
     service, who = service_of(request), who_asks(request)
     if not who.reads_all:
-        refuse_but_admin(who, "reading the metrics")
+        msg = f"the metrics need a token that may read all; {who.name!r} may not"
+        raise RequestError(msg, HTTPStatus.FORBIDDEN)
     return Response(await service.run(service.metrics.text), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

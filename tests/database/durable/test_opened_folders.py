@@ -237,6 +237,26 @@ def test_texts_that_come_and_go(tmp_path: Path, folds: bool, monkeypatch: pytest
         db._check()
 
 
+@pytest.mark.parametrize("kind", ["STRING", "BINARY", "DECIMAL(38, 2)"])
+def test_many_values_in_large_commits(tmp_path: Path, kind: str) -> None:
+    """The log has the words of rows, and says nothing of how many entries of dictionaries were new."""
+    with livejoin.open(tmp_path, coerce="json") as db:
+        db.execute(f"CREATE TABLE t (id BIGINT, s {kind}); CREATE VIEW v AS SELECT s, COUNT(*) AS n FROM t GROUP BY s")
+        for n in range(5):
+            rows: list[Any] = [
+                (k, str(k).encode() if kind == "BINARY" else str(k)) for k in range(1000 * n, 1000 * n + 1000)
+            ]
+            db.apply("t", rows)
+            if n == 3:
+                fold(db)
+        db.apply("t", [{"id": k, "s": rows[k - 4000][1], "_change_type": "delete"} for k in range(4000, 4400)])
+        there, version = {name: multiset(view.to_arrow()) for name, view in db.views.items()}, db.version
+    with livejoin.open(tmp_path) as db:
+        assert db.version == version
+        assert {name: multiset(view.to_arrow()) for name, view in db.views.items()} == there
+        assert db.views["v"].count() == 4600
+
+
 def test_a_commit_that_stands_says_so_though_the_database_is_closed_meanwhile(tmp_path: Path) -> None:
     for number in range(4):
         db = livejoin.open(tmp_path / "db")

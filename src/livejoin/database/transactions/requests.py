@@ -79,8 +79,8 @@ class Requests:
         """What a request was answered; None if it is a new one.
 
         Raises:
-            ChangeFormatError: The request is older than those of its client that are known.
-            ChangeError: The number is that of another request of the client.
+            ChangeError: The request is older than those of its client that are known, or its number is that of another
+                request of the client.
         """
         name, number = request.client, request.number
         client = self._clients.get(name)
@@ -92,7 +92,7 @@ class Requests:
                 f"request {number} of client {name!r} is older than the last {MOST_NUMBERS} of it, so that nobody "
                 "knows whether it was done; give each request a larger number than the ones before"
             )
-            raise ChangeFormatError(msg)
+            raise ChangeError(msg)
         if found is not None and request.digest and found.digest and request.digest != found.digest:
             msg = (
                 f"request {number} of client {name!r} was another one, in version {found.version}, so that this one is "

@@ -347,7 +347,8 @@ def _encode(contents: Contents, name: str, batch: ChangeBatch, versions: Words) 
     length = batch.weights.shape[0]
     if contents.budget.refuses:
         contents.budget.hold((8 * len(batch.table.columns) + _STAGING_BYTES) * length, "staged changes")
-    fresh = None if batch.words is not None or length <= FEW else np.zeros(len(batch.columns), np.int64)
+    is_encoded = batch.words is not None or batch.written is not None  # what a log has says nothing of new entries
+    fresh = None if is_encoded or length <= FEW else np.zeros(len(batch.columns), np.int64)
     words = words_of(contents, batch, fresh)
     if batch.given is None:
         come = batch.weights > 0

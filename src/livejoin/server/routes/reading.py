@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import Any
 
 import pyarrow as pa
@@ -270,7 +271,11 @@ def _with(rows: pa.Table, text: str | None, types: Sequence[SqlType]) -> pa.Tabl
 
 def _wanted_values(text: str, columns: Sequence[str]) -> dict[str, Any]:
     """The values by the names of columns that are asked for."""
-    wanted = read_json(text.encode())
+    try:
+        wanted = read_json(text.encode())
+    except RequestError as error:
+        msg = f'get is {text:.100}, which is no JSON; allowed is an object, as {{"{columns[0]}": 1}}'
+        raise RequestError(msg) from error
     known = {name.lower() for name in columns}
     if not isinstance(wanted, dict) or not wanted or any(name.lower() not in known for name in wanted):
         msg = f"get is {text:.100}; allowed is a JSON object with some of the columns {', '.join(columns)}"
@@ -352,7 +357,7 @@ async def explain_query(request: Request) -> Response:
     service, who = service_of(request), who_asks(request)
     if not who.reads_all:
         msg = "explaining a query that is no view yet needs a token that may read all"
-        raise RequestError(msg)
+        raise RequestError(msg, HTTPStatus.FORBIDDEN)
     kind_of(request, (JSON,))
     asked = read_object(await read_body(request, service.limits), {"sql": str}, "sql")
     form = request.query_params.get("format", "json")

@@ -139,7 +139,7 @@ def _elsewhere(tree: exp.Expr) -> str:
     if isinstance(tree, (exp.Create, exp.Drop)):
         return ". Tables and views are created and dropped by Database.execute"
     if isinstance(tree, (exp.DML, exp.Merge)):
-        return ". Rows change through Database.apply"
+        return ". Rows change by execute, or by apply"
     return ""
 
 

@@ -108,7 +108,10 @@ def parse_statement(sql: str) -> Statement:
         case _ if is_alter(tree):
             return alter_table(tree, source)
         case exp.Query():
-            msg = "a SELECT changes nothing; `sql` answers it once, and CREATE VIEW name AS ... keeps its rows live"
+            msg = (
+                "a SELECT changes nothing; `sql` (/v1/query of a server) answers it once, and CREATE VIEW name AS ... "
+                "keeps its rows live"
+            )
             raise source.unsupported("SELECT", msg, source.tokens[0].start)
         case _:
             kind = tree.args.get("kind") or _kind_of_create(source)
