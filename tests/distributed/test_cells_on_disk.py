@@ -137,7 +137,7 @@ def _table(names: list[str], rows: list[tuple[object, ...]]) -> pa.Table:
     return table.append_column("_change_type", pa.array(["insert"] * len(rows), pa.string()))
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.torture)])
 def test_attempts_that_do_not_count(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With snapshots behind every few batches, or with logs that become one file; parts in files, or some."""
     monkeypatch.setattr(cells, "LEAST_LOG", [4_000, 1 << 20][seed])

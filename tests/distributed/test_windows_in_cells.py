@@ -130,7 +130,15 @@ class Both:
             self.whole.drop_view("there")
 
 
-@pytest.mark.parametrize(("kind", "views"), [("BIGINT", JOINS), ("INT", VIEWS), ("DATE", JOINS), ("TIMESTAMP", VIEWS)])
+@pytest.mark.parametrize(
+    ("kind", "views"),
+    [
+        ("BIGINT", JOINS),
+        pytest.param("INT", VIEWS, marks=pytest.mark.torture),
+        pytest.param("DATE", JOINS, marks=pytest.mark.torture),
+        ("TIMESTAMP", VIEWS),
+    ],
+)
 def test_rows_leave_all_cells_as_they_leave_one_engine(tmp_path: Path, kind: str, views: dict[str, str]) -> None:
     """Batches of a few rows, so that most cells know but their time; drivers with other numbers of cells."""
     dice = Random(kind)
