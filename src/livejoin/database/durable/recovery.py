@@ -41,6 +41,7 @@ from livejoin.state.files import Folder, HeldFile
 
 logger = logging.getLogger("livejoin")
 
+_OURS = (IndexError, TypeError, ArithmeticError, RecursionError)  # nothing that is checked is refused by these
 _UNSOUND = (ValueError, LookupError, TypeError, ArithmeticError, RecursionError, struct.error, LivejoinError)
 
 
@@ -263,17 +264,27 @@ class Damage(Exception):  # how a log is damaged: whoever opens it says so, or c
         at: Where in it.
         why: The reason, in words.
         version: Up to which version what comes before is whole.
+        is_whole: Whether the record that stands there is as it was written, and it is livejoin that fails.
     """
 
-    def __init__(self, name: str, at: int, why: str, version: int) -> None:
+    def __init__(self, name: str, at: int, why: str, version: int, is_whole: bool = False) -> None:
         super().__init__(name, at, why, version)
         self.name = name
         self.at = at
         self.why = why
         self.version = version
+        self.is_whole = is_whole
 
     def error(self, path: Path) -> StateError:
         """What a user is told of it; ``path`` is the folder of segments."""
+        if self.is_whole:
+            msg = (
+                f"the log file {str(path / self.name)!r} is whole, and this livejoin cannot apply the record at byte "
+                f"{self.at}, behind version {self.version}: {self.why}. That is a defect of livejoin, or a file of "
+                "another version of it: keep a copy of the folder, and report it. damaged='cut' would go on from "
+                f"version {self.version}, and keep beside it what it cuts off"
+            )
+            return StateError(msg)
         msg = (
             f"the log file {str(path / self.name)!r} is damaged at byte {self.at}: {self.why}. What comes before is "
             f"whole, up to version {self.version}. Put the file back from a copy; or open the folder with "
@@ -329,7 +340,9 @@ def _replay_segment(folder: Folder, found: Recovered, number: int, is_last: bool
         except MemoryLimitError:
             raise
         except _UNSOUND as error:
-            raise Damage(name, record.begin, str(error), found.contents.version) from error
+            is_ours = isinstance(error, _OURS) and not isinstance(error, ValueError)
+            why = f"{type(error).__name__}: {error}" if is_ours else str(error)
+            raise Damage(name, record.begin, why, found.contents.version, is_ours) from error
         found.account.records += 1
     found.account.bytes += 0 if is_last else frames.end
     if not is_last:
