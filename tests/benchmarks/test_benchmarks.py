@@ -36,6 +36,7 @@ def test_small_benchmark_prints_every_figure(tmp_path: Path, capsys: pytest.Capt
     assert "changes/s" in capsys.readouterr().out
 
 
+@pytest.mark.torture
 def test_threads_are_compared_for_each_query(tmp_path: Path) -> None:
     written = tmp_path / "figures.json"
     options = ["--small", "--limit", "400", "--threads", "2", "--commit", "200", "--json", str(written)]

@@ -27,6 +27,7 @@ def test_it_measures_changes_preparation_and_refreshes(tmp_path: Path, capsys: p
     assert "three rows of a static table" in capsys.readouterr().out
 
 
+@pytest.mark.torture
 def test_it_measures_flips(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """States that come again are looked up; the check is beside each figure."""
     assert main(["static", "--small", "--only", "transitions", "--json", str(tmp_path / "out.json")]) == 0

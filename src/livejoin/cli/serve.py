@@ -19,6 +19,7 @@ from livejoin.server import Server, read_tokens
 from livejoin.server.access import new_token
 from livejoin.server.flight import FlightServer
 from livejoin.server.settings import Settings, Tls, read_settings
+from livejoin.sql import CreateTable, CreateView, Statement, parse_statement, pieces
 
 
 def settings_of(given: argparse.Namespace) -> Settings:
@@ -111,11 +112,12 @@ def _declare(db: Database, path: Path | None, console: Console) -> None:
     except (OSError, UnicodeDecodeError) as error:
         msg = f"the file {str(path)!r} cannot be read: {error}"
         raise StorageError(msg) from error
-    tried = Database()
-    tried.execute(text)  # whatever is wrong is told before anything is declared
     if not db.tables:
+        Database().execute(text)  # whatever is wrong is told before anything is declared
         db.execute(text)
-    absent = [name for name in (*tried.tables, *tried.views) if name not in db.tables and name not in db.views]
+        return
+    declared = [_declared(parse_statement(piece.text)) for piece in pieces(text, None)]
+    absent = [name for name in declared if name and name not in db.tables and name not in db.views]
     if absent:
         console.print(
             f"{path.name} declares {', '.join(absent)}, which the database does not have: it runs where the database "
@@ -123,6 +125,17 @@ def _declare(db: Database, path: Path | None, console: Console) -> None:
             style="yellow",
             markup=False,
         )
+
+
+def _declared(statement: Statement) -> str:
+    """The name of the table or view that a statement makes; empty where it makes none."""
+    match statement:
+        case CreateTable():
+            return statement.table.name
+        case CreateView():
+            return statement.name
+        case _:
+            return ""
 
 
 def token(given: argparse.Namespace, console: Console) -> None:
