@@ -632,3 +632,35 @@ def test_a_folder_that_is_deleted_takes_no_commit(sync: Any, tmp_path: Path) -> 
         db.close()
     db.close()
     assert multiset(livejoin.Database.load(tmp_path / "saved").views["v"].to_arrow()) == Counter([(1,), (2,)])
+
+
+@pytest.mark.parametrize("seed", range(max(3, EXAMPLES // 40)))
+def test_large_commits_of_many_texts(tmp_path: Path, seed: int) -> None:
+    """What a folder has is what was written, where dictionaries have thousands of entries."""
+    chance = Random(seed)
+    keyed: dict[int, str] = {}
+    loose: Counter[Row] = Counter()
+    size = (400, 150, 60, 20)[seed % 4]
+    with livejoin.open(tmp_path, sync="off") as db:
+        db.execute("CREATE TABLE a (id BIGINT PRIMARY KEY, s STRING); CREATE TABLE b (id BIGINT, s STRING)")
+        db.create_view("v", "SELECT a.s, COUNT(*) AS n FROM a JOIN b ON a.id = b.id GROUP BY a.s")
+        for number in range(chance.randint(8, 24)):
+            changes: list[dict[str, Any]] = []
+            for key in chance.sample(range(3000), chance.randint(1, size)):
+                if key in keyed and chance.random() < 0.4:
+                    del keyed[key]
+                    changes.append({"id": key, "_change_type": "delete"})
+                else:
+                    keyed[key] = f"{number} {chance.randrange(10 ** chance.randint(1, 6))}"
+                    changes.append({"id": key, "s": keyed[key], "_change_type": "upsert"})
+            rows = [(chance.randrange(3000), f"b{chance.randrange(10**5)}") for _ in range(chance.randint(1, size))]
+            loose.update(rows)
+            db.apply({"a": changes, "b": rows})
+    with livejoin.open(tmp_path) as db, db.snapshot() as at:
+        assert {row["id"]: row["s"] for row in at["a"].to_pylist()} == keyed
+        assert multiset(at["b"].to_arrow()) == loose
+        counts: Counter[str] = Counter()
+        for (key, _), times in loose.items():
+            if key in keyed:
+                counts[keyed[key]] += times
+        assert {row["s"]: row["n"] for row in at["v"].to_pylist()} == counts
