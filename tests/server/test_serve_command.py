@@ -140,7 +140,7 @@ def test_declarations_stand_all_or_none(tmp_path: Path, capsys: pytest.CaptureFi
     sql.write_text("CREATE TABLE t (k BIGINT); CREATE VIEW v AS SELECT k FROM t")
     with served(str(folder), "--sql", str(sql), "--port", "0") as (_, url):
         assert [view["name"] for view in httpx.get(f"{url}/v1/views").json()["views"]] == ["v"]
-    sql.write_text(sql.read_text() + "; CREATE VIEW w AS SELECT k FROM t")
+    sql.write_text(sql.read_text() + "; BEGIN; INSERT INTO t VALUES (1); COMMIT; CREATE VIEW w AS SELECT k FROM t")
     assert main(["serve", str(folder), "--sql", str(sql), "--port", "99999"]) == 2
     told = " ".join(capsys.readouterr().err.split())
     assert "declares w, which the database does not have" in told

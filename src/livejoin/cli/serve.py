@@ -116,7 +116,8 @@ def _declare(db: Database, path: Path | None, console: Console) -> None:
         Database().execute(text)  # whatever is wrong is told before anything is declared
         db.execute(text)
         return
-    declared = [_declared(parse_statement(piece.text)) for piece in pieces(text, None)]
+    plain = [one for one in pieces(text, None) if not (one.begins_transaction or one.ends_transaction)]
+    declared = [_declared(parse_statement(piece.text)) for piece in plain]
     absent = [name for name in declared if name and name not in db.tables and name not in db.views]
     if absent:
         console.print(

@@ -42,12 +42,11 @@ def run_script(
     if request is not None:
         _check_is_one_commit(given)
     for piece in given:
-        words = _words(piece)
-        if words in _BEGINS:
+        if piece.begins_transaction:
             pending = _begun(pending)
-        elif words in _ENDS:
+        elif piece.ends_transaction:
             changes, pending = _ended(pending), None
-            found = _committed(contents, changes, notes) if words != "ROLLBACK" else found
+            found = _committed(contents, changes, notes) if not piece.takes_back else found
         else:
             with _in_script(piece):
                 statement = parse_statement(piece.text)
@@ -65,9 +64,12 @@ def _check_is_one_commit(given: Sequence[Piece]) -> None:
     Raises:
         UnsupportedQueryError: The text is one of these.
     """
-    is_framed = len(given) > 2 and _words(given[0]) in _BEGINS and _words(given[-1]) in _ENDS[:2]
+    first, last = given[0], given[-1]
+    is_framed = len(given) > 2 and first.begins_transaction and last.ends_transaction and not last.takes_back
     inner = given[1:-1] if is_framed else given
-    if (is_framed or len(inner) == 1) and not any(_words(piece) in (*_BEGINS, *_ENDS) for piece in inner):
+    if (is_framed or len(inner) == 1) and not any(
+        piece.begins_transaction or piece.ends_transaction for piece in inner
+    ):
         statements = []
         for piece in inner:
             with _in_script(piece):
@@ -75,10 +77,6 @@ def _check_is_one_commit(given: Sequence[Piece]) -> None:
         if all(isinstance(statement, RowChanges) for statement in statements):
             return
     raise refuse_many_commits()
-
-
-def _words(piece: Piece) -> str:
-    return " ".join(piece.text.upper().split())
 
 
 def refuse_many_commits() -> UnsupportedQueryError:
@@ -133,10 +131,6 @@ def ask(contents: Contents, sql: str, parameters: object) -> tuple[pa.Table, tup
     piece = found[0] if found else Piece(sql, sql)
     with _in_script(piece):
         return asked_with_types(contents, piece.text)
-
-
-_BEGINS = ("BEGIN", "BEGIN TRANSACTION", "START TRANSACTION")
-_ENDS = ("COMMIT", "END", "ROLLBACK")
 
 
 def _begun(pending: Pending | None) -> Pending:

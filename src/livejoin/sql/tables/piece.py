@@ -13,6 +13,9 @@ from typing import NamedTuple
 from livejoin.errors import SqlError
 from livejoin.sql.parse.source import Source
 
+_BEGINS = ("BEGIN", "BEGIN TRANSACTION", "START TRANSACTION")
+_COMMITS = ("COMMIT", "END")
+_ROLLBACK = "ROLLBACK"
 _PLACE = re.compile(r"\bline (\d+), column (\d+)")
 
 
@@ -47,6 +50,25 @@ class Piece:
     script: str
     begin: int = 0
     filled: tuple[Filled, ...] = ()
+
+    @property
+    def begins_transaction(self) -> bool:
+        """Whether it is BEGIN."""
+        return self._words in _BEGINS
+
+    @property
+    def ends_transaction(self) -> bool:
+        """Whether it is COMMIT or ROLLBACK."""
+        return self._words in (*_COMMITS, _ROLLBACK)
+
+    @property
+    def takes_back(self) -> bool:
+        """Whether it is ROLLBACK."""
+        return self._words == _ROLLBACK
+
+    @property
+    def _words(self) -> str:
+        return " ".join(self.text.upper().split())
 
     def put_in_script(self, error: SqlError, part: str = "", begins: int = 0) -> None:
         """Move an error to its place in the script; one of another text stays as it is.
