@@ -115,6 +115,7 @@ class Maintained:
         self.graph = Graph({"g": self._table}, Codec(), Workers(1))
         self._root = self.graph.add(plan, Choices(algorithm, False, Statistics()))
         self.graph.show(self._root, "view", deltas)
+        self.graph.path(("g",))  # so that blocks know what their readers want
         self._root.load()
         self.stored = any(isinstance(node.block, StoreBlock) for node in self.graph.nodes)
         self._schema = query.schema
@@ -220,7 +221,7 @@ class Maintained:
             elif isinstance(block, SelectedBlock) and node in events:
                 change = block.changes({"g": _table_change(events[node])}, given, node)
             else:
-                change = node.apply({}, given) if given else None
+                change = node.apply({}, given, sum(one.rows() for one in given.values())) if given else None
             if change is not None and change.rows():
                 changes[node] = change
         return changes

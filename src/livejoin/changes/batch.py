@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from livejoin.changes.arrow_words import arrow_words
 from livejoin.changes.convert import convert, import_what_arrow_wants, refuse_null
 from livejoin.changes.intake import STRICT, Intake
 from livejoin.changes.kinds import KINDS, kinds_of_texts, no_kind
@@ -57,7 +58,8 @@ class ChangeBatch:
         given: For each column and change whether it has a value, where changes that replace a row leave columns out,
             bool of shape (columns, rows): what is not given stays as it is in that row. None where all is given.
         words: The words of all columns, int64 of shape (columns, rows), where these are BIGINTs that came as Python
-            objects, none of them NULL; else None.
+            objects, or numbers that came as Arrow, none of them NULL; else None.
+        frame: What the words came as if that was Arrow, with the place of each column of the table; else None.
         written: For changes from a log: makes the words of all columns, in the dictionaries as they are when it is
             called; else None.
     """
@@ -69,6 +71,7 @@ class ChangeBatch:
     replaces: Flags | None = None
     words: Words | None = None
     given: Flags | None = None
+    frame: tuple[pa.Table, Sequence[int]] | None = None
     written: Callable[[], Words] | None = None
 
     @property
@@ -84,6 +87,9 @@ class ChangeBatch:
     @cached_property
     def rows(self) -> pa.Table:
         """The columns as Arrow."""
+        if self.frame is not None:
+            given, places = self.frame
+            return pa.Table.from_arrays([given.column(place) for place in places], schema=self.table.arrow)
         if self.words is not None:
             return pa.Table.from_arrays(list(map(pa.array, self.words)), schema=self.table.arrow)
         if self.written is not None:  # an error shows them, and a log has none but by damage
@@ -161,6 +167,10 @@ def read_changes(
             return ChangeBatch(
                 table, (), weights, None, _replacing_rows(table, weights, by_key) if keyed else None, words
             )
+    if isinstance(data, pa.Table) and not needs_sequence:
+        batch = _from_words(table, data, keyed, by_key)
+        if batch is not None:
+            return batch
     is_lenient = intake.coerce == "json"
     source = read_source(table, data, keyed or is_lenient or intake.extra_columns == "ignore")
     otherwise: MayLack = "nullable" if is_lenient else "nothing"
@@ -200,6 +210,19 @@ def read_changes(
     if found.sequence is not None:
         sequence = _convert_own(source, found.sequence, _SEQUENCE_COLUMN, table, intake).to_numpy()
     return ChangeBatch(table, tuple(read), weights, sequence, replaces, given=_partly_given(given, replaces))
+
+
+def _from_words(table: Table, data: pa.Table, keyed: bool, by_key: ByKey) -> ChangeBatch | None:
+    """Changes whose columns are words as they lie; None where they have to be read as others are."""
+    found = arrow_words(table, data)
+    if found is None:
+        return None
+    kinds = None if found.kinds is None else kinds_of_texts(found.kinds, len(KINDS) if keyed else _UPSERT)
+    if kinds is None and found.kinds is not None:
+        return None
+    weights = _insertions(data.num_rows) if kinds is None else _WEIGHT_OF_KIND[kinds]
+    replaces = _replacing(table, None, kinds, weights, by_key) if keyed else None
+    return ChangeBatch(table, (), weights, None, replaces, found.words, frame=(data, found.places))
 
 
 def _insertions(rows: int) -> Words:

@@ -123,7 +123,7 @@ def _read(table: Table, data: Any, may_differ: bool) -> Source:
             return _from_dicts(table, data.copy(), may_differ)
     if isinstance(data, pa.Table) or _is_pandas(data) or hasattr(data, _STREAM) or hasattr(data, _ARRAY):
         frame = data if isinstance(data, pa.Table) else _as_arrow(table, data)
-        return Source(tuple(frame.schema.names), tuple(frame.columns), frame.num_rows, _is_sound(frame))
+        return Source(tuple(frame.schema.names), tuple(frame.columns), frame.num_rows, is_sound(frame))
     if isinstance(data, np.ndarray) and data.dtype.names is not None:
         return _from_records(table, data)
     _refuse_no_rows(table, data)
@@ -144,7 +144,7 @@ def _from_objects(table: Table, rows: list[Any], may_differ: bool) -> Source:
     return _from_tuples(table, rows)
 
 
-def _is_sound(frame: pa.Table) -> bool:
+def is_sound(frame: pa.Table) -> bool:
     """Whether all values are valid. An invalid column is found later, column by column.
 
     Cost: Arrow checks each string by itself, in some 10 ns; a chunk of ASCII is checked as a whole, 2 ns a string.

@@ -26,6 +26,9 @@ class Rows:
         columns: Each column as codes (int64) or as Arrow with the type's Arrow type.
         length: Number of rows.
 
+    Attributes:
+        whole: The words of all columns, of shape (columns, rows) in C order, where they lie in one array; else None.
+
     >>> rows = Rows(Codec(), [SqlType.integer(64)], [np.array([1, 2])], 2)
     >>> rows.arrow(0).to_pylist(), rows.take(np.array([1])).codes(0)
     ([1, 2], array([2]))
@@ -41,8 +44,23 @@ class Rows:
         self.codec = codec
         self.types = tuple(types)
         self.length = length
+        self.whole: Words | None = None
         self._codes: list[Words | None] = [c if isinstance(c, np.ndarray) else None for c in columns]
         self._arrow: list[pa.Array | None] = [None if isinstance(c, np.ndarray) else _whole(c) for c in columns]
+
+    @staticmethod
+    def of_words(codec: Codec, types: Sequence[SqlType], words: Words) -> Rows:
+        """Rows whose words lie in one array.
+
+        Args:
+            codec: The database's codec.
+            types: The columns' types.
+            words: int64 of shape (columns, rows), in C order; not to be written to afterwards.
+        """
+        rows: Rows = Rows.__new__(Rows)
+        rows.codec, rows.types, rows.length, rows.whole = codec, tuple(types), words.shape[1], words
+        rows._codes, rows._arrow = list(words), [None] * words.shape[0]
+        return rows
 
     def codes(self, column: int) -> Words:
         """The words of a column; new strings and wide decimals are added to the dictionaries."""
@@ -109,7 +127,12 @@ class Rows:
         return matrix
 
     def lines(self, columns: Iterable[int]) -> Words:
-        """The words of some columns in the lines of these, of shape (all columns, rows); others mean nothing."""
+        """The words of some columns in the lines of these, of shape (all columns, rows); others mean nothing.
+
+        Not to be written to.
+        """
+        if self.whole is not None:
+            return self.whole
         matrix = np.empty((len(self.types), self.length), np.int64)
         for column in columns:
             matrix[column] = self.codes(column)

@@ -32,6 +32,9 @@ class Evaluator:
         shown: The text of the expressions in errors; if empty, that of the failing part.
         names: The names of the columns in errors; None for those of texts, empty for none.
 
+    Attributes:
+        is_program: Whether a program gives all values, as words.
+
     Raises:
         ExpressionError: A constant in one fails, such as CAST('x' AS INT), and would for every row.
     """
@@ -51,6 +54,7 @@ class Evaluator:
         self._places = [place for place, _ in trees]
         read = {field.position for one in expressions for field in one.fields()}
         self._read = sorted(read)
+        self.is_program = len(trees) == len(expressions)
         self._program = Program([tree for _, tree in trees], codec) if trees else None
         if self._program is not None:
             self._program.raise_if_failing()
@@ -97,6 +101,8 @@ class Evaluator:
         Raises:
             ExpressionError: As for `words`.
         """
+        if self.is_program:
+            return list(self.words_of(rows))
         found: list[Words | pa.ChunkedArray] = [np.empty(0, np.int64)] * self._count
         if self._program is not None:
             for place, line in zip(self._places, self._run(rows.lines(self._read), rows), strict=True):
@@ -106,6 +112,10 @@ class Evaluator:
         for place in self._steps:
             found[place] = self._by_steps(place, rows)
         return found
+
+    def words_of(self, rows: Rows) -> Words:
+        """As `words`, for expressions that a program gives all words of."""
+        return self._run(rows.lines(self._read), rows)
 
     def _by_steps(self, place: int, rows: Rows) -> Words:
         """Where all steps of a condition are true."""

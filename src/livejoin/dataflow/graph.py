@@ -37,6 +37,7 @@ from livejoin.dataflow.moving.adaptive import Adaptive, surroundings
 from livejoin.dataflow.moving.forms import reform
 from livejoin.dataflow.moving.spreading import Spreading, whole_at_first
 from livejoin.dataflow.node import Node
+from livejoin.dataflow.path import Passing, Path, path_of
 from livejoin.dataflow.selection import Selection, Selector
 from livejoin.dataflow.static_rows import kept_of_tables
 from livejoin.families.cells.task_runner import LEAST_SECONDS
@@ -69,7 +70,7 @@ from livejoin.state.scratch import Scratch
 from livejoin.state.table import BaseTable
 from livejoin.words import Words
 
-_WAYS = 1024  # sets of tables of which it is remembered what they reach
+_PATHS = 1024  # sets of tables of which it is remembered what they reach
 
 ROW_BYTES = 8
 """Of what has become sparse, that pay for loading one row anew of a block that knows its ids: less is not worth it."""
@@ -90,41 +91,6 @@ class Choices:
     adaptive: bool
     statistics: Statistics
     view: str = ""
-
-
-class _Applying:
-    """A commit on its way through the blocks; mutable. Blocks that do not read each other may be applied side by side.
-
-    Args:
-        tables: The changes of base tables by their names in lower case.
-        told: The names of views that have subscribers, in lower case.
-
-    Attributes:
-        changes: The changes of the blocks so far, for those that were asked.
-    """
-
-    def __init__(self, tables: Mapping[str, TableChange], told: Collection[str]) -> None:
-        self.changes: dict[Node, Change] = {}
-        self._tables = tables
-        self._told = told
-        self._disturbed: dict[Node, bool] = {}  # whether it is told what changed
-
-    def apply(self, node: Node) -> None:
-        """Bring what changed below a block into it."""
-        tables, changes, disturbed = self._tables, self.changes, self._disturbed
-        inputs: dict[int, Change] = {}
-        if node.inputs:
-            inputs = {place: changes[one] for place, one in enumerate(node.inputs) if one in changes}
-        if inputs or not tables.keys().isdisjoint(node.reads):
-            if self._told or node.told:
-                node.told = any(view.lower() in self._told for view in node.shown_by)
-            change = node.apply(tables, inputs)
-            disturbed[node] = change is not None
-            if change is not None and change.rows():
-                changes[node] = change
-        elif node.inputs and any(one in disturbed for one in node.inputs):
-            disturbed[node] = all(disturbed.get(one, True) for one in node.inputs)
-            node.disturb(told=disturbed[node])
 
 
 class Graph:
@@ -152,7 +118,7 @@ class Graph:
         self.scratch = scratch
         self._workers = workers
         self._known: dict[Hashable, Node] = {}
-        self._ways: dict[tuple[str, ...], tuple[Node, ...]] = {}  # that `reached` has found
+        self._paths: dict[tuple[str, ...], Path] = {}  # that `path` has found
         self._applying: tuple[Node, ...] = ()
         self._limits: dict[str, int] = {}  # on the rows of static bags, by the names of the views that read them
 
@@ -189,12 +155,13 @@ class Graph:
             node.adaptive = Adaptive(choices.view, surroundings(node, self.tables, replan), choices.statistics)
         self._known[key] = node
         self.nodes.append(node)
-        self._ways = {}
+        self._paths = {}
         return node
 
     def show(self, node: Node, view: str, deltas: bool, limit: int | None = None) -> None:
         """Let a node be a view; the static bags below it may have so many rows from now on."""
         node.shown_by[view] = deltas
+        self._paths = {}
         if limit is not None:
             self._limits[view] = limit
             for one in self.below(node):
@@ -226,7 +193,7 @@ class Graph:
             for one in node.inputs:
                 one.readers.append(node)
         self._known = {key: node for key, node in self._known.items() if node in needed}
-        self.nodes, self._ways = nodes, {}
+        self.nodes, self._paths = nodes, {}
 
     def below(self, node: Node) -> list[Node]:
         """A node and all that it reads, at any depth, in topological order."""
@@ -278,26 +245,24 @@ class Graph:
         if sparse:
             self.let_go(sparse)
 
-    def reached(self, tables: Iterable[str]) -> tuple[Node, ...]:
-        """The nodes that a change of some base tables may reach, in topological order.
+    def path(self, tables: tuple[str, ...]) -> Path:
+        """The path of commits that change some base tables.
 
         Args:
             tables: The names of the base tables, in lower case.
 
-        Cost: O(tables), but for the first time.
+        Cost: O(1), but O(blocks) for the first commit of these tables since blocks or views came or went.
         """
-        names = tuple(tables)
-        found = self._ways.get(names)
+        found = self._paths.get(tables)
         if found is None:
-            reached: set[Node] = set()
-            for node in self.nodes:
-                if not reached.isdisjoint(node.inputs) or any(name in node.reads for name in names):
-                    reached.add(node)
-            found = tuple(node for node in self.nodes if node in reached)
-            if len(self._ways) >= _WAYS:
-                self._ways = {}
-            self._ways[names] = found
+            if len(self._paths) >= _PATHS:
+                self._paths = {}
+            found = self._paths[tables] = path_of(self.nodes, tables)
         return found
+
+    def reached(self, tables: Iterable[str]) -> tuple[Node, ...]:
+        """The nodes that a change of some base tables may reach, in topological order; as `path`."""
+        return self.path(tuple(tables)).nodes
 
     def prepare(self, reached: Iterable[Node], static_change: bool = False) -> None:
         """Before the tables of a commit are staged: load what has no state, move what moves, to other plans or cells.
@@ -354,29 +319,30 @@ class Graph:
             tables: The changes by the tables' names in lower case.
             told: The names of views that have subscribers, in lower case.
         """
-        commit = _Applying(tables, told)
-        self._applying = self.reached(tables)
+        path = self.path(tuple(tables))
+        commit = Passing(tables, told)
+        self._applying = path.nodes
         if self.threads == 1 or len(self._applying) == 1:
-            for node in self._applying:
-                commit.apply(node)
+            for step in path.steps:
+                commit.apply(step)
         else:
             events = sum(change.staged.rows.shape[0] for change in tables.values())
-            self._apply_side_by_side(commit, events)
+            self._apply_side_by_side(path, commit, events)
         return commit.changes
 
-    def _apply_side_by_side(self, commit: _Applying, events: int) -> None:
+    def _apply_side_by_side(self, path: Path, commit: Passing, events: int) -> None:
         """Bring a commit of so many changes into the blocks, those that do not read each other by several threads.
 
         One that is in cells has all threads for itself.
         """
-        for _, depth in groupby(sorted(self._applying, key=lambda node: node.depth), lambda node: node.depth):
-            nodes = list(depth)
-            alone = sorted((node for node in nodes if node.cells == 1), key=lambda node: -node.pace)
-            if events * sum(node.pace for node in alone[1:]) >= LEAST_SECONDS:
-                self._workers.run([partial(commit.apply, node) for node in alone])
-                nodes = [node for node in nodes if node.cells > 1]
-            for node in nodes:
-                commit.apply(node)
+        for _, depth in groupby(sorted(path.steps, key=lambda step: step.node.depth), lambda step: step.node.depth):
+            steps = list(depth)
+            alone = sorted((step for step in steps if step.node.cells == 1), key=lambda step: -step.node.pace)
+            if events * sum(step.node.pace for step in alone[1:]) >= LEAST_SECONDS:
+                self._workers.run([partial(commit.apply, step) for step in alone])
+                steps = [step for step in steps if step.node.cells > 1]
+            for step in steps:
+                commit.apply(step)
         for node in self._applying:
             if node.spent and events:
                 node.pace, node.spent = (node.pace + node.spent / events) / 2, 0.0

@@ -17,7 +17,6 @@ from typing import TypeAlias
 from livejoin.dataflow.blocks.bag import BagBlock
 from livejoin.dataflow.blocks.block import Batches, Block, Change
 from livejoin.dataflow.blocks.join import JoinBlock
-from livejoin.dataflow.blocks.stateless import Stateless
 from livejoin.dataflow.blocks.stored import StoredBlock
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.counts import Counts
@@ -28,6 +27,7 @@ from livejoin.dataflow.of_view import OfView
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.selection import Selector
 from livejoin.dataflow.watching.watch import Watch, Work
+from livejoin.errors import LivejoinError
 from livejoin.families.cells.join import CellJoin
 from livejoin.plan.operators import (
     AnyJoin,
@@ -68,6 +68,8 @@ class Node:
     Attributes:
         readers: The nodes that read it, each as often as it does.
         shown_by: Names of the views that it is, and whether they want deltas.
+        rows: Whether a block above reads the changes: one that keeps a state does, others if their own are wanted.
+        tables: Whether a view shows the changes.
         told: Whether one of these views has subscribers in the commit that runs.
         version: Of the state: another one where the rows, or the order in which they are read, may have changed.
         counts: The commits and changes that have passed through it, whatever became of its state.
@@ -99,7 +101,7 @@ class Node:
         self.reads = plan.reads
         self.readers: list[Node] = []
         self.shown_by: dict[str, bool] = {}
-        self.told = False
+        self.rows = self.tables = self.told = False
         self.algorithm = algorithm
         self.statistics = statistics
         self.version = 0
@@ -133,15 +135,10 @@ class Node:
         """A fingerprint of how the state is laid out: states of equal nodes with equal layouts are interchangeable."""
         return self.plan.layout
 
-    @property
-    def rows(self) -> bool:
-        """Whether a block above reads the changes: one that keeps a state does, others if their own are wanted."""
-        return bool(self.readers) and any(map(_wants, self.readers))
-
-    @property
-    def tables(self) -> bool:
-        """Whether a view shows the changes."""
-        return any(self.shown_by.values())
+    def note_readers(self) -> None:
+        """Take note of what its readers want of it; they have taken note of theirs."""
+        self.rows = any(one.plan.keeps_state or one.rows or one.tables for one in self.readers)
+        self.tables = any(self.shown_by.values())
 
     def views(self) -> tuple[str, ...]:
         """The views that it is, or else the nearest ones above it."""
@@ -255,8 +252,14 @@ class Node:
         if self.adaptive is not None:
             self.adaptive.forget()
 
-    def apply(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change]) -> Change | None:
-        """Apply what a commit does to the relations below; what changed, None if nobody asks."""
+    def apply(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], received: int) -> Change | None:
+        """Apply what a commit does to the relations below; what changed, None if nobody asks.
+
+        Args:
+            tables: As for `Block.changes`.
+            inputs: As for `Block.changes`.
+            received: The changed rows that come to it.
+        """
         begin = time.perf_counter()
         block = self._block or self.load()
         before, self._size = self._size, None
@@ -264,8 +267,14 @@ class Node:
         self.version += 1
         self._applied = Applied.PART
         spent = clock() if self.is_timed else 0.0
-        with self.naming:
-            change = block.changes(tables, inputs, self) if self.watch is None else self._watched(tables, inputs)
+        try:
+            if self.watch is None:
+                change = block.changes(tables, inputs, self)
+            else:
+                change = self._watched(tables, inputs, received)
+        except LivejoinError as error:
+            self.naming.name(error)
+            raise
         self._applied = Applied.WHOLE
         if self.is_timed:
             self.spent = clock() - spent
@@ -273,27 +282,16 @@ class Node:
                 self._note(self.spreading, self.spent)
         if before is not None and change is not None:
             self._size = before + change.growth()
-        received = self._received(tables, inputs)
         self.counts.now = received, None if change is None else change.rows(), time.perf_counter() - begin
         if self.adaptive is not None and (join := self.join) is not None:
             self.adaptive.note(join.source.seen, join.plan.physical.query)
         return change
 
-    def _received(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change]) -> int:
-        """The changed rows that come to it."""
-        received = 0
-        for name in self.reads:
-            if name in tables:
-                received += tables[name].staged.rows.shape[0]
-        for one in inputs.values():
-            received += one.rows()
-        return received
-
-    def _watched(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change]) -> Change | None:
+    def _watched(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], received: int) -> Change | None:
         """As `Block.changes`, while somebody counts the work."""
         block, watch = self.block, self.watch
         assert watch is not None
-        watch.begin(self._received(tables, inputs))
+        watch.begin(received)
         before = _work(block)
         change = block.changes(tables, inputs, self)
         watch.note_work(Work.between(before, _work(block)))
@@ -418,11 +416,6 @@ class Node:
         if self._block is not None:
             assert self._size is None or self._size == self._block.size(), "the size that deltas keep up to date"
             self._block._check()
-
-
-def _wants(reader: Node) -> bool:
-    """Whether a node wants the changed rows of what it reads."""
-    return not isinstance(reader.block, Stateless) or reader.rows or reader.tables
 
 
 def _work(block: Block) -> dict[str, int]:

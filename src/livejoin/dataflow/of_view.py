@@ -23,8 +23,11 @@ class OfView:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is None:
-            return
+        if error is not None:
+            self.name(error)
+
+    def name(self, error: BaseException) -> None:
+        """Raise an error anew with the names before it, if it is one that should have them."""
         if isinstance(error, ExpressionError):
             msg = f"{_named(self._names())}: {error}"
             raise ExpressionError(msg) from error

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -14,6 +17,8 @@ from livejoin.query.scalar import Expression
 from livejoin.schema import Column
 from livejoin.state.codec import Codec
 from livejoin.words import Words
+
+Made = TypeVar("Made")
 
 
 class Projection:
@@ -35,6 +40,8 @@ class Projection:
         if computed:
             names = [name for name, _ in computed]
             self._outputs = Evaluator([expression for _, expression in computed], columns, codec, names, ())
+        gives_words = self._outputs is not None and self._outputs.is_program
+        self._computes_words = gives_words and len(computed) == len(plan.outputs)
 
     def rows(self, rows: Rows) -> tuple[Rows, Words]:
         """The columns of the projection, for the rows that its predicate is true for.
@@ -61,7 +68,10 @@ class Projection:
                 kept = None
             else:
                 rows = rows.take(kept)
-        computed = iter(self._computed(rows))
+        outputs = self._outputs
+        if self._computes_words and outputs is not None:
+            return Rows.of_words(rows.codec, self._plan.types, self._computed(outputs.words_of, rows)), kept
+        computed = iter([] if outputs is None else self._computed(outputs.values, rows))
         columns: list[Words | pa.Array | pa.ChunkedArray] = []
         for output in self._plan.outputs:
             if isinstance(output.source, int):
@@ -71,12 +81,10 @@ class Projection:
                 columns.append(values if isinstance(values, np.ndarray) else values.cast(output.type))
         return Rows(rows.codec, self._plan.types, columns, rows.length), kept
 
-    def _computed(self, rows: Rows) -> list[Words | pa.ChunkedArray]:
+    def _computed(self, compute: Callable[[Rows], Made], rows: Rows) -> Made:
         """The values of the outputs that are computed."""
-        if self._outputs is None:
-            return []
         try:
-            return self._outputs.values(rows)
+            return compute(rows)
         except ExpressionError:
             if self._plan.too_large:
                 raise CapacityError(self._plan.too_large) from None

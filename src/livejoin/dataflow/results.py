@@ -43,6 +43,7 @@ class Results:
         self._sources = [output.source for output in query.outputs]
         columns = [query.atoms[ref.atom].table.columns[ref.column] for ref in query.head]
         self._head = tuple(column.type for column in columns)
+        self._leads = self._sources == list(range(len(self._types)))  # the outputs are the first columns of the head
         computed = [(o.name, o.source) for o in query.outputs if isinstance(o.source, Expression)]
         self._evaluator = None
         if computed:
@@ -76,7 +77,11 @@ class Results:
     def of_shown(self) -> Results:
         """What makes rows of the words of a chunk that `shown` gave: each output is there as it is."""
         return self._with(
-            _sources=list(range(len(self._types))), _evaluator=None, computes=False, holds_values=self.has_codes
+            _sources=list(range(len(self._types))),
+            _leads=True,
+            _evaluator=None,
+            computes=False,
+            holds_values=self.has_codes,
         )
 
     @cached_property
@@ -106,6 +111,8 @@ class Results:
         """
         length = words.shape[1]
         if self._evaluator is None:
+            if self._leads and words.flags.c_contiguous:
+                return Rows.of_words(self._codec, self._types, words[: len(self._types)])
             columns: list[Words | pa.Array | pa.ChunkedArray] = [words[s] for s in self._sources if isinstance(s, int)]
             return Rows(self._codec, self._types, columns, length)
         head = Rows(self._codec, self._head, list(words[: len(self._head)]), length)
@@ -120,8 +127,8 @@ class Results:
             chunk: The chunk.
             rows: The `rows` of the chunk.
         """
-        if self._sources == list(range(len(self._head))):
-            return DeltaChunk(chunk.words[: len(self._head)], chunk.runs)
+        if self._leads:
+            return DeltaChunk(chunk.words[: len(self._types)], chunk.runs)
         words = rows.words()
         assert words is not None, "a join shows no lists"
         matrix = np.array(words, np.int64).reshape(len(words), chunk.rows)

@@ -20,7 +20,7 @@ from livejoin.schema import Table
 from livejoin.state.codec import Codec
 from livejoin.words import NULL_CODE, Words
 
-_FEW = 64  # rows, of which those without NULL share one mask
+_FEW = 1 << 10  # rows, of which those without NULL share one mask
 NO_VALUES = np.empty((0, 0), np.int64)
 
 

@@ -52,7 +52,7 @@ from livejoin.state.table_invariants import check_table
 from livejoin.state.window_room import empty_queue, roomy_queue, window_of
 from livejoin.words import Words
 
-_FEW = 64  # changes that are staged in one call
+_FEW = 1 << 12  # changes that are staged in one call, of less than a millisecond
 _NOTHING_TOUCHED = np.zeros((0, kernel.TOUCHED), np.int64)
 _NO_UNIQUES = np.zeros(1, np.int64)
 _LOOKED_AT = 1 << 16  # rows that one call of a kernel looks at: some milliseconds, after which Python looks for signals
@@ -276,10 +276,10 @@ class BaseTable:
         if self._phase[settling.PHASE] != settling.IDLE:
             self._refuse_staged()
         self._counted = -1
-        self._touched = few.touched
+        self._touched = few.touched_by(weights.shape[0])
         events = np.empty((kernel.EVENT, weights.shape[0]), np.int64)
         status, count, made, change = stage_few.stage_few(
-            self._at.line, values, weights, ignore, few.touched, few.progress, events
+            self._at.line, values, weights, ignore, self._touched, few.progress, events
         )
         if status == kernel.NO_ROOM:
             return None
@@ -589,8 +589,14 @@ class _Few:
     """What the staging of a few changes writes to."""
 
     def __init__(self) -> None:
-        self.touched = np.zeros((_FEW, kernel.TOUCHED), np.int64)
         self.progress = _no_progress()
+        self._touched = _NOTHING_TOUCHED
+
+    def touched_by(self, changes: int) -> Words:
+        """Where what so many changes touch is written."""
+        if self._touched.shape[0] < changes:
+            self._touched = np.zeros((1 << (changes - 1).bit_length(), kernel.TOUCHED), np.int64)
+        return self._touched[:changes]
 
 
 def _that_brings(status: int, change: int, values: Words, weights: Words) -> int:

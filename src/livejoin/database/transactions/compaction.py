@@ -28,6 +28,7 @@ import numpy as np
 from livejoin.catalog import Catalog
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.graph import ROW_BYTES
+from livejoin.kernels.values.chosen import count_positive
 from livejoin.state.codec import Codec, is_coded
 from livejoin.state.recoding import Recoding, is_scattered, recoded
 from livejoin.state.table import BaseTable
@@ -192,7 +193,7 @@ def passed(contents: Contents, staged: Mapping[str, TableChange], given: Iterabl
         elif rows <= FEW:
             left += last * sum([weight < 0 for weight in weights.tolist()])
         else:
-            left += last * int(np.count_nonzero(weights < 0))
+            left += last * (rows - count_positive(weights))  # an event's weight is not zero
     for name, one in given:
         if one.fresh is not None and _all_come(one, staged[name]):
             held += int((one.fresh[list(many[name])] if name in many else one.fresh).sum())
@@ -204,7 +205,7 @@ def _all_come(given: TableInput, change: TableChange) -> bool:
     staged = change.staged
     if given.batch.by_key or staged.ignored or staged.late:
         return False
-    return int(np.count_nonzero(staged.weights > 0)) == int(np.count_nonzero(given.batch.weights > 0))
+    return count_positive(staged.weights) == count_positive(given.batch.weights)
 
 
 def note(contents: Contents, passed: Passed) -> None:

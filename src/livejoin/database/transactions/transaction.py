@@ -218,7 +218,7 @@ def run(
         for name, given in zip(names, inputs, strict=True):
             done = stage(given, granularity, on_conflict)
             selections = given.selections if given.batch.replaces is None else select_brought(graph, given, done)
-            staged[name] = change = TableChange(done, given.versions, selections)
+            staged[name] = change = TableChange(done, given.versions, selections, count == 1)
             journal.events[name] = events = done.rows.shape[0]
             if events:
                 changed[name] = change
@@ -348,7 +348,8 @@ def _encode(contents: Contents, name: str, batch: ChangeBatch, versions: Words) 
     if contents.budget.refuses:
         contents.budget.hold((8 * len(batch.table.columns) + _STAGING_BYTES) * length, "staged changes")
     is_encoded = batch.words is not None or batch.written is not None  # what a log has says nothing of new entries
-    fresh = None if is_encoded or length <= FEW else np.zeros(len(batch.columns), np.int64)
+    base = contents.tables[name]
+    fresh = None if is_encoded or length <= FEW or not base.coded else np.zeros(len(batch.columns), np.int64)
     words = words_of(contents, batch, fresh)
     if batch.given is None:
         come = batch.weights > 0
@@ -356,4 +357,4 @@ def _encode(contents: Contents, name: str, batch: ChangeBatch, versions: Words) 
         words = _generated(contents, batch, words, whole)
         _refuse_broken(contents, batch, words, come)
     selections = {} if batch.replaces is not None else contents.graph.select(name, words, batch.words is not None)
-    return TableInput(contents.tables[name], batch, words, versions, selections, fresh)
+    return TableInput(base, batch, words, versions, selections, fresh)

@@ -177,8 +177,9 @@ class RowChange:
 
     def __init__(self, delta: Delta) -> None:
         self._delta = delta
-        rows = delta.rows
-        rows.codec.budget.hold(8 * rows.length * (len(rows.types) + 2), "deltas")
+        rows, budget = delta.rows, delta.rows.codec.budget
+        if budget.refuses:
+            budget.hold(8 * rows.length * (len(rows.types) + 2), "deltas")
         self._written: list[Extent] | None = None
 
     def growth(self) -> int:

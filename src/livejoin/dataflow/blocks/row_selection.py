@@ -14,6 +14,7 @@ import numpy as np
 from livejoin.dataflow.batches import Rows
 from livejoin.dataflow.evaluator import Evaluator
 from livejoin.dataflow.results import Results
+from livejoin.kernels.values.chosen import places_of_true
 from livejoin.kernels.values.nulls import count_nulls
 from livejoin.plan.operators import SelectedOperator
 from livejoin.query.scalar import Call, Expression, Field, Scalar, moved
@@ -66,11 +67,12 @@ class RowSelection:
             return None
         words = columns(self._tested, None)
         if self._predicate is None:
-            if not sum(map(count_nulls, words)):
+            if not count_nulls(words.reshape(-1)):
                 return None
             return np.flatnonzero((words != NULL_CODE).all(axis=0))
-        true = self._predicate.words(words)[0] == 1
-        return None if true.all() else np.flatnonzero(true)
+        kept = np.empty(words.shape[1], np.int64)
+        found = places_of_true(self._predicate.words(words)[0], kept)
+        return None if found == kept.shape[0] else kept[:found]
 
     def rows(self, columns: Columns, kept: Words | None) -> Rows:
         """The outputs for some rows.

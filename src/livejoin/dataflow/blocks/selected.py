@@ -84,7 +84,7 @@ class SelectedBlock(Stateless):
     def _of_table(self, change: TableChange) -> tuple[Columns, Words, Words]:
         """The changed rows of the table, with their weights and versions, which ascend."""
         rows, weights, versions = change.staged.rows, change.staged.weights, change.event_versions()
-        if (versions[1:] < versions[:-1]).any():
+        if not change.is_one and (versions[1:] < versions[:-1]).any():
             order = np.argsort(versions, kind="stable")
             rows, weights, versions = rows[order], weights[order], versions[order]
         return self._of_ids(rows), weights, versions

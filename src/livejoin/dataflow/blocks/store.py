@@ -16,6 +16,7 @@ from livejoin.dataflow.watching.group_keys import GroupKeys, group_keys
 from livejoin.dataflow.watching.watch import Part
 from livejoin.errors import CapacityError
 from livejoin.families.sizes import whole_sum
+from livejoin.kernels.values.chosen import count_positive
 from livejoin.schema import Kind
 from livejoin.state.codec import Codec
 from livejoin.state.fullness import Fullness
@@ -122,9 +123,10 @@ class StoreBlock:
     def _note(self, deltas: Sequence[Delta], sign: int) -> None:
         """Count rows that came and left; a row of many is one, so that a quarter can leave as fewer rows than came."""
         for delta in deltas:
-            came = int(np.count_nonzero(delta.weights > 0))
-            self._held += sign * (2 * came - delta.weights.shape[0])
-            self._work += delta.weights.shape[0]
+            rows = delta.weights.shape[0]
+            if rows:
+                self._held += sign * (2 * count_positive(delta.weights) - rows)
+                self._work += rows
 
     def _given(self, place: int, inputs: Mapping[int, Change]) -> Delta:
         """The changes of an input, none if it did not change."""

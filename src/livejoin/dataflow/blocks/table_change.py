@@ -23,15 +23,19 @@ class TableChange:
         staged: The events.
         versions: The version of each change as it was given; events name the changes they come from.
         selections: The predicates and factors of the changes, for each join that reads the table.
+        is_one: Whether it is known that all changes are of one version.
     """
 
     staged: Staged
     versions: Words
     selections: Mapping[Selector, Selection]
+    is_one: bool = False
 
     def event_versions(self) -> Words:
         """The version of each event; not in order where a window took rows out that no change names."""
         changes = self.staged.changes
+        if self.is_one and changes.shape[0] <= self.versions.shape[0]:
+            return self.versions[: changes.shape[0]]
         if self.versions.shape[0] == 0:
             return self.staged.rows
         versions = self.versions[changes]

@@ -17,12 +17,13 @@ import numpy as np
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.stores.aggregate_checks import check
 from livejoin.dataflow.stores.aggregate_plan import AggregatePlan
-from livejoin.dataflow.stores.aggregate_rows import result_rows, small_numbers
+from livejoin.dataflow.stores.aggregate_rows import one_word_each, result_rows
 from livejoin.errors import CapacityError, StateError
 from livejoin.kernels.groups import layout as g
 from livejoin.kernels.groups import look_up as group_access
 from livejoin.kernels.groups import maintain as kernel
 from livejoin.kernels.groups.buffers import GroupBuffers
+from livejoin.kernels.groups.lines import arrange
 from livejoin.kernels.memory.layout import D_COUNT, DONE, H_BUMP, H_END, NEED_SPACE, TOO_LARGE
 from livejoin.schema import Kind
 from livejoin.state.addressed import Addressed
@@ -31,6 +32,7 @@ from livejoin.state.codec import Codec
 from livejoin.words import NULL_CODE, Words
 
 OUTPUT_GROUPS = 1 << 15  # touched groups a call of the kernel, and words of their lists
+_CURSOR = slice(g.H_ROW, g.H_PAIR + 1)  # what a call of the kernel goes on from
 _WEIGHT, _VERSION, _PAIR = -3, -2, -1  # lines of the kernel's output
 
 
@@ -53,7 +55,7 @@ class AggregateStore:
         nothing = np.zeros((plan.line_words, int(plan.is_global)), np.int64)
         weights = np.zeros(nothing.shape[1], np.int64)
         self._run(nothing, weights, weights, emit=False)
-        small_numbers(plan, np.empty((plan.width, 0), np.int64))
+        one_word_each(plan, np.empty((plan.width, 0), np.int64))
 
     @property
     def _line(self) -> Words:
@@ -166,21 +168,24 @@ class AggregateStore:
         rows: list[Words] = []
         items: list[Words] = []
         texts = self._codec.texts
-        changes = values, np.ascontiguousarray(weights), np.ascontiguousarray(versions)
+        changes = values, _in_order(weights), _in_order(versions)
         state = self.arena.words
-        state[g.H_ROW] = state[g.H_PHASE] = state[g.H_PAIR] = 0
-        status = NEED_SPACE
+        state[_CURSOR] = 0
+        status, listed = NEED_SPACE, 0
         while status != DONE:
             state = self.arena.words
             status = kernel.maintain(self._line, changes, texts, emit, output, lists)
-            if state[g.H_OUT]:
-                rows.append(self._shifted(output[:, : state[g.H_OUT]].copy(), sum(part.shape[0] for part in items)))
+            if (made := int(state[g.H_OUT])) != 0:
+                part = output[:, :made].copy()
+                rows.append(self._shifted(part, listed) if self.plan.lists else part)
                 items.append(lists[: state[g.H_LISTED]].copy())
+                listed += items[-1].shape[0]
             if status == TOO_LARGE:
                 raise self._too_large()
             if status == NEED_SPACE:
                 self.arena.grow()
-            lists = self._enough(lists)
+            if self.plan.lists:
+                lists = self._enough(lists)
         if len(rows) == 1:
             return rows[0], items[0]
         return np.concatenate([output[:, :0], *rows], axis=1), np.concatenate([lists[:0], *items])
@@ -216,8 +221,19 @@ class AggregateStore:
         check(self.plan, self.arena.words)
 
 
+def _in_order(words: Words) -> Words:
+    """Words that lie one behind the other."""
+    return words if words.flags.c_contiguous else words.copy()
+
+
 def lines_of(plan: AggregatePlan, rows: Rows) -> Words:
-    """The lines of words that the kernel reads of some rows."""
+    """The lines of words that the kernel reads of some rows; not to be written to."""
+    if (whole := rows.whole) is not None:
+        if plan.reads_as_given:
+            return whole[: plan.line_words]
+        values = np.empty((plan.line_words, rows.length), np.int64)
+        if arrange(whole, plan.places, values):
+            return values
     values = np.empty((plan.line_words, rows.length), np.int64)
     for i in range(plan.groups):
         values[i] = rows.codes(i)

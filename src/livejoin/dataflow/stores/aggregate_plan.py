@@ -125,28 +125,43 @@ class AggregatePlan:
     indexes: tuple[tuple[int, SqlType, bool], ...]
 
     @cached_property
-    def pairs(self) -> tuple[Words, Words]:
-        """The results of two words that are numbers: the line of each one's low word, and its magnitudes' limit.
+    def result_lines(self) -> tuple[Words, Words]:
+        """For each column of the results the line of its word, or of its low one, and its magnitudes' limit.
 
-        A magnitude below the limit fits the result's type, and one word.
+        A magnitude below the limit fits the result's type, and one word; 0 where the result has one word anyway.
         """
-        lines, limits = [], []
+        lines, limits = list(range(self.groups)), [0] * self.groups
         at = self.groups
         for call, result in zip(self.calls, self.words[self.words[g.P_RESULTS] :].reshape(-1, g.RESULT), strict=True):
+            lines.append(at)
+            limit = 0
             if result[g.C_WIDTH] == 2 and result[g.C_KIND] != g.GIVE_LIST:
-                lines.append(at)
                 digits = min(call.type.precision, _WORD_DIGITS)
                 whole = 1 << 31 if call.type.kind == "months" else 1 << 62
-                limits.append(10**digits if call.type.kind == "decimal" else whole)
+                limit = 10**digits if call.type.kind == "decimal" else whole
+            limits.append(limit)
             at += int(result[g.C_WIDTH])
         return np.array(lines, np.int64), np.array(limits, np.int64)
+
+    @cached_property
+    def places(self) -> Words:
+        """The input's column of each line that the kernel reads; the complement of it for the high word of a pair."""
+        places = list(range(self.groups))
+        for line in self.lines:
+            places += [line.column, ~line.column] if line.is_pair else [line.column]
+        return np.array(places, np.int64)
+
+    @cached_property
+    def reads_as_given(self) -> bool:
+        """Whether the lines are the first columns of the input, in their order."""
+        return bool((self.places == np.arange(self.places.shape[0])).all())
 
     @property
     def line_words(self) -> int:
         """Words of a row that the kernel reads."""
-        return self.groups + sum(1 + line.is_pair for line in self.lines)
+        return int(self.places.shape[0])
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Words of a group's key and its results."""
         return self.groups + int(self.words[g.P_WORDS])

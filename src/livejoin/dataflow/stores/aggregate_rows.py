@@ -9,7 +9,7 @@ from livejoin.dataflow.batches import Rows
 from livejoin.dataflow.stores.aggregate_plan import AggregatePlan
 from livejoin.errors import CapacityError
 from livejoin.kernels.groups.layout import OVERFLOW
-from livejoin.kernels.groups.narrow import narrow_pairs
+from livejoin.kernels.groups.narrow import narrow
 from livejoin.query.aggregates import AggregateCall
 from livejoin.state.codec import Codec
 from livejoin.state.exact_aggregates import bigint_column, decimals, interval_column
@@ -30,7 +30,8 @@ def result_rows(plan: AggregatePlan, codec: Codec, words: Words, lists: Words) -
 
     Cost: O(rows) a column, O(values) a column of lists.
     """
-    numbers = iter(small_numbers(plan, words) or ())
+    if (narrowed := one_word_each(plan, words)) is not None:
+        return Rows.of_words(codec, plan.types, narrowed)
     columns: list[Words | pa.Array] = list(words[: plan.groups])
     at = plan.groups
     for call in plan.calls:
@@ -39,8 +40,7 @@ def result_rows(plan: AggregatePlan, codec: Codec, words: Words, lists: Words) -
                 columns.append(_lists(codec, call, words[at], words[at + 1], lists))
                 at += 2
             case "sum" | "avg" if call.type.kind != "double":
-                small = next(numbers, None)
-                columns.append(_numbers(call, words[at], words[at + 1]) if small is None else small)
+                columns.append(_numbers(call, words[at], words[at + 1]))
                 at += 2
             case _:
                 columns.append(words[at])
@@ -48,13 +48,13 @@ def result_rows(plan: AggregatePlan, codec: Codec, words: Words, lists: Words) -
     return Rows(codec, plan.types, columns, words.shape[1])
 
 
-def small_numbers(plan: AggregatePlan, words: Words) -> list[Words] | None:
-    """The words of all integers, intervals and decimals of two words, where each has one; else None."""
-    lines, limits = plan.pairs
-    if not lines.size:
+def one_word_each(plan: AggregatePlan, words: Words) -> Words | None:
+    """Groups and results as one word each, where there are no lists and every number fits one; else None."""
+    if plan.lists:
         return None
-    narrow = np.empty((lines.shape[0], words.shape[1]), np.int64)
-    return list(narrow) if narrow_pairs(np.ascontiguousarray(words), lines, limits, narrow) else None
+    lines, limits = plan.result_lines
+    results = np.empty((lines.shape[0], words.shape[1]), np.int64)
+    return results if narrow(np.ascontiguousarray(words), lines, limits, results) else None
 
 
 def _numbers(call: AggregateCall, low: Words, high: Words) -> Words | pa.Array:

@@ -37,6 +37,10 @@ class SetOperator(PlanOperator):
     types: tuple[SqlType, ...]
 
     @property
+    def keeps_state(self) -> bool:
+        return not self.is_union_all
+
+    @property
     def is_union_all(self) -> bool:
         """Whether it passes its inputs' rows on, without a store."""
         return self.operation == "union" and self.all

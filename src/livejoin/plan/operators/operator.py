@@ -64,6 +64,11 @@ class PlanOperator(ABC):
             yield f"evaluated by DuckDB, a call of about a millisecond a commit: {', '.join(slow)}"
 
     @property
+    def keeps_state(self) -> bool:
+        """Whether it keeps a state; else its rows are computed from those below when somebody asks."""
+        return True
+
+    @property
     def line(self) -> str:
         """How it runs, in one line; empty where `lines` says all."""
         return ""

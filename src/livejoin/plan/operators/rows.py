@@ -36,6 +36,10 @@ class SelectedOperator(PlanOperator):
     aliases: tuple[str, ...] = ()
 
     @property
+    def keeps_state(self) -> bool:
+        return False
+
+    @property
     def name(self) -> str:
         """The relation's name."""
         return self.query.atoms[0].table.name
@@ -103,6 +107,10 @@ class ProjectOperator(PlanOperator):
     written: str = ""
 
     @property
+    def keeps_state(self) -> bool:
+        return False
+
+    @property
     def kind(self) -> str:
         return "columns"
 
@@ -143,6 +151,10 @@ class NumbersOperator(PlanOperator):
     """The whole numbers from 0 on, ``count`` of them; they never change."""
 
     count: int
+
+    @property
+    def keeps_state(self) -> bool:
+        return False
 
     @property
     def types(self) -> tuple[SqlType, ...]:
