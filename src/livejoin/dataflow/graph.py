@@ -264,18 +264,20 @@ class Graph:
         """The nodes that a change of some base tables may reach, in topological order; as `path`."""
         return self.path(tuple(tables)).nodes
 
-    def prepare(self, reached: Iterable[Node], static_change: bool = False) -> None:
+    def prepare(self, tables: tuple[str, ...], static_change: bool = False) -> None:
         """Before the tables of a commit are staged: load what has no state, move what moves, to other plans or cells.
 
         For the time of a move both states are there; a join for which there is no room stays as it is.
 
         Args:
-            reached: The nodes that the commit may reach.
+            tables: The names of the tables that the commit changes, in lower case.
             static_change: Whether it changes static tables.
         """
-        for node in reached:
+        path = self.path(tables)
+        for node in path.nodes:
             if not node.is_loaded:
                 node.load()
+        for node in path.joins:
             if node.adaptive is not None and self.codec.budget.has_room(2 * node.nbytes):
                 assert isinstance(node.plan, AnyJoin)
                 node.adaptive.reconsider(node.plan)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from livejoin.dataflow.blocks.block import Change
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.node import Node
+from livejoin.plan.operators import AnyJoin, BagOperator
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -36,10 +37,12 @@ class Path:
     Args:
         steps: The blocks in topological order.
         nodes: The same, without what they read.
+        joins: Those of them that are joins, which may take other forms between two commits.
     """
 
     steps: tuple[Step, ...]
     nodes: tuple[Node, ...]
+    joins: tuple[Node, ...]
 
 
 def path_of(nodes: Sequence[Node], tables: Sequence[str]) -> Path:
@@ -57,7 +60,8 @@ def path_of(nodes: Sequence[Node], tables: Sequence[str]) -> Path:
             steps[node] = Step(node, read, inputs)
     for node in reversed(steps):  # those that read it are on the path too
         node.note_readers()
-    return Path(tuple(steps.values()), tuple(steps))
+    joins = tuple(node for node in steps if isinstance(node.plan, (AnyJoin, BagOperator)))
+    return Path(tuple(steps.values()), tuple(steps), joins)
 
 
 class Passing:

@@ -197,7 +197,7 @@ def run(
     graph, shown = contents.graph, contents.shown
     names = tuple([batch.table.name.lower() for batch, _ in changes])
     static_change = any(batch.table.static and batch.length for batch, _ in changes)
-    graph.prepare(graph.reached(names), static_change)
+    graph.prepare(names, static_change)
     contents.budget.begin()
     inputs = [_encode(contents, name, *one) for name, one in zip(names, changes, strict=True)]
     for given in inputs:
@@ -351,7 +351,7 @@ def _encode(contents: Contents, name: str, batch: ChangeBatch, versions: Words) 
     base = contents.tables[name]
     fresh = None if is_encoded or length <= FEW or not base.coded else np.zeros(len(batch.columns), np.int64)
     words = words_of(contents, batch, fresh)
-    if batch.given is None:
+    if batch.given is None and (batch.table.generated or batch.table.checks):
         come = batch.weights > 0
         whole = np.ones(batch.length, np.bool_) if batch.replaces is None else come
         words = _generated(contents, batch, words, whole)

@@ -309,7 +309,10 @@ def _replacements(delta: Delta, pairs: Words) -> tuple[Rows, Kinds, Words]:
     """Rows that replace others: those that stay as they were are left out."""
     if delta.rows.has_words and (words := delta.rows.words()):
         kinds, stays = np.empty(pairs.shape[0], np.int8), np.empty(pairs.shape[0], np.bool_)
-        number = mark_replaced(np.array(words), pairs, delta.versions, delta.weights, kinds, stays)
+        whole = delta.rows.whole
+        number = mark_replaced(
+            np.array(words) if whole is None else whole, pairs, delta.versions, delta.weights, kinds, stays
+        )
         return _stay(delta, kinds, stays, number)
     joined = np.flatnonzero((pairs[1:] == pairs[:-1]) & (delta.versions[1:] == delta.versions[:-1]))
     same = same_rows(delta.rows.take(joined), delta.rows.take(joined + 1))
