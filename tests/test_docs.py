@@ -178,6 +178,7 @@ def snippets(language: str, document: str = "README.md") -> list[str]:
             "a folder again",
         ),
         *("values", "defaults", "partial upserts", "checks", "generated columns", "classes", "one bad row"),
+        "debezium",
     ],
 )
 def test_the_code_in_the_documents_prints_what_it_says(

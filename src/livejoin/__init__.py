@@ -46,7 +46,7 @@ from livejoin.errors import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from livejoin.changes import from_debezium, from_delta
+    from livejoin.changes import from_debezium, from_debezium_topics, from_delta
     from livejoin.client import connect
     from livejoin.database import Changes, Commit, Database, Preview, Replay, RowsAt, Snapshot, Update, View
 
@@ -57,7 +57,7 @@ _HOMES = {
         ("Changes", "Commit", "Database", "Preview", "Replay", "RowsAt", "Snapshot", "Update", "View"),
         "livejoin.database",
     ),
-    **dict.fromkeys(("from_debezium", "from_delta"), "livejoin.changes"),
+    **dict.fromkeys(("from_debezium", "from_debezium_topics", "from_delta"), "livejoin.changes"),
     "connect": "livejoin.client",
 }
 
@@ -100,6 +100,7 @@ __all__ = [
     "connect",
     "errors",
     "from_debezium",
+    "from_debezium_topics",
     "from_delta",
     "open",
     "serve",

@@ -1,4 +1,4 @@
-"""The process that compiles beside this one: where there is none, and that it never outlives its use."""
+"""The process that compiles beside this one: what it is, and where there is none."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ import pytest
 
 from livejoin.kernels.compiling import beside
 
-HANGS = "import time; time.sleep(600)"
-
 
 def test_it_runs_what_this_process_could_import(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(beside, "_cores", lambda: 2)
-    process = beside.start("import livejoin.kernels.warm")
-    assert process is not None
-    beside.end(process)
-    assert process.returncode == 0
+    process = beside.start("import sys, livejoin.kernels.warm; sys.exit(len(sys.stdin.readline()))")
+    assert process is not None and process.stdin is not None
+    process.stdin.write(b"ab\n")
+    process.stdin.close()
+    assert process.wait() == 3
 
 
 def test_there_is_none_without_a_core_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,22 +30,3 @@ def test_there_is_none_where_python_is_part_of_another_program(
     monkeypatch.setattr(beside, "_cores", lambda: 2)
     monkeypatch.setattr(sys, "executable", executable)
     assert beside.start("") is None
-
-
-def test_one_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beside, "_cores", lambda: 2)
-    monkeypatch.setattr(beside, "_LONGEST", 0.1)
-    process = beside.start(HANGS)
-    assert process is not None
-    beside.end(process)
-    assert process.returncode not in (0, None)
-    beside.end(None)
-
-
-def test_the_end_of_this_process_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beside, "_cores", lambda: 2)
-    monkeypatch.setattr(beside, "is_ending", lambda: True)
-    process = beside.start(HANGS)
-    assert process is not None
-    beside.end(process)
-    assert process.returncode not in (0, None)

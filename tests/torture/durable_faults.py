@@ -18,12 +18,15 @@ from pathlib import Path
 from typing import NoReturn
 
 import livejoin
+from livejoin.database.durable.fold_process import fold
 from livejoin.errors import StorageError
 from oracle import assert_same_rows
 from torture.file_faults import Faults, Views, failing, results
 from torture.interrupts import FOLLOWED, Life, come_back
 
 _PATIENCE = 120.0
+_CASES_A_FOLDER = 50
+_FOLDED = 0.2  # of the processes that are killed make snapshots beside as often as they can; so many are made between
 
 
 def opened(folder: Path, to: Path) -> tuple[int, Views]:
@@ -82,18 +85,20 @@ def killed(cases: int, seed: int, folder: Path, sync: str) -> Counter[str]:
     """Kill so many processes that commit to a folder, each going on where the one before was cut off.
 
     Returns:
-        How often the last commit that was begun was there, and was not.
+        How often the last commit that was begun was there, and was not; and how many folders had a snapshot at the end.
     """
     rng = random.Random(seed)
-    life = Life(seed, folder=folder)
-    life.db.close()
     kinds: Counter[str] = Counter()
     for case in range(cases):
-        life.db = livejoin.open(folder, sync=sync)  # type: ignore[arg-type]
+        if case % _CASES_A_FOLDER == 0:  # as `check` reads all that ever happened in one
+            here = folder / f"{case} and on"
+            life = Life(seed + case, folder=here)
+            life.db.close()
+        life.db = livejoin.open(here, sync=sync)  # type: ignore[arg-type]
         before = life.db.version
         life.db.close()
-        begun, stands = _killed(life, folder, sync, rng)
-        life.db = livejoin.open(folder)
+        begun, stands = _killed(life, here, sync, rng)
+        life.db = livejoin.open(here)
         found = life.db.version
         try:
             assert stands <= found <= begun, f"version {found}"
@@ -105,7 +110,15 @@ def killed(cases: int, seed: int, folder: Path, sync: str) -> Counter[str]:
         except BaseException as wrong:
             wrong.add_note(f"case {case} of seed {seed}, from version {before}: begun {begun}, told {stands}")
             raise
+        if rng.random() < _FOLDED:
+            log = life.db._contents.log
+            assert log is not None
+            with life.db._contents.guard.lock:
+                log._begin_segment()
+            fold(here, log.segment)
         life.db.close()
+        if case + 1 == cases or (case + 1) % _CASES_A_FOLDER == 0:
+            kinds["folders with a snapshot"] += (here / "snapshots" / "CURRENT").exists()
     return kinds
 
 
@@ -149,6 +162,8 @@ def _commit(life: Life, folder: Path, sync: str, tell: int) -> NoReturn:
         life.db = livejoin.open(folder, sync=sync)  # type: ignore[arg-type]
         log = life.db._contents.log
         assert log is not None
+        if own.random() < _FOLDED:
+            log.on_segment.__self__.least_bytes = 1  # type: ignore[attr-defined]
         while True:
             given, after = life.changes()
             os.write(tell, f"begin {life.db.version + 1}\n".encode())

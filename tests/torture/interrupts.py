@@ -132,7 +132,7 @@ def cut_off(call: Callable[[], object], error: type[BaseException], at: int) -> 
 
 def come_back(db: livejoin.Database, name: str) -> Counter[Row]:
     """The rows that one has who knew a view at version 0, when it was empty, and comes back to its history."""
-    with db.views[name].changes(since=0, waiting="merge") as changes:
+    with db.views[name].changes(since=0, waiting="merge", max_waiting=_HISTORY) as changes:
         try:
             update = changes.next(timeout=0)
         except TimeoutError:

@@ -8,20 +8,23 @@ made another one first, where that is asked for, is in `livejoin.changes.coerce`
 """
 
 from livejoin.changes.batch import ByKey, ChangeBatch, Defaults, read_changes
-from livejoin.changes.debezium import from_debezium
+from livejoin.changes.debezium import BadMessage, TopicChanges, from_debezium, from_debezium_topics
 from livejoin.changes.delta_feed import from_delta
 from livejoin.changes.files import read_file
 from livejoin.changes.intake import STRICT, Coerce, ExtraColumns, Intake
 
 __all__ = [
     "STRICT",
+    "BadMessage",
     "ByKey",
     "ChangeBatch",
     "Coerce",
     "Defaults",
     "ExtraColumns",
     "Intake",
+    "TopicChanges",
     "from_debezium",
+    "from_debezium_topics",
     "from_delta",
     "read_changes",
     "read_file",

@@ -32,6 +32,7 @@ from livejoin.dataflow.blocks.stored import StoredBlock
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.blocks.union import UnionBlock
 from livejoin.dataflow.counts import Passed
+from livejoin.dataflow.kernels_ahead import kernels_of
 from livejoin.dataflow.measured import samples
 from livejoin.dataflow.moving.adaptive import Adaptive, surroundings
 from livejoin.dataflow.moving.forms import reform
@@ -42,6 +43,7 @@ from livejoin.dataflow.selection import Selection, Selector
 from livejoin.dataflow.static_rows import kept_of_tables
 from livejoin.families.cells.task_runner import LEAST_SECONDS
 from livejoin.families.cells.workers import Workers
+from livejoin.kernels.ahead import want
 from livejoin.plan.explain.describe_query import Present
 from livejoin.plan.operators import (
     AggregateOperator,
@@ -153,6 +155,7 @@ class Graph:
             one.readers.append(node)
         if choices.adaptive and isinstance(plan, AnyJoin):
             node.adaptive = Adaptive(choices.view, surroundings(node, self.tables, replan), choices.statistics)
+        want(kernels_of(plan))
         self._known[key] = node
         self.nodes.append(node)
         self._paths = {}

@@ -6,8 +6,6 @@ announced.
 
 from __future__ import annotations
 
-import logging
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,17 +17,14 @@ from numba.core import types
 from numba.core.event import Event, Listener, register
 
 from livejoin.aside import aside, is_ending
-from livejoin.kernels import route
-from livejoin.kernels.compiling import beside
+from livejoin.kernels import ahead, route
 from livejoin.kernels.compiling.shipped import shipped
 from livejoin.kernels.compiling.signatures import declared, described
+from livejoin.kernels.compiling.telling import say
 from livejoin.kernels.crown import maintain
-from livejoin.kernels.jit import cache_folder
 from livejoin.kernels.join import events, masks, records
 from livejoin.kernels.relation import rows, settling, stage_commit, stage_few
 from livejoin.kernels.values import arrow_message, change_types, nulls, strings
-
-logger = logging.getLogger("livejoin")
 
 _INT = types.int64
 _BOOL = types.boolean
@@ -79,30 +74,42 @@ _OF_CELLS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
 
 
 class _Announcer(Listener):
-    """Says, once a group of kernels, that they are being compiled, which takes some seconds."""
+    """Says, once a group of kernels, that they are being compiled, and how long it took; mutable.
+
+    Attributes:
+        compiled: How many kernels were compiled.
+    """
 
     def __init__(self) -> None:
-        self.told: set[str] = set()
+        self.compiled = 0
         self.started = False
+        self._told: set[str] = set()
         self._depth = 0
+        self._begin = 0.0
 
     def on_start(self, event: Event) -> None:
         """A function begins to be compiled; a kernel's helpers are inside it."""
         module = _own_module(event)
         if not module:
             return
-        text = f"compiling the kernels of {module.replace('_', ' ')}, once ..." if self.started else _AT_START
-        if self._depth == 0 and text not in self.told:
-            self.told.add(text)
-            _say(text)
+        if self._depth == 0:
+            self.compiled += 1
+            self._begin = time.perf_counter()
+            if self.started and module not in self._told:
+                self._told.add(module)
+                say(f"compiling the kernels of {module.replace('_', ' ')}, once ...")
         self._depth += 1
 
     def on_end(self, event: Event) -> None:
-        """Note that a kernel was compiled."""
-        self._depth -= bool(_own_module(event))
+        """A kernel was compiled."""
+        module = _own_module(event)
+        self._depth -= bool(module)
+        seconds = time.perf_counter() - self._begin
+        if module and self.started and self._depth == 0 and seconds >= _LONG:
+            say(f"... {module.replace('_', ' ')} took {seconds:.1f} s")
 
 
-_AT_START = "compiling the kernels for this machine, once (about 7 s) ..."
+_LONG = 2.0  # seconds after which it is said how far it is
 _PACKAGE = __name__.rpartition(".")[0] + "."
 
 
@@ -114,6 +121,8 @@ def _own_module(event: Event) -> str:
 
 def ready(cells: bool = False) -> float:
     """Make the kernels ready to run and say on standard error what happened; later calls do nothing.
+
+    What other views take is compiled meanwhile, and afterwards, by a process beside (`livejoin.kernels.ahead`).
 
     ``logging.getLogger("livejoin").setLevel(logging.WARNING)`` silences the lines.
 
@@ -134,42 +143,35 @@ def _ready() -> float:
     announcer = _Announcer()
     register("numba:compile", announcer)  # type: ignore[no-untyped-call]
     begin = time.perf_counter()
-    process = beside.start(f"from {__name__} import compile_largest; compile_largest()") if _is_cold() else None
-    try:
-        _compile(_KERNELS)
-    finally:
-        beside.end(process)
-    _compile(_LARGEST)
+    if not _came() and not ahead.is_complete():
+        others = " and all others in a process beside" if ahead.begin() else ""
+        say(f"compiling kernels for this machine, once: {len(_KERNELS) + len(_LARGEST)} now{others} ...")
+    _compile((*_KERNELS, *_LARGEST), begin)
     seconds = time.perf_counter() - begin
     announcer.started = True
-    source = "compiled" if announcer.told else "loaded" if _came() else "loaded from the cache"
-    _say(f"kernels {source} in {seconds:.1f} s")
+    source = "compiled" if announcer.compiled else "loaded" if _came() else "loaded from the cache"
+    say(f"kernels {source} in {seconds:.1f} s")
     return seconds
 
 
 @cache
 def _cells_ready() -> float:
     begin = time.perf_counter()
-    _compile(_OF_CELLS)
+    _compile(_OF_CELLS, begin)
     return time.perf_counter() - begin
 
 
-def compile_largest() -> None:
-    """Compile the kernel that takes longest: for the process beside the one that compiles the others."""
-    _compile(_LARGEST)
-
-
-def _compile(kernels: tuple[tuple[Any, tuple[Any, ...]], ...]) -> None:
+def _compile(kernels: tuple[tuple[Any, tuple[Any, ...]], ...], begin: float) -> None:
     """Compile, or load, each kernel for its signature, unless nobody will call it any more."""
-    for kernel, signature in kernels:
+    told = begin
+    for number, (kernel, signature) in enumerate(kernels):
         if is_ending():
             return
         kernel.compile(signature)
-
-
-def _is_cold() -> bool:
-    """Whether no kernel was compiled here before, and none came compiled with the package."""
-    return not _came() and next(cache_folder().rglob("*.nbi"), None) is None
+        now = time.perf_counter()
+        if now - told >= _LONG and number + 1 < len(kernels):
+            told = now
+            say(f"... {number + 1} of {len(kernels)} kernels after {now - begin:.0f} s")
 
 
 def _came() -> bool:
@@ -214,9 +216,5 @@ def everything(progress: Callable[[int, int, str], None]) -> Warmed:
         before = sum(kernel.stats.cache_misses.values())
         kernel.compile(signature)
         compiled += sum(kernel.stats.cache_misses.values()) - before
+    ahead.note_complete()
     return Warmed(len(known), compiled, time.perf_counter() - begin)
-
-
-def _say(text: str) -> None:
-    if logger.level <= logging.INFO:
-        print(f"livejoin: {text}", file=sys.stderr)

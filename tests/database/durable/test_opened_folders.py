@@ -607,6 +607,39 @@ def test_a_snapshot_is_made_beside_while_the_database_goes_on(tmp_path: Path) ->
         assert db.version == 40
 
 
+def test_there_is_another_snapshot_when_the_one_before_is_made(tmp_path: Path) -> None:
+    """Nobody waits for its end: the next segment that is complete notices it, and begins another one."""
+    with livejoin.open(tmp_path / "db", sync="off") as db:
+        db.execute("CREATE TABLE T (a BIGINT)")
+        log = db._contents.log
+        assert log is not None
+        folding = log.on_segment.__self__  # type: ignore[attr-defined]
+        folding.least_bytes, log.segment_bytes = 1, 1000
+        current = tmp_path / "db" / "snapshots" / "CURRENT"
+        seen = set()
+        while len(seen) < 3:  # a snapshot is as large as the segments that it was made of, or larger
+            db.apply("T", [(db.version,)] * 200)
+            threading.Event().wait(0.02)
+            if current.exists():
+                seen.add(current.read_text())
+
+
+def test_what_is_never_synchronised_by_commits_is_so_beside_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With ``off`` too, so that a commit which begins a segment does not wait for the whole segment before it."""
+    monkeypatch.setattr("livejoin.database.durable.log._OFF_BYTES", 1000)
+    with livejoin.open(tmp_path / "db", sync="off") as db:
+        db.execute("CREATE TABLE T (a BIGINT)")
+        log = db._contents.log
+        assert log is not None
+        db.apply("T", [(1,)])
+        assert log._synced < log.written
+        db.apply("T", [(1,)] * 1000)
+        while log._synced < log.written:
+            threading.Event().wait(0.01)
+
+
 @pytest.mark.parametrize("sync", SYNCS)
 def test_a_folder_that_is_deleted_takes_no_commit(sync: Any, tmp_path: Path) -> None:
     db = livejoin.open(tmp_path / "db", sync=sync)

@@ -116,8 +116,10 @@ class Folding:
         process = self._process
         if process is None:
             return True
+        if not wait and process.poll() is None:
+            return False
         try:
-            _, said = process.communicate(timeout=wait)
+            _, said = process.communicate(timeout=wait or None)  # with 0 it would never notice the end
         except subprocess.TimeoutExpired:
             return False
         self._process = None

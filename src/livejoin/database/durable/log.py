@@ -36,6 +36,8 @@ Placed: TypeAlias = Sequence[tuple[str, Piece]]
 
 SEGMENT_BYTES = 64 << 20
 SEGMENT_RECORDS = 20_000
+_OFF_BYTES = 8 << 20
+"""With ``off``: so many bytes are synchronised beside the commits, as a commit that begins a segment waits for all."""
 _NAME_DIGITS = 12
 
 
@@ -180,7 +182,10 @@ class Log:
         self._process = os.getpid()
         self._failure: str | None = None
         self._failed_by: OSError | None = None
-        self._flusher = None if pace.sync != "batch" else _Flusher(self, pace.seconds)
+        self._flusher: _Flusher | None = None
+        self._flush_bytes = pace.bytes if pace.sync == "batch" else _OFF_BYTES
+        if pace.sync != "commit":
+            self._flusher = _Flusher(self, pace.seconds if pace.sync == "batch" else None)
 
     # What may be asked at any time.
 
@@ -363,7 +368,7 @@ class Log:
                 self.account.records += 1
                 self._segment.records += 1
                 self._segment.end = pending.end
-            if self._flusher is not None and self.written - self._synced >= self.pace.bytes:
+            if self._flusher is not None and self.written - self._synced >= self._flush_bytes:
                 self._flusher.wake()
         else:
             try:
@@ -479,9 +484,9 @@ class Log:
 
 
 class _Flusher:
-    """A thread that synchronises what is written every so often, until it is stopped."""
+    """A thread that synchronises what is written when it is woken, and every so often if that is said; mutable."""
 
-    def __init__(self, log: Log, seconds: float) -> None:
+    def __init__(self, log: Log, seconds: float | None) -> None:
         self._log = log
         self._seconds = seconds
         self._wake = threading.Event()

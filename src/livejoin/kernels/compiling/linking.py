@@ -23,6 +23,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
 
 from livejoin.aside import aside
+from livejoin.kernels.compiling.shipped import KernelCache
 
 
 class _HelperLibrary(JITCodeLibrary):
@@ -111,7 +112,16 @@ class Kernel(CPUDispatcher):
 
     def compile(self, sig: Any) -> Any:
         """Compile it for a signature, or load it; also called where another kernel calls this one."""
-        return aside(super().compile, sig)
+        return aside(self._compile_in_turn, sig)
+
+    def _compile_in_turn(self, sig: Any) -> Any:
+        """As `compile`; where the cache lacks it, no other process compiles it meanwhile."""
+        try:
+            return super().compile(sig)
+        finally:
+            cache: Any = self._cache  # type: ignore[attr-defined]  # Numba is not typed
+            if isinstance(cache, KernelCache):
+                cache.give_back()
 
     def _compile_for_args(self, *args: Any, **named: Any) -> Any:
         """What Numba calls where it has no code for the arguments of a call."""

@@ -33,6 +33,7 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
 from livejoin.kernels.compiling.signatures import described
+from livejoin.kernels.compiling.turns import Turn
 
 logger = logging.getLogger("livejoin")
 
@@ -130,6 +131,7 @@ class KernelCache(_Cache):
         self._function = function
         self._make_kept = kept
         self._made: Any = None
+        self._turn = Turn(f"{function.__module__.removeprefix('livejoin.kernels.')}.{function.__qualname__}")
 
     @property
     def _kept(self) -> Any:
@@ -151,7 +153,14 @@ class KernelCache(_Cache):
             loaded = None if code is None else load(own.folder / code.file, code.checksum, target_context)
             if loaded is not None:
                 return loaded
-        return self._kept.load_overload(sig, target_context)
+        found = self._kept.load_overload(sig, target_context)
+        if found is None and self._turn.take(Path(self.cache_path).parent):
+            found = self._kept.load_overload(sig, target_context)
+        return found
+
+    def give_back(self) -> None:
+        """End the turn that was taken to compile the kernel, if it was."""
+        self._turn.give_back()
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled, for this user."""
