@@ -22,12 +22,13 @@ from livejoin.database.transactions.guard import Guard, alone
 from livejoin.database.transactions.subscribers import Callback, ErrorHandler, Subscribers
 from livejoin.database.versions import pairs
 from livejoin.database.versions.following import WAITING, WHEN_FULL, Changes, Waiting, WhenFull
-from livejoin.database.versions.images import Images
+from livejoin.database.versions.images import Images, table_of, words_of
 from livejoin.database.versions.past import Past
 from livejoin.database.versions.readable import Readable
 from livejoin.database.versions.rolling import insertions
 from livejoin.database.versions.rows_at import RowsAt
 from livejoin.database.versions.shape import Shape, shape_of
+from livejoin.dataflow.batches import Rows
 from livejoin.dataflow.blocks.block import Batches, Change
 from livejoin.dataflow.deltas.arrow_delta import delta_schema
 from livejoin.dataflow.deltas.repeated import repeated
@@ -200,18 +201,24 @@ class View(Readable):
         """The empty delta of a commit that did not change the view; made once."""
         return MemoryDelta((), self._delta_schema)
 
-    @alone
     def to_arrow(self) -> pa.Table:
         """The whole result; a row of multiplicity m stands there m times.
 
+        Commits wait while words are copied. They go on while these become Arrow, and are sorted.
+
         Cost: O(result); with ORDER BY without LIMIT the rows are sorted, O(result * log(result)).
         """
-        schema = self._query.read.schema
-        rows = pa.Table.from_batches(self._batches(_BATCH), schema)
+        rows = table_of(self._words(), self._query.read.schema)
         if not self._query.order:
             return rows
         shown = sorted_rows(rows, self._query.order).select(range(len(self.schema)))
         return shown.cast(self.schema) if self._query.order_below else shown
+
+    @alone
+    def _words(self) -> list[tuple[Rows, Words]]:
+        """All rows that are read, as words that nobody writes to."""
+        node = self._kept
+        return words_of(node.inputs[0] if self._query.order_below else node, *node.shown_by)
 
     def __len__(self) -> int:
         """Rows of the result; cost and errors as for `count`. An empty view is false, as an empty list is."""

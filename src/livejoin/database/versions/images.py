@@ -271,7 +271,7 @@ class Images:
                 if steps is not None and _pays(steps, near.image):
                     return self._rolled(name, near.image, steps, shape, back)
         tip, pieces = self._present(name, link, shape)
-        whole = shape.ordered(_table(pieces, shape.kept))
+        whole = shape.ordered(table_of(pieces, shape.kept))
         if tip is not link:
             if tip.image is None:
                 tip.image = whole
@@ -306,7 +306,8 @@ class Images:
         if last.ended:
             raise ReadError(last.ended)
         if name in contents.views:
-            return last, _rows_of_node(contents.views[name]._node, shape)
+            node = contents.views[name]._node
+            return last, words_of(node.inputs[0] if shape.is_below else node, *node.shown_by)
         base = contents.tables[name]
         ids, weights = base.live_rows()
         rows = Rows(contents.codec, shape.types, list(base.values_of(ids)), ids.shape[0])
@@ -383,14 +384,15 @@ def _table_delta(contents: Contents, name: str, change: TableChange) -> ViewDelt
     return MemoryDelta([marked], delta_schema(shape.kept))
 
 
-def _rows_of_node(node: Node, shape: Shape) -> list[tuple[Rows, Words]]:
-    read = node.inputs[0] if shape.is_below else node
-    _ = read.block  # a state that is loaded only now
-    with of_view(*node.shown_by):
-        return [(rows.values(), weights.copy()) for rows, weights in read.scan(CHUNK)]
+def words_of(node: Node, *views: str) -> list[tuple[Rows, Words]]:
+    """The rows of a block as words that nobody writes to, with their multiplicities; called with the lock held."""
+    _ = node.block  # a state that is loaded only now
+    with of_view(*views):
+        return [(rows.values(), weights.copy()) for rows, weights in node.scan(CHUNK)]
 
 
-def _table(pieces: Sequence[tuple[Rows, Words]], schema: pa.Schema) -> pa.Table:
+def table_of(pieces: Sequence[tuple[Rows, Words]], schema: pa.Schema) -> pa.Table:
+    """Rows in words as Arrow, each as often as it stands there."""
     found = []
     for rows, weights in pieces:
         table = pa.table([rows.arrow(i) for i in range(len(schema))], schema=schema)
