@@ -1,4 +1,4 @@
-"""Commits go first: one waits for a single reader at most, however many wait for the lock, and none waits in a child."""
+"""Commits go first: one waits for a single reader at most, however many wait for the lock; so it is in a child."""
 
 from __future__ import annotations
 

@@ -5,9 +5,9 @@ begins to change something, it writes down what (`livejoin.database.transactions
 also a read, first finishes that. So correctness does not depend on when signals arrive.
 
 Calls that commit go first: a reader that comes while a commit waits for the lock lets it by, or readers that read one
-after the other would leave no gap for it. It waits at the *gate* of this commit, which is a lock of its own, so that the
-next commit never waits for readers that are still on their way through the gate of the one before. Readers form a queue
-of their own, and only the first of them waits for the lock: a commit never has more than one before it.
+after the other would leave no gap for it. It waits at the *gate* of this commit, which is a lock of its own, so that
+the next commit never waits for readers that are still on their way through the gate of the one before. Readers form a
+queue of their own, and only the first of them waits for the lock: a commit never has more than one before it.
 
 A lock written in C makes this safe: between taking such a lock in a ``with`` and knowing that it is taken, Python has
 no point at which a signal can arrive.
