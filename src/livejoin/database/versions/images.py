@@ -293,8 +293,8 @@ class Images:
         if size >= SMALL and not contents.budget.has_room(size):
             contents.budget.refuse(
                 size,
-                f"all rows of {name!r} at a version, which count(), sample() and lookup() need not read as long as it "
-                "has not changed, nor does view.batches(),",
+                f"the rows of {name!r} at a version (count(), sample() and lookup() read few as long as it has not "
+                "changed, and so does view.batches())",
             )
 
     def _made(self, name: str, link: Link, shape: Shape) -> pa.Table:

@@ -97,7 +97,7 @@ class RowsAt(Readable):
 
     def count(self) -> int:
         """Rows, counted with multiplicities, by a view that has not changed since; else they are read whole."""
-        counted = self._asked(lambda view: view.count() if view.deltas else None)
+        counted = None if self._is_read else self._asked(lambda view: view.count() if view.deltas else None)
         return self.to_arrow().num_rows if counted is None else counted
 
     def __len__(self) -> int:
@@ -125,7 +125,7 @@ class RowsAt(Readable):
 
         A view that has not changed since draws them; else they are read whole.
         """
-        drawn = self._asked(lambda view: view.sample(rows, seed=seed))
+        drawn = None if self._is_read else self._asked(lambda view: view.sample(rows, seed=seed))
         if drawn is not None:
             return drawn
         table = self.to_arrow()
@@ -158,8 +158,17 @@ class RowsAt(Readable):
         return found
 
     def _asked(self, ask: Callable[[View], T]) -> T | None:
-        """What the view says, if it has not changed since; None if it has, or is a table."""
+        """What the view says, if it has not changed since; None if it has, or is a table.
+
+        Args:
+            ask: Asks the view.
+        """
         return self._images.asked_now(self.name.lower(), self._open_link(), ask)
+
+    @property
+    def _is_read(self) -> bool:
+        """Whether somebody has read all rows at this version."""
+        return self._open_link().image is not None
 
     def _open_link(self) -> Link:
         link = self._link
