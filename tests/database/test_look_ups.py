@@ -184,3 +184,36 @@ def test_rows_that_are_linked_along_foreign_keys() -> None:
         assert check_look_ups(view, view.to_arrow()) >= 2
         db.execute(sql)
     assert view.get(5) == (5, None, 8)
+
+
+def test_rows_with_a_foreign_key_are_listed_along_links() -> None:
+    """By the key that rows of any table are linked to, at any depth, also where nobody has the key."""
+    db = livejoin.Database()
+    db.execute(
+        """
+        CREATE TABLE lands (id BIGINT PRIMARY KEY, land STRING);
+        CREATE TABLE shops (id BIGINT PRIMARY KEY, land_id BIGINT REFERENCES lands (id), shop STRING);
+        CREATE TABLE sales (n BIGINT PRIMARY KEY, shop_id BIGINT REFERENCES shops (id), amount INT);
+        INSERT INTO lands VALUES (1, 'de'), (2, NULL), (3, 'fr');
+        INSERT INTO shops VALUES (10, 1, 'x'), (11, 1, 'y'), (12, 2, NULL), (13, 9, 'nowhere')
+        """
+    )
+    db.apply("sales", [(n, 10 + n % 5, n) for n in range(200)])  # some of shops that are not there
+    joined = "sales JOIN shops ON shop_id = shops.id JOIN lands ON land_id = lands.id"
+    sql = f"SELECT n, shop_id, land_id, land, amount FROM {joined}"
+    view = db.create_view("v", sql, algorithm="aju")
+    outer = db.create_view("o", sql.replace(" JOIN", " LEFT JOIN"), algorithm="aju")
+    for statement in (
+        "DELETE FROM sales WHERE n % 3 = 0",
+        "DELETE FROM shops WHERE id = 11",
+        "UPDATE lands SET id = 9 WHERE id = 3",
+    ):
+        for shop in range(9, 16):
+            expected = [row for row in view.to_pylist() if row["shop_id"] == shop]
+            assert sorted(view.lookup(shop_id=shop)["n"].to_pylist()) == sorted(row["n"] for row in expected)
+        for land in (1, 2, 3, 9):
+            expected = [row for row in view.to_pylist() if row["land_id"] == land and row["shop_id"] == 10]
+            assert view.lookup(land_id=land, shop_id=10).num_rows == len(expected)
+        assert check_look_ups(view, view.to_arrow()) >= 2
+        check_look_ups(outer, outer.to_arrow())
+        db.execute(statement)

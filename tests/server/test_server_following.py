@@ -248,6 +248,7 @@ def test_websockets(server: Server, db: livejoin.Database) -> None:
     [
         ("/v1/views/quiet/changes?shape=upsert", 409, "no key of view 'quiet' is known"),
         ("/v1/views/totals/changes?shape=zigzag", 400, "known here are"),
+        ("/v1/views/totals/changes?when_full=block", 400, "nobody who follows over HTTP makes commits wait"),
         ("/v1/views/totals/changes?format=arrow", 400, "by a WebSocket"),
         ("/v1/views/nope/changes", 404, "there is no view"),
     ],

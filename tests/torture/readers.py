@@ -1,4 +1,6 @@
-"""Readers and followers beside a writer: ``python tests/torture/readers.py SECONDS SEED [FOLDER]``.
+"""Readers and followers beside a writer: ``python tests/torture/readers.py SECONDS SEED [kept]``.
+
+It needs ``PYTHONPATH=tests:tests/support``; ``make torture`` runs it for ten minutes.
 
 A writer commits, fails to commit, drops and creates views, and opens its folder again. Beside it threads take
 snapshots, each of which must be the truth of its version: tables as the writer wrote them down, views as DuckDB

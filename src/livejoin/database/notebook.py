@@ -66,18 +66,21 @@ def _title(kind: str, name: str, sql: str = "") -> str:
 
 def _rows(rows: pa.Table, total: int | None) -> str:
     """The first rows, and how many there are."""
-    lines = zip(*map(_texts, rows.columns), strict=True)
+    columns = [["NULL" if text is None else text for text in texts_of(column)] for column in rows.columns]
+    lines = zip(*columns, strict=True)
     more = "" if total is None or total <= rows.num_rows else f"<p>{total:,} rows, of which the first are shown</p>"
     return table(rows.column_names, lines) + more
 
 
-def _texts(column: pa.ChunkedArray) -> list[str]:
+def texts_of(column: pa.ChunkedArray) -> list[str | None]:
+    """The values of a column as texts; None for NULL."""
     if not pa.types.is_nested(column.type):
         with suppress(pa.ArrowException):  # as bytes that are no text
             column = column.cast(pa.string())
     if pa.types.is_string(column.type):
-        return ["NULL" if value is None else value for value in column.to_pylist()]
-    return [shown_scalar(value) if value.is_valid else "NULL" for value in column]
+        texts: list[str | None] = column.to_pylist()
+        return texts
+    return [shown_scalar(value) if value.is_valid else None for value in column]
 
 
 def table(names: Sequence[str], lines: Iterable[Sequence[str]]) -> str:

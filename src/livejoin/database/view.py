@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
 
@@ -14,6 +14,7 @@ from livejoin.changes import Coerce
 from livejoin.database import notebook, reading
 from livejoin.database.analyzed import Began, analyzed, begin, end
 from livejoin.database.arguments import check_number, check_seconds, check_switch, check_word
+from livejoin.database.live.first_rows import FirstRows
 from livejoin.database.reading import Row
 from livejoin.database.snapshots.declaration import ViewImage
 from livejoin.database.sorted_rows import sorted_rows
@@ -22,12 +23,13 @@ from livejoin.database.transactions.guard import Guard, alone
 from livejoin.database.transactions.subscribers import Callback, ErrorHandler, Subscribers
 from livejoin.database.versions import pairs
 from livejoin.database.versions.following import WAITING, WHEN_FULL, Changes, Waiting, WhenFull
-from livejoin.database.versions.images import Images
+from livejoin.database.versions.images import Images, table_of, words_of
 from livejoin.database.versions.past import Past
 from livejoin.database.versions.readable import Readable
 from livejoin.database.versions.rolling import insertions
 from livejoin.database.versions.rows_at import RowsAt
 from livejoin.database.versions.shape import Shape, shape_of
+from livejoin.dataflow.batches import Rows
 from livejoin.dataflow.blocks.block import Batches, Change
 from livejoin.dataflow.deltas.arrow_delta import delta_schema
 from livejoin.dataflow.deltas.repeated import repeated
@@ -51,6 +53,9 @@ from livejoin.sql import names_read
 from livejoin.state.scratch import Scratch
 from livejoin.words import Words
 
+if TYPE_CHECKING:
+    from livejoin.database.live.cell import LiveView
+
 KEYS = "livejoin.keys"
 """Where the metadata of a delta's schema has the view's keys."""
 
@@ -59,6 +64,7 @@ _LARGEST_BATCH = 1 << 20
 _MOST_ROWS = (1 << 63) - 1
 _TRIED = 32  # columns that a refused look-up tries for the message
 _MOST_WAITING = 1_000_000
+_MOST_LIVE = 1000
 _LONGEST_PATIENCE = 3600.0
 
 
@@ -200,18 +206,24 @@ class View(Readable):
         """The empty delta of a commit that did not change the view; made once."""
         return MemoryDelta((), self._delta_schema)
 
-    @alone
     def to_arrow(self) -> pa.Table:
         """The whole result; a row of multiplicity m stands there m times.
 
+        Commits wait while words are copied. They go on while these become Arrow, and are sorted.
+
         Cost: O(result); with ORDER BY without LIMIT the rows are sorted, O(result * log(result)).
         """
-        schema = self._query.read.schema
-        rows = pa.Table.from_batches(self._batches(_BATCH), schema)
+        rows = table_of(self._words(), self._query.read.schema)
         if not self._query.order:
             return rows
         shown = sorted_rows(rows, self._query.order).select(range(len(self.schema)))
         return shown.cast(self.schema) if self._query.order_below else shown
+
+    @alone
+    def _words(self) -> list[tuple[Rows, Words]]:
+        """All rows that are read, as words that nobody writes to."""
+        node = self._kept
+        return words_of(node.inputs[0] if self._query.order_below else node, *node.shown_by)
 
     def __len__(self) -> int:
         """Rows of the result; cost and errors as for `count`. An empty view is false, as an empty list is."""
@@ -709,6 +721,32 @@ class View(Readable):
             raise ReadError(msg)
         blocks = patience if when_full == "block" else 0.0
         return Changes(self.name, self._images, since, waiting, max_waiting, blocks, paired, positions)
+
+    def live(self, rows: int = 20) -> LiveView:
+        """A live cell for Jupyter, marimo and VS Code: the first rows, which change in place as commits come.
+
+        Leave it as the last expression of a cell. What changed is marked for a moment. Commits may come from any thread
+        and wait for nothing: the cell is drawn at most ten times a second, and says so when it shows several commits in
+        one step. It ends with ``close()``, and rests while no page shows it. ``pip install 'livejoin[notebook]'``
+
+        Args:
+            rows: How many rows are shown at most, up to 1,000.
+
+        Returns:
+            A widget of anywidget; ``widget.shown`` is what it shows.
+
+        Raises:
+            ReadError: The number is none of these, anywidget is not installed, or as for `to_arrow`.
+
+        Cost: O(rows) for each drawing; with ORDER BY without LIMIT, and with HAVING, as for `batches`.
+        """
+        check_number(rows, "rows", 1, _MOST_LIVE)
+        try:
+            from livejoin.database.live.cell import LiveView  # noqa: PLC0415  # anywidget need not be there
+        except ImportError as error:
+            msg = f"view.live() needs anywidget ({error}): pip install 'livejoin[notebook]'"
+            raise ReadError(msg) from error
+        return LiveView(FirstRows(self, rows, self._images, self._guard))
 
     def paired(self, delta: pa.Table) -> pa.Table:
         """A delta of the view in which rows that change under its key are updates.

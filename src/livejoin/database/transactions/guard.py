@@ -5,7 +5,9 @@ begins to change something, it writes down what (`livejoin.database.transactions
 also a read, first finishes that. So correctness does not depend on when signals arrive.
 
 Calls that commit go first: a reader that comes while a commit waits for the lock lets it by, or readers that read one
-after the other would leave no gap for it.
+after the other would leave no gap for it. It waits at the *gate* of this commit, which is a lock of its own, so that
+the next commit never waits for readers that are still on their way through the gate of the one before. Readers form a
+queue of their own, and only the first of them waits for the lock: a commit never has more than one before it.
 
 A lock written in C makes this safe: between taking such a lock in a ``with`` and knowing that it is taken, Python has
 no point at which a signal can arrive.
@@ -39,8 +41,9 @@ class Guard:
         is_busy: Whether a cut-off call left something.
 
     Attributes:
-        turn: Held by a call that commits, from where it begins to wait; readers take it and give it back at once, so
-            that they wait for it.
+        turn: Held by a call that commits, from where it waits for the lock.
+        gate: That of the call that began to commit last, held until it has ended; readers go through it.
+        queue: Held by the reader that waits for the lock or has it.
         lock: Held while a call runs; a thread may take it again.
         log: The log that makes changes durable; None if nothing does.
         room: Waits until those who follow have room for another commit; None while commits wait for nobody.
@@ -51,6 +54,8 @@ class Guard:
 
     def __init__(self, settle: Callable[[], None], is_busy: Callable[[], bool]) -> None:
         self.turn = threading.RLock()
+        self.gate = threading.RLock()
+        self.queue = threading.RLock()
         self.lock = threading.RLock()
         self._settle = settle
         self._is_busy = is_busy
@@ -110,14 +115,18 @@ def alone(method: Method) -> Method:
     def call(self: Guarded, /, *args: Any, **kwargs: Any) -> Any:
         guard = self._guard
         again = guard.is_held()
-        if not again:
-            with guard.turn:
+        if again:
+            with guard.lock:
+                guard.enter(again)
+                return method(self, *args, **kwargs)
+        with guard.queue:
+            with guard.gate:
                 pass
-        with guard.lock:
-            guard.enter(again)
-            result = method(self, *args, **kwargs)
-            log = guard.log
-            due = None if log is None or again else log.due()
+            with guard.lock:
+                guard.enter(again)
+                result = method(self, *args, **kwargs)
+                log = guard.log
+                due = None if log is None else log.due()
         if due is not None:
             guard.finish(due)
         return result
@@ -129,25 +138,29 @@ def first(method: Method) -> Method:
     """As `alone`, for a method that commits: later readers wait for it, and threads of Python do not hold it up.
 
     Each kernel gives Python's lock back, and a thread that computes in Python keeps it for a *switch interval*, of
-    5 ms. A small commit of some ten kernels would wait so often. While one runs, the interval is short.
+    5 ms. A small commit of some ten kernels would wait so often. While one waits or runs, the interval is short.
     """
 
     @wraps(method)
     def call(self: Guarded, /, *args: Any, **kwargs: Any) -> Any:
         guard = self._guard
         again = guard.is_held()
-        with nullcontext() if again else guard.turn, guard.lock:  # not while it waits for the disk
-            guard.enter(again)
-            interval = sys.getswitchinterval()
-            try:
-                if interval > _SHORT:
-                    sys.setswitchinterval(_SHORT)
-                result = method(self, *args, **kwargs)
-            finally:
-                if interval > _SHORT and sys.getswitchinterval() < 2 * _SHORT:  # else somebody has set another one
-                    sys.setswitchinterval(interval)
-            log = guard.log
-            due = None if log is None or again else log.due()
+        gate = threading.RLock()
+        interval = sys.getswitchinterval()
+        try:
+            if interval > _SHORT:
+                sys.setswitchinterval(_SHORT)
+            with gate:
+                if not again:
+                    guard.gate = gate
+                with nullcontext() if again else guard.turn, guard.lock:  # not while it waits for the disk
+                    guard.enter(again)
+                    result = method(self, *args, **kwargs)
+                    log = guard.log
+                    due = None if log is None or again else log.due()
+        finally:
+            if interval > _SHORT and sys.getswitchinterval() < 2 * _SHORT:  # else somebody has set another one
+                sys.setswitchinterval(interval)
         if due is not None:
             guard.finish(due)
         return result
@@ -190,5 +203,12 @@ def _give_all() -> None:
         guard.turn.release()
 
 
+def _open_gates() -> None:
+    """In the child: what other threads hold of the gates and queues is free, as these are not there."""
+    for guard in _taken:
+        guard.gate, guard.queue = threading.RLock(), threading.RLock()
+    _give_all()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_take_all, after_in_parent=_give_all, after_in_child=_give_all)
+    os.register_at_fork(before=_take_all, after_in_parent=_give_all, after_in_child=_open_gates)

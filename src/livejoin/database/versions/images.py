@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from contextlib import nullcontext
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -29,15 +29,18 @@ from livejoin.dataflow.node import Node
 from livejoin.dataflow.of_view import of_view
 from livejoin.errors import ReadError
 from livejoin.state.budget import SMALL
+from livejoin.words import WORD_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from livejoin.database.contents import Contents
     from livejoin.database.transactions.guard import Guard
     from livejoin.database.versions.following import Changes
     from livejoin.database.view import View
     from livejoin.words import Words
+
+T = TypeVar("T")
 
 _SHARE = 8  # of the memory limit, that the deltas of a chain may take
 _WORD_BYTES = 16  # of a value, about
@@ -204,6 +207,20 @@ class Images:
             return contents.views[name].count()
         return contents.tables[name].total if name in contents.tables else 0
 
+    @alone
+    def asked_now(self, name: str, link: Link, ask: Callable[[View], T]) -> T | None:
+        """What a view says, if it is still as it was at a version; None if it is not, or is a table.
+
+        Args:
+            name: The name in lower case.
+            link: The version.
+            ask: Asks it.
+        """
+        view = self._contents.views.get(name)
+        if view is None or link.step is not None or link.ended:
+            return None
+        return ask(view)
+
     def publish(self, name: str) -> int:
         """Make the rows of the present version of a view, by its name in lower case, and keep them; the version."""
         link, version = self._published(name)
@@ -262,6 +279,24 @@ class Images:
             link.image = None
             budget.refuse(image.nbytes, f"the rows of {name!r} at a version")
 
+    def _refuse_before(self, name: str, shape: Shape) -> None:
+        """Refuse to copy rows for which there is no room; called with the lock held.
+
+        Raises:
+            MemoryLimitError: There is no room for them.
+        """
+        contents = self._contents
+        view = contents.views[name]
+        if contents.memory_limit is None or not view.deltas:
+            return
+        size = int(WORD_BYTES * view._kept.size() * max(1, len(shape.types)))
+        if size >= SMALL and not contents.budget.has_room(size):
+            contents.budget.refuse(
+                size,
+                f"the rows of {name!r} at a version (count(), sample() and lookup() read few as long as it has not "
+                "changed, and so does view.batches())",
+            )
+
     def _made(self, name: str, link: Link, shape: Shape) -> pa.Table:
         known = self.links.images.get(name)
         near = None if known is None else known()
@@ -271,7 +306,7 @@ class Images:
                 if steps is not None and _pays(steps, near.image):
                     return self._rolled(name, near.image, steps, shape, back)
         tip, pieces = self._present(name, link, shape)
-        whole = shape.ordered(_table(pieces, shape.kept))
+        whole = shape.ordered(table_of(pieces, shape.kept))
         if tip is not link:
             if tip.image is None:
                 tip.image = whole
@@ -306,7 +341,9 @@ class Images:
         if last.ended:
             raise ReadError(last.ended)
         if name in contents.views:
-            return last, _rows_of_node(contents.views[name]._node, shape)
+            self._refuse_before(name, shape)
+            node = contents.views[name]._node
+            return last, words_of(node.inputs[0] if shape.is_below else node, *node.shown_by)
         base = contents.tables[name]
         ids, weights = base.live_rows()
         rows = Rows(contents.codec, shape.types, list(base.values_of(ids)), ids.shape[0])
@@ -383,14 +420,15 @@ def _table_delta(contents: Contents, name: str, change: TableChange) -> ViewDelt
     return MemoryDelta([marked], delta_schema(shape.kept))
 
 
-def _rows_of_node(node: Node, shape: Shape) -> list[tuple[Rows, Words]]:
-    read = node.inputs[0] if shape.is_below else node
-    _ = read.block  # a state that is loaded only now
-    with of_view(*node.shown_by):
-        return [(rows.values(), weights.copy()) for rows, weights in read.scan(CHUNK)]
+def words_of(node: Node, *views: str) -> list[tuple[Rows, Words]]:
+    """The rows of a block as words that nobody writes to, with their multiplicities; called with the lock held."""
+    _ = node.block  # a state that is loaded only now
+    with of_view(*views):
+        return [(rows.values(), weights.copy()) for rows, weights in node.scan(CHUNK)]
 
 
-def _table(pieces: Sequence[tuple[Rows, Words]], schema: pa.Schema) -> pa.Table:
+def table_of(pieces: Sequence[tuple[Rows, Words]], schema: pa.Schema) -> pa.Table:
+    """Rows in words as Arrow, each as often as it stands there."""
     found = []
     for rows, weights in pieces:
         table = pa.table([rows.arrow(i) for i in range(len(schema))], schema=schema)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -13,11 +13,15 @@ from livejoin.database import reading
 from livejoin.database.versions.links import Link
 from livejoin.database.versions.readable import Readable
 from livejoin.database.versions.shape import Shape
-from livejoin.errors import ReadError
+from livejoin.errors import AbsentIndexError, MemoryLimitError, ReadError
 
 if TYPE_CHECKING:
+    from livejoin.changes import Coerce
     from livejoin.database.versions.images import Images
+    from livejoin.database.view import View
     from livejoin.schema import SqlType
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,16 +92,13 @@ class RowsAt(Readable):
         Cost: the first reader of a version copies the rows, O(rows), or makes them from another version of them that
         somebody has read, with a look at each and O(rows that changed); who comes later gets the same table.
         """
-        link = self._link
-        if link is None:
-            msg = f"the snapshot of version {self.version} is closed; read what you need within its block"
-            raise ReadError(msg)
+        link = self._open_link()
         return self._shape.shown(self._images.image(self.name.lower(), link, self._shape))
 
     def count(self) -> int:
-        """Rows, counted with multiplicities; read whole first."""
-        rows: int = self.to_arrow().num_rows
-        return rows
+        """Rows, counted with multiplicities, by a view that has not changed since; else they are read whole."""
+        counted = None if self._is_read else self._asked(lambda view: view.count() if view.deltas else None)
+        return self.to_arrow().num_rows if counted is None else counted
 
     def __len__(self) -> int:
         """As `count`. What is empty is false, as an empty list is."""
@@ -108,14 +109,80 @@ class RowsAt(Readable):
 
         Raises:
             ReadError: There is no such position, or the row has a value that Python cannot hold.
+            MemoryLimitError: All rows do not fit into the memory that there may be, and the view has changed since.
         """
-        table = self.to_arrow()
+        try:
+            table = self.to_arrow()
+        except MemoryLimitError:
+            found = self._asked(lambda view: view.at(position))
+            if found is None:
+                raise
+            return found
         return reading.only_row(table.slice(reading.place_of(position, table.num_rows), 1))
 
     def sample(self, rows: int, seed: int | None = None) -> pa.Table:
-        """Rows drawn uniformly and independently of each other; as `View.sample`, of rows that are read whole first."""
+        """Rows drawn uniformly and independently of each other; as `View.sample`.
+
+        A view that has not changed since draws them; else they are read whole.
+        """
+        drawn = None if self._is_read else self._asked(lambda view: view.sample(rows, seed=seed))
+        if drawn is not None:
+            return drawn
         table = self.to_arrow()
         return table.take(pa.array(reading.drawn(rows, seed, table.num_rows)))
+
+    def get(self, key: Any) -> tuple[Any, ...] | None:
+        """The row with a key, or None; as `View.get`, as long as the view has not changed since.
+
+        Raises:
+            AbsentIndexError: It has changed, or is a table: only its present rows have indexes.
+            ReadError: As for `View.get`.
+        """
+        found = self._asked(lambda view: (view.get(key),))
+        if found is None:
+            raise AbsentIndexError(self._no_index())
+        return found[0]
+
+    def lookup(
+        self, values: Mapping[str, Any] | None = None, /, *, coerce: Coerce = "strict", **columns: Any
+    ) -> pa.Table:
+        """The rows with some values; as `View.lookup`, as long as the view has not changed since.
+
+        Raises:
+            AbsentIndexError: It has changed, or is a table: only its present rows have indexes.
+            ReadError: As for `View.lookup`.
+        """
+        found = self._asked(lambda view: view.lookup(values, coerce=coerce, **columns))
+        if found is None:
+            raise AbsentIndexError(self._no_index())
+        return found
+
+    def _asked(self, ask: Callable[[View], T]) -> T | None:
+        """What the view says, if it has not changed since; None if it has, or is a table.
+
+        Args:
+            ask: Asks the view.
+        """
+        return self._images.asked_now(self.name.lower(), self._open_link(), ask)
+
+    @property
+    def _is_read(self) -> bool:
+        """Whether somebody has read all rows at this version."""
+        return self._open_link().image is not None
+
+    def _open_link(self) -> Link:
+        link = self._link
+        if link is None:
+            msg = f"the snapshot of version {self.version} is closed; read what you need within its block"
+            raise ReadError(msg)
+        return link
+
+    def _no_index(self) -> str:
+        return (
+            f"{self.name!r} at version {self.version} has no index: those of a view lead to its present rows, and it "
+            "has changed since, or is a table. Read all rows by to_arrow() and filter them, ask "
+            "snapshot.sql('SELECT ... WHERE ...'), or look up in the view itself, which has its present rows"
+        )
 
     def __repr__(self) -> str:
         return f"RowsAt({self.name!r}, version={self.version})"

@@ -1,7 +1,8 @@
 """Access to the results of a foreign-key join: a result is a live row of the root, by its rank or by its values.
 
 The root's row is found in the index of its table, by all columns or by a key, or else among the parents of one of its
-children's keys. What the other tables have in the result is read along its links and compared with what is asked for.
+children's keys. By such a key all rows that are linked to it are listed. What the other tables have in the result is
+read along its links and compared with what is asked for.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from livejoin.state.derived_rows import DerivedRows
 from livejoin.words import Words
 
 if TYPE_CHECKING:
+    from livejoin.families.foreign_keys.graph import Link
     from livejoin.families.foreign_keys.plan import ForeignKeyPlan
 
 
@@ -54,6 +56,31 @@ class ForeignKeyAccess:
         for variable, line in known.items():
             times = times * (line == values.get(variable, line))
         return Found(times, no_annotations(length), known)
+
+    def lists(self, atom: int) -> tuple[tuple[str, ...], ...]:
+        """As `livejoin.families.join_access.RowLists`: by the keys that its rows are linked to."""
+        return tuple(link.over for _, link in self._listing(atom))
+
+    def rows_by(self, atom: int, variables: tuple[str, ...], given: Words) -> tuple[Words, Words]:
+        """As `livejoin.families.join_access.RowLists`."""
+        plan, m = self._plan, self._arena
+        place, link = next(one for one in self._listing(atom) if one[1].over == variables)
+        child = plan.node_offsets[link.child]
+        directory, key = plan.words[[child + f.N_DIRECTORY, child + f.N_ENTRY_KEY]].tolist()
+        entries, ends = np.zeros((2, given.shape[1]), np.int64)
+        look_up.find_entries(m, directory, key, np.ascontiguousarray(given), entries)
+        edge = int(plan.words[plan.node_offsets[atom] + f.N_CHILD_LIST]) + f.CHILD * place
+        rows = np.empty(0, np.int64)
+        rows = np.empty(kernel.list_parents(m, plan.words, edge, entries, rows, ends), np.int64)
+        kernel.list_parents(m, plan.words, edge, entries, rows, ends)
+        offsets = np.array([self._offset(atom, variable) for variable in plan.query.atoms[atom].variables], np.int64)
+        there = np.repeat(np.arange(ends.shape[0]), np.diff(ends, prepend=0))
+        return m[rows[np.newaxis, :] + offsets[:, np.newaxis]], there
+
+    def _listing(self, atom: int) -> list[tuple[int, Link]]:
+        """The edges from an atom whose keys have lists of its rows, with their places among its children."""
+        links = self._plan.graph.below[atom]
+        return [(place, link) for place, link in enumerate(links) if link not in self._plan.quiet.links]
 
     @cached_property
     def _key(self) -> tuple[int, ...] | None:

@@ -122,3 +122,35 @@ def sum_parents(
                 first[i] = row
                 sums[i] += m[row + state] >> COUNTER_BITS
             row = next_parent(m, row + link)
+
+
+@kernel
+def list_parents(arena: ArenaArray, plan: Plan, child: int, entries: Line, rows: Line, ends: Line) -> int:
+    """The rows that are linked to some keys, live or not, as many as there is room for.
+
+    Args:
+        arena: The arena.
+        plan: The plan.
+        child: Offset of the child in the plan's list of the children of these rows; the edge is not quiet.
+        entries: int64, entries of the child's keys, 0 for none.
+        rows: int64, written up to its length: the rows, key by key.
+        ends: int64, as long as the entries, written: the number of rows up to the end of each key's.
+
+    Returns:
+        The number of rows, whatever room there is.
+
+    Cost: O(rows).
+    """
+    m = words(arena)
+    p = words(plan)
+    link = p[child + C_LINK]
+    number = 0
+    for i in range(entries.shape[0]):
+        row = m[entries[i] + p[child + C_HEAD]] if entries[i] != 0 else 0
+        while row != 0:
+            if number < rows.shape[0]:
+                rows[number] = row
+            number += 1
+            row = next_parent(m, row + link)
+        ends[i] = number
+    return number

@@ -80,6 +80,12 @@ async def _feed(request: Request | WebSocket, service: Service, who: Who) -> Fee
     """
     asked = request.query_params
     key = (asked.get("format", "json"), asked.get("shape", "changes"))
+    if asked.keys() & {"when_full", "max_waiting", "patience"}:
+        msg = (
+            "nobody who follows over HTTP makes commits wait: one who is slow gets what it missed as one change, or "
+            "all rows anew. view.changes(when_full='block') is for the process that has the database"
+        )
+        raise RequestError(msg)
     if key not in _FORMS or asked.keys() - {"format", "shape", "since"}:
         msg = "known here are shape=changes and shape=upsert, format=json and, for a WebSocket, format=arrow, and since"
         raise RequestError(msg)
