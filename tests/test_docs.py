@@ -20,6 +20,7 @@ DECISIONS = DOCS / "decisions"
 PACKAGES = sorted(path.name for path in (ROOT / "src" / "livejoin").iterdir() if (path / "__init__.py").exists())
 
 DOCUMENTS = sorted(path for folder in (ROOT, DOCS, DECISIONS) for path in folder.glob("*.md"))
+DOCUMENTS += sorted(path for name in ("start", "concepts", "guides", "api") for path in (DOCS / name).glob("*.md"))
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 
 # Files that a how-to makes; table properties, keys of metadata and others.

@@ -167,6 +167,17 @@ def _check(given: argparse.Namespace, errors: Console) -> int:
     return OK
 
 
+def _docs(given: argparse.Namespace, errors: Console) -> int:
+    from livejoin.cli.docs import docs  # noqa: PLC0415
+
+    try:
+        print(docs(given.words, not given.address))
+    except LivejoinError as error:
+        _show(errors, error)
+        return FAILED
+    return OK
+
+
 def _init(given: argparse.Namespace, errors: Console) -> int:
     from livejoin.cli.init import init  # noqa: PLC0415
 
@@ -300,6 +311,16 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_OF_ANY,
     )
     doctor.set_defaults(command=_doctor)
+    docs = commands.add_parser(
+        "docs",
+        help="open the manual in a browser",
+        description="Open the manual that came with livejoin in a browser, and print where it is. With words, what it "
+        "has about them.",
+        epilog=_OF_ANY,
+    )
+    docs.set_defaults(command=_docs)
+    docs.add_argument("words", nargs="*", metavar="WORD", help="what to look for")
+    docs.add_argument("--address", action="store_true", help="print where it is, and open nothing")
     return parser
 
 
