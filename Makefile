@@ -6,7 +6,7 @@ PYTHON ?=
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test ci bench peers fuzz torture campaign matrix conformance console console-check docs lint format types imports doctest nojit lock clean
+.PHONY: help setup demo test ci bench peers fuzz torture campaign matrix conformance console console-check docs dist sbom lint format types imports doctest nojit lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
@@ -59,6 +59,12 @@ console-check: ## say whether the built console is what web/ gives; needs Node 2
 
 docs: $(STAMP) ## build the manual of docs/ into build/manual; a broken link or a warning fails
 	@sh tools/manual/build.sh $(BIN)/python build/manual
+
+dist: $(STAMP) ## wheel and sdist in dist/, the same bytes each time, checked as a package index would
+	@sh tools/dist.sh $(BIN)/python
+
+sbom: $(STAMP) ## what an installation brings, with versions and licences, as CycloneDX in build/sbom.cdx.json
+	@sh tools/sbom.sh $(BIN)/python
 
 lint: $(STAMP)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/vulture

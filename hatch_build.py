@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -17,10 +18,28 @@ from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 _SYSTEM = "manylinux_2_27_x86_64"  # as Numba's own wheels
 _LONGEST = 1800.0  # seconds
+_RELATIVE = re.compile(r"(!?\[)([^\]]*)\]\((?![a-z]+:|#)([^)]+)\)")
 _MANUAL = ("furo", "griffelib", "myst-parser", "sphinx")
+
+
+class ReadmeHook(MetadataHookInterface):
+    """The README for a package index, where a file beside it cannot be seen."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Give the README to the package."""
+        text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
+        metadata["readme"] = {"content-type": "text/markdown", "text": for_index(text, self.config.get("files", ""))}
+
+
+def for_index(text: str, files: str) -> str:
+    """A README without relative links: they lead below ``files``; without it, text stays, pictures go."""
+    if files:
+        return _RELATIVE.sub(lambda match: f"{match[1]}{match[2]}]({files}/{match[3]})", text)
+    return _RELATIVE.sub(lambda match: "" if match[1].startswith("!") else match[2], text)
 
 
 class WheelHook(BuildHookInterface):
