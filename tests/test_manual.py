@@ -14,11 +14,15 @@ from livejoin.cli.main import FAILED, OK, main
 from livejoin.server import app
 
 ROOT = Path(__file__).parents[1]
-sys.path.append(str(ROOT / "tools"))
+sys.path += [str(ROOT / "tools"), str(ROOT)]
 
 from manual.api import written  # noqa: E402
 from manual.links import for_page  # noqa: E402
+from manual.pictures import FOLDER, PICTURES  # noqa: E402
 from manual.plain import SCRIPT, plain  # noqa: E402
+from manual.reference import COMPLETION, PAGES, SHELLS, completion  # noqa: E402
+
+from hatch_build import for_index  # noqa: E402
 
 
 @pytest.fixture
@@ -113,3 +117,36 @@ def test_the_command_opens_it(pages: Path, monkeypatch: pytest.MonkeyPatch, caps
     monkeypatch.setattr(sys.modules["livejoin.cli.docs"], "manual", lambda: None)
     assert main(["docs"]) == FAILED
     assert "make docs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", sorted(PICTURES))
+def test_the_pictures_of_concepts_are_what_their_program_draws(name: str) -> None:
+    assert (FOLDER / f"{name}.svg").read_text() == PICTURES[name](), "run python tools/manual/pictures.py"
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_pages_made_of_the_code_are_what_it_says(name: str) -> None:
+    assert (ROOT / "docs" / f"{name}.md").read_text() == PAGES[name](), "run python tools/manual/reference.py"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_completion_is_that_of_the_parser(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert (COMPLETION / f"livejoin.{shell}").read_text() == completion(shell), "run python tools/manual/reference.py"
+    assert main(["completion", shell]) == OK
+    assert "explain" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("files", "wanted"),
+    [
+        ("", "a page, [web](https://a.example),  and `code`"),
+        (
+            "https://a.example/v1",
+            "[a page](https://a.example/v1/docs/a.md), [web](https://a.example), "
+            "![p](https://a.example/v1/p.svg) and `code`",
+        ),
+    ],
+)
+def test_the_readme_of_an_index_has_no_relative_links(files: str, wanted: str) -> None:
+    text = "[a page](docs/a.md), [web](https://a.example), ![p](p.svg) and `code`"
+    assert for_index(text, files) == wanted
