@@ -6,7 +6,7 @@ PYTHON ?=
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test ci bench peers fuzz torture campaign matrix conformance console console-check lint format types imports doctest nojit lock clean
+.PHONY: help setup demo test ci bench peers fuzz torture campaign matrix conformance console console-check docs dist sbom lint format types imports doctest nojit lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
@@ -57,6 +57,15 @@ console: ## build the console of the server from web/; needs Node 20 and npm
 console-check: ## say whether the built console is what web/ gives; needs Node 20 and npm
 	@cd web && npm ci --silent --no-audit --no-fund && npx tsc --project . && node build.mjs --check
 
+docs: $(STAMP) ## build the manual of docs/ into build/manual; a broken link or a warning fails
+	@sh tools/manual/build.sh $(BIN)/python build/manual
+
+dist: $(STAMP) ## wheel and sdist in dist/, the same bytes each time, checked as a package index would
+	@sh tools/dist.sh $(BIN)/python
+
+sbom: $(STAMP) ## what an installation brings, with versions and licences, as CycloneDX in build/sbom.cdx.json
+	@sh tools/sbom.sh $(BIN)/python
+
 lint: $(STAMP)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/vulture
 	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/test_docstrings.py
@@ -80,7 +89,7 @@ nojit: $(STAMP)
 lock: $(STAMP) ## pin the newest versions that pyproject.toml allows
 	@$(BIN)/python -m pip install --quiet uv
 	@$(BIN)/python -m uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 \
-		--extra spark --extra postgres --extra delta --extra kafka --extra serve --extra mcp --extra notebook --extra dev --no-annotate --custom-compile-command "make lock" -o requirements.lock
+		--extra spark --extra postgres --extra delta --extra kafka --extra serve --extra mcp --extra notebook --extra ibis --extra docs --extra dev --no-annotate --custom-compile-command "make lock" -o requirements.lock
 
 clean: ## remove the virtual environment, caches and what the demo wrote
 	@rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache \

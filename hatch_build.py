@@ -1,13 +1,15 @@
-"""The hook of the build: kernels compiled for x86-64 go into the wheel, which is then for one Python on Linux.
+"""The hook of the build: the manual goes into the wheel, and kernels compiled for x86-64, for one Python on Linux.
 
 Where they cannot be compiled (another machine, no Numba, ``LIVEJOIN_PURE_WHEEL=1``) the wheel is for every machine, and
-kernels are compiled where they are first used. An editable installation compiles nothing.
+kernels are compiled where they are first used. An editable installation compiles nothing, and builds no manual.
+``LIVEJOIN_NO_MANUAL=1`` leaves the manual out.
 """
 
 from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -16,28 +18,50 @@ from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 _SYSTEM = "manylinux_2_27_x86_64"  # as Numba's own wheels
 _LONGEST = 1800.0  # seconds
+_RELATIVE = re.compile(r"(!?\[)([^\]]*)\]\((?![a-z]+:|#)([^)]+)\)")
+_MANUAL = ("furo", "griffelib", "myst-parser", "sphinx")
 
 
-class KernelsHook(BuildHookInterface):
-    """Compiles kernels into a folder, which becomes ``livejoin/kernels/compiled``."""
+class ReadmeHook(MetadataHookInterface):
+    """The README for a package index, where a file beside it cannot be seen."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Give the README to the package."""
+        text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
+        metadata["readme"] = {"content-type": "text/markdown", "text": for_index(text, self.config.get("files", ""))}
+
+
+def for_index(text: str, files: str) -> str:
+    """A README without relative links: they lead below ``files``; without it, text stays, pictures go."""
+    if files:
+        return _RELATIVE.sub(lambda match: f"{match[1]}{match[2]}]({files}/{match[3]})", text)
+    return _RELATIVE.sub(lambda match: "" if match[1].startswith("!") else match[2], text)
+
+
+class WheelHook(BuildHookInterface):
+    """Makes two folders: ``livejoin/kernels/compiled`` and ``livejoin/pages``."""
 
     def dependencies(self) -> list[str]:
         """What the build takes beside hatchling, where it has an environment of its own."""
-        wanted = ("numba", "numpy")
-        return [one for one in self.metadata.core.dependencies if one.startswith(wanted)] if _fits() else []
+        known = [*self.metadata.core.dependencies, *self.metadata.core.optional_dependencies["docs"]]
+        wanted = (("numba", "numpy") if _fits() else ()) + (_MANUAL if _has_manual() else ())
+        return [one for one in known if wanted and one.startswith(wanted)]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile, unless this is an editable installation."""
+        """Build the manual and compile, unless this is an editable installation."""
         self._folder: Path | None = None
         if version == "editable":
             return
+        self._folder = Path(tempfile.mkdtemp(prefix="livejoin-wheel-"))
+        if _has_manual():
+            self._build_manual(build_data)
         if not _fits():
             self._say_pure("kernels are compiled into wheels by CPython on Linux and x86-64 alone")
             return
-        self._folder = Path(tempfile.mkdtemp(prefix="livejoin-wheel-"))
         compiled = self._folder / "compiled"
         why = self._run(str(compiled)) or self._run("check", str(compiled))  # in a process that compiled nothing
         if why:
@@ -52,6 +76,23 @@ class KernelsHook(BuildHookInterface):
         """Remove the folder; the wheel has its files."""
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _build_manual(self, build_data: dict[str, Any]) -> None:
+        """Build the manual; a wheel without one is made only where that is said."""
+        assert self._folder is not None
+        pages = self._folder / "pages"
+        command = ["sh", "tools/manual/build.sh", sys.executable, str(pages)]
+        done = subprocess.run(
+            command, cwd=self.root, capture_output=True, text=True, timeout=_LONGEST, check=False, env=_plain()
+        )
+        if done.returncode:
+            why = (done.stderr.strip().splitlines() or ["no reason is told"])[-1]
+            msg = (
+                f"the manual cannot be built: {why}. It needs {', '.join(_MANUAL)}, of the extra docs; "
+                "LIVEJOIN_NO_MANUAL=1 leaves the manual out"
+            )
+            raise RuntimeError(msg)
+        build_data["force_include"][str(pages)] = "livejoin/pages"
 
     def _run(self, *words: str) -> str:
         """Run ``livejoin.kernels.ship``. Give what went wrong, or nothing."""
@@ -78,6 +119,14 @@ class KernelsHook(BuildHookInterface):
 
     def _say_pure(self, why: str) -> None:
         self.app.display_warning(f"the wheel is without compiled kernels, which first use compiles: {why}")
+
+
+def _plain() -> dict[str, str]:
+    return dict(os.environ) | {"PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def _has_manual() -> bool:
+    return not os.environ.get("LIVEJOIN_NO_MANUAL")
 
 
 def _fits() -> bool:

@@ -20,6 +20,7 @@ DECISIONS = DOCS / "decisions"
 PACKAGES = sorted(path.name for path in (ROOT / "src" / "livejoin").iterdir() if (path / "__init__.py").exists())
 
 DOCUMENTS = sorted(path for folder in (ROOT, DOCS, DECISIONS) for path in folder.glob("*.md"))
+DOCUMENTS += sorted(path for name in ("start", "concepts", "guides", "api") for path in (DOCS / name).glob("*.md"))
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 
 # Files that a how-to makes; table properties, keys of metadata and others.
@@ -152,6 +153,14 @@ def snippets(language: str, document: str = "README.md") -> list[str]:
     return [code for written, code in fenced if written == language]
 
 
+WHOLE = [
+    "docs/index.md",
+    "docs/sizing.md",
+    *(str(path.relative_to(ROOT)) for name in ("concepts", "guides") for path in sorted((DOCS / name).glob("*.md"))),
+]
+"""Pages of which each block of Python runs by itself, and says what it prints."""
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -163,6 +172,7 @@ def snippets(language: str, document: str = "README.md") -> list[str]:
         *snippets("python", "docs/static-tables.md"),
         snippets("python", "docs/durable.md")[0],
         *snippets("python", "docs/writing.md"),
+        *(code for page in WHOLE for code in snippets("python", page)),
     ],
     ids=[
         *(
@@ -179,6 +189,7 @@ def snippets(language: str, document: str = "README.md") -> list[str]:
         ),
         *("values", "defaults", "partial upserts", "checks", "generated columns", "classes", "one bad row"),
         "debezium",
+        *(f"{page} {at}" for page in WHOLE for at, _ in enumerate(snippets("python", page))),
     ],
 )
 def test_the_code_in_the_documents_prints_what_it_says(

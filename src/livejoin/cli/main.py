@@ -22,6 +22,7 @@ from livejoin.errors import (
 )
 
 FORMATS = ("text", "json", "svg", "html")
+SHELLS = ("bash", "fish", "zsh")
 BOUNDS = ("O1", "FIFO", "lambda", "linear", "polynomial")
 OK, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 _EXIT_CODES = "exit codes: 0 all is well; 1 %s; 2 %s; 130 interrupted"
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    given = _parser().parse_args(arguments)
+    given = parser().parse_args(arguments)
     try:
         code: int = given.command(given, Console(stderr=True))
     except KeyboardInterrupt:  # while something is imported
@@ -167,6 +168,22 @@ def _check(given: argparse.Namespace, errors: Console) -> int:
     return OK
 
 
+def _docs(given: argparse.Namespace, errors: Console) -> int:
+    from livejoin.cli.docs import docs  # noqa: PLC0415
+
+    try:
+        print(docs(given.words, not given.address))
+    except LivejoinError as error:
+        _show(errors, error)
+        return FAILED
+    return OK
+
+
+def _completion(given: argparse.Namespace, _errors: Console) -> int:
+    print((Path(__file__).parent / "completion" / f"livejoin.{given.shell}").read_text(encoding="utf-8"), end="")
+    return OK
+
+
 def _init(given: argparse.Namespace, errors: Console) -> int:
     from livejoin.cli.init import init  # noqa: PLC0415
 
@@ -179,14 +196,15 @@ def _init(given: argparse.Namespace, errors: Console) -> int:
     return OK
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """The parser of the command line, of which docs/cli.md and completions of shells are made."""
+    found = argparse.ArgumentParser(
         prog="livejoin",
         description="Keeps the result of a SQL query over changing tables up to date and says exactly what changed.",
         epilog=_OF_ANY,
     )
-    parser.add_argument("--version", action="version", version=f"livejoin {_version()}")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    found.add_argument("--version", action="version", version=f"livejoin {_version()}")
+    commands = found.add_subparsers(title="commands", required=True, metavar="COMMAND")
     run = commands.add_parser(
         "run",
         help="run a pipeline file on Spark",
@@ -300,7 +318,25 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_OF_ANY,
     )
     doctor.set_defaults(command=_doctor)
-    return parser
+    completion = commands.add_parser(
+        "completion",
+        help="print what completes commands and options in a shell",
+        description="Print what completes commands and options in a shell. docs/install.md says where it belongs.",
+        epilog=_OF_ANY,
+    )
+    completion.set_defaults(command=_completion)
+    completion.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash, fish or zsh")
+    docs = commands.add_parser(
+        "docs",
+        help="open the manual in a browser",
+        description="Open the manual that came with livejoin in a browser, and print where it is. With words, what it "
+        "has about them.",
+        epilog=_OF_ANY,
+    )
+    docs.set_defaults(command=_docs)
+    docs.add_argument("words", nargs="*", metavar="WORD", help="what to look for")
+    docs.add_argument("--address", action="store_true", help="print where it is, and open nothing")
+    return found
 
 
 def _bytes(name: str, text: str) -> int | None:

@@ -56,6 +56,7 @@ from livejoin.database.transactions.staging import Granularity, OnConflict
 from livejoin.database.versions.snapshot import Snapshot
 from livejoin.database.view import View
 from livejoin.errors import ChangeFormatError, SchemaError
+from livejoin.expressions import Expression, sql_of
 from livejoin.families.cells.workers import Workers
 from livejoin.kernels.warm import ready
 from livejoin.plan import Explanation
@@ -315,11 +316,11 @@ class Database:
         return run_script(self._contents, sql, parameters, allow_product, asked)
 
     @alone
-    def sql(self, query: str, parameters: Any = None) -> pa.Table:
+    def sql(self, query: str | Expression, parameters: Any = None) -> pa.Table:
         """The result of a query that is asked once, over tables and views as they are.
 
         Args:
-            query: A SELECT. It may be any that a view may be; nothing is maintained of it afterwards.
+            query: A SELECT, or an expression of Ibis, as for `create_view`. Nothing is maintained of it afterwards.
             parameters: The values of ``?`` in a list, or of ``:name`` in a dict.
 
         Raises:
@@ -334,7 +335,7 @@ class Database:
         >>> db.sql("SELECT item FROM stock WHERE pieces > :least", {"least": 5}).to_pylist()
         [{'item': 'nuts'}]
         """
-        return ask(self._contents, query, parameters)[0]
+        return ask(self._contents, sql_of(query), parameters)[0]
 
     def snapshot(self) -> Snapshot:
         """All views and tables at the present version, to be read from any thread, whatever is committed meanwhile.
@@ -485,7 +486,7 @@ class Database:
     def create_view(  # noqa: PLR0913  # the options of a view
         self,
         name: str,
-        sql: str,
+        sql: str | Expression,
         *,
         deltas: bool = True,
         statistics: GivenStatistics | None = None,
@@ -499,7 +500,7 @@ class Database:
 
         Args:
             name: The view's name.
-            sql: The query, in Spark SQL.
+            sql: The query, in Spark SQL, or an expression of Ibis over ``db.tables["orders"].to_ibis()`` and its like.
             deltas: Whether commits say what changed. Without deltas the state is smaller and commits are cheaper.
             statistics: Figures of the tables, for the choice of the join tree: `livejoin.plan.Statistics`, or plain
                 values for `livejoin.search.statistics.given`, as ``{"G": {"changes": 10, "rows": 1000}}``. Sizes and
@@ -538,7 +539,7 @@ class Database:
             PreprocessingLimitError: A static bag has more rows than ``preprocessing_limit``.
         """
         settings = ViewSettings(deltas, statistics, algorithm, adaptive, allow_product, preprocessing_limit)
-        return declaring.create_view(self._contents, name, sql, settings, replace)
+        return declaring.create_view(self._contents, name, sql_of(sql), settings, replace)
 
     @alone
     def stats(self) -> dict[str, Any]:
@@ -604,7 +605,7 @@ class Database:
     @overload
     def explain(
         self,
-        sql: str,
+        sql: str | Expression,
         *,
         deltas: bool = True,
         statistics: GivenStatistics | None = None,
@@ -617,7 +618,7 @@ class Database:
     @alone
     def explain(
         self,
-        sql: str | None = None,
+        sql: str | Expression | None = None,
         *,
         deltas: bool = True,
         statistics: GivenStatistics | None = None,
@@ -632,7 +633,7 @@ class Database:
         Without a query: all blocks that maintain the present views, each once, with the views and blocks that read it.
 
         Args:
-            sql: The query, in Spark SQL; it need not be a view.
+            sql: The query, in Spark SQL or as an expression of Ibis; it need not be a view.
             deltas: As for `create_view`.
             statistics: As for `create_view`.
             log: Changes of each table as for `replay`, which are not applied. The enclosureness is computed from them.
@@ -659,7 +660,7 @@ class Database:
         if sql is None:
             return explain_graph(self._contents)
         settings = ViewSettings(deltas, statistics, algorithm, False, allow_product, preprocessing_limit)
-        return explain_query(self._contents, sql, settings, log, cells)
+        return explain_query(self._contents, sql_of(sql), settings, log, cells)
 
     @alone
     def drop_view(self, name: str, *, cascade: bool = False) -> None:

@@ -40,6 +40,7 @@ from livejoin.dataflow.node import Node
 from livejoin.dataflow.of_view import of_view
 from livejoin.dataflow.reading.access import Access
 from livejoin.errors import AbsentIndexError, ReadError
+from livejoin.expressions import ibis_table
 from livejoin.families.sizes import exactly
 from livejoin.plan import Explanation, Statistics, describe_query
 from livejoin.plan.explain.describe_query import MaintainedJoin
@@ -155,6 +156,15 @@ class View(Readable):
     def types(self) -> tuple[SqlType, ...]:
         """The SQL types of the columns of the result."""
         return self.shape.types[: len(self.schema)]
+
+    def to_ibis(self) -> Any:
+        """The view for expressions of Ibis, of which other views can be made; needs ``pip install 'livejoin[ibis]'``.
+
+        Raises:
+            ImportError: Ibis is not installed.
+            SchemaError: A column has a type that Ibis lacks.
+        """
+        return ibis_table(self.name, self.schema)
 
     @property
     def delta_schema(self) -> pa.Schema:

@@ -20,6 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from livejoin.errors import SchemaError
+from livejoin.expressions import ibis_table
 from livejoin.schema.checked_settings import checked_settings
 from livejoin.schema.columns import Column
 from livejoin.schema.settings import NOTHING_SAID, TOMBSTONES, Retain, TableSettings
@@ -429,3 +430,12 @@ class Table:
     def arrow(self) -> pa.Schema:
         """The Arrow schema of the table's rows."""
         return pa.schema([pa.field(c.name, c.type.arrow, c.nullable) for c in self.columns])
+
+    def to_ibis(self) -> Any:
+        """The table for expressions of Ibis, of which views can be made; needs ``pip install 'livejoin[ibis]'``.
+
+        Raises:
+            ImportError: Ibis is not installed.
+            SchemaError: A column has a type that Ibis lacks.
+        """
+        return ibis_table(self.name, self.arrow)

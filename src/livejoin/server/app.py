@@ -23,7 +23,7 @@ from livejoin.server.access import Access, Open
 from livejoin.server.answers import RequestError, error_answer, json_answer
 from livejoin.server.door import Door, wants_page
 from livejoin.server.limits import Limits
-from livejoin.server.routes import console, following, reading, writing
+from livejoin.server.routes import console, following, manual, reading, writing
 from livejoin.server.routes.openapi import openapi
 from livejoin.server.service import Service, service_of, who_asks
 
@@ -102,6 +102,8 @@ def _routes() -> list[BaseRoute]:
         get("/openapi.json", _openapi),
         get("/livejoin.js", _module),
         get("/console/{file:path}", console.asset),
+        get(manual.PAGES, manual.first),
+        get(manual.PAGES + "/{file:path}", manual.page),
         get("/v1/graph", console.graph),
         get("/v1/stats", console.stats),
         get("/v1/views", reading.views),

@@ -12,17 +12,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from livejoin.server.access import Who
 from livejoin.server.answers import RequestError, error_answer
+from livejoin.server.policy import policy
 from livejoin.server.service import Service
 
 _HOSTS = frozenset(("localhost", "127.0.0.1", "::1"))
-_FREE = frozenset(("/healthz", "/livejoin.js"))
-_PAGE = "/console/"
-_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
+_FREE = frozenset(("/healthz", "/livejoin.js", "/docs"))
+_PAGES = ("/console/", "/docs/")
 _SAID = (
-    ("content-security-policy", _POLICY),
+    ("content-security-policy", policy()),
     ("x-content-type-options", "nosniff"),
     ("referrer-policy", "no-referrer"),
     ("cross-origin-resource-policy", "same-origin"),
@@ -112,7 +109,7 @@ class Door:
 
 def _is_free(path: str, headers: Headers) -> bool:
     """Whether a path is for everybody: it tells nothing of the database, as the page that asks for the token."""
-    return path in _FREE or path.startswith(_PAGE) or (path == "/" and wants_page(headers))
+    return path in _FREE or path.startswith(_PAGES) or (path == "/" and wants_page(headers))
 
 
 def wants_page(headers: Headers) -> bool:

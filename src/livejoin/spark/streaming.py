@@ -16,6 +16,7 @@ from livejoin.checkpoint.engine import open_engine
 from livejoin.checkpoint.job import job_of
 from livejoin.checkpoint.static_tables import check_on_static_change
 from livejoin.errors import PipelineError, SchemaError
+from livejoin.expressions import Expression, sql_of
 from livejoin.schema import CHANGE_TYPE
 from livejoin.spark.batch_function import BatchFunction
 from livejoin.spark.checkpoint_lock import lock_checkpoint
@@ -36,7 +37,7 @@ from livejoin.spark.time_zone import check_zone
 
 def maintain(
     spark: SparkSession,
-    views: Mapping[str, str],
+    views: Mapping[str, str | Expression],
     tables: Mapping[str, DataFrame | StreamPart | TableStream],
     *,
     sink: Literal["parquet"] | SinkFunction | Sink = "parquet",
@@ -55,7 +56,7 @@ def maintain(
 
     Args:
         spark: A session of classic Spark (not Spark Connect).
-        views: The SQL text of each view, which may read earlier ones.
+        views: The SQL text of each view, or an expression of Ibis; it may read earlier ones.
         tables: The changes of each table, as streaming or batch frames.
 
             An optional column ``_change_type`` is ``insert``, ``delete``, ``update_preimage``, ``update_postimage`` or
@@ -103,7 +104,8 @@ def maintain(
     streams = {name: one if isinstance(one, TableStream) else TableStream(one) for name, one in tables.items()}
     declared = {name: one.declared(name) for name, one in streams.items()}
     frames = {name: one.with_change_type(name) for name, one in streams.items()}
-    query, batches = start(spark, views, frames, declared, _sink(spark, sink, path), checkpoint, trigger, options)
+    texts = {name: sql_of(one) for name, one in views.items()}
+    query, batches = start(spark, texts, frames, declared, _sink(spark, sink, path), checkpoint, trigger, options)
     if options.on_recovery is not None and batches.recovery is not None:
         options.on_recovery(batches.recovery)
     return query
@@ -215,7 +217,9 @@ def end_of(query: StreamingQuery) -> threading.Event:
     return ended
 
 
-def _check_names(views: Mapping[str, str], tables: Mapping[str, DataFrame | StreamPart | TableStream]) -> None:
+def _check_names(
+    views: Mapping[str, str | Expression], tables: Mapping[str, DataFrame | StreamPart | TableStream]
+) -> None:
     for argument, given, what in (("tables", tables, "frame"), ("views", views, "SQL text")):
         if not isinstance(given, Mapping):
             msg = f"{argument}= is {given!r:.80}; it takes a mapping, with the {what} of each name"

@@ -1,0 +1,152 @@
+"""The manual: what makes its pages, `livejoin docs`, and the server's `/docs`. `make docs` builds it whole."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+import livejoin
+from livejoin.cli.main import FAILED, OK, main
+from livejoin.server import app
+
+ROOT = Path(__file__).parents[1]
+sys.path += [str(ROOT / "tools"), str(ROOT)]
+
+from manual.api import written  # noqa: E402
+from manual.links import for_page  # noqa: E402
+from manual.pictures import FOLDER, PICTURES  # noqa: E402
+from manual.plain import SCRIPT, plain  # noqa: E402
+from manual.reference import COMPLETION, PAGES, SHELLS, completion  # noqa: E402
+
+from hatch_build import for_index  # noqa: E402
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    for name in ("docs/a.md", "docs/in/b.md", "docs/changes.md", "CHANGELOG.md", "examples/x/README.md", "docs/p.svg"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    return tmp_path / "docs"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("[b](in/b.md#one)", "[b](in/b.md#one)"),
+        ("[what changed](../CHANGELOG.md)", "[what changed](changes.md)"),
+        ("[x](../examples/x/README.md)", "x (`examples/x/README.md`)"),
+        ("[examples/x](../examples/x/README.md)", "examples/x (`examples/x/README.md`)"),
+        ("[web](https://a.example/b.md)", "[web](https://a.example/b.md)"),
+        ("```md\n[x](nowhere.md)\n```", "```md\n[x](nowhere.md)\n```"),
+    ],
+)
+def test_links_lead_to_pages_or_name_the_file(text: str, wanted: str, docs: Path) -> None:
+    included = {(docs.parent / "CHANGELOG.md").resolve(): docs.resolve() / "changes.md"}
+    page = docs.resolve() / "a.md"
+    assert for_page(text, page, page, docs.resolve(), included) == (wanted, [])
+
+
+def test_links_of_a_file_are_those_of_the_page_that_includes_it(docs: Path) -> None:
+    root = docs.resolve().parent
+    text, absent = for_page(
+        "[a](docs/a.md) ![p](docs/p.svg) [no](no.md)",
+        root / "CHANGELOG.md",
+        root / "docs/changes.md",
+        root / "docs",
+        {},
+    )
+    assert text == "[a](a.md) ![p](p.svg) [no](no.md)"
+    assert absent == ["no.md"]
+
+
+def test_pages_have_no_script_of_their_own() -> None:
+    html = f'<style>p {{}}</style><body><script>\n  {SCRIPT}\n</script><line style="opacity: 50%"/>'
+    text, style = plain(html, "../")
+    assert style == "p {}"
+    assert text == (
+        '<link rel="stylesheet" href="../_static/theme.css"><body><script src="../_static/theme.js"></script>'
+        '<line opacity="0.5"/>'
+    )
+
+
+def test_the_api_is_read_from_the_source() -> None:
+    from manual.api import _object  # noqa: PLC0415
+
+    text = "\n".join(written(_object("livejoin.Commit"), "livejoin.Commit", 6))
+    assert "{py:class} livejoin.Commit" in text
+    assert "{py:method} livejoin.Commit.batches" in text
+
+
+@pytest.fixture
+def pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "index.html").write_text("<h1>livejoin</h1>")
+    (tmp_path / "api").mkdir()
+    (tmp_path / "api" / "view.html").write_text("<h1>view</h1>")
+    for name in ("livejoin.server.routes.manual", "livejoin.cli.docs"):
+        __import__(name)
+        monkeypatch.setattr(sys.modules[name], "manual", lambda: tmp_path)
+    return tmp_path
+
+
+def test_the_server_shows_it_to_everybody_under_its_policy(pages: Path) -> None:
+    with TestClient(app(livejoin.Database()), base_url="http://localhost") as client:
+        first = client.get("/docs")
+        assert first.url.path == "/docs/index.html"
+        assert "livejoin" in first.text
+        assert first.headers["content-type"].startswith("text/html")
+        policy = first.headers["content-security-policy"]
+        assert "script-src 'self'; style-src 'self'" in policy
+        assert "form-action 'self'" in policy
+        assert "form-action 'none'" in client.get("/healthz").headers["content-security-policy"]
+        assert client.get("/docs/api/view.html").status_code == 200
+        for name in ("nope.html", "..%2f..%2fetc%2fpasswd", "api", "a/b"):
+            assert client.get(f"/docs/{name}").status_code == 404
+
+
+def test_the_command_opens_it(pages: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    assert main(["docs"]) == main(["docs", "late", "rows"]) == main(["docs", "--address"]) == OK
+    assert opened == [(pages / "index.html").as_uri(), (pages / "search.html").as_uri() + "?q=late+rows"]
+    assert capsys.readouterr().out.splitlines()[-1] == opened[0]
+    monkeypatch.setattr(sys.modules["livejoin.cli.docs"], "manual", lambda: None)
+    assert main(["docs"]) == FAILED
+    assert "make docs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", sorted(PICTURES))
+def test_the_pictures_of_concepts_are_what_their_program_draws(name: str) -> None:
+    assert (FOLDER / f"{name}.svg").read_text() == PICTURES[name](), "run python tools/manual/pictures.py"
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_pages_made_of_the_code_are_what_it_says(name: str) -> None:
+    assert (ROOT / "docs" / f"{name}.md").read_text() == PAGES[name](), "run python tools/manual/reference.py"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_completion_is_that_of_the_parser(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert (COMPLETION / f"livejoin.{shell}").read_text() == completion(shell), "run python tools/manual/reference.py"
+    assert main(["completion", shell]) == OK
+    assert "explain" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("files", "wanted"),
+    [
+        ("", "a page, [web](https://a.example),  and `code`"),
+        (
+            "https://a.example/v1",
+            "[a page](https://a.example/v1/docs/a.md), [web](https://a.example), "
+            "![p](https://a.example/v1/p.svg) and `code`",
+        ),
+    ],
+)
+def test_the_readme_of_an_index_has_no_relative_links(files: str, wanted: str) -> None:
+    text = "[a page](docs/a.md), [web](https://a.example), ![p](p.svg) and `code`"
+    assert for_index(text, files) == wanted
