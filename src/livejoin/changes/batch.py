@@ -59,7 +59,7 @@ class ChangeBatch:
             bool of shape (columns, rows): what is not given stays as it is in that row. None where all is given.
         words: The words of all columns, int64 of shape (columns, rows), where these are BIGINTs that came as Python
             objects, or numbers that came as Arrow, none of them NULL; else None.
-        frame: What the words came as if that was Arrow, with the place of each column of the table; else None.
+        frame: The Arrow data that the words came as, with the place of each column of the table; None if it was none.
         written: For changes from a log: makes the words of all columns, in the dictionaries as they are when it is
             called; else None.
     """

@@ -37,7 +37,7 @@ class Path:
     Args:
         steps: The blocks in topological order.
         nodes: The same, without what they read.
-        joins: Those of them that are joins, which may take other forms between two commits.
+        joins: The nodes of them that are joins, which may take other forms between two commits.
     """
 
     steps: tuple[Step, ...]
