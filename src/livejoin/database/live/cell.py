@@ -32,7 +32,7 @@ class LiveView(anywidget.AnyWidget):
         first: Reads the rows.
 
     Attributes:
-        shown: What the page shows: the rows, and ``state`` (``live``, ``over``), ``said`` (why it is over), and
+        shown: The rows that the page shows, and ``state`` (``live``, ``over``), ``said`` (why it is over), and
             ``commits``, how many commits the last update has.
     """
 

@@ -42,7 +42,7 @@ class Guard:
 
     Attributes:
         turn: Held by a call that commits, from where it waits for the lock.
-        gate: That of the call that began to commit last, held until it has ended; readers go through it.
+        gate: A lock of the call that began to commit last, held until it has ended; readers go through it.
         queue: Held by the reader that waits for the lock or has it.
         lock: Held while a call runs; a thread may take it again.
         log: The log that makes changes durable; None if nothing does.

@@ -135,7 +135,7 @@ class RowsAt(Readable):
         """The row with a key, or None; as `View.get`, as long as the view has not changed since.
 
         Raises:
-            AbsentIndexError: It has changed, or is a table: only its present rows have indexes.
+            AbsentIndexError: The view has changed, or this is a table: only present rows of views have indexes.
             ReadError: As for `View.get`.
         """
         found = self._asked(lambda view: (view.get(key),))
@@ -149,7 +149,7 @@ class RowsAt(Readable):
         """The rows with some values; as `View.lookup`, as long as the view has not changed since.
 
         Raises:
-            AbsentIndexError: It has changed, or is a table: only its present rows have indexes.
+            AbsentIndexError: The view has changed, or this is a table: only present rows of views have indexes.
             ReadError: As for `View.lookup`.
         """
         found = self._asked(lambda view: view.lookup(values, coerce=coerce, **columns))
