@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import ibis
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -541,3 +542,20 @@ def test_a_static_table_is_there_before_the_views(spark: SparkSession, tmp_path:
         with pytest.raises(SchemaError, match=message):
             of = {name: {"static": True} for name in wrong}
             maintain(spark, views, tables, of=of, path=tmp_path / "o", checkpoint=tmp_path / "c")
+
+
+def test_views_are_expressions_of_ibis_too(spark: SparkSession, tmp_path: Path) -> None:
+    edges = ibis.table({"src": "int64", "dst": "int64"}, name="G")
+    counts = edges.group_by("src").agg(n=edges.count())
+    feed(tmp_path / "G", "1.csv", "1,2\n1,3\n2,3\n")
+    tables = {"G": stream(spark, tmp_path / "G", EDGES)}
+    query = maintain(
+        spark,
+        {"counts": counts},
+        tables,
+        path=tmp_path / "out",
+        checkpoint=tmp_path / "checkpoint",
+        trigger={"availableNow": True},
+    )
+    query.awaitTermination()
+    assert sum_of(tmp_path / "out" / "counts") == Counter({(1, 2): 1, (2, 1): 1})
