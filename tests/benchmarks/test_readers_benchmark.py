@@ -13,5 +13,5 @@ def test_every_figure_is_checked(tmp_path: Path) -> None:
     arguments = ["readers", "--commits", "20", "--rows", "500", "--threads", "2", "--json", str(written)]
     assert main(arguments) == 0
     figures = json.loads(written.read_text())["figures"]
-    assert len(figures) == 12
+    assert len(figures) == 14
     assert all(figure["value"] > 0 and figure["check"] for figure in figures)
