@@ -16,7 +16,7 @@ import pytest
 import livejoin
 from livejoin import Database, View
 from livejoin.errors import ExpressionError, ReadError
-from livejoin.plan.explain.actual import BetterPlan
+from livejoin.plan.explain.analyzed.actual import BetterPlan
 from livejoin.theory.logs.enclosureness import enclosureness
 from livejoin.theory.logs.lifespans import AFTER, BEFORE, Lifespans
 

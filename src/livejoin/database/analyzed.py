@@ -11,7 +11,7 @@ from livejoin.database.analysis import Analysis, watch_only
 from livejoin.dataflow.counts import Passed
 from livejoin.dataflow.observe import observe_tables
 from livejoin.dataflow.watching.watch import Work
-from livejoin.plan.explain.actual import (
+from livejoin.plan.explain.analyzed.actual import (
     KEYS,
     NO_QUEUE,
     Actual,

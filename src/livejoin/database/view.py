@@ -40,7 +40,7 @@ from livejoin.dataflow.reading.access import Access
 from livejoin.errors import AbsentIndexError, ReadError
 from livejoin.families.sizes import exactly
 from livejoin.plan import Explanation, Statistics, describe_query
-from livejoin.plan.explain.describe_query import MaintainedJoin
+from livejoin.plan.explain.describing.query import MaintainedJoin
 from livejoin.plan.operators import AnyJoin, BagOperator, Operator
 from livejoin.query.bound_query import Query
 from livejoin.query.keys import keys

@@ -13,8 +13,8 @@ from html import escape
 from typing import Any
 
 from livejoin.plan.draw.svg import printable
-from livejoin.plan.explain import text
 from livejoin.plan.explain.explanation import Explanation
+from livejoin.plan.explain.forms import text
 
 NO_QUEUE = 4.0
 """How many times as long rows of one table live as those of another, from which on it is said."""
