@@ -41,6 +41,7 @@ class CrownPlan(WordProgram):
         header_words: Words of the arena's header, directories and tables included.
         directories: References of the directory headers in the arena.
         node_offsets: Offset of each node's descriptor in ``words``.
+        work_at: Offset in the header of what is counted at each node, `livejoin.kernels.crown.layout.WORK` words each.
         null_words: Words of the header that hold NULL rows, by their offset.
         form: Lays the same tree out for static tables that rest, or for those that change.
     """
@@ -54,6 +55,7 @@ class CrownPlan(WordProgram):
     header_words: int
     directories: tuple[int, ...]
     node_offsets: tuple[int, ...]
+    work_at: int
     null_words: Mapping[int, int]
     form: Callable[[bool], CrownPlan]
 
