@@ -1,20 +1,13 @@
-"""What a view really costs, beside what was expected: the section that ``view.explain(analyze=True)`` has.
+"""What a view really costs, beside what was expected, as plain values.
 
 Counts of blocks and tables are since the view was made, in this process. What costs something to count, as keys, lives
-and rows touched, is since the analysis began. All lines are written here once; text, JSON and HTML show the same.
+and rows touched, is since the analysis began.
 """
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
-from html import escape
+from dataclasses import asdict, dataclass
 from typing import Any
-
-from livejoin.plan.draw.svg import printable
-from livejoin.plan.explain.explanation import Explanation
-from livejoin.plan.explain.forms import text
 
 NO_QUEUE = 4.0
 """How many times as long rows of one table live as those of another, from which on it is said."""
@@ -52,6 +45,50 @@ class ActualTable:
 
 
 @dataclass(frozen=True)
+class ActualNode:
+    """A node of the join tree of a block: a table as the query names it, or a relation that the plan makes.
+
+    What happened is counted since the analysis began, and as long as the join has had this plan. What was expected is
+    for the changes that came, by the tables as they are now.
+
+    Args:
+        label: The alias, or the variables of a relation that the plan makes, in brackets.
+        depth: The nodes above it.
+        rows: The rows that join with what is below it.
+        expected_rows: The rows of its table that fit the query's conditions on it; None if that is unknown.
+        state_bytes: The bytes of the index above it, and of the records of its table at the first node over that.
+        expected_bytes: The bytes that are predicted for these; None if that is unknown.
+        reached: The rows of it that began or ceased to join with what is below, its own changes among them.
+        expected_reached: The number of these that was predicted.
+        stopped: The rows among ``reached`` that changed nothing further up.
+        touched: The rows of it whose counter or annotation changed, of a change of any table on average.
+        read: The rows of it that were read to tell what changed in the result, of a change on average.
+        met: The rows of it that a change of any table met on average: those touched and those read.
+        expected_met: The number of these that was expected; None if that is unknown.
+        expected_is_bound: Whether it may be less than that, as something of which nothing is known stops some.
+        lower: A bound below the average enclosureness of the rows of its table; None if that is unknown.
+        upper: A bound above it.
+    """
+
+    label: str
+    depth: int
+    rows: int
+    expected_rows: float | None
+    state_bytes: int
+    expected_bytes: float | None
+    reached: int
+    expected_reached: float
+    stopped: int
+    touched: float
+    read: float
+    met: float
+    expected_met: float | None
+    expected_is_bound: bool
+    lower: float | None
+    upper: float | None
+
+
+@dataclass(frozen=True)
 class ActualBlock:
     """A block of the view.
 
@@ -73,6 +110,10 @@ class ActualBlock:
         stopped_rows: The rows among these that changed nothing further up, of a change on average.
         touched: The rows and counters above its own row that a change touched on average.
         expected_touched: The number that was expected by the figures of the tables when the plan was made.
+        nodes: The nodes of its join tree in preorder; empty for other blocks, and where the plan is no such tree.
+        met: The rows of all tables that a change met on average; None where nodes are not counted.
+        expected_met: The number of these that was expected; None if that is unknown.
+        expected_is_bound: Whether it may be less than that.
     """
 
     number: int
@@ -92,6 +133,10 @@ class ActualBlock:
     stopped_rows: float | None
     touched: float | None
     expected_touched: float | None
+    nodes: tuple[ActualNode, ...] = ()
+    met: float | None = None
+    expected_met: float | None = None
+    expected_is_bound: bool = False
 
 
 @dataclass(frozen=True)
@@ -181,6 +226,7 @@ class Actual:
         keys: The keys that cost most.
         notes: Plain sentences.
         better: The plans that would have been better.
+        updates_count_twice: Whether rows of the result may take one another's place, which are two rows of a delta.
     """
 
     view: str
@@ -199,195 +245,13 @@ class Actual:
     keys: tuple[ActualKey, ...]
     notes: tuple[str, ...]
     better: tuple[BetterPlan, ...]
+    updates_count_twice: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON values."""
         record = asdict(self)
         record["keys"] = [{**one, "key": {n: _json(v) for n, v in one["key"].items()}} for one in record["keys"]]
         return {name: list(value) if isinstance(value, tuple) else value for name, value in record.items()}
-
-    def sections(self) -> Iterator[tuple[str, list[str]]]:
-        """Headings, each with its lines."""
-        changes = sum(table.changes for table in self.tables)
-        since = f"since the view was made in this process, at version {self.made:,}"
-        head = f"predicted against actual, {since}: {_many(self.commits, 'version')}, {_many(changes, 'change')}"
-        blocks = [line for block in self.blocks for line in _block(block)]
-        yield head, [*self._result_lines(changes), *map(_table, self.tables), *blocks]
-        at = f"version {self.analyzed:,} ({self.analyzed_at})"
-        if self.began_now:
-            yield (
-                f"analyzed from {at} on",
-                [
-                    "keys, lives of rows and rows touched are counted from now on; ask again after some commits",
-                ],
-            )
-            return
-        yield f"analyzed since {at}", [*self._stream_lines(), *self.notes]
-        if self.keys:
-            yield f"the {len(self.keys)} keys that cost most", [*map(_key, self.keys)]
-        if self.better:
-            yield "better on the stream as it was", [line for one in self.better for line in _better(one)]
-
-    def _result_lines(self, changes: int) -> Iterator[str]:
-        """How much of the result changed."""
-        if self.delta_rows is None or not changes:
-            return
-        expected = ""
-        if self.expected_delta_rows is not None:
-            each = _rough(self.expected_delta_rows / changes)
-            about = "at most" if self.expected_is_most else "about"
-            expected = (
-                f" (a row that is updated is two of them; {about} {each} rows of the result are expected to change by "
-                "each change, one by one, as the tables are now)"
-            )
-        each = _rough(self.delta_rows / changes)
-        yield f"the result: {_many(self.delta_rows, 'delta row')}, {each} a change{expected}"
-
-    def _stream_lines(self) -> Iterator[str]:
-        if self.stream is None:
-            return
-        stream = self.stream
-        between = f"{stream.lower:,.2f}"
-        if f"{stream.upper:,.2f}" != between:
-            between = f"between {between} and {stream.upper:,.2f}"
-        part = "" if stream.is_whole else "; of very large tables the rows with the smallest ids alone"
-        yield (
-            f"lambda {between} on average, at most {stream.largest:,} for one row (bounds, not exact{part}); 1 is a "
-            "queue: rows leave in the order in which they came"
-        )
-
-
-@dataclass(frozen=True, repr=False)
-class AnalyzedExplanation(Explanation):
-    """An explanation with what the view really costs.
-
-    Args:
-        actual: The cost that it really had; None only where a copy is made without.
-    """
-
-    actual: Actual | None = None
-
-    @staticmethod
-    def of(explanation: Explanation, actual: Actual) -> AnalyzedExplanation:
-        """An explanation with a section more."""
-        kept = {field.name: getattr(explanation, field.name) for field in fields(explanation)}
-        return AnalyzedExplanation(**kept, actual=actual)
-
-    def text(self, width: int = text.WIDTH) -> str:
-        """As `Explanation.text`."""
-        lines = []
-        for heading, section in () if self.actual is None else self.actual.sections():
-            lines += ["", *textwrap.wrap(printable(heading), width)]
-            for line in section:
-                indent = len(line) - len(line.lstrip())
-                first, rest = "  " + " " * indent, "    " + " " * indent
-                lines += textwrap.wrap(
-                    printable(line.strip()),
-                    width,
-                    initial_indent=first,
-                    subsequent_indent=rest,
-                    break_long_words=False,
-                    break_on_hyphens=False,
-                )
-        return super().text(width) + "\n" + "\n".join(lines)
-
-    def to_dict(self) -> dict[str, Any]:
-        """As `Explanation.to_dict`."""
-        return {**super().to_dict(), "actual": None if self.actual is None else self.actual.to_dict()}
-
-    def html(self) -> str:
-        """As `Explanation.html`."""
-        head, end, rest = super().html().rpartition("</body>")
-        return f"{head}{self._section()}{end}{rest}"
-
-    def _repr_html_(self) -> str:
-        return super()._repr_html_() + self._section()
-
-    def _section(self) -> str:
-        """The section as an HTML element."""
-        parts = []
-        for heading, lines in () if self.actual is None else self.actual.sections():
-            items = "".join(f"<li>{escape(printable(line.strip()))}</li>" for line in lines)
-            parts.append(f"<h3>{escape(printable(heading))}</h3><ul>{items}</ul>")
-        return f'<div class="livejoin-explanation livejoin-actual">{"".join(parts)}</div>'
-
-
-def _table(table: ActualTable) -> str:
-    changes = _many(table.changes, "change")
-    if table.share is not None:
-        expected = "" if table.expected_share is None else f", {table.expected_share:.0%} expected"
-        changes += f" ({table.share:.0%} of all{expected})"
-    life = "" if table.life is None else f"; a row stays for about {_rough(table.life)} changes"
-    return f"{table.name}: {changes}; {_many(table.rows, 'row')} now{life}"
-
-
-def _block(block: ActualBlock) -> Iterator[str]:
-    plan = f": {block.line}" if block.line else ""
-    size = f"{block.rows:,} rows, {block.state_bytes:,} bytes"
-    if block.expected_bytes is not None:
-        size += f" ({block.expected_bytes:,.0f} expected)"
-    yield f"#{block.number} {block.kind}{plan}"
-    yield f"  {size}; {block.seconds:.3g} s, {block.share:.0%} of the time of all blocks"
-    came = f"  {_many(block.received, 'change')} came in {_many(block.commits, 'commit')}"
-    if block.passed_on is None or block.stopped is None:
-        yield f"{came}; nobody asked what they changed"
-    else:
-        each = block.passed_on / block.received if block.received else 0.0
-        yield (
-            f"{came}, and {_many(block.passed_on, 'delta row')} went on ({_rough(each)} a change); "
-            f"{_many(block.stopped, 'commit')} ended here"
-        )
-    if block.watched and block.touched is not None and block.stopped_rows is not None:
-        expected = "" if block.expected_touched is None else f" ({_rough(block.expected_touched)} expected)"
-        yield (
-            f"  {_rough(block.touched)} rows and counters touched above its own row by a change{expected}; "
-            f"{_rough(block.stopped_rows)} times it went no further"
-        )
-
-
-def _key(key: ActualKey) -> str:
-    values = ", ".join(f"{name} = {_value(value)}" for name, value in key.key.items())
-    most = "" if key.most == key.cost else f" to {key.most:,}"
-    return f"{key.relation}: {values}: {key.share:.0%} of the cost in #{key.block} ({key.cost:,}{most})"
-
-
-def _better(plan: BetterPlan) -> Iterator[str]:
-    yield (
-        f"#{plan.block}: {plan.line} is expected to have visited {_rough(plan.factor)} times as many rows as "
-        f"{plan.better} would have ({plan.bound} a change)"
-    )
-    if plan.moves:
-        yield "  the view is adaptive, and moves by itself when that pays"
-    elif plan.is_first:
-        yield (
-            "  to have it: create_view(..., replace=True, statistics=explained.actual.better[0].statistics), the "
-            "figures of this stream; or adaptive=True, by which a view moves by itself"
-        )
-    else:
-        yield f"  the planner prefers {plan.preferred}"
-
-
-def times(factor: float) -> str:
-    """How many times as long, in words."""
-    return f"about {_rough(factor)} times"
-
-
-def _rough(value: float) -> str:
-    """A number with two or three digits that count."""
-    if value >= 100:
-        return f"{float(f'{value:.2g}'):,.0f}"
-    return f"{value:.2g}"
-
-
-def _many(number: int, what: str) -> str:
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
-
-
-def _value(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    shown = repr(value) if isinstance(value, str) else str(value)
-    return shown if len(shown) <= 60 else f"{shown[:59]}\u2026"
 
 
 def _json(value: Any) -> Any:
