@@ -19,7 +19,7 @@ from livejoin.database.view import View
 from livejoin.dataflow.blocks.row_source import RowSource
 from livejoin.dataflow.moving import adaptive
 from livejoin.dataflow.node import Node
-from livejoin.plan.explain.predicted_work import predicted_work
+from livejoin.plan.explain.analyzed.predicted_work import predicted_work
 from livejoin.plan.operators import AnyJoin
 from moves import move_anywhere
 from oracle import assert_same_rows, multiset, signed_multiset

@@ -16,7 +16,8 @@ import pytest
 import livejoin
 from livejoin import Database, View
 from livejoin.errors import ExpressionError, ReadError
-from livejoin.plan.explain.actual import BetterPlan
+from livejoin.plan.explain.analyzed.actual import BetterPlan
+from livejoin.plan.explain.analyzed.analyzed_explanation import sections
 from livejoin.theory.logs.enclosureness import enclosureness
 from livejoin.theory.logs.lifespans import AFTER, BEFORE, Lifespans
 
@@ -33,7 +34,13 @@ def actual(view: View) -> dict[str, Any]:
 
 def without_bytes(found: dict[str, Any]) -> dict[str, Any]:
     """The figures without bytes, as what a commit took may be kept when it is undone."""
-    return {**found, "blocks": [{**block, "state_bytes": 0} for block in found["blocks"]]}
+    return {
+        **found,
+        "blocks": [
+            {**block, "state_bytes": 0, "nodes": [{**node, "state_bytes": 0} for node in block["nodes"]]}
+            for block in found["blocks"]
+        ],
+    }
 
 
 class Stream:
@@ -325,7 +332,7 @@ def test_it_says_which_table_is_no_queue() -> None:
     assert 10 < int(said) < 100
     assert "Lines: id = " in text
     page = unescape(re.sub("<[^>]*>", " ", told.html()))
-    for heading, lines in told.actual.sections():  # type: ignore[attr-defined]
+    for heading, lines in sections(told.actual):  # type: ignore[attr-defined]
         for line in (heading, *lines):
             assert " ".join(line.split()) in text
             assert " ".join(line.split()) in " ".join(page.split())
@@ -428,3 +435,45 @@ def test_every_key_is_documented_and_every_documented_key_is_there() -> None:
     of_better = {one for one in documented if one.startswith("actual.better[].")}
     assert {"actual"} | keys(found, "actual") | of_better == documented
     assert of_better == {f"actual.better[].{name}" for name in BetterPlan.__dataclass_fields__}
+
+
+def test_nodes_of_a_tree_are_those_of_a_naive_recount() -> None:
+    """What a change meets, counted row by row, beside what the verdict expects for it."""
+    database = Database()
+    database.execute(
+        "CREATE TABLE customers (cid BIGINT PRIMARY KEY, region BIGINT); CREATE TABLE orders (oid BIGINT PRIMARY KEY,"
+        " cid BIGINT); CREATE TABLE lines (oid BIGINT, item BIGINT)"
+    )
+    random = np.random.default_rng(5)
+    orders = {i: int(random.integers(0, 10)) for i in range(60)}
+    lines = [(int(random.integers(0, 60)), i) for i in range(240)]
+    database.apply("customers", [(i, i % 3) for i in range(10)])
+    database.apply("orders", list(orders.items()))
+    database.apply("lines", lines)
+    view = database.create_view(
+        "sold",
+        "SELECT c.region, o.oid, l.item FROM customers c JOIN orders o ON o.cid = c.cid JOIN lines l ON l.oid = o.oid",
+    )
+    view.analyze()
+    met = 0
+    for number in range(30):
+        row = (int(random.integers(0, 60)), 1000 + number)
+        database.apply("lines", [row])
+        lines.append(row)
+        met += 2  # its order, and the customer of that
+    for oid in random.choice(60, 20, replace=False).tolist():
+        database.apply("orders", [{"oid": oid, "cid": orders[oid], "_change_type": "delete"}])
+        met += 2 * sum(line[0] == oid for line in lines)  # its lines, and for each of them the customer
+        del orders[oid]
+    (block,) = actual(view)["blocks"]
+    nodes = {node["label"]: node for node in block["nodes"]}
+    assert block["met"] == pytest.approx(met / 50)
+    assert sum(nodes[name]["met"] for name in "col") == pytest.approx(block["met"])
+    assert nodes["l"]["rows"] == len(lines)
+    assert nodes["o"]["rows"] == len({*orders} & {line[0] for line in lines})
+    assert nodes["l"]["reached"] == 30
+    assert (nodes["o"]["expected_rows"], nodes["l"]["expected_rows"]) == (40, 270)
+    assert 0.5 < block["met"] / block["expected_met"] < 2
+    text = str(view.explain(analyze=True))
+    assert "node by node" in text
+    assert "rows of it met a change (about" in text

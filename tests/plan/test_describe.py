@@ -14,8 +14,8 @@ from livejoin.changes import ChangeBatch, read_changes
 from livejoin.errors import ChangeFormatError, WeakGuaranteeError
 from livejoin.families.bags.update_cost import update_exponent
 from livejoin.plan import Explanation, UpdateBound, describe, require
-from livejoin.plan.explain.log import describe_log
-from livejoin.plan.explain.suggestions import suggest
+from livejoin.plan.explain.describing.log import describe_log
+from livejoin.plan.explain.suggestions.suggestions import suggest
 from livejoin.search.statistics import Statistics, given
 from livejoin.sql import parse_schema
 from livejoin.theory.cyclic.decomposition import decompose

@@ -18,7 +18,7 @@ from livejoin.plan.draw.drawing import Box, Drawing, Line, Link
 from livejoin.plan.draw.theme import theme
 from livejoin.plan.explain.diagram.diagram import Diagram, DiagramNode
 from livejoin.plan.explain.explanation import Explanation
-from livejoin.plan.explain.picture import drawing_of, picture
+from livejoin.plan.explain.forms.picture import drawing_of, picture
 
 pytestmark = pytest.mark.nojit
 

@@ -14,7 +14,7 @@ import tpcds_texts
 from livejoin import Database, LivejoinError
 from livejoin.plan import Explanation, UpdateBound
 from livejoin.plan.explain.effects.amount import Growth
-from livejoin.plan.explain.facts import alternative_line, facts, gain, state_line
+from livejoin.plan.explain.forms.facts import alternative_line, facts, gain, state_line
 from livejoin.plan.explain.verdict import effect_line, verdict, way_lines
 from tpch_rows import QUERIES, schema, statements
 

@@ -9,7 +9,7 @@ from hypothesis import currently_in_test_context, note
 
 from livejoin.database.view import View
 from livejoin.families import join_trees
-from livejoin.plan.explain.predicted_work import tree_lines
+from livejoin.plan.explain.analyzed.predicted_work import tree_lines
 from livejoin.plan.operators import AnyJoin
 from livejoin.plan.query_plan import plan_join
 from livejoin.search.choose import Choice, measure

@@ -14,8 +14,8 @@ from rich.text import Text
 from livejoin.changes import ChangeBatch, read_changes, read_file
 from livejoin.errors import ChangeFormatError, LivejoinError, SqlError
 from livejoin.plan import Explanation, Statistics, UpdateBound, describe_query, require
-from livejoin.plan.explain.describe_spread import with_cells
-from livejoin.plan.explain.not_null import with_not_null
+from livejoin.plan.explain.describing.spread import with_cells
+from livejoin.plan.explain.suggestions.not_null import with_not_null
 from livejoin.query.bound_query import Query
 from livejoin.sql import SchemaText, bind_query, parse_schema_text
 

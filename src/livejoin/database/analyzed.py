@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from livejoin.database.analysis import Analysis, watch_only
+from livejoin.database.analyzed_nodes import nodes_of
 from livejoin.dataflow.counts import Passed
 from livejoin.dataflow.observe import observe_tables
 from livejoin.dataflow.watching.watch import Work
-from livejoin.plan.explain.actual import (
+from livejoin.plan.explain.analyzed.actual import (
     KEYS,
     NO_QUEUE,
     Actual,
@@ -19,11 +20,10 @@ from livejoin.plan.explain.actual import (
     ActualKey,
     ActualStream,
     ActualTable,
-    AnalyzedExplanation,
     BetterPlan,
-    times,
 )
-from livejoin.plan.operators import AnyJoin
+from livejoin.plan.explain.analyzed.analyzed_explanation import AnalyzedExplanation, times
+from livejoin.plan.operators import AnyJoin, JoinOperator
 from livejoin.plan.query_plan import join_candidates
 from livejoin.search.problem import problem_of, table_changes
 from livejoin.search.statistics import Figure, Statistics, TableStatistics
@@ -94,11 +94,12 @@ def analyzed(view: View, told: Explanation) -> AnalyzedExplanation:
         expected_delta_rows=_expected_rows(tables) if view.deltas else None,
         expected_is_most=any(one.result.is_bound for one in told.effects if _changes(view, one.table.lower())),
         tables=tables,
-        blocks=tuple(_blocks(view, analysis, numbers)),
+        blocks=tuple(_blocks(view, analysis, numbers, told, seen)),
         stream=stream if any(one.began for one in lives.tables) else None,
         keys=tuple(_keys(analysis, numbers)),
         notes=tuple(_notes(tables)),
         better=tuple(one for node in joins for one in _better(view, node, numbers[node], seen)),
+        updates_count_twice=not isinstance(view._node.plan, JoinOperator),
     )
     return AnalyzedExplanation.of(told, actual)
 
@@ -145,7 +146,9 @@ def _tables(view: View, analysis: Analysis, told: Explanation) -> Iterator[Actua
         )
 
 
-def _blocks(view: View, analysis: Analysis, numbers: Mapping[Node, int]) -> Iterator[ActualBlock]:
+def _blocks(
+    view: View, analysis: Analysis, numbers: Mapping[Node, int], told: Explanation, seen: Statistics
+) -> Iterator[ActualBlock]:
     nodes = analysis.watched
     passed = {node: node.counts.total.less(view._began.blocks.get(node, Passed())) for node in nodes}
     seconds = sum(one.seconds for one in passed.values()) or 1.0
@@ -155,6 +158,9 @@ def _blocks(view: View, analysis: Analysis, numbers: Mapping[Node, int]) -> Iter
         work = watch.work
         received = work.received
         join = node.plan if isinstance(node.plan, AnyJoin) else None
+        parts = () if join is None else tuple(nodes_of(analysis, node, join, told, seen))
+        met = [one for one in parts if not one.label.startswith("[")]
+        known = [one.expected_met for one in met if one.expected_met is not None]
         yield ActualBlock(
             number=numbers[node],
             kind=node.plan.kind,
@@ -173,6 +179,10 @@ def _blocks(view: View, analysis: Analysis, numbers: Mapping[Node, int]) -> Iter
             stopped_rows=_each(join, work, received, work.stopped),
             touched=_each(join, work, received, work.touched),
             expected_touched=None if join is None else _expected_touched(join, node.statistics),
+            nodes=parts,
+            met=sum(one.met for one in met) if parts else None,
+            expected_met=sum(known) if parts and len(known) == len(met) else None,
+            expected_is_bound=any(one.expected_is_bound for one in met),
         )
 
 

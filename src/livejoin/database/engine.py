@@ -60,7 +60,7 @@ from livejoin.expressions import Expression, sql_of
 from livejoin.families.cells.workers import Workers
 from livejoin.kernels.warm import ready
 from livejoin.plan import Explanation
-from livejoin.plan.explain.graph import GraphExplanation
+from livejoin.plan.explain.forms.graph import GraphExplanation
 from livejoin.schema import Retain, Table, TableSettings, declared_columns
 from livejoin.search.algorithm import Algorithm
 from livejoin.sql import (

@@ -10,8 +10,8 @@ from livejoin.database.contents import Contents
 from livejoin.database.statements.declaring import ViewSettings
 from livejoin.families.registry import check_algorithm
 from livejoin.plan import Explanation, describe_query
-from livejoin.plan.explain.describe_spread import with_cells
-from livejoin.plan.explain.not_null import with_not_null
+from livejoin.plan.explain.describing.spread import with_cells
+from livejoin.plan.explain.suggestions.not_null import with_not_null
 from livejoin.plan.query_plan import refuse_cells
 from livejoin.sql import bind_query
 

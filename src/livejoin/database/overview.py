@@ -9,7 +9,7 @@ from livejoin.database.contents import Contents
 from livejoin.database.durable.log import Log
 from livejoin.dataflow.node import Node
 from livejoin.families.registry import RankedFamily
-from livejoin.plan.explain.graph import BlockOutline, GraphExplanation
+from livejoin.plan.explain.forms.graph import BlockOutline, GraphExplanation
 from livejoin.plan.operators import AnyJoin
 from livejoin.plan.query_plan import join_candidates
 from livejoin.query import ConjunctiveQuery

@@ -43,7 +43,7 @@ from livejoin.errors import AbsentIndexError, ReadError
 from livejoin.expressions import ibis_table
 from livejoin.families.sizes import exactly
 from livejoin.plan import Explanation, Statistics, describe_query
-from livejoin.plan.explain.describe_query import MaintainedJoin
+from livejoin.plan.explain.describing.query import MaintainedJoin
 from livejoin.plan.operators import AnyJoin, BagOperator, Operator
 from livejoin.query.bound_query import Query
 from livejoin.query.keys import keys

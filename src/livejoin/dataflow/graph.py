@@ -44,7 +44,7 @@ from livejoin.dataflow.static_rows import kept_of_tables
 from livejoin.families.cells.task_runner import LEAST_SECONDS
 from livejoin.families.cells.workers import Workers
 from livejoin.kernels.ahead import want
-from livejoin.plan.explain.describe_query import Present
+from livejoin.plan.explain.describing.query import Present
 from livejoin.plan.operators import (
     AggregateOperator,
     AnnotatedOperator,

@@ -29,6 +29,7 @@ from livejoin.dataflow.selection import Selector
 from livejoin.dataflow.watching.watch import Watch, Work
 from livejoin.errors import LivejoinError
 from livejoin.families.cells.join import CellJoin
+from livejoin.families.nodes import NO_NODES, node_work
 from livejoin.plan.operators import (
     AnyJoin,
     BagOperator,
@@ -293,8 +294,14 @@ class Node:
         assert watch is not None
         watch.begin(received)
         before = _work(block)
+        nodes = node_work(block.join) if isinstance(block, JoinBlock) else NO_NODES
         change = block.changes(tables, inputs, self)
-        watch.note_work(Work.between(before, _work(block)))
+        work = Work.between(before, _work(block))
+        if isinstance(block, JoinBlock):
+            now = node_work(block.join)
+            if now.shape == nodes.shape:
+                work = work.at_nodes(block.plan.physical.digest, now - nodes)
+        watch.note_work(work)
         return change
 
     def _note(self, spreading: Spreading, seconds: float) -> None:

@@ -26,7 +26,7 @@ import numpy as np
 
 from livejoin.dataflow.observe import observe_tables
 from livejoin.families.events import TableEvents
-from livejoin.plan.explain.predicted_work import predicted_work, tree_lines
+from livejoin.plan.explain.analyzed.predicted_work import predicted_work, tree_lines
 from livejoin.plan.operators import AnyJoin
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.statistics import Figure, Statistics, TableStatistics

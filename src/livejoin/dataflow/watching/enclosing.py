@@ -40,11 +40,15 @@ class TableLives:
         began: How many began, those at the beginning included.
         ended: How many ended.
         mean: How long a row lives on average, in changes of all tables of the stream; None if none has left.
+        lower: A bound below the average enclosureness of its rows; None if there were none.
+        upper: A bound above it, at most 1 more.
     """
 
     began: int
     ended: int
     mean: float | None
+    lower: float | None = None
+    upper: float | None = None
 
 
 @dataclass(frozen=True)
@@ -147,22 +151,26 @@ class Enclosing:
     def found(self) -> StreamLives:
         """What is known so far; O(rows)."""
         ends, lives = int(self._stream[kernel.L_ENDS]), self._lives
-        began = self._began[self._copies > 0].astype(np.int64)
+        there = np.flatnonzero(self._copies > 0)
+        began = self._began[there].astype(np.int64)
         most = ends + int((began == ends).any()) - began  # those that are there end together, behind all others
-        upper = int(lives[:, kernel.T_UPPER].sum()) + int(np.maximum(most, 1).sum())
-        lower = int(lives[:, kernel.T_LOWER].sum()) + int(np.maximum(most - 1, 1).sum())
+        tables = there % self._tables
+        uppers = lives[:, kernel.T_UPPER] + np.bincount(tables, np.maximum(most, 1), self._tables)
+        lowers = lives[:, kernel.T_LOWER] + np.bincount(tables, np.maximum(most - 1, 1), self._tables)
         total = max(1, int(lives[:, kernel.T_BEGAN].sum()))
         return StreamLives(
-            max(1.0, lower / total),
-            max(1.0, upper / total),
+            max(1.0, float(lowers.sum()) / total),
+            max(1.0, float(uppers.sum()) / total),
             max(int(self._stream[kernel.L_MOST]), int(most.max(initial=0))),
             tuple(
                 TableLives(
                     int(of[kernel.T_BEGAN]),
                     int(of[kernel.T_ENDED]),
                     float(of[kernel.T_PRESENT] / 2 / of[kernel.T_ENDED]) if of[kernel.T_ENDED] else None,
+                    max(1.0, float(low) / int(of[kernel.T_BEGAN])) if of[kernel.T_BEGAN] else None,
+                    max(1.0, float(high) / int(of[kernel.T_BEGAN])) if of[kernel.T_BEGAN] else None,
                 )
-                for of in lives
+                for of, low, high in zip(lives, lowers, uppers, strict=True)
             ),
             self._is_whole,
         )

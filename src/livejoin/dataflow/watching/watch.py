@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from livejoin.families.nodes import NO_NODES
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec, is_coded
 from livejoin.theory.streams.heavy_hitters import HeavyHitters, summed
@@ -76,6 +77,9 @@ class Part:
     weights: Words
 
 
+_WORK = ("propagated", "stopped", "touched", "probes")
+
+
 class Work(NamedTuple):
     """The work of a join; it adds up.
 
@@ -85,6 +89,8 @@ class Work(NamedTuple):
         stopped: The rows among these that changed nothing further up.
         touched: The counters, annotations and multiplicities that changed.
         probes: The look-ups of keys.
+        nodes: What was counted at the nodes of a join tree (`livejoin.families.nodes`), with the plan's fingerprint;
+            what was counted with another plan is not added to it.
     """
 
     received: int = 0
@@ -92,11 +98,13 @@ class Work(NamedTuple):
     stopped: int = 0
     touched: int = 0
     probes: int = 0
+    nodes: tuple[str, Words] = ("", NO_NODES)
 
     @staticmethod
     def between(before: Mapping[str, int], after: Mapping[str, int]) -> Work:
         """The work between two readings of the counters of a join."""
-        return Work(0, *(after.get(name, 0) - before.get(name, 0) for name in Work._fields[1:]))
+        propagated, stopped, touched, probes = (after.get(name, 0) - before.get(name, 0) for name in _WORK)
+        return Work(0, propagated, stopped, touched, probes)
 
     def plus(self, other: Work) -> Work:
         """The work of both."""
@@ -106,7 +114,19 @@ class Work(NamedTuple):
             self.stopped + other.stopped,
             self.touched + other.touched,
             self.probes + other.probes,
+            _added(self.nodes, other.nodes),
         )
+
+    def at_nodes(self, digest: str, counted: Words) -> Work:
+        """The work, with what was counted at the nodes of a plan."""
+        return self._replace(nodes=(digest, counted))
+
+
+def _added(one: tuple[str, Words], other: tuple[str, Words]) -> tuple[str, Words]:
+    """What was counted at nodes, in two times one after the other."""
+    if not other[0]:
+        return one
+    return (other[0], one[1] + other[1]) if one[0] == other[0] else other
 
 
 class Watch:

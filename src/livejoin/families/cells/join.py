@@ -25,6 +25,7 @@ from livejoin.families.cells.workers import Workers
 from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.families.join import WholeJoin
 from livejoin.families.join_access import JoinAccess, RowIndexes
+from livejoin.families.nodes import node_bytes, node_work
 from livejoin.families.program import Program
 from livejoin.families.sizes import MAX_COUNT, exactly
 from livejoin.kernels.join import layout as q
@@ -147,6 +148,14 @@ class CellJoin(InCells["JoinCell"]):
             for name, value in cell.join.counters().items():
                 total[name] = total.get(name, 0) + value
         return total
+
+    def node_work(self) -> Words:
+        """What all cells have counted at their nodes, as `livejoin.families.nodes.CountsNodes.node_work`."""
+        return sum((node_work(cell.join) for cell in self.cells[1:]), node_work(self.cells[0].join))
+
+    def node_bytes(self) -> Words:
+        """The bytes of the nodes of all cells, as `livejoin.families.nodes.CountsNodes.node_bytes`."""
+        return sum((node_bytes(cell.join) for cell in self.cells[1:]), node_bytes(self.cells[0].join))
 
     def spent(self) -> Spent:
         """What the cells took since this was asked last."""

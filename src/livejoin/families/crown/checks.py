@@ -314,6 +314,13 @@ class State:
         mults = [self.word(row + self.node(i, u.N_STATE)) >> u.COUNTER_BITS for i, row in atoms]
         assert self.word(q.H_REGISTERED) == len(atoms), "registered atom rows"
         assert self.word(q.H_DUPLICATES) == sum(mult > 1 for mult in mults), "rows with multiplicity above one"
+        for i, rows in self.rows.items():
+            work = self.node(i, u.N_WORK)
+            there = self.word(work + u.W_ENTERED) - self.word(work + u.W_LEFT)
+            assert there == sum(self.is_member(i, row) for row in rows), "rows that entered V_s and have not left it"
+        for at, total in ((u.W_STOPPED, q.H_STOPPED), (u.W_TOUCHED, q.H_TOUCHED)):
+            found = sum(self.word(self.node(i, u.N_WORK) + at) for i in self.rows)
+            assert found == self.word(total), "what is counted at the nodes adds up to what is counted of all"
         assert self.word(q.H_PHASE) == q.FRESH and self.word(u.H_SP) == 0, "no change is half applied"
         assert self.word(u.H_TOUCHED_ROWS) == self.word(u.H_RESTORING) == 0, "no new results are due"
 

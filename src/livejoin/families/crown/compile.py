@@ -77,7 +77,8 @@ class _Compiler:
         arena += q.TABLE * len(self.tables)
         self.directory_of, end = place_directories([(n.children, n.inline) for n in nodes], arena)
         self.nulls = NullRows(nodes, [self._row_words(i) for i in range(len(nodes))], end)
-        self.header_words = self.nulls.end
+        self.work_at = self.nulls.end  # what is counted at each node
+        self.header_words = self.work_at + u.WORK * len(nodes)
 
     def compile(self, form: Callable[[bool], CrownPlan]) -> CrownPlan:
         """The finished plan.
@@ -119,6 +120,7 @@ class _Compiler:
             header_words=self.header_words,
             directories=tuple(dict.fromkeys(self.directory_of.values())),
             node_offsets=tuple(self.node_at),
+            work_at=self.work_at,
             null_words=self.nulls.words([(layout.state, layout.up, layout.link) for layout in self.layouts]),
             form=form,
         )
@@ -186,6 +188,8 @@ class _Compiler:
         words[u.N_STATE], words[u.N_UP], words[u.N_LINK] = layout.state, layout.up, layout.link
         words[u.N_INLINE] = node.inline
         words[u.N_QUIET] = int(node.quiet)
+        words[u.N_WORK] = self.work_at + u.WORK * i
+        words[u.N_BEHIND] = self.node_at[i] + u.PLAN_NODE * self._below(i)
         words[u.N_CONNEX] = int(node.connex)
         words[u.N_TOUCH] = layout.touch if self._has_touch(i) else -1
         words[u.N_WEIGHT] = self._weights(i)
@@ -225,6 +229,10 @@ class _Compiler:
                 words[u.N_PARENT_KEY] = out.put([self._offset(node.parent, v) for v in node.parent_key])
         words[u.N_PROGRAM] = self._program(i) if node.connex else 0
         return words
+
+    def _below(self, i: int) -> int:
+        """The number of nodes at and below a node."""
+        return 1 + sum(self._below(child) for child in self.nodes[i].children)
 
     def _chain(self, i: int) -> list[int]:
         """The derived nodes above an atom over inline edges, from the top."""

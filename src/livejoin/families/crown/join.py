@@ -19,9 +19,11 @@ from livejoin.families.arena.kernel_join import Kernels
 from livejoin.families.crown.access import TreeAccess
 from livejoin.families.crown.build import Building
 from livejoin.families.crown.checks import check
+from livejoin.families.crown.nodes import node_bytes
 from livejoin.families.delta_chunk import DeltaChunk, chunk_limits
 from livejoin.families.events import slices
 from livejoin.families.join_access import RowIndexes
+from livejoin.families.nodes import COUNTED
 from livejoin.kernels.crown import build as building
 from livejoin.kernels.crown import count as counting
 from livejoin.kernels.crown import layout as u
@@ -97,6 +99,15 @@ class CrownJoin(EventJoin["CrownPlan"]):
             if not again:
                 self.refuse_overflow()
             self.arena.words[q.H_OVERFLOW] = 0
+
+    def node_work(self) -> Words:
+        """As `livejoin.families.nodes.CountsNodes.node_work`."""
+        at, number = self.plan.work_at, len(self.plan.nodes)
+        return self.arena.words[at : at + u.WORK * number].reshape(number, u.WORK).T[:COUNTED].copy()
+
+    def node_bytes(self) -> Words:
+        """As `livejoin.families.nodes.CountsNodes.node_bytes`."""
+        return node_bytes(self.arena.words, self.plan.words, self.plan.nodes, self.plan.node_offsets)
 
     def _start(self) -> Words:
         """The cursor of a scan that begins: the product of the rows above the first one is one."""

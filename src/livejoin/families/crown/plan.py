@@ -13,9 +13,11 @@ import numpy as np
 
 from livejoin.families.crown.footprint import index_bytes, record_bytes
 from livejoin.families.crown.join import CrownJoin
+from livejoin.families.crown.nodes import node_figures
 from livejoin.families.crown.structure import PlanNode
 from livejoin.families.join_trees import tree_line, tree_work
 from livejoin.families.layout.table_use import TableUse
+from livejoin.families.nodes import NodeFigures
 from livejoin.families.outline import atom_outlines
 from livejoin.families.program import TableBytes, WordProgram, digest_of
 from livejoin.kernels.crown import layout as u
@@ -41,6 +43,7 @@ class CrownPlan(WordProgram):
         header_words: Words of the arena's header, directories and tables included.
         directories: References of the directory headers in the arena.
         node_offsets: Offset of each node's descriptor in ``words``.
+        work_at: Offset in the header of what is counted at each node, `livejoin.kernels.crown.layout.WORK` words each.
         null_words: Words of the header that hold NULL rows, by their offset.
         form: Lays the same tree out for static tables that rest, or for those that change.
     """
@@ -54,6 +57,7 @@ class CrownPlan(WordProgram):
     header_words: int
     directories: tuple[int, ...]
     node_offsets: tuple[int, ...]
+    work_at: int
     null_words: Mapping[int, int]
     form: Callable[[bool], CrownPlan]
 
@@ -95,6 +99,10 @@ class CrownPlan(WordProgram):
     def predicted_work(self, known: Statistics) -> float:
         """Rows that all expected changes are predicted to visit; as `livejoin.families.program.Program`."""
         return tree_work(self.query, self.tree, known)
+
+    def node_figures(self, known: Statistics) -> tuple[NodeFigures, ...]:
+        """As `livejoin.families.nodes.TellsOfNodes.node_figures`."""
+        return node_figures(self.query, self.nodes, self.tables, known)
 
     def footprint(self, known: Statistics) -> tuple[TableBytes, ...]:
         """Predicted bytes of a row of each table; see `livejoin.families.crown.footprint`."""

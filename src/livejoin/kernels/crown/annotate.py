@@ -57,6 +57,7 @@ from livejoin.kernels.crown.layout import (
     N_TOUCH,
     N_UP,
     N_WEIGHT,
+    N_WORK,
     OVER,
     P_FRAME,
     P_LIVE,
@@ -65,6 +66,7 @@ from livejoin.kernels.crown.layout import (
     THEN_RESUME,
     TOUCH_END,
     TOUCH_SELF,
+    W_TOUCHED,
     WALK,
     WITHDRAWING,
 )
@@ -234,6 +236,7 @@ def walk(m: Arena, p: Plan, emit: bool) -> bool:
             above = m[block + index] if block != 0 else slot - SLOT * p[node + N_INDEX]
             index += 1
             touched += 1
+            m[p[parent + N_WORK] + W_TOUCHED] += 1
             times = multiplicity(m, p, parent, above)
             ring.copy(m, following + F_WEIGHT, m, frame + F_WEIGHT, p[P_WORDS])
             wraps |= multiply_annotation(m, p, parent, above, times, p[node + N_INDEX], m, following + F_WEIGHT)

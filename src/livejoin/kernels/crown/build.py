@@ -52,9 +52,12 @@ from livejoin.kernels.crown.layout import (
     N_TABLE,
     N_UP,
     N_WEIGHT,
+    N_WORK,
     S_BLOCK,
     S_LEN,
     SLOT,
+    W_ENTERED,
+    W_STOPPED,
 )
 from livejoin.kernels.crown.live_views import swap_parents
 from livejoin.kernels.crown.register import derived_row, edge_entry, is_satisfied
@@ -352,6 +355,8 @@ def place_rows(arena: ArenaArray, plan: Plan, node: int, keys: Line, begin: int,
         m[H_PROPAGATED] += length - before
         goes_up = not is_root and before == 0 and length > 0 and p[node + N_EDGE] <= EDGE_NOT_EXISTS
         m[H_STOPPED] += length - before - (1 if goes_up else 0)
+        m[p[node + N_WORK] + W_ENTERED] += length - before
+        m[p[node + N_WORK] + W_STOPPED] += length - before - (1 if goes_up else 0)
         at = behind
     return at
 

@@ -42,7 +42,7 @@ from __future__ import annotations
 from livejoin.kernels.join.layout import PLAN_HEADER
 from livejoin.kernels.memory.layout import ARENA_HEADER
 
-STATE_FORMAT = 6  # changes whenever a stored state could be misread
+STATE_FORMAT = 7  # changes whenever a stored state could be misread
 
 COUNTER_BITS = 16
 COUNTER_MASK = (1 << COUNTER_BITS) - 1
@@ -60,7 +60,8 @@ H_BASE = ARENA_HEADER  # height of the stack at which the annotation pass began
 H_ENDING = ARENA_HEADER + 1  # 1: behind the change its row is withdrawn
 H_RESTORING = ARENA_HEADER + 2  # 1: the new results of the first touched row are being enumerated
 H_SEEN = ARENA_HEADER + 3  # what was read ahead, for nobody
-H_STACK = ARENA_HEADER + 4  # frames of the propagation, FRAME words each; tables and directories follow
+H_START = ARENA_HEADER + 4  # the node of the change that is carried on
+H_STACK = ARENA_HEADER + 5  # frames of the propagation, FRAME words each; tables and directories follow
 
 FRAME = 4
 F_NODE = 0
@@ -127,7 +128,17 @@ N_FLIPS = 35  # 1 if that changes where V_s of a slot becomes empty or ceases to
 N_EMPTY = 36  # the factor of an empty slot, a word a component; -1: all of them 0
 N_OWN = 37  # from the slot to the sum of its rows' annotations (optional edge)
 N_QUIET = 38  # 1 if the edge to the parent is quiet
-PLAN_NODE = 39
+N_WORK = 39  # in the arena's header: what was counted at the node
+N_BEHIND = 40  # behind the last node below it, as nodes are in preorder
+PLAN_NODE = 41
+
+# What is counted at a node, in total
+W_ENTERED = 0  # rows that entered V_s
+W_LEFT = 1  # rows that left it
+W_STOPPED = 2  # those among both that changed nothing further up
+W_TOUCHED = 3  # counters and annotations of its rows that changes below it changed
+W_READ = 4  # rows of it that were read for deltas, on ways that the change did not come
+WORK = 5
 
 # Kinds of edges. A row is in V_s iff every edge to a child is satisfied: by a V_s row of the child with its key, by
 # none, or in any case. Children over edges that only want or do not want a row are not connex.

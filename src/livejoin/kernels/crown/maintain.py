@@ -15,6 +15,7 @@ from livejoin.kernels.crown.layout import (
     H_NODE,
     H_ROW,
     H_SEEN,
+    H_START,
     H_STEP,
     LEAVE,
     N_ANNOTATED,
@@ -228,6 +229,7 @@ def maintain(
         atom = m[H_ATOM]
         while atom < p[table + PT_ATOMS]:
             node = p[atoms + atom]
+            m[H_START] = node
             if m[H_PHASE] == FRESH and _begin(m, p, node, row, weight, events[V_MASK, event], cursor) == NEED_SPACE:
                 m[H_EVENT] = event
                 m[H_ATOM] = atom

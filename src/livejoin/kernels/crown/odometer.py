@@ -29,8 +29,12 @@ from livejoin.kernels.crown.layout import (
     G_OUTER,
     G_OUTER_LIST,
     G_STEPS,
+    H_RESTORING,
     H_ROOT,
+    H_START,
     LEVEL,
+    N_BEHIND,
+    N_WORK,
     P_LEVEL,
     S_BLOCK,
     S_LEN,
@@ -46,11 +50,12 @@ from livejoin.kernels.crown.layout import (
     STEP_STATE,
     STEP_UP_INLINE,
     STEP_UP_LINKED,
+    W_READ,
 )
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.join import ring
 from livejoin.kernels.join.columns import write_block, write_copies, write_outer
-from livejoin.kernels.join.layout import H_OVERFLOW, P_HEAD, P_WORDS
+from livejoin.kernels.join.layout import H_OVERFLOW, P_FULL, P_HEAD, P_WORDS
 from livejoin.kernels.memory.layout import MASK32, REF_MASK
 from livejoin.kernels.numbers.wide import product_wraps
 from livejoin.kernels.parameters import Arena, Cursor, Output, Plan
@@ -68,8 +73,11 @@ def start(cursor: Cursor, row: int, weight: int) -> None:
 
 
 @inlined
-def _open(m: Arena, p: Plan, cursor: Cursor, step: int, level: int, size: int) -> None:
-    """Open the block of a step at a cursor level and place it on its first row; levels have ``size`` words."""
+def _open(m: Arena, p: Plan, cursor: Cursor, step: int, level: int, size: int, counts: bool) -> None:
+    """Open the block of a step at a cursor level and place it on its first row; levels have ``size`` words.
+
+    If it counts, the rows are counted at their node, but for those on the way on which the change came.
+    """
     kind = p[step + STEP_KIND]
     if kind == STEP_ROOT:
         block = m[H_ROOT + S_BLOCK] & REF_MASK
@@ -99,6 +107,10 @@ def _open(m: Arena, p: Plan, cursor: Cursor, step: int, level: int, size: int) -
     cursor[level + C_INDEX] = 0
     if block != 0:
         cursor[level + C_ROW] = m[block]
+    if counts:
+        node = p[step + STEP_NODE]
+        if kind >= STEP_UP_LINKED or m[H_START] < node or m[H_START] >= p[node + N_BEHIND]:
+            m[p[node + N_WORK] + W_READ] += length
 
 
 @helper
@@ -213,7 +225,7 @@ def advance(
     """Enumerate until the program is finished or the buffer full.
 
     Args:
-        m: The arena; not changed but for `H_OVERFLOW`.
+        m: The arena; not changed but for `H_OVERFLOW`, and what is counted of deltas.
         p: The plan.
         program: Offset of the program in the plan.
         cursor: The enumeration's state, set by `start`; changed.
@@ -239,12 +251,13 @@ def advance(
         cursor[C_REPEAT] += count
         return count == copies, at + count
     state = p[steps + (last - 1) * STEP + STEP_STATE]
+    counts = program != p[P_FULL]
     while True:
         while depth < last:
             depth += 1
             step = steps + (depth - 1) * STEP
             level = CURSOR_HEADER + depth * LEVEL
-            _open(m, p, cursor, step, level, LEVEL)
+            _open(m, p, cursor, step, level, LEVEL, counts)
             if cursor[level + C_LEN] == 0:
                 return True, at
             if depth < last:
@@ -301,12 +314,13 @@ def advance_annotated(
         _write_outer(m, p, program, cursor, size, 1, out, capacity, at)
         _write_annotation(p, cursor, CURSOR_HEADER, out, capacity, at)
         return True, at + 1
+    counts = program != p[P_FULL] and m[H_RESTORING] == 0  # the new results are of the same rows as the old ones
     while True:
         while depth < last:
             depth += 1
             step = steps + (depth - 1) * STEP
             level = CURSOR_HEADER + depth * size
-            _open(m, p, cursor, step, level, size)
+            _open(m, p, cursor, step, level, size, counts)
             if cursor[level + C_LEN] == 0:
                 return True, at
             if depth < last:

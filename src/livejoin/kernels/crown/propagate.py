@@ -56,11 +56,16 @@ from livejoin.kernels.crown.layout import (
     N_PARENT,
     N_STATE,
     N_UP,
+    N_WORK,
     P_FRAME,
     P_LIVE,
     S_BLOCK,
     S_LEN,
     SLOT,
+    W_ENTERED,
+    W_LEFT,
+    W_STOPPED,
+    W_TOUCHED,
 )
 from livejoin.kernels.crown.live_views import lower_live, raise_live, slot_is_live
 from livejoin.kernels.crown.witness import begin_witness, enumerate_witness
@@ -120,6 +125,7 @@ def enter(m: Arena, p: Plan, cursor: Cursor, emit: bool, out: Output, capacity: 
                 m[up] = (slot << 32) | length
             m[slot + S_LEN] += 1 << 32
             m[H_PROPAGATED] += 1
+            m[p[node + N_WORK] + W_ENTERED] += 1
             parent = p[node + N_PARENT]
             kind = p[node + N_EDGE]
             if parent >= 0 and length == 0 and kind <= EDGE_NOT_EXISTS:
@@ -135,6 +141,7 @@ def enter(m: Arena, p: Plan, cursor: Cursor, emit: bool, out: Output, capacity: 
                     above = slot - SLOT * p[node + N_INDEX]
                     m[above + p[parent + N_STATE]] += 1
                     m[H_TOUCHED] += 1
+                    m[p[parent + N_WORK] + W_TOUCHED] += 1
                     if m[above + p[parent + N_STATE]] & COUNTER_MASK == p[parent + N_CHILDREN]:
                         m[H_NODE] = parent
                         m[H_ROW] = above
@@ -144,6 +151,7 @@ def enter(m: Arena, p: Plan, cursor: Cursor, emit: bool, out: Output, capacity: 
                     _push(m, p, parent, slot, 0, ENTER_NEXT)
             else:
                 m[H_STOPPED] += 1
+                m[p[node + N_WORK] + W_STOPPED] += 1
                 m[H_PHASE] = ENTER_NEXT
                 if live_views and p[node + N_CONNEX] == 1 and slot_is_live(m, p, node, slot):
                     m[H_PHASE] = ENTER_ENUMERATE
@@ -193,6 +201,7 @@ def enter(m: Arena, p: Plan, cursor: Cursor, emit: bool, out: Output, capacity: 
                     m[H_PHASE] = ENTER
                     break
             m[H_TOUCHED] += index - first
+            m[p[parent + N_WORK] + W_TOUCHED] += index - first
             if m[H_PHASE] == ENTER:
                 m[frame + F_INDEX] = index
             else:
@@ -214,6 +223,7 @@ def _detach(m: Arena, p: Plan, node: int, row: int) -> int:
         m[block + position] = moved
         m[moved + up] = (slot << 32) | position
     m[H_PROPAGATED] += 1
+    m[p[node + N_WORK] + W_LEFT] += 1
     return int(slot)
 
 
@@ -236,6 +246,7 @@ def leave(m: Arena, p: Plan, cursor: Cursor, emit: bool, out: Output, capacity: 
                 _push(m, p, node, row, 1 if p[node + N_LINKED] == 0 else m[slot + E_PARENTS] >> 32, LEAVE_NEXT)
             else:
                 m[H_STOPPED] += 1
+                m[p[node + N_WORK] + W_STOPPED] += 1
                 m[H_PHASE] = LEAVE_DETACH
                 if live_views and p[node + N_CONNEX] == 1 and slot_is_live(m, p, node, slot):
                     if emit:
@@ -261,6 +272,7 @@ def leave(m: Arena, p: Plan, cursor: Cursor, emit: bool, out: Output, capacity: 
             if m[H_SP] > 0:
                 m[row + p[node + N_STATE]] -= 1
                 m[H_TOUCHED] += 1
+                m[p[node + N_WORK] + W_TOUCHED] += 1
             slot = (m[row + p[node + N_UP]] >> 32) & MASK32
             if p[node + N_EDGE] == EDGE_NOT_EXISTS and m[slot + S_LEN] >> 32 == 0:
                 _push(m, p, p[node + N_PARENT], slot, 0, ENTER_NEXT)
@@ -295,6 +307,7 @@ def leave(m: Arena, p: Plan, cursor: Cursor, emit: bool, out: Output, capacity: 
                     break
                 m[above + state] -= 1
                 m[H_TOUCHED] += 1
+                m[p[parent + N_WORK] + W_TOUCHED] += 1
             if m[H_PHASE] == LEAVE:
                 m[frame + F_INDEX] = index
             else:
@@ -319,6 +332,7 @@ def leave(m: Arena, p: Plan, cursor: Cursor, emit: bool, out: Output, capacity: 
                     break
                 m[above + state] -= 1
                 m[H_TOUCHED] += 1
+                m[p[parent + N_WORK] + W_TOUCHED] += 1
             m[frame + F_INDEX] = index
             if m[H_PHASE] != LEAVE:
                 m[H_SP] -= 1

@@ -12,10 +12,10 @@ from typing import Any, Literal
 
 from livejoin.families.family import SearchOutline
 from livejoin.families.outline import AtomOutline, PlanOutline
-from livejoin.plan.explain import json_record as record
-from livejoin.plan.explain import picture, text
 from livejoin.plan.explain.diagram.diagram import NO_DIAGRAM, Diagram
 from livejoin.plan.explain.effects.effects import Effect
+from livejoin.plan.explain.forms import json_record as record
+from livejoin.plan.explain.forms import picture, text
 from livejoin.plan.stages import SpreadOutline
 from livejoin.search.guarantee import Guarantee
 from livejoin.search.statistics import Known

@@ -51,11 +51,15 @@ class Way:
         alias: The occurrence.
         reach: The steps from there.
         through: The nested query whose rows the change changed before, in words; empty for a row of the table itself.
+        begin: The rows that go this way: 1 of the table itself.
+        atoms: The aliases of the join.
     """
 
     alias: str
     reach: Reach
     through: str = ""
+    begin: Amount = ONE
+    atoms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -234,7 +238,8 @@ class _Walk:
             if begin == NOTHING:
                 continue
             found = reach(query, position, own, self._figures, limits)
-            self.ways.append(Way(atom.alias, found, _through(atom) if name in below else ""))
+            through = _through(atom) if name in below else ""
+            self.ways.append(Way(atom.alias, found, through, begin, tuple(one.alias for one in query.atoms)))
             rows = rows.plus(begin.times(found.results))
             met = met.plus(begin.times(found.met))
             fewer = found if wanted is None else reach(query, position, wanted, self._figures, limits)

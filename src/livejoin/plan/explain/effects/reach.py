@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from livejoin.plan.explain.effects.amount import ONE, Amount, Growth
+from livejoin.plan.explain.effects.amount import NOTHING, ONE, Amount, Growth
 from livejoin.plan.explain.effects.figures import Figures, Meeting
 from livejoin.query import Atom, ConjunctiveQuery
 from livejoin.schema import Table
@@ -41,6 +41,8 @@ class Hop:
         kept: Whether it leads to a column that is asked for.
         source: Where the figures are from; empty if there are none.
         is_nested: Whether it is over the rows of a nested query.
+        met: The rows of it that all combinations together meet; none if it leads to no column that is asked for.
+        position: Position of the atom in the join.
     """
 
     alias: str
@@ -53,6 +55,8 @@ class Hop:
     kept: bool = True
     source: str = ""
     is_nested: bool = False
+    met: Amount = NOTHING
+    position: int = -1
 
 
 @dataclass(frozen=True)
@@ -133,6 +137,7 @@ class _Walk:
             if atom in needed:
                 results = results.times(hop.rows)
                 met = met.plus(results)
+                hops[atom] = replace(hop, met=results)
                 coincide = wanted is not None and not hop.by_key and not self._tells_apart(atom, wanted)
                 results = results.bounded() if coincide else results
             else:
@@ -205,7 +210,7 @@ class _Walk:
         before = tuple(query.atoms[source].alias for source in sources)
         called = self._table_name(one.table)
         alias = called if one.alias == one.table.name else one.alias
-        hop = Hop(alias, called, names, compared, before, rows, by_key, True, source, nested)
+        hop = Hop(alias, called, names, compared, before, rows, by_key, True, source, nested, position=atom)
         return hop, sources
 
     def _meeting(

@@ -13,7 +13,7 @@ from itertools import islice
 
 from livejoin.catalog import Catalog
 from livejoin.plan.explain.explanation import Explanation, Suggestion
-from livejoin.plan.explain.suggestions import in_order
+from livejoin.plan.explain.suggestions.suggestions import in_order
 from livejoin.query.bound_query import Query
 from livejoin.query.relational import Join, Relation
 from livejoin.schema import Table

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from livejoin.plan.draw.drawing import commas
-from livejoin.plan.explain.facts import (
+from livejoin.plan.explain.forms.facts import (
     alternative_line,
     class_line,
     facts,

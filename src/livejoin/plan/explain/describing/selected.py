@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from livejoin.changes import ChangeBatch
 from livejoin.families.family import SearchOutline
 from livejoin.families.outline import NodeOutline, PlanOutline, atom_outlines
-from livejoin.plan.explain.classify import classify
+from livejoin.plan.explain.describing.classify import classify
+from livejoin.plan.explain.describing.log import describe_log
 from livejoin.plan.explain.explanation import Alternative, Explanation, TableOutline
-from livejoin.plan.explain.log import describe_log
 from livejoin.plan.operators import NumbersOperator, SelectedOperator
 from livejoin.query.conjunctive import Atom, ColumnRef, ConjunctiveQuery, Output
 from livejoin.schema import Column, Table, TableSettings

@@ -14,7 +14,7 @@ from itertools import combinations, islice
 
 from livejoin.families.family import Candidate
 from livejoin.families.registry import families_of
-from livejoin.plan.explain.classify import listed
+from livejoin.plan.explain.describing.classify import listed
 from livejoin.plan.explain.explanation import Suggestion, SuggestionKind
 from livejoin.query import Atom, ConjunctiveQuery
 from livejoin.schema import ForeignKey, Table

@@ -10,10 +10,10 @@ from typing import TypeAlias
 
 from livejoin.changes import ChangeBatch
 from livejoin.families.outline import with_rows
-from livejoin.plan.explain.changed_results import changed_results
-from livejoin.plan.explain.describe import Planned, explained
-from livejoin.plan.explain.describe_cells import cells_outline
-from livejoin.plan.explain.describe_selected import constant, explained_selection
+from livejoin.plan.explain.describing.cells import cells_outline
+from livejoin.plan.explain.describing.changed_results import changed_results
+from livejoin.plan.explain.describing.join import Planned, explained
+from livejoin.plan.explain.describing.selected import constant, explained_selection
 from livejoin.plan.explain.diagram.diagram import diagram
 from livejoin.plan.explain.effects.effects import effects
 from livejoin.plan.explain.effects.figures import Figures, TableSample

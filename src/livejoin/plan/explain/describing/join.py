@@ -12,10 +12,10 @@ from livejoin.families.outline import atom_outlines, with_promises
 from livejoin.families.output import with_output, without_unneeded
 from livejoin.families.program import Program
 from livejoin.families.registry import RankedFamily, kept_output
-from livejoin.plan.explain.classify import classify
+from livejoin.plan.explain.describing.classify import classify
+from livejoin.plan.explain.describing.log import describe_log
 from livejoin.plan.explain.explanation import Alternative, Explanation, TableOutline
-from livejoin.plan.explain.log import describe_log
-from livejoin.plan.explain.suggestions import suggest
+from livejoin.plan.explain.suggestions.suggestions import suggest
 from livejoin.plan.query_plan import join_candidates
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.algorithm import Algorithm

@@ -17,7 +17,7 @@ from livejoin.plan.draw.svg import printable, svg
 from livejoin.plan.draw.theme import declared, theme
 from livejoin.plan.draw.tidy_tree import CELL, layered
 from livejoin.plan.explain.effects.amount import Growth
-from livejoin.plan.explain.facts import (
+from livejoin.plan.explain.forms.facts import (
     alternative_line,
     class_line,
     facts,

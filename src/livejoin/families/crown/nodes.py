@@ -1,0 +1,175 @@
+"""What is expected of each node of a join tree, and the bytes that it has.
+
+The rows that reach a node are predicted as `livejoin.search.cost.propagation` predicts their sum: a row that enters or
+leaves ``V_s`` of a child goes up if it is the only one with its key, and then reaches the parent's rows with this key.
+Bytes of an index stand at the node below its edge, those of a relation that the plan makes at this, and those of
+records at the first node over their table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from livejoin.families.crown.structure import PlanNode
+from livejoin.families.layout.table_use import TableUse
+from livejoin.families.nodes import NodeFigures
+from livejoin.kernels.crown import layout as u
+from livejoin.kernels.join import layout as q
+from livejoin.kernels.memory import layout as k
+from livejoin.query import ConjunctiveQuery
+from livejoin.search.problem import Problem, passing_shares, problem_of
+from livejoin.search.statistics import Statistics
+from livejoin.words import WORD_BYTES, Words
+
+_SLOTS = 1.8  # hash slots an entry, and words of a block a row, as `livejoin.families.crown.footprint` has them
+_SPARE = 4 / 3
+
+
+def node_figures(
+    query: ConjunctiveQuery, nodes: Sequence[PlanNode], tables: Sequence[TableUse], known: Statistics
+) -> tuple[NodeFigures, ...]:
+    """As `livejoin.families.nodes.TellsOfNodes.node_figures`."""
+    problem = problem_of(query, known, query.free)
+    rows = _rows(query, nodes, problem, passing_shares(query, known))
+    reached = _reached(nodes, problem)
+    strides = {use.name: use.stride for use in tables}
+    found, depths = [], dict[int, int]()
+    for place, node in enumerate(nodes):
+        depths[place] = 0 if node.parent is None else depths[node.parent] + 1
+        size = _index_words(nodes, place, problem, rows)
+        if node.atom is not None:
+            table = query.atoms[node.atom].table.name
+            held = problem.rows[node.atom]
+            stride = strides.pop(table, 0)  # the records are those of all atoms over the table
+            size = None if size is None or held is None else size + stride * held
+        label = f"[{', '.join(node.variables)}]" if node.atom is None else query.atoms[node.atom].alias
+        bytes_ = None if size is None else WORD_BYTES * size
+        there = None if node.atom is None else rows[place]
+        found.append(NodeFigures(label, node.atom, depths[place], there, reached[place], bytes_))
+    return tuple(found)
+
+
+def _rows(
+    query: ConjunctiveQuery, nodes: Sequence[PlanNode], problem: Problem, passing: Sequence[float]
+) -> list[float | None]:
+    """The rows of each node; of one that the plan makes as many as keys of its first child."""
+    found: list[float | None] = [None] * len(nodes)
+    for place in reversed(range(len(nodes))):
+        node = nodes[place]
+        if node.atom is not None:
+            there = problem.rows[node.atom]
+            share = 1.0 if query.atoms[node.atom].predicate is None else passing[node.atom]
+            found[place] = None if there is None else there * share
+        elif node.children:
+            found[place] = _keys(nodes, node.children[0], problem, found)
+    return found
+
+
+def _keys(nodes: Sequence[PlanNode], place: int, problem: Problem, rows: Sequence[float | None]) -> float | None:
+    """Different keys that a node has towards its parent."""
+    node, there = nodes[place], rows[place]
+    if there is None or node.atom is None:
+        return there
+    return there / problem.fanout(node.atom, frozenset(node.key))
+
+
+def _reached(nodes: Sequence[PlanNode], problem: Problem) -> list[float]:
+    found = [0.0 if node.atom is None else float(problem.weights[node.atom]) for node in nodes]
+    for place in reversed(range(len(nodes))):
+        node = nodes[place]
+        if node.parent is not None:
+            above = nodes[node.parent].atom
+            flip = 1.0 if node.atom is None else problem.flip(node.atom, frozenset(node.key))
+            parents = 1.0 if above is None else problem.fanout(above, frozenset(node.parent_key))
+            found[node.parent] += found[place] * flip * parents
+    return found
+
+
+def _index_words(nodes: Sequence[PlanNode], place: int, problem: Problem, rows: Sequence[float | None]) -> float | None:
+    """Words of the index above a node, and of the rows that the plan makes there."""
+    node, there = nodes[place], rows[place]
+    if there is None:
+        return None
+    own = 0.0
+    if node.atom is None:
+        own = there * (u.SLOT * node.inline + 2 + len(node.children) - node.inline + len(node.variables) + _SLOTS)
+    if node.parent is None:
+        return own + _SPARE * there
+    listed = _block(there, _keys(nodes, place, problem, rows)) if node.connex else 0.0
+    above = nodes[node.parent]
+    if above.atom is None and place in above.children[: above.inline]:
+        return own + listed
+    parents = rows[node.parent]
+    keys = _keys(nodes, place, problem, rows)
+    if parents is None or keys is None:
+        return None
+    looked_up = parents if above.atom is None else parents / problem.fanout(above.atom, frozenset(node.parent_key))
+    entries = max(keys, looked_up)
+    return (
+        own + listed + entries * (u.E_KEY + len(node.key) + _SLOTS) + (0.0 if node.quiet else _block(parents, entries))
+    )
+
+
+def _block(rows: float, keys: float | None) -> float:
+    """Words of the blocks of some rows, of which those with a key stand in one."""
+    return rows if keys is None or rows <= keys else _SPARE * rows
+
+
+def node_bytes(arena: Words, plan: Words, nodes: Sequence[PlanNode], offsets: Sequence[int]) -> Words:
+    """As `livejoin.families.nodes.CountsNodes.node_bytes`.
+
+    Args:
+        arena: The words of the state.
+        plan: The words of the plan.
+        nodes: The nodes of the plan.
+        offsets: The offset of each node's descriptor in these.
+    """
+    found, seen = np.zeros(len(nodes), np.int64), set[int]()
+    for place, (node, at) in enumerate(zip(nodes, offsets, strict=True)):
+        words = _directory_words(arena, plan, nodes, place, at)
+        if node.atom is not None and (table := int(plan[at + u.N_TABLE])) not in seen:
+            seen.add(table)
+            descriptor = int(plan[q.P_FIRST_TABLE]) + table * q.PLAN_TABLE
+            header, stride = int(plan[descriptor + q.PT_HEADER]), int(plan[descriptor + q.PT_STRIDE])
+            words += int(arena[header + q.T_COUNT]) * q.CHUNK_ROWS * stride
+        found[place] = WORD_BYTES * words
+    return found
+
+
+def _directory_words(arena: Words, plan: Words, nodes: Sequence[PlanNode], place: int, at: int) -> int:
+    """Words of the rows that the plan makes at a node, and of the index and the lists above it."""
+    node, words = nodes[place], 0
+    if node.atom is None:
+        rows = _entries(arena, int(plan[at + u.N_ROWS_DIRECTORY]))
+        words += sum(_taken(arena, int(plan[at + u.N_ROWS_DIRECTORY]), int(plan[at + u.N_ROWS_ENTRY]), rows))
+    if node.parent is None:
+        return words + _block_words(arena, np.array([u.H_ROOT + u.S_BLOCK]))
+    directory = int(plan[at + u.N_DIRECTORY])
+    entries = _entries(arena, directory)
+    if not plan[at + u.N_LINKED]:
+        return words + _block_words(arena, entries + u.SLOT * int(plan[at + u.N_INDEX]) + u.S_BLOCK)
+    words += sum(_taken(arena, directory, int(plan[at + u.N_ENTRY]), entries))
+    return words + _block_words(arena, entries + u.S_BLOCK) + _block_words(arena, entries + u.E_PARENT_BLOCK)
+
+
+def _entries(arena: Words, directory: int) -> Words:
+    """The entries of a directory."""
+    slots, log = int(arena[directory + k.D_SLOTS]), int(arena[directory + k.D_LOG])
+    words = arena[slots : slots + (1 << log)]
+    found: Words = words[words != 0] & k.MASK32
+    return found
+
+
+def _taken(arena: Words, directory: int, size: int, entries: Words) -> Iterator[int]:
+    """The words of the hash slots and of the entries of a directory."""
+    yield 1 << int(arena[directory + k.D_LOG])
+    yield size * entries.shape[0]
+
+
+def _block_words(arena: Words, holders: Words) -> int:
+    """The words of the blocks that some words refer to."""
+    held = arena[holders]
+    held = held[held != 0]
+    return int((np.int64(1) << (held >> k.CLASS_SHIFT)).sum())

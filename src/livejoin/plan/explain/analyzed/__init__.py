@@ -1,0 +1,1 @@
+"""What a view really costs beside what was expected."""

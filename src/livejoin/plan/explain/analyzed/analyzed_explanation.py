@@ -1,0 +1,236 @@
+"""The section that ``view.explain(analyze=True)`` has: all lines are written here once; text and HTML show the same."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from html import escape
+from typing import Any
+
+from livejoin.plan.draw.svg import printable
+from livejoin.plan.explain.analyzed.actual import (
+    Actual,
+    ActualBlock,
+    ActualKey,
+    ActualNode,
+    ActualTable,
+    BetterPlan,
+)
+from livejoin.plan.explain.explanation import Explanation
+from livejoin.plan.explain.forms import text
+
+
+@dataclass(frozen=True, repr=False)
+class AnalyzedExplanation(Explanation):
+    """An explanation with what the view really costs.
+
+    Args:
+        actual: The cost that it really had; None only where a copy is made without.
+    """
+
+    actual: Actual | None = None
+
+    @staticmethod
+    def of(explanation: Explanation, actual: Actual) -> AnalyzedExplanation:
+        """An explanation with a section more."""
+        kept = {field.name: getattr(explanation, field.name) for field in fields(explanation)}
+        return AnalyzedExplanation(**kept, actual=actual)
+
+    def text(self, width: int = text.WIDTH) -> str:
+        """As `Explanation.text`."""
+        lines = []
+        for heading, section in () if self.actual is None else sections(self.actual):
+            lines += ["", *textwrap.wrap(printable(heading), width)]
+            for line in section:
+                indent = len(line) - len(line.lstrip())
+                first, rest = "  " + " " * indent, "    " + " " * indent
+                lines += textwrap.wrap(
+                    printable(line.strip()),
+                    width,
+                    initial_indent=first,
+                    subsequent_indent=rest,
+                    break_long_words=False,
+                    break_on_hyphens=False,
+                )
+        return super().text(width) + "\n" + "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `Explanation.to_dict`."""
+        return {**super().to_dict(), "actual": None if self.actual is None else self.actual.to_dict()}
+
+    def html(self) -> str:
+        """As `Explanation.html`."""
+        head, end, rest = super().html().rpartition("</body>")
+        return f"{head}{self._section()}{end}{rest}"
+
+    def _repr_html_(self) -> str:
+        return super()._repr_html_() + self._section()
+
+    def _section(self) -> str:
+        """The section as an HTML element."""
+        parts = []
+        for heading, lines in () if self.actual is None else sections(self.actual):
+            items = "".join(f"<li>{escape(printable(line.strip()))}</li>" for line in lines)
+            parts.append(f"<h3>{escape(printable(heading))}</h3><ul>{items}</ul>")
+        return f'<div class="livejoin-explanation livejoin-actual">{"".join(parts)}</div>'
+
+
+def sections(actual: Actual) -> Iterator[tuple[str, list[str]]]:
+    """Headings, each with its lines."""
+    changes = sum(table.changes for table in actual.tables)
+    since = f"since the view was made in this process, at version {actual.made:,}"
+    head = f"predicted against actual, {since}: {_many(actual.commits, 'version')}, {_many(changes, 'change')}"
+    blocks = [line for block in actual.blocks for line in _block(block)]
+    yield head, [*_result_lines(actual, changes), *map(_table, actual.tables), *blocks]
+    at = f"version {actual.analyzed:,} ({actual.analyzed_at})"
+    if actual.began_now:
+        yield (
+            f"analyzed from {at} on",
+            [
+                "keys, lives of rows and rows touched are counted from now on; ask again after some commits",
+            ],
+        )
+        return
+    yield f"analyzed since {at}", [*_stream_lines(actual), *actual.notes]
+    if actual.keys:
+        yield f"the {len(actual.keys)} keys that cost most", [*map(_key, actual.keys)]
+    if actual.better:
+        yield "better on the stream as it was", [line for one in actual.better for line in _better(one)]
+
+
+def _result_lines(actual: Actual, changes: int) -> Iterator[str]:
+    """How much of the result changed."""
+    if actual.delta_rows is None or not changes:
+        return
+    expected = ""
+    if actual.expected_delta_rows is not None:
+        told = _expected(actual.expected_delta_rows / changes, actual.expected_is_most)
+        expected = f" ({told}, of changes one by one, by the tables as they are now)"
+    each = _rough(actual.delta_rows / changes)
+    yield f"the result: {_many(actual.delta_rows, 'delta row')}, {each} a change{expected}"
+    if actual.updates_count_twice:
+        yield "  a row that is updated is two delta rows, and one row of those expected"
+
+
+def _stream_lines(actual: Actual) -> Iterator[str]:
+    if actual.stream is None:
+        return
+    stream = actual.stream
+    part = "" if stream.is_whole else "; of very large tables the rows with the smallest ids alone"
+    yield (
+        f"lambda {_between(stream.lower, stream.upper)} on average, at most {stream.largest:,} for one row (bounds, "
+        f"not exact{part}); 1 is a queue: rows leave in the order in which they came"
+    )
+
+
+def _table(table: ActualTable) -> str:
+    changes = _many(table.changes, "change")
+    if table.share is not None:
+        expected = "" if table.expected_share is None else f", {table.expected_share:.0%} expected"
+        changes += f" ({table.share:.0%} of all{expected})"
+    life = "" if table.life is None else f"; a row stays for about {_rough(table.life)} changes"
+    return f"{table.name}: {changes}; {_many(table.rows, 'row')} now{life}"
+
+
+def _block(block: ActualBlock) -> Iterator[str]:
+    plan = f": {block.line}" if block.line else ""
+    size = f"{block.rows:,} rows, {block.state_bytes:,} bytes"
+    if block.expected_bytes is not None:
+        size += f" ({_expected(block.expected_bytes)})"
+    yield f"#{block.number} {block.kind}{plan}"
+    yield f"  {size}; {block.seconds:.3g} s, {block.share:.0%} of the time of all blocks"
+    came = f"  {_many(block.received, 'change')} came in {_many(block.commits, 'commit')}"
+    if block.passed_on is None or block.stopped is None:
+        yield f"{came}; nobody asked what they changed"
+    else:
+        each = block.passed_on / block.received if block.received else 0.0
+        yield (
+            f"{came}, and {_many(block.passed_on, 'delta row')} went on ({_rough(each)} a change); "
+            f"{_many(block.stopped, 'commit')} ended here"
+        )
+    if block.watched and block.met is not None:
+        expected = "" if block.expected_met is None else f" ({_expected(block.expected_met, block.expected_is_bound)})"
+        yield f"  a change met {_rough(block.met)} rows{expected}; node by node:"
+        yield from (f"  {'  ' * (node.depth + 1)}{_node(node)}" for node in block.nodes)
+    elif block.watched and block.touched is not None and block.stopped_rows is not None:
+        expected = "" if block.expected_touched is None else f" ({_expected(block.expected_touched)})"
+        yield (
+            f"  {_rough(block.touched)} rows and counters touched above its own row by a change{expected}; "
+            f"{_rough(block.stopped_rows)} times it went no further"
+        )
+
+
+def _node(node: ActualNode) -> str:
+    """What is told of a node."""
+    met = "" if node.expected_met is None else f" ({_expected(node.expected_met, node.expected_is_bound)})"
+    parts = [f"{_rough(node.met)} rows of it met a change{met}"]
+    there = "" if node.expected_rows is None else f" of {node.expected_rows:,.0f}"
+    parts.append(f"{node.rows:,}{there} rows join below")
+    stopped = f", {node.stopped:,} of them went no further" if node.depth else ""
+    parts.append(f"{_many(node.reached, 'change')} reached it ({_expected(node.expected_reached)}){stopped}")
+    size = "" if node.expected_bytes is None else f" ({_expected(node.expected_bytes)})"
+    parts.append(f"{node.state_bytes:,} bytes{size}")
+    if node.lower is not None and node.upper is not None:
+        parts.append(f"lambda {_between(node.lower, node.upper)}")
+    return f"{node.label}: {'; '.join(parts)}"
+
+
+def _expected(value: float, is_bound: bool = False) -> str:
+    """What was expected, in the words of the verdict."""
+    return f"{'up to' if is_bound else 'about'} {_rough(value)} expected"
+
+
+def _between(lower: float, upper: float) -> str:
+    """Two bounds.
+
+    >>> _between(1.0, 1.001), _between(3.28, 3.46)
+    ('1.00', 'between 3.28 and 3.46')
+    """
+    first, last = f"{lower:,.2f}", f"{upper:,.2f}"
+    return first if first == last else f"between {first} and {last}"
+
+
+def _key(key: ActualKey) -> str:
+    values = ", ".join(f"{name} = {_value(value)}" for name, value in key.key.items())
+    most = "" if key.most == key.cost else f" to {key.most:,}"
+    return f"{key.relation}: {values}: {key.share:.0%} of the cost in #{key.block} ({key.cost:,}{most})"
+
+
+def _better(plan: BetterPlan) -> Iterator[str]:
+    yield (
+        f"#{plan.block}: {plan.line} is expected to have visited {_rough(plan.factor)} times as many rows as "
+        f"{plan.better} would have ({plan.bound} a change)"
+    )
+    if plan.moves:
+        yield "  the view is adaptive, and moves by itself when that pays"
+    elif plan.is_first:
+        yield (
+            "  to have it: create_view(..., replace=True, statistics=explained.actual.better[0].statistics), the "
+            "figures of this stream; or adaptive=True, by which a view moves by itself"
+        )
+    else:
+        yield f"  the planner prefers {plan.preferred}"
+
+
+def times(factor: float) -> str:
+    """How many times as long, in words."""
+    return f"about {_rough(factor)} times"
+
+
+def _rough(value: float) -> str:
+    """A number with two or three digits that count."""
+    if value >= 100:
+        return f"{float(f'{value:.2g}'):,.0f}"
+    return f"{value:.2g}"
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    shown = repr(value) if isinstance(value, str) else str(value)
+    return shown if len(shown) <= 60 else f"{shown[:59]}\u2026"

@@ -1,0 +1,1 @@
+"""The forms of an explanation: text, JSON, picture, page."""

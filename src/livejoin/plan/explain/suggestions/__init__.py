@@ -1,0 +1,1 @@
+"""What would make a query cheaper to maintain, found by trying it."""
