@@ -150,7 +150,8 @@ def test_words_of_a_row_do_not_overlap(seed: int) -> None:
     for begin, size in spans:
         assert begin == end
         end = begin + size
-    assert end == plan.header_words
+    assert end == plan.work_at, "what is counted at each node stands last"
+    assert plan.header_words == plan.work_at + u.WORK * len(tree.nodes)
 
 
 def test_children_of_a_generalized_node_share_a_directory() -> None:

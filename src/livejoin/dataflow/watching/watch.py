@@ -89,8 +89,8 @@ class Work(NamedTuple):
         stopped: The rows among these that changed nothing further up.
         touched: The counters, annotations and multiplicities that changed.
         probes: The look-ups of keys.
-        nodes: What was counted at the nodes of a join tree (`livejoin.families.nodes`), with the plan's fingerprint;
-            what was counted with another plan is not added to it.
+        nodes: The counts at the nodes of a join tree (`livejoin.families.nodes`), with the plan's fingerprint; counts
+            with another plan are not added to them.
     """
 
     received: int = 0
