@@ -142,3 +142,14 @@ def test_a_watched_view_with_other_columns_is_watched_on() -> None:
     assert shown.count("v is gone, and watched no more") == 1
     assert "delete" not in shown
     assert "v: SELECT a FROM t" in shown
+
+
+def test_an_empty_field_of_a_csv_is_null_and_texts_stay_texts(tmp_path: Path) -> None:
+    file = tmp_path / "some people.csv"
+    file.write_text('id,name,born\n1,,\n2,"",2026-01-02\n3,007,\n')
+    db = livejoin.Database()
+    db.execute("CREATE TABLE people (id BIGINT PRIMARY KEY, name VARCHAR, born DATE)")
+    assert shell(db, f".import '{file}' people")[0]
+    found = db.sql("SELECT name, born FROM people ORDER BY id").to_pylist()
+    assert [row["name"] for row in found] == [None, "", "007"]
+    assert [row["born"] is None for row in found] == [True, False, True]

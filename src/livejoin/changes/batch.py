@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from livejoin.changes.arrow_words import arrow_words
-from livejoin.changes.convert import convert, import_what_arrow_wants, refuse_null
+from livejoin.changes.convert import convert, refuse_null
 from livejoin.changes.intake import STRICT, Intake
 from livejoin.changes.kinds import KINDS, kinds_of_texts, no_kind
 from livejoin.changes.match import MayLack, listed, match_names
@@ -22,6 +22,7 @@ from livejoin.changes.plain import PlainColumn, ReadColumn, plain_column, plain_
 from livejoin.changes.source import TUPLES, Source, read_source
 from livejoin.errors import ChangeFormatError, ChangeValueError
 from livejoin.schema import CHANGE_TYPE, SEQUENCE, Column, SqlType, Table
+from livejoin.state.arrow_imports import import_what_arrow_wants
 from livejoin.words import Words
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
@@ -208,6 +209,7 @@ def read_changes(
         ]
     sequence = None
     if found.sequence is not None:
+        import_what_arrow_wants()
         sequence = _convert_own(source, found.sequence, _SEQUENCE_COLUMN, table, intake).to_numpy()
     return ChangeBatch(table, tuple(read), weights, sequence, replaces, given=_partly_given(given, replaces))
 

@@ -39,7 +39,7 @@ import datetime as dt
 import math
 from collections.abc import Callable
 from decimal import Decimal
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from livejoin.aside import aside
 from livejoin.changes.allowed import allowed, misfit
 from livejoin.changes.coerce import Misfit, coerced_arrow, coerced_objects
 from livejoin.changes.encoding import first_failure, plain, too_long
@@ -58,6 +57,7 @@ from livejoin.changes.uuids import uuid_texts
 from livejoin.errors import ChangeValueError
 from livejoin.schema import Column, Kind, SqlType, Table
 from livejoin.shown import shown, shown_scalar
+from livejoin.state.arrow_imports import import_what_arrow_wants
 
 _EXACT_IN_DOUBLE = 2**53
 _FLOAT = SqlType.real()
@@ -351,12 +351,6 @@ def _build(values: tuple[Any, ...], type: SqlType) -> pa.Array | pa.ChunkedArray
     if type.kind == "months":
         return _as_months(pa.array(values, type.arrow))
     return pa.array(values, type.arrow)
-
-
-@cache
-def import_what_arrow_wants() -> None:
-    """Let Arrow import pandas now: it does so when it builds its first array, where Ctrl-C could cut the import off."""
-    aside(pa.array, ())
 
 
 def _rounded_floats(values: tuple[Any, ...]) -> pa.Array:

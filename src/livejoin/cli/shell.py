@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -250,8 +250,17 @@ class Shell:
         found[1]()
 
     def _import(self, file: str, name: str) -> None:
-        rows = _rows_of(Path(file).expanduser())
-        if name not in self._database.tables:
+        table = self._database.tables[name] if name in self._database.tables else None
+        texts = [column.name for column in table.columns if column.type.kind == "string"] if table is not None else []
+        try:
+            rows = _rows_of(Path(file).expanduser(), texts)
+        except FileNotFoundError:
+            msg = f"there is no file {file!r}"
+            raise SchemaError(msg) from None
+        except (OSError, pa.ArrowException) as error:
+            msg = f"cannot read {file!r}: {error}"
+            raise SchemaError(msg) from error
+        if table is None:
             self._database.create_table(name, rows.schema)
         commit = self._database.apply(name, rows, coerce="json")
         self._console.print(f"{_counted(commit.changes, 'row')} into {name}", style="dim")
@@ -310,8 +319,12 @@ def _split(lines: Any) -> Iterator[str]:
         yield text
 
 
-def _rows_of(file: Path) -> pa.Table:
-    """The rows of a file, by its ending.
+def _rows_of(file: Path, texts: Sequence[str] = ()) -> pa.Table:
+    """The rows of a file, by its ending. In a CSV an empty field is NULL, and ``""`` is the empty text.
+
+    Args:
+        file: The file.
+        texts: The columns that are texts, whatever their values look like.
 
     Raises:
         SchemaError: The ending is none that is known.
@@ -321,7 +334,11 @@ def _rows_of(file: Path) -> pa.Table:
         case ".csv":
             from pyarrow import csv  # noqa: PLC0415  # only who imports needs it
 
-            return csv.read_csv(file)
+            types = dict.fromkeys(texts, pa.string())
+            options = csv.ConvertOptions(
+                column_types=types, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
+            )
+            return csv.read_csv(file, convert_options=options)
         case ".parquet":
             from pyarrow import parquet  # noqa: PLC0415
 

@@ -35,6 +35,7 @@ from livejoin.kernels.values.decimals import narrow
 from livejoin.kernels.values.nulls import count_nulls
 from livejoin.kernels.values.strings import FREE, Bytes, Ints, Longs
 from livejoin.schema import Column, SqlType, Table
+from livejoin.state.arrow_imports import import_what_arrow_wants
 from livejoin.state.budget import Budget
 from livejoin.state.dictionary import ALL_VALID, ByteDictionary, KnownStrings
 from livejoin.words import CANONICAL_NAN, NARROW_LIMIT, NULL_CODE, WIDE_BASE, Words
@@ -198,7 +199,10 @@ class Codec:
             if len(chunk) == 0:
                 continue
             words = out[begin : begin + len(chunk)]
-            valid = chunk.is_valid().to_numpy(zero_copy_only=False) if chunk.null_count else None
+            valid = None
+            if chunk.null_count:
+                import_what_arrow_wants()
+                valid = chunk.is_valid().to_numpy(zero_copy_only=False)
             match type.kind:
                 case "boolean" | "integer" | "double" | "date" | "timestamp" | "interval" | "months":
                     fixed_words(chunk, type, words)

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from livejoin.dataflow.deltas.arrow_delta import kind_names
 from livejoin.dataflow.deltas.message import KIND_NAMES
 from livejoin.schema import Column, SqlType, is_made_list
+from livejoin.state.arrow_imports import import_what_arrow_wants
 from livejoin.state.codec import Codec, fixed_words
 from livejoin.state.portable import DECIMAL_BYTES, Coded, Portable, portable, words_here
 from livejoin.words import NULL_CODE, WIDE_BASE, Words
@@ -76,6 +77,7 @@ def written(delta: pa.Table, types: Sequence[SqlType]) -> bytes:
 
     Cost: O(values).
     """
+    import_what_arrow_wants()
     columns = [_whole(column) for column in delta.columns]
     kinds = bytes([_NUMBERS[kind] for kind in columns[-2].to_pylist()])
     versions = columns[-1].to_numpy()
