@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from livejoin.arrow_imports import import_what_arrow_wants
 from livejoin.changes.arrow_words import arrow_words
 from livejoin.changes.convert import convert, refuse_null
 from livejoin.changes.intake import STRICT, Intake
@@ -22,7 +23,6 @@ from livejoin.changes.plain import PlainColumn, ReadColumn, plain_column, plain_
 from livejoin.changes.source import TUPLES, Source, read_source
 from livejoin.errors import ChangeFormatError, ChangeValueError
 from livejoin.schema import CHANGE_TYPE, SEQUENCE, Column, SqlType, Table
-from livejoin.state.arrow_imports import import_what_arrow_wants
 from livejoin.words import Words
 
 Flags: TypeAlias = npt.NDArray[np.bool_]

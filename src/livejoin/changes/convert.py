@@ -47,6 +47,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from livejoin.arrow_imports import import_what_arrow_wants
 from livejoin.changes.allowed import allowed, misfit
 from livejoin.changes.coerce import Misfit, coerced_arrow, coerced_objects
 from livejoin.changes.encoding import first_failure, plain, too_long
@@ -57,7 +58,6 @@ from livejoin.changes.uuids import uuid_texts
 from livejoin.errors import ChangeValueError
 from livejoin.schema import Column, Kind, SqlType, Table
 from livejoin.shown import shown, shown_scalar
-from livejoin.state.arrow_imports import import_what_arrow_wants
 
 _EXACT_IN_DOUBLE = 2**53
 _FLOAT = SqlType.real()

@@ -250,7 +250,7 @@ class Shell:
         found[1]()
 
     def _import(self, file: str, name: str) -> None:
-        table = self._database.tables[name] if name in self._database.tables else None
+        table = self._database.tables.get(name)
         texts = [column.name for column in table.columns if column.type.kind == "string"] if table is not None else []
         try:
             rows = _rows_of(Path(file).expanduser(), texts)

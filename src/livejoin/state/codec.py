@@ -28,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from livejoin.arrow_imports import import_what_arrow_wants
 from livejoin.changes.payload_bytes import decode_payload, encode_payload
 from livejoin.changes.plain import PlainColumn, ReadColumn, Texts
 from livejoin.errors import CapacityError, ChangeValueError, StateError
@@ -35,7 +36,6 @@ from livejoin.kernels.values.decimals import narrow
 from livejoin.kernels.values.nulls import count_nulls
 from livejoin.kernels.values.strings import FREE, Bytes, Ints, Longs
 from livejoin.schema import Column, SqlType, Table
-from livejoin.state.arrow_imports import import_what_arrow_wants
 from livejoin.state.budget import Budget
 from livejoin.state.dictionary import ALL_VALID, ByteDictionary, KnownStrings
 from livejoin.words import CANONICAL_NAN, NARROW_LIMIT, NULL_CODE, WIDE_BASE, Words

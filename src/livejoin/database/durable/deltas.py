@@ -18,10 +18,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from livejoin.arrow_imports import import_what_arrow_wants
 from livejoin.dataflow.deltas.arrow_delta import kind_names
 from livejoin.dataflow.deltas.message import KIND_NAMES
 from livejoin.schema import Column, SqlType, is_made_list
-from livejoin.state.arrow_imports import import_what_arrow_wants
 from livejoin.state.codec import Codec, fixed_words
 from livejoin.state.portable import DECIMAL_BYTES, Coded, Portable, portable, words_here
 from livejoin.words import NULL_CODE, WIDE_BASE, Words
