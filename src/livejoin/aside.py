@@ -18,7 +18,10 @@ import threading
 from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from typing import Any, ParamSpec, TypeVar, cast
+
+import pyarrow as pa
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -46,6 +49,18 @@ def aside(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     while not call.done.acquire(timeout=_LOOK):  # a signal that comes just before it waits would not wake it
         pass
     return cast(T, call.outcome())
+
+
+@cache
+def import_what_arrow_wants() -> None:
+    """Let Arrow import pandas now, if it is there.
+
+    Arrow does so when it first builds an array of Python objects, or gives one to NumPy, and takes no notice of what
+    comes out of the import: a Ctrl-C in the middle of it would be lost.
+
+    Cost: that of importing pandas for the first call, then nothing.
+    """
+    aside(pa.array, ())
 
 
 def is_ending() -> bool:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from livejoin.arrow_imports import import_what_arrow_wants
+from livejoin.aside import import_what_arrow_wants
 from livejoin.changes.arrow_words import arrow_words
 from livejoin.changes.convert import convert, refuse_null
 from livejoin.changes.intake import STRICT, Intake

@@ -47,7 +47,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from livejoin.arrow_imports import import_what_arrow_wants
+from livejoin.aside import import_what_arrow_wants
 from livejoin.changes.allowed import allowed, misfit
 from livejoin.changes.coerce import Misfit, coerced_arrow, coerced_objects
 from livejoin.changes.encoding import first_failure, plain, too_long

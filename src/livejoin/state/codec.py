@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from livejoin.arrow_imports import import_what_arrow_wants
+from livejoin.aside import import_what_arrow_wants
 from livejoin.changes.payload_bytes import decode_payload, encode_payload
 from livejoin.changes.plain import PlainColumn, ReadColumn, Texts
 from livejoin.errors import CapacityError, ChangeValueError, StateError

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from livejoin.arrow_imports import import_what_arrow_wants
+from livejoin.aside import import_what_arrow_wants
 from livejoin.dataflow.deltas.arrow_delta import kind_names
 from livejoin.dataflow.deltas.message import KIND_NAMES
 from livejoin.schema import Column, SqlType, is_made_list
