@@ -70,6 +70,20 @@ const columnsNamed = (names) => (context) => {
 const quoted = (/** @type {string} */ name) => (/^[a-z_]\w*$/i.test(name) ? name : `\`${name.replaceAll("`", "``")}\``);
 
 /**
+ * Text over a selection is put in by us: browsers do it by an element with an inline style, which the page refuses.
+ *
+ * @param {InputEvent} event @param {EditorView} view
+ */
+function beforeinput(event, view) {
+  const { from, to, empty } = view.state.selection.main;
+  if (event.inputType !== "insertText" || event.data === null || empty || view.composing || view.state.selection.ranges.length > 1) return false;
+  const text = event.data, insert = () => view.state.update(view.state.replaceSelection(text), { userEvent: "input.type", scrollIntoView: true });
+  if (!view.state.facet(EditorView.inputHandler).some((one) => one(view, from, to, text, insert))) view.dispatch(insert());
+  event.preventDefault();
+  return true;
+}
+
+/**
  * @param {HTMLElement} host Where it goes; it gets a shadow tree.
  * @param {{ text: string, onChange: (text: string) => void, onRun: () => void, hint: string, label: string }} options
  */
@@ -88,7 +102,7 @@ export function makeEditor(host, { text, onChange, onRun, hint, label }) {
         keymap.of([{ key: "Mod-Enter", run }]), // before the keys that take Enter
         lineNumbers(), history(), drawSelection(), indentOnInput(), bracketMatching(), closeBrackets(), highlightActiveLine(),
         autocompletion({ icons: false }), syntaxHighlighting(colours), look, EditorView.lineWrapping, placeholder(hint),
-        EditorView.contentAttributes.of({ "aria-label": label, "aria-multiline": "true" }),
+        EditorView.domEventHandlers({ beforeinput }), EditorView.contentAttributes.of({ "aria-label": label, "aria-multiline": "true" }),
         keymap.of([...closeBracketsKeymap, ...completionKeymap, ...historyKeymap, ...defaultKeymap]),
         language.of(sql({ dialect: spark, upperCaseKeywords: true })),
         EditorView.updateListener.of((update) => { if (update.docChanged) onChange(update.state.doc.toString()); }),

@@ -25,7 +25,7 @@ import { layout } from "./layout.js";
  * @property {any} of
  */
 
-const BOX = { width: 190, height: 64 }, LAYER_GAP = 52, GAP = 18, THIN = 10, EDGE = 16, NARROW = 720, LEAST = 0.72, LEAST_NARROW = 0.85;
+const BOX = { width: 190, height: 64 }, LAYER_GAP = 52, GAP = 18, THIN = 10, EDGE = 16, NARROW = 720, LEAST = 0.6, LEAST_NARROW = 0.85;
 
 /** What each kind of block does, for somebody who knows SQL. */
 const WORDS = /** @type {Record<string, string>} */ ({

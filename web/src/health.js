@@ -82,7 +82,7 @@ export class HealthPlace {
     set("commits", last ? rate(last.commits) : "–", `${many(now.version, "version")} so far`);
     set("changes", last ? rate(last.changes) : "–", "of the tables that you may read");
     const times = server?.times;
-    set("p50", times?.p50 != null ? seconds(times.p50) : "–", server ? (times.commits ? `of the last ${count(Math.min(4096, times.commits))} commits by requests` : "no commits by requests so far") : hidden);
+    set("p50", times?.p50 != null ? seconds(times.p50) : "–", server ? (times.commits ? `of the last ${count(Math.min(4096, times.commits))} commits` : "no commits so far") : hidden);
     set("p99", times?.p99 != null ? seconds(times.p99) : "–", times?.longest != null ? `the longest took ${seconds(times.longest)}` : "");
     set("memory", database ? bytes(database.memory_bytes) : "–", database ? (database.memory_limit ? `of ${bytes(database.memory_limit)} allowed` : "no limit") : hidden);
     set("followers", server ? count(followersOf(now)) : "–", server ? `${count(server.messages)} messages; ${bytes(server.waiting_bytes)} wait${server.lost ? `; ${count(server.lost)} began anew` : ""}` : hidden);

@@ -108,11 +108,11 @@ export class SqlPlace {
     }
     try {
       // leading lines keep the positions of errors those of the editor
-      const asked = (format = "json") => ask(`v1/explain?format=${format}`, { json: { sql: blank(this.text, offset) + query }, signal });
+      const asked = (format = "json", suppose = /** @type {any[]} */ ([])) => ask(`v1/explain?format=${format}`, { json: { sql: blank(this.text, offset) + query, suppose }, signal });
       const found = parse(await (await asked()).text());
       if (signal.aborted) return;
       this.editor?.mark(null);
-      this.advise(found, async (format) => (await asked(format)).text());
+      this.advise(found, async (format, suppose) => (await asked(format, suppose)).text());
     } catch (error) {
       if (signal.aborted) return;
       const { message } = /** @type {Error} */ (error);
@@ -121,22 +121,45 @@ export class SqlPlace {
     }
   }
 
-  /** @param {any} found @param {(format: string) => Promise<string>} asked Each form is planned anew, so that it is asked for when it is seen. */
+  /** @param {any} found @param {(format?: string, suppose?: any) => Promise<string>} asked Each form is planned anew, so that it is asked for when it is seen. */
   advise(found, asked) {
-    this.advice.replaceChildren(h("h2", {}, "As a view"), ...advice(found, (one) => this.tries(one)),
+    this.advice.replaceChildren(h("h2", {}, "As a view"), ...advice(found, (one) => this.tries(one, asked, found)),
       later("Picture of the query", async () => picture(await asked("svg"), "The query")),
       later("Why, and how", async () => grounds(await asked("text"))));
   }
 
-  /** A button that tries a suggestion, where that is a change of the query. @param {any} suggestion */
-  tries(suggestion) {
-    const { kind, sql: columns } = suggestion;
+  /**
+   * A button that tries a suggestion: a column more in the query, or a declaration that is supposed and not made.
+   *
+   * @param {any} suggestion @param {(format?: string, suppose?: any) => Promise<string>} asked @param {any} before
+   */
+  tries(suggestion, asked, before) {
+    const { kind, sql: columns, suppose } = suggestion;
+    if (suppose?.length) {
+      const button = h("button", { class: "link", onclick: async () => {
+        button.disabled = true;
+        try { this.supposed(suggestion, parse(await asked("json", suppose)), before, asked); }
+        catch (error) { this.fail(error); }
+        finally { button.disabled = false; }
+      } }, "try it");
+      return button;
+    }
     const select = /\bSELECT\b(?!\s+DISTINCT)/i.exec(this.text);
     if ((kind !== "output column" && kind !== "all columns") || !select || /\bGROUP\s+BY\b/i.test(this.text)) return "";
     return h("button", { class: "link", onclick: () => {
       const at = select.index + select[0].length;
       if (this.editor) this.editor.text = `${this.text.slice(0, at)} ${columns},${this.text.slice(at)}`;
     } }, "try it");
+  }
+
+  /** What it would cost with a declaration, and what it takes to have it. @param {any} suggestion @param {any} found @param {any} before @param {(format?: string, suppose?: any) => Promise<string>} asked */
+  supposed(suggestion, found, before, asked) {
+    const back = h("button", { onclick: () => this.advise(before, asked) }, "Back to what is declared");
+    this.advice.replaceChildren(h("h2", { tabindex: -1 }, "As a view, if that were declared"), h("p", {}, suggestion.text), ...advice({ ...found, suggestions: [] }),
+      h("h3", {}, "To have it"), h("p", {}, suggestion.for_real), h("p", { class: "muted" }, "Nothing was changed: this is what it would cost if the declaration is true of all rows, now and later."),
+      h("div", { class: "buttons left" }, back), later("Picture of the query", async () => picture(await asked("svg", suggestion.suppose), "The query")));
+    back.focus();
+    announce("What it would cost with the declaration is shown");
   }
 
   /** Run what stands in the editor. */

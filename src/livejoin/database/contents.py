@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from livejoin.catalog import Catalog
+from livejoin.database.commit_times import CommitTimes
 from livejoin.database.declared.checks import Checks, bound_check
 from livejoin.database.declared.defaults import check_defaults
 from livejoin.database.declared.generated import Generated, bound_column
@@ -90,6 +91,7 @@ class Contents:
         letters: Deltas that subscribers have not been called with yet.
         tally: Counts of all commits so far.
         slowest: The slowest of them.
+        times: How long the last of them took.
         links: The versions that somebody reads or follows, with what came after them.
         images: The rows of such versions.
         is_telling: Whether subscribers are being called.
@@ -126,6 +128,7 @@ class Contents:
         self.letters: deque[Letter] = deque()
         self.tally = Tally()
         self.slowest = SlowestCommits()
+        self.times = CommitTimes()
         self.images = Images(self)
         self._shown = ShownViews(self.views, self.graph)
         self.is_telling = False

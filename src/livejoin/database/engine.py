@@ -175,6 +175,7 @@ class Database:
             self._contents = open_home(folder, self._contents, pace, damaged)
             assert self._contents.log is not None
             self._contents.slowest.forget()  # those that opening has applied again
+            self._contents.times.forget()
             weakref.finalize(self._contents, self._contents.log.close)  # a view of it may be all that somebody keeps
         self.extra: dict[str, Any] = self._contents.extra
 
@@ -614,9 +615,10 @@ class Database:
         allow_product: bool = False,
         cells: int | None = None,
         preprocessing_limit: int | None = None,
+        suppose: Sequence[Mapping[str, object]] = (),
     ) -> Explanation: ...
     @alone
-    def explain(
+    def explain(  # noqa: PLR0913  # all that may be said of a view, and supposed
         self,
         sql: str | Expression | None = None,
         *,
@@ -627,6 +629,7 @@ class Database:
         allow_product: bool = False,
         cells: int | None = None,
         preprocessing_limit: int | None = None,
+        suppose: Sequence[Mapping[str, object]] = (),
     ) -> Explanation | GraphExplanation:
         """What it would cost to maintain a query, before anything is loaded.
 
@@ -643,6 +646,9 @@ class Database:
                 says in which stages the query runs, where rows go, and what load is expected. The plan is chosen from
                 ``log`` as if it were the first batch; without a log, all values are taken to be equally frequent.
             preprocessing_limit: As for `create_view`.
+            suppose: Declarations that are taken to be there, as ``suggestions[].suppose`` of an explanation's JSON has
+                them; the database stays as it is. An index, ``{"table": "G", "kind": "primary key", "columns":
+                ["src"]}``, is a key here.
 
         Returns:
             The explanation. ``print`` and notebooks show it; ``json``, ``svg`` and ``html`` give other forms.
@@ -651,6 +657,7 @@ class Database:
             SqlError: The query has an error; the message gives the position.
             ChangeError: The log cannot be read.
             CapacityError: The query cannot run in so many cells.
+            SchemaError: What is supposed names no table or column, or cannot be declared.
 
         >>> db = Database()
         >>> db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
@@ -660,7 +667,7 @@ class Database:
         if sql is None:
             return explain_graph(self._contents)
         settings = ViewSettings(deltas, statistics, algorithm, False, allow_product, preprocessing_limit)
-        return explain_query(self._contents, sql_of(sql), settings, log, cells)
+        return explain_query(self._contents, sql_of(sql), settings, log, cells, suppose)
 
     @alone
     def drop_view(self, name: str, *, cascade: bool = False) -> None:

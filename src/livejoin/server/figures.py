@@ -312,5 +312,5 @@ def _of_server(service: Service) -> dict[str, Any]:
         "lost": hub.counts.lost,
         "waiting_bytes": hub.waiting,
         "bad_rows": service.metrics.bad_rows_so_far,
-        "times": service.times.figures(),
+        "times": service.db._contents.times.figures(),
     }

@@ -13,7 +13,6 @@ from starlette.requests import HTTPConnection
 from livejoin.database import Database, View
 from livejoin.schema import Table
 from livejoin.server.access import Access, Who
-from livejoin.server.commit_times import CommitTimes
 from livejoin.server.feeds import Hub
 from livejoin.server.figures import Figures
 from livejoin.server.limits import Limits
@@ -44,7 +43,6 @@ class Service:
         hub: The feeds, which those who follow share.
         queries: Answers ad-hoc queries.
         metrics: Figures of the requests.
-        times: How long the last commits took.
         figures: The graph and the figures that the console shows.
         active: How many requests are being answered.
         models: The tools for models; None if they are not installed.
@@ -58,7 +56,6 @@ class Service:
         self.hub = Hub(db, limits, tick, history, self._threads)
         self.queries = Queries(limits)
         self.metrics = Metrics(self)
-        self.times = CommitTimes()
         self.figures = Figures(self)
         self.active = 0
         self.models: Models | None = None
@@ -85,7 +82,6 @@ class Service:
         finally:
             seconds = time.perf_counter() - began
             self._is_quick = seconds < _QUICK
-            self.times.note(seconds)
 
     def view(self, name: str, who: Who) -> View:
         """A view that somebody may read.

@@ -16,13 +16,13 @@ def comparable(value: Any, digits: int) -> Any:
         digits: The digits of a floating-point number that count.
 
     >>> comparable(0.1 + 0.2, 9), comparable(float("nan"), 9), comparable(Decimal("1.50"), 9)
-    (0.3, 'NaN', Decimal('1.5'))
+    (0.3, 'NaN', Decimal('1.50'))
     """
     match value:
         case float():
             return "NaN" if math.isnan(value) else float(f"{value:.{digits}g}") + 0.0
         case Decimal():
-            return value.normalize()
+            return value  # equal values have equal hashes, whatever their scale is
         case datetime() if value.tzinfo is not None:
             return value.astimezone(UTC).replace(tzinfo=None)
         case list() | dict():

@@ -255,7 +255,9 @@ def run(
         contents.version = version  # the point of no return
     finally:
         settle(contents)
-    if (ended := time.perf_counter()) - began > contents.slowest.least:
+    ended = time.perf_counter()
+    contents.times.note(ended - began)
+    if ended - began > contents.slowest.least:
         clock = began, prepared, staged_at, applied_at, shown_at, logged_at, ended
         contents.slowest.note(version, clock, _by_table(contents, journal.events), slowest)
     _tell(contents, static_change)

@@ -16,6 +16,7 @@ from livejoin.plan.explain.diagram.diagram import NO_DIAGRAM, Diagram
 from livejoin.plan.explain.effects.effects import Effect
 from livejoin.plan.explain.forms import json_record as record
 from livejoin.plan.explain.forms import picture, text
+from livejoin.plan.explain.suggestions.supposed import Supposed
 from livejoin.plan.stages import SpreadOutline
 from livejoin.search.guarantee import Guarantee
 from livejoin.search.statistics import Known
@@ -108,6 +109,7 @@ class Suggestion:
         sql: A clause to add or to change, where there is one; else empty.
         guarantee: The guarantee that the best plan would have.
         executable: Whether this version would run that plan.
+        supposed: The declarations that it is; empty where it is a change of the query.
     """
 
     kind: SuggestionKind
@@ -115,6 +117,7 @@ class Suggestion:
     sql: str
     guarantee: Guarantee
     executable: bool
+    supposed: tuple[Supposed, ...] = ()
 
 
 @dataclass(frozen=True)

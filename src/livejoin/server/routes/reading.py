@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from http import HTTPStatus
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +12,7 @@ from starlette.responses import Response
 
 from livejoin.changes.convert import convert
 from livejoin.database import View
-from livejoin.errors import AbsentIndexError, CapacityError, ChangeValueError, ReadError
+from livejoin.errors import AbsentIndexError, AbsentNameError, CapacityError, ChangeValueError, ReadError
 from livejoin.plan import Explanation
 from livejoin.schema import Column, SqlType, Table
 from livejoin.server.access import Who
@@ -22,6 +21,8 @@ from livejoin.server.json_values import instants_of
 from livejoin.server.permissions import refuse_but_admin
 from livejoin.server.routes.bodies import JSON, kind_of, read_body, read_json, read_object
 from livejoin.server.service import Service, service_of, who_asks
+from livejoin.shown import meant, shortened
+from livejoin.sql import names_read, names_said
 
 _PAGE = 65_536
 _TRIES = 20  # of a look-up between two commits
@@ -127,7 +128,9 @@ class _Wanted:
         self.get = asked.pop("get", None)
         self.version = _number(asked, "version")
         if asked:
-            msg = f"{', '.join(asked)} is not known here; known are format, limit, at, sample, seed, get and version"
+            known = ("format", "limit", "at", "sample", "seed", "get", "version")
+            close = meant(next(iter(asked)), known)
+            msg = f"{', '.join(asked)} is not known here{close}; known are {', '.join(known[:-1])} and {known[-1]}"
             raise RequestError(msg)
         if sum(value is not None for value in (self.at, self.sample, self.get)) > 1:
             msg = "at, sample and get are three ways to say which rows; give one of them"
@@ -277,9 +280,14 @@ def _wanted_values(text: str, columns: Sequence[str]) -> dict[str, Any]:
         msg = f'get is {text:.100}, which is no JSON; allowed is an object, as {{"{columns[0]}": 1}}'
         raise RequestError(msg) from error
     known = {name.lower() for name in columns}
-    if not isinstance(wanted, dict) or not wanted or any(name.lower() not in known for name in wanted):
-        msg = f"get is {text:.100}; allowed is a JSON object with some of the columns {', '.join(columns)}"
+    allowed = f"allowed is a JSON object with some of the columns {', '.join(columns)}"
+    if not isinstance(wanted, dict) or not wanted:
+        msg = f"get is {text:.100}; {allowed}"
         raise RequestError(msg)
+    for name in wanted:
+        if name.lower() not in known:
+            msg = f"get names {shortened(name)!r}, which is no column here{meant(name, columns)}; {allowed}"
+            raise RequestError(msg)
     return wanted
 
 
@@ -355,17 +363,34 @@ async def analyze(request: Request) -> Response:
 async def explain_query(request: Request) -> Response:
     """What a query would cost as a view."""
     service, who = service_of(request), who_asks(request)
-    if not who.reads_all:
-        msg = "explaining a query that is no view yet needs a token that may read all"
-        raise RequestError(msg, HTTPStatus.FORBIDDEN)
     kind_of(request, (JSON,))
-    asked = read_object(await read_body(request, service.limits), {"sql": str}, "sql")
+    asked = read_object(await read_body(request, service.limits), {"sql": str, "suppose": list}, "sql")
     form = request.query_params.get("format", "json")
 
     def read() -> Response:
-        return _explained(service.db.explain(asked["sql"]), form)
+        return _explained(explained_for(service, who, asked["sql"], asked.get("suppose") or ()), form)
 
     return await service.run(read)
+
+
+def explained_for(service: Service, who: Who, sql: str, suppose: Sequence[Any] = ()) -> Explanation:
+    """What a query would cost as a view, for somebody who may read all that it names.
+
+    Raises:
+        AbsentNameError: It names something else, there or not.
+    """
+    if not who.reads_all:
+        there = {name.lower(): name for name in (*service.db.tables, *service.db.views)}
+        known = [name for name in there.values() if who.may_read(name)]
+        hidden = {name for name in there if not who.may_read(there[name])}
+        for name in sorted(names_said(sql) & hidden | names_read(sql) - there.keys()):
+            msg = f"there is no table or view {name!r} that this token may read{meant(name, known)}"
+            raise AbsentNameError(msg)
+        supposed = {str(one["table"]).lower() for one in suppose if isinstance(one, dict) and "table" in one}
+        for name in sorted(supposed - {name.lower() for name in known}):
+            msg = f"there is no table {name!r} that this token may read{meant(name, known)}"
+            raise AbsentNameError(msg)
+    return service.db.explain(sql, suppose=suppose)
 
 
 def _explained(found: Explanation, form: str) -> Response:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, get_args
@@ -185,11 +184,9 @@ async def execute(request: Request) -> Response:
     def run() -> Response:
         sql, parameters = asked["sql"], asked.get("parameters")
         refuse_script(service.db, who, sql, parameters)
-        began = time.perf_counter()
         done = service.db.execute(sql, parameters, request=numbered)
         if done is None:
             return json_answer({"version": service.db.version, "changes": 0})
-        service.times.note(time.perf_counter() - began)
         if not done.repeated:
             service.metrics.changes.inc(done.changes)
         return json_answer(_said(done))

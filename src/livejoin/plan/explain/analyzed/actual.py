@@ -251,6 +251,7 @@ class Actual:
         """All of it as JSON values."""
         record = asdict(self)
         record["keys"] = [{**one, "key": {n: _json(v) for n, v in one["key"].items()}} for one in record["keys"]]
+        record["blocks"] = [{**one, "nodes": list(one["nodes"])} for one in record["blocks"]]
         return {name: list(value) if isinstance(value, tuple) else value for name, value in record.items()}
 
 

@@ -83,6 +83,8 @@ def record(explanation: Explanation) -> Record:
                 "kind": suggestion.kind,
                 "text": suggestion.text,
                 "sql": suggestion.sql or None,
+                "suppose": [one.to_dict() for one in suggestion.supposed],
+                "for_real": " ".join(dict.fromkeys(one.for_real for one in suggestion.supposed)) or None,
                 "guarantee": _guarantee(suggestion.guarantee),
                 "maintained": suggestion.executable,
             }

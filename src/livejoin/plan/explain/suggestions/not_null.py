@@ -14,6 +14,7 @@ from itertools import islice
 from livejoin.catalog import Catalog
 from livejoin.plan.explain.explanation import Explanation, Suggestion
 from livejoin.plan.explain.suggestions.suggestions import in_order
+from livejoin.plan.explain.suggestions.supposed import Supposed
 from livejoin.query.bound_query import Query
 from livejoin.query.relational import Join, Relation
 from livejoin.schema import Table
@@ -78,7 +79,10 @@ def with_not_null(
     clauses = [f"{by_name[name].name}: {_declaration(by_name[name], place)}" for name, place in helping]
     condition = "if it never is" if len(named) == 1 else "if they never are"
     text = f"Declare {' and '.join(named)} NOT NULL, {condition}: {_spared(before, after)}."
-    suggestion = Suggestion("not null", text, "; ".join(clauses), describe(declared).guarantee, True)
+    supposed = tuple(
+        Supposed(by_name[name].name, "not null", (by_name[name].columns[place].name,)) for name, place in helping
+    )
+    suggestion = Suggestion("not null", text, "; ".join(clauses), describe(declared).guarantee, True, supposed)
     return replace(explanation, suggestions=in_order((*explanation.suggestions, suggestion)))
 
 

@@ -16,6 +16,7 @@ from livejoin.families.family import Candidate
 from livejoin.families.registry import families_of
 from livejoin.plan.explain.describing.classify import listed
 from livejoin.plan.explain.explanation import Suggestion, SuggestionKind
+from livejoin.plan.explain.suggestions.supposed import Supposed
 from livejoin.query import Atom, ConjunctiveQuery
 from livejoin.schema import ForeignKey, Table
 from livejoin.search.algorithm import Algorithm
@@ -39,6 +40,7 @@ class _Trial:
     free: frozenset[str]
     parts: int = 1
     keys: tuple[tuple[Table, tuple[int, ...]], ...] = ()
+    supposed: tuple[Supposed, ...] = ()
 
 
 def suggest(
@@ -68,7 +70,10 @@ def suggest(
                 if any(_come_twice(table, columns, statistics) for table, columns in trial.keys):
                     continue
                 if (plan := _best(trial, statistics, bound, algorithm)) is not None:
-                    better.append(Suggestion(trial.kind, trial.text, trial.sql, plan.guarantee, not plan.obstacle))
+                    told = Suggestion(
+                        trial.kind, trial.text, trial.sql, plan.guarantee, not plan.obstacle, trial.supposed
+                    )
+                    better.append(told)
                     fewest = trial.parts
             most = 1 if trials in _OF_OTHER_QUERIES else _MOST_SHOWN
             found += islice(sorted(better, key=_rank), most)
@@ -147,7 +152,9 @@ def _primary_keys(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_Tr
                 condition = "if it is one" if number == 1 else "if they are"
                 sql = clauses[0] if number == 1 else "; ".join(f"{n}: {c}" for n, c in zip(names, clauses, strict=True))
                 what = f"Declare {text}, {condition}."
-                yield _Trial("primary key", what, sql, _with_tables(query, changed), free, number, tuple(some))
+                supposed = tuple(Supposed(t.name, "primary key", _column_names(t, columns)) for t, columns in some)
+                other = _with_tables(query, changed)
+                yield _Trial("primary key", what, sql, other, free, number, tuple(some), supposed)
 
 
 def _come_twice(table: Table, columns: tuple[int, ...], known: Statistics) -> bool:
@@ -175,7 +182,9 @@ def _foreign_keys(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_Tr
                 if not declared:
                     clause = table.describe(key)
                     text = f"Declare {clause} of {table.name}, if it is one."
-                    yield _Trial("foreign key", text, clause, _with_tables(query, {table.name: table}), free)
+                    supposed = (Supposed(table.name, "foreign key", _column_names(table, columns), child.table.name),)
+                    other = _with_tables(query, {table.name: table})
+                    yield _Trial("foreign key", text, clause, other, free, supposed=supposed)
 
 
 def _static_tables(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_Trial]:
@@ -188,7 +197,9 @@ def _static_tables(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_T
             what = "a static table, if it never changes" if number == 1 else "static tables, if they never change"
             changed = {table.name: table.having(static=True, append_only=False) for table in some}
             sql = "TBLPROPERTIES ('livejoin.static' = 'true')"
-            yield _Trial("static table", f"Declare {names} {what}.", sql, _with_tables(query, changed), free, number)
+            supposed = tuple(Supposed(table.name, "static table") for table in some)
+            text, other = f"Declare {names} {what}.", _with_tables(query, changed)
+            yield _Trial("static table", text, sql, other, free, number, supposed=supposed)
 
 
 def _append_only_tables(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_Trial]:
@@ -200,7 +211,9 @@ def _append_only_tables(query: ConjunctiveQuery, free: frozenset[str]) -> Iterat
             text = f"Declare {listed(table.name for table in some)} append-only, if nothing is ever deleted."
             changed = {table.name: table.having(append_only=True) for table in some}
             sql = "TBLPROPERTIES ('livejoin.append_only' = 'true')"
-            yield _Trial("append-only table", text, sql, _with_tables(query, changed), free, number)
+            supposed = tuple(Supposed(table.name, "append-only table") for table in some)
+            other = _with_tables(query, changed)
+            yield _Trial("append-only table", text, sql, other, free, number, supposed=supposed)
 
 
 def _fewer_atoms(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_Trial]:
@@ -264,7 +277,11 @@ def _query(query: ConjunctiveQuery, atoms: tuple[Atom, ...]) -> ConjunctiveQuery
 
 
 def _names(table: Table, columns: tuple[int, ...]) -> str:
-    return ", ".join(table.columns[column].name for column in columns)
+    return ", ".join(_column_names(table, columns))
+
+
+def _column_names(table: Table, columns: tuple[int, ...]) -> tuple[str, ...]:
+    return tuple(table.columns[column].name for column in columns)
 
 
 _OF_BRANCHES = (_primary_keys, _foreign_keys, _static_tables, _append_only_tables)

@@ -1,4 +1,4 @@
-"""How long commits took lately, as those who sent them waited: a ring of the last ones."""
+"""How long commits took lately, whoever made them: a ring of the last ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _LAST = 4096
 
 
 class CommitTimes:
-    """The times of the last 4,096 commits that requests made; mutable, used by several threads.
+    """The times of the last 4,096 commits; mutable: one thread notes, others may ask.
 
     >>> times = CommitTimes()
     >>> for milliseconds in range(1, 101):
@@ -26,6 +26,11 @@ class CommitTimes:
         """Note a commit that took so long."""
         self._last.append(seconds)
         self._commits += 1
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self._last.clear()
+        self._commits = 0
 
     def figures(self) -> dict[str, float | int | None]:
         """How many there were, and of the last ones the median, the 99th percentile and the longest, in seconds.
