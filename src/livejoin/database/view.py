@@ -387,9 +387,6 @@ class View(Readable):
         return self._look_up({**(values or {}), **columns}, coerce)
 
     def _look_up(self, values: Mapping[str, Any], coerce: Coerce) -> pa.Table:
-        if not values:
-            msg = f"name a column of view {self.name!r} and a value: it has {', '.join(self.schema.names)}"
-            raise ReadError(msg)
         names = [name.lower() for name in self.schema.names]
         unknown = [name for name in values if name.lower() not in names]
         if unknown:
