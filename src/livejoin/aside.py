@@ -21,8 +21,6 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, ParamSpec, TypeVar, cast
 
-import pyarrow as pa
-
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -60,6 +58,8 @@ def import_what_arrow_wants() -> None:
 
     Cost: that of importing pandas for the first call, then nothing.
     """
+    import pyarrow as pa  # noqa: PLC0415  # who uses no data needs no Arrow
+
     aside(pa.array, ())
 
 
