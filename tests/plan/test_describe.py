@@ -10,8 +10,9 @@ import pytest
 from problems import problem
 
 from conjunctive import bind
+from livejoin import Database
 from livejoin.changes import ChangeBatch, read_changes
-from livejoin.errors import ChangeFormatError, WeakGuaranteeError
+from livejoin.errors import ChangeFormatError, SchemaError, WeakGuaranteeError
 from livejoin.families.bags.update_cost import update_exponent
 from livejoin.plan import Explanation, UpdateBound, describe, require
 from livejoin.plan.explain.describing.log import describe_log
@@ -264,3 +265,22 @@ def test_suggestions_for_a_grid_of_twelve_atoms_are_bounded_work(monkeypatch: py
     found = describe(bind(f"SELECT * FROM {tables} WHERE {' AND '.join(across + down)}", catalog))
     assert {suggestion.kind for suggestion in found.suggestions} == {"static table"}
     assert 0 < covers.call_count < 15_000
+
+
+def test_a_declaration_can_be_supposed_and_nothing_is_declared() -> None:
+    db = Database()
+    db.execute(
+        "CREATE TABLE o (oid BIGINT, cid BIGINT); CREATE TABLE l (oid BIGINT, i BIGINT); CREATE TABLE c (cid BIGINT)"
+    )
+    sql = "SELECT o.cid, l.i FROM o JOIN l ON l.oid = o.oid JOIN c ON c.cid = o.cid"
+    tried = [one for one in db.explain(sql).to_dict()["suggestions"] if one["suppose"]]
+    assert {one["kind"] for one in tried} >= {"primary key", "static table"}
+    for one in tried:
+        found = db.explain(sql, suppose=one["suppose"])
+        assert found.guarantee.bound < db.explain(sql).guarantee.bound
+        assert all(supposed["table"] in one["for_real"] for supposed in one["suppose"])
+    assert db.tables["o"].primary_key == ()
+    with pytest.raises(SchemaError, match=r"did you mean 'o'|not there"):
+        db.explain(sql, suppose=[{"table": "oo", "kind": "static table"}])
+    with pytest.raises(SchemaError, match="allowed are dicts as"):
+        db.explain(sql, suppose=[{"table": "o"}])

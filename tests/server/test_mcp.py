@@ -82,7 +82,10 @@ def test_a_model_sees_what_its_token_may_read(db: livejoin.Database, tmp_path: P
         assert "pairs" not in there
         assert "there is no view" in ask("describe", name="pairs")
         assert "known tables" in ask("query", sql="SELECT * FROM u")
-        assert "may read all" in ask("explain", sql="SELECT * FROM u")
+        assert "verdict" in ask("explain", sql="SELECT * FROM totals")
+        for hidden in ("SELECT * FROM u", "SELECT * FROM totals, u", "WITH u AS (SELECT * FROM u) SELECT * FROM u"):
+            assert "no table or view 'u' that this token may read" in ask("explain", sql=hidden)
+        assert "no table or view 'nope' that this token may read" in ask("explain", sql="SELECT * FROM nope")
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"jsonrpc":"2.0"}', b"\x00" * 100])

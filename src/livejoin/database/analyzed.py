@@ -23,7 +23,7 @@ from livejoin.plan.explain.analyzed.actual import (
     BetterPlan,
 )
 from livejoin.plan.explain.analyzed.analyzed_explanation import AnalyzedExplanation, times
-from livejoin.plan.operators import AnyJoin, JoinOperator
+from livejoin.plan.operators import AnyJoin, JoinOperator, Operator, ProjectOperator, SelectedOperator
 from livejoin.plan.query_plan import join_candidates
 from livejoin.search.problem import problem_of, table_changes
 from livejoin.search.statistics import Figure, Statistics, TableStatistics
@@ -99,9 +99,16 @@ def analyzed(view: View, told: Explanation) -> AnalyzedExplanation:
         keys=tuple(_keys(analysis, numbers)),
         notes=tuple(_notes(tables)),
         better=tuple(one for node in joins for one in _better(view, node, numbers[node], seen)),
-        updates_count_twice=not isinstance(view._node.plan, JoinOperator),
+        updates_count_twice=_may_update(view._node.plan),
     )
     return AnalyzedExplanation.of(told, actual)
+
+
+def _may_update(plan: Operator) -> bool:
+    """Whether rows of a relation may take one another's place, as those of groups do."""
+    while isinstance(plan, ProjectOperator):
+        plan = plan.input
+    return not isinstance(plan, (JoinOperator, SelectedOperator))
 
 
 def _expected_rows(tables: tuple[ActualTable, ...]) -> float | None:

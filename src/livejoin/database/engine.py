@@ -657,7 +657,7 @@ class Database:
             SqlError: The query has an error; the message gives the position.
             ChangeError: The log cannot be read.
             CapacityError: The query cannot run in so many cells.
-            SchemaError: What is supposed names no table or column, or cannot be declared.
+            SchemaError: A supposed declaration names no table or column, or cannot be made.
 
         >>> db = Database()
         >>> db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")

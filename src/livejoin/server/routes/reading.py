@@ -377,7 +377,7 @@ def explained_for(service: Service, who: Who, sql: str, suppose: Sequence[Any] =
     """What a query would cost as a view, for somebody who may read all that it names.
 
     Raises:
-        AbsentNameError: It names something else, there or not.
+        AbsentNameError: The query names something else, there or not.
     """
     if not who.reads_all:
         there = {name.lower(): name for name in (*service.db.tables, *service.db.views)}

@@ -21,7 +21,7 @@ class Supposed:
 
     Args:
         table: The table.
-        kind: What is declared.
+        kind: The kind of declaration.
         columns: The names of its columns, of keys and NOT NULL.
         refers_to: The table that a foreign key refers to; empty for others.
     """
@@ -36,7 +36,7 @@ class Supposed:
         """A declaration from the dict that `to_dict` gives.
 
         Raises:
-            SchemaError: It is no declaration.
+            SchemaError: The value is no declaration.
         """
         example = "{'table': 'orders', 'kind': 'primary key', 'columns': ['id']}"
         known = value if isinstance(value, Mapping) else {}
@@ -112,7 +112,7 @@ def supposing(tables: Iterable[Table], supposed: Iterable[Supposed]) -> Catalog:
 
     Args:
         tables: The tables, in an order in which each refers to those before it.
-        supposed: What is supposed of them.
+        supposed: The declarations that are supposed.
 
     Raises:
         SchemaError: A table or a column is not there, or cannot be declared so.
