@@ -36,6 +36,7 @@ from livejoin.database.transactions.staging import (
 from livejoin.database.versions.images import steps_of
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.deltas.view_delta import ViewDelta
+from livejoin.dataflow.node import Node
 from livejoin.errors import ChangeFormatError, MemoryLimitError
 from livejoin.words import Words
 
@@ -255,11 +256,9 @@ def run(
         contents.version = version  # the point of no return
     finally:
         settle(contents)
-    ended = time.perf_counter()
-    contents.times.note(ended - began)
-    if ended - began > contents.slowest.least:
-        clock = began, prepared, staged_at, applied_at, shown_at, logged_at, ended
-        contents.slowest.note(version, clock, _by_table(contents, journal.events), slowest)
+    _note_time(
+        contents, (began, prepared, staged_at, applied_at, shown_at, logged_at, time.perf_counter()), journal, slowest
+    )
     _tell(contents, static_change)
     return commit
 
@@ -277,6 +276,16 @@ def _write(
     kept = told(contents.histories, contents.views, journal.deltas) if contents.histories else ()
     versions = (contents.version + 1, journal.versions)
     journal.placed = log.commit(inputs, contents.codec, versions, manner, notes, stands, kept)
+
+
+def _note_time(
+    contents: Contents, clock: tuple[float, ...], journal: Journal, slowest: tuple[Node, float] | None
+) -> None:
+    """Count what a commit took, by its clock at the ends of its steps, and keep it if it is among the slowest."""
+    taken = clock[-1] - clock[0]
+    contents.times.note(taken)
+    if taken > contents.slowest.least:
+        contents.slowest.note(journal.version, clock, _by_table(contents, journal.events), slowest)
 
 
 def _tell(contents: Contents, static_change: bool) -> None:
