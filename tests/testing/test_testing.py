@@ -70,8 +70,8 @@ def test_a_difference_is_shown(db: livejoin.Database) -> None:
         expect(db.views["totals"], "customer | total\na | 1\nb | 3\nb | 3")
     assert str(told.value).splitlines() == [
         "view 'totals' has other rows (customer, total):",
-        "  missing   b | 3  (2 times)",
-        "  too many  b | 2",
+        "  missing   b | 3.00  (2 times)",
+        "  too many  b | 2.00",
     ]
 
 
