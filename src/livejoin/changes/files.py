@@ -7,7 +7,7 @@ ends the process where one has an exponent as in ``1e-999999999``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -50,16 +50,21 @@ def read_file(path: Path, table: Table) -> pa.Table:
         raise ChangeFormatError(msg, table.name) from error
 
 
+def csv_options(types: Mapping[str, pa.DataType]) -> csv.ConvertOptions:
+    """How fields of a CSV become values: an empty field is NULL, ``""`` is the empty text.
+
+    Args:
+        types: The types of columns; those of others are told by their values.
+    """
+    return csv.ConvertOptions(
+        column_types=types, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
+    )
+
+
 def _read_csv(file: BinaryIO, table: Table) -> pa.Table:
     header = csv.open_csv(file).schema.names
     file.seek(0)
-    options = csv.ConvertOptions(
-        column_types=_types(table, header),
-        null_values=[""],
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-    )
-    rows = csv.read_csv(file, convert_options=options)
+    rows = csv.read_csv(file, convert_options=csv_options(_types(table, header)))
     for place, name in enumerate(rows.column_names):
         if table.has_column(name) and (kind := table.columns[table.position(name)].type).kind == "decimal":
             try:

@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 import livejoin
+from livejoin.changes.files import csv_options
 from livejoin.errors import LivejoinError, SchemaError
 from livejoin.own_folders import cache_folder
 from livejoin.sql import is_complete, statements
@@ -334,11 +335,7 @@ def _rows_of(file: Path, texts: Sequence[str] = ()) -> pa.Table:
         case ".csv":
             from pyarrow import csv  # noqa: PLC0415  # only who imports needs it
 
-            types = dict.fromkeys(texts, pa.string())
-            options = csv.ConvertOptions(
-                column_types=types, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
-            )
-            return csv.read_csv(file, convert_options=options)
+            return csv.read_csv(file, convert_options=csv_options(dict.fromkeys(texts, pa.string())))
         case ".parquet":
             from pyarrow import parquet  # noqa: PLC0415
 
