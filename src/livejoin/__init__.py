@@ -40,6 +40,7 @@ from livejoin.errors import (
     UnknownNameError,
     UnreachableError,
     UnsupportedQueryError,
+    ViolationError,
     WeakGuaranteeError,
 )
 
@@ -95,6 +96,7 @@ __all__ = [
     "UnsupportedQueryError",
     "Update",
     "View",
+    "ViolationError",
     "WeakGuaranteeError",
     "__version__",
     "connect",

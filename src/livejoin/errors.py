@@ -14,7 +14,8 @@ Every message names what was found, where it was found, what is allowed there an
     │   ├── ChangeFormatError         missing, unknown or malformed columns; a bad `_change_type`
     │   ├── ChangeValueError          a value outside of its column's type; NULL where it is not allowed
     │   ├── AbsentRowError            the deletion of a row that is not there
-    │   └── DuplicateKeyError         a second row with the same primary key, or values of UNIQUE
+    │   ├── DuplicateKeyError         a second row with the same primary key, or values of UNIQUE
+    │   └── ViolationError            an assertion that would not hold; carries `assertion`, `rows` and `count`
     ├── ExpressionError               a predicate or scalar expression has no value on the data
     ├── ReadError                     a result that cannot be read in this way or any more
     │   └── AbsentIndexError          a look-up by columns for which a view keeps no index
@@ -32,6 +33,11 @@ Every message names what was found, where it was found, what is allowed there an
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _LONGEST_LINE = 400  # characters of a line of SQL that an error shows, around its place
 
@@ -145,6 +151,33 @@ class AbsentRowError(ChangeError):
 
 class DuplicateKeyError(ChangeError):
     """A second row with the same PRIMARY KEY, or with the same values in columns that are UNIQUE."""
+
+
+class ViolationError(ChangeError):
+    """A commit, or what is there, for which an assertion does not hold.
+
+    Args:
+        message: The text of the error.
+        table: The table of whose FOREIGN KEY the assertion is, empty if it is none.
+        row: As for `ChangeError`.
+        assertion: The name of the assertion.
+        count: How many rows violate it.
+        rows: The first 100 of them, a ``pyarrow.Table``; from a server a list of dicts, and None for those who may not
+            read the assertion.
+    """
+
+    def __init__(
+        self, message: str, table: str = "", row: int = -1, *, assertion: str = "", count: int = 0, rows: object = None
+    ) -> None:
+        self.assertion = assertion
+        self.count = count
+        self.rows: Any = rows
+        super().__init__(message, table, row)
+
+    def with_more(self, more: str) -> ViolationError:
+        """The same error with a longer message."""
+        of = {"assertion": self.assertion, "count": self.count, "rows": self.rows}
+        return ViolationError(self.message + more, self.table, self.row, **of)
 
 
 class ExpressionError(LivejoinError):

@@ -243,3 +243,12 @@ def test_references_between_tables(folder: Path) -> None:
     tables = load(folder / "p.toml").declared
     assert [key.table for key in tables["H"].foreign_keys] == ["G"]
     assert list(tables) == ["G", "H"]
+
+
+def test_assertions_are_bound_when_the_file_is_read(folder: Path) -> None:
+    few, none = "(SELECT COUNT(*) FROM G) < 10", "NOT EXISTS (SELECT s FROM v WHERE src < 0)"
+    good = f'[assertions]\nfew = "{few}"\nnone = "{none}"\n\n[sink]'
+    error = read(folder, "[sink]", good)
+    assert error is not None and "assertions.none" in str(error) and "no column 's'" in str(error)
+    assert read(folder, "[sink]", good.replace("SELECT s", "SELECT src")) is None
+    assert load(folder / "p.toml").assertions["few"] == few

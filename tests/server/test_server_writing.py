@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 from typing import Any
 
@@ -11,6 +12,8 @@ import pyarrow as pa
 import pytest
 
 import livejoin
+from livejoin.server import Server
+from livejoin.server.access import Tokens, Who
 
 LINES = {"content-type": "application/x-ndjson"}
 ARROW = {"content-type": "application/vnd.apache.arrow.stream"}
@@ -142,3 +145,34 @@ def test_large_numbers_stay_exact(client: httpx.Client) -> None:
     assert client.post("/v1/tables/t", content=body, headers={"content-type": "application/json"}).status_code == 200
     row = client.get("/v1/tables/t/rows").json()["rows"][0]
     assert (row["k"], row["d"]) == (2**62 + 1, "12345678.91")
+
+
+def test_a_violated_assertion_is_told_with_its_rows_to_those_who_may_read_it(
+    client: httpx.Client, db: livejoin.Database
+) -> None:
+    db.create_assertion("sold_twice", "SELECT k, COUNT(*) AS n FROM u GROUP BY k HAVING COUNT(*) > 1")
+    body = [{"k": 1, "w": 1}, {"k": 1, "w": 2}]
+    found = client.post("/v1/tables/u", json=body)
+    said = found.json()["error"]
+    assert (found.status_code, said["kind"], said["assertion"]) == (409, "ViolationError", "sold_twice")
+    assert (said["count"], said["rows"]) == (1, [{"k": 1, "n": 2}])
+    dry = client.post("/v1/tables/u?dry_run=1", json=body).json()
+    assert dry["violations"] == [{"assertion": "sold_twice", "count": 1, "rows": [{"k": 1, "n": 2}]}]
+    statement = {"sql": "INSERT INTO u VALUES (1, 1), (1, 2)"}
+    assert client.post("/v1/execute", json=statement).json()["error"]["kind"] == "ViolationError"
+    with livejoin.connect(str(client.base_url)) as remote, pytest.raises(livejoin.ViolationError) as error:
+        remote.apply("u", body)
+    assert (error.value.assertion, error.value.rows) == ("sold_twice", [{"k": 1, "n": 2}])
+
+
+def test_who_may_not_read_an_assertion_is_told_its_name_alone(db: livejoin.Database) -> None:
+    db.create_assertion("sold_twice", "SELECT k, COUNT(*) AS n FROM u GROUP BY k HAVING COUNT(*) > 1")
+    till = hashlib.sha256(b"secret").hexdigest(), Who("till", frozenset(), frozenset({"u"}), False)
+    body = [{"k": 7, "w": 1}, {"k": 7, "w": 2}]
+    headers = {"authorization": "Bearer secret"}
+    with Server(db, port=0, access=Tokens([till])) as server, httpx.Client(base_url=server.url, headers=headers) as one:
+        for path in ("/v1/tables/u", "/v1/tables/u?dry_run=1"):
+            text = one.post(path, json=body).text
+            assert "sold_twice" in text and '"rows"' not in text and "k = 7" not in text
+        letters = one.post("/v1/tables/u?on_bad_rows=dead_letter", json=body).json()["dead_letters"]
+    assert [letter["reason"] for letter in letters] == ["with it, assertion 'sold_twice' would not hold"]

@@ -38,6 +38,7 @@ from livejoin.database.commit import Commit
 from livejoin.database.refreshing import apply_any
 from livejoin.database.refusals import Refusal, manner_for, refused_changes, without
 from livejoin.database.snapshots.tables import NO_LIMITS, Limits, check_limit, image_of_tables, size_of_tables
+from livejoin.database.statements.asserting import enforce
 from livejoin.database.transactions.staging import OnConflict
 from livejoin.errors import ChangeError, ExpressionError, LivejoinError, StateError
 
@@ -183,7 +184,11 @@ class Engine:
         began = time.perf_counter()
         deltas: dict[str, BatchDelta] = {view: timed(delta, batch.time) for view, delta in self.initial.items()}
         if self._is_first:  # another job may have delivered this batch, and views that say nothing now had parts of it
-            nothing = {view: one.delta_schema.empty_table() for view, one in self.database.views.items()}
+            nothing = {
+                view: one.delta_schema.empty_table()
+                for view, one in self.database.views.items()
+                if one.assertion is None
+            }
             deltas = {view: timed(delta, batch.time) for view, delta in nothing.items()} | deltas
         self.ignored = self.late = 0
         if batch.rows:
@@ -197,6 +202,8 @@ class Engine:
 
     def _deltas(self, commit: Commit, time: datetime | None) -> Iterator[tuple[str, BatchDelta]]:
         for view in commit.views:
+            if self.database.views[view].assertion is not None:  # it has no rows, or the batch is refused
+                continue
             if view in commit.spilled:
                 yield view, SpilledDelta(commit, view, self.database.views[view].delta_schema, time)
             else:
@@ -340,8 +347,7 @@ def open_engine(
             pending = {} if found.pending is None else found.pending.changes
             refreshed = changed_static(found.database, job, pending, rows_of, history.fresh, on_static_change)
         began = time.perf_counter()
-        for name, sql in job.views.items():
-            found.database.create_view(name, sql, allow_product=job.allow_product)
+        _declare(found.database, job)
         check_limit(found.database)
         recovery = recovery_of(found, time.perf_counter() - began)
         history.remember(job)
@@ -367,6 +373,16 @@ def open_engine(
     if recovery is not None:
         logger.info("the checkpoint in %s: %s", folder, recovery)
     return engine
+
+
+def _declare(database: Database, job: Job) -> None:
+    """Create the views and the assertions of a job over its tables."""
+    for name, sql in job.views.items():
+        database.create_view(name, sql, allow_product=job.allow_product)
+    for name, condition in job.assertions.items():
+        database.create_assertion(name, condition, allow_product=job.allow_product)
+    for table in job.tables.values():
+        enforce(database._contents, table)
 
 
 def _adopt(history: History, found: Recovered, job: Job) -> None:
@@ -400,8 +416,7 @@ def read_checkpoint(folder: str | Path) -> Database:
     try:
         found = history.recover(Job({}, {}, {}), NO_LIMITS)
         if found.job is not None:
-            for name, sql in found.job.views.items():
-                found.database.create_view(name, sql, allow_product=found.job.allow_product)
+            _declare(found.database, found.job)
     finally:
         history.close()
     return found.database

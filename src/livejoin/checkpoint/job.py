@@ -15,7 +15,7 @@ from livejoin.catalog import Catalog
 from livejoin.database.snapshots.declaration import plain_table, read_table, value
 from livejoin.errors import StateError
 from livejoin.schema import Table
-from livejoin.sql import bind_views
+from livejoin.sql import bind_views, violations_of
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Job:
         allow_product: As for `livejoin.Database.create_view`, for all views.
         earlier: For a table and a column the value in rows from before the column came, as a text that Arrow casts.
             Without an entry for the table the value is NULL; without one for the column nobody knows it.
+        assertions: The condition of each assertion by name.
     """
 
     tables: Mapping[str, Table]
@@ -36,6 +37,7 @@ class Job:
     offered: Mapping[str, Table]
     allow_product: bool = False
     earlier: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
+    assertions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def columns(self) -> dict[str, tuple[str, ...]]:
@@ -59,6 +61,7 @@ class Job:
             "offered": {name: plain_table(table) for name, table in self.offered.items()},
             "allow_product": self.allow_product,
             **({"earlier": {name: dict(texts) for name, texts in self.earlier.items()}} if self.earlier else {}),
+            **({"assertions": dict(self.assertions)} if self.assertions else {}),
         }
 
     @staticmethod
@@ -75,6 +78,7 @@ class Job:
                 {name: read_table(table) for name, table in value(entry, "offered", dict).items()},
                 value(entry, "allow_product", bool),
                 {name: dict(texts) for name, texts in dict(entry).get("earlier", {}).items()},  # type: ignore[call-overload]
+                {name: str(text) for name, text in dict(entry).get("assertions", {}).items()},  # type: ignore[call-overload]
             )
         except (ValueError, KeyError, TypeError) as error:
             msg = f"the declarations of the checkpoint are damaged: {error}"
@@ -94,6 +98,7 @@ def job_of(
     keep_all: bool = False,
     allow_product: bool = False,
     earlier: Mapping[str, Mapping[str, str | None]] | None = None,
+    assertions: Mapping[str, str] | None = None,
 ) -> Job:
     """The job of declarations: tables are cut to the columns that have to be kept.
 
@@ -109,6 +114,7 @@ def job_of(
         keep_all: Whether all columns are kept.
         allow_product: As for `livejoin.sql.bind_query`.
         earlier: The values of columns in rows from before they came, as in `Job`.
+        assertions: The condition of each assertion by name; the tables keep the columns that they use, too.
 
     Raises:
         SqlError: The query of a view is not valid.
@@ -118,7 +124,8 @@ def job_of(
     for table in tables.values():
         catalog.add(table)
     used: dict[str, set[int]] = {table.name: set() for table in tables.values()}
-    for query in bind_views(views, catalog, allow_product).values():
+    asserted = {name: violations_of(text) for name, text in (assertions or {}).items()}
+    for query in bind_views({**views, **asserted}, catalog, allow_product).values():
         for name, columns in query.used_columns().items():
             used[name] |= columns
     kept = {}
@@ -129,8 +136,19 @@ def job_of(
             kept[name] = restricted(table, every)
             continue
         needed = used[table.name] | {column for column in every if table.needs(column)}
+        needed |= _referred(catalog, table)
         kept[name] = restricted(table, sorted(needed or {0}))
-    return Job(kept, dict(views), dict(tables), allow_product, dict(earlier or {}))
+    return Job(kept, dict(views), dict(tables), allow_product, dict(earlier or {}), dict(assertions or {}))
+
+
+def _referred(catalog: Catalog, table: Table) -> set[int]:
+    """The columns of a table that foreign keys which are enforced need: its own, and those that refer to it."""
+    own = {column for key in table.foreign_keys if key.enforced for column in key.columns}
+    for other in catalog:
+        for key in other.foreign_keys:
+            if key.enforced and key.refers_to(table.name):
+                own |= set(key.targets(table))
+    return own
 
 
 def restricted(table: Table, columns: Sequence[int]) -> Table:

@@ -9,7 +9,7 @@ from pathlib import Path
 import livejoin
 from livejoin.errors import StorageError
 
-OF_PIPELINES = frozenset(("servers", "tables", "views", "sink", "run"))
+OF_PIPELINES = frozenset(("servers", "tables", "views", "assertions", "sink", "run"))
 """The keys of pipeline files; what has none of them is a server's."""
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from livejoin import errors
 from livejoin.errors import LivejoinError, PipelineError, ServerError, SqlError
 
-_PLACES: Final = ("table", "row", "line", "column", "clause", "path", "key")
+_PLACES: Final = ("table", "row", "line", "column", "clause", "path", "key", "assertion", "count", "rows")
 _KINDS: Final[Mapping[str, type[LivejoinError]]] = {
     name: kind
     for name, kind in vars(errors).items()

@@ -14,7 +14,7 @@ from livejoin.database.arguments import check_number
 from livejoin.database.names import ByName
 from livejoin.dataflow.deltas.view_delta import ViewDelta
 from livejoin.dataflow.of_view import of_view
-from livejoin.errors import ReadError
+from livejoin.errors import ReadError, ViolationError
 
 NOTHING: Mapping[str, tuple[int, int]] = MappingProxyType({})
 _MOST_ROWS = (1 << 63) - 1
@@ -55,6 +55,7 @@ class Commit:
         dead_letters: The changes that were left out, with the reasons, for ``on_bad_rows="dead_letter"``; else none.
         repeated: Whether it is the answer to a request that was done before, and nothing was changed now; it has no
             deltas then.
+        violations: Of a commit that is only tried the assertions that would refuse it, as the errors that would say so.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Commit:
         self.bad_rows = 0
         self.dead_letters: tuple[BadRow, ...] = ()
         self.repeated = False
+        self.violations: tuple[ViolationError, ...] = ()
         self._left_out = left_out  # how many of each table, in lower case, were ignored and late, where some were
         self._deltas = deltas
         self._quiet = quiet

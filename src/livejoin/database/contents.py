@@ -30,6 +30,7 @@ from livejoin.database.shown_views import ShownViews
 from livejoin.database.slow_commits import SlowestCommits
 from livejoin.database.snapshots.declaration import plain_view
 from livejoin.database.tally import Tally
+from livejoin.database.transactions.assertions import refuse_violated
 from livejoin.database.transactions.compaction import Passed, Replacement, Seen, install
 from livejoin.database.transactions.guard import Guard
 from livejoin.database.transactions.journal import Journal, Letter, deliver, settle
@@ -362,9 +363,12 @@ class Contents:
             self.budget.begin()
             node = self.graph.add(plan, Choices(options.algorithm, options.adaptive, options.statistics, name))
             self.graph.show(node, name, options.deltas, options.statistics.preprocessing_limit)
-            view = View(name, query, options, node, self.graph, self.guard, self.tally, self.images)
+            alone = Guard(lambda: None, lambda: False)  # that of the database says that something is under way
+            view = View(name, query, options, node, self.graph, alone, self.tally, self.images)
             if load:
                 _ = node.block
+                refuse_violated(view, "mend what is there, or create it with WARN, which shows the rows")
+            view._guard = self.guard
             if self.log is not None:
                 body = plain(plain_view(view.image))
                 self.log.append(CREATE_VIEW, self.version, body, lambda: name.lower() in self.views)

@@ -40,9 +40,9 @@ from livejoin.database.overview import explain_graph, figures
 from livejoin.database.slow_commits import SlowCommits
 from livejoin.database.snapshots import snapshot
 from livejoin.database.snapshots.image import image_of, restored
-from livejoin.database.statements import declaring
-from livejoin.database.statements.declaring import ViewSettings
+from livejoin.database.statements import asserting, views
 from livejoin.database.statements.script import ask, refuse_many_commits, run_script
+from livejoin.database.statements.views import ViewSettings
 from livejoin.database.transactions import transaction
 from livejoin.database.transactions.bad_rows import ON_BAD_ROWS, Good, OnBadRows, commit_good
 from livejoin.database.transactions.compaction import compact
@@ -61,12 +61,13 @@ from livejoin.families.cells.workers import Workers
 from livejoin.kernels.warm import ready
 from livejoin.plan import Explanation
 from livejoin.plan.explain.forms.graph import GraphExplanation
-from livejoin.schema import Retain, Table, TableSettings, declared_columns
+from livejoin.schema import Assertion, Retain, Table, TableSettings, declared_columns
 from livejoin.search.algorithm import Algorithm
 from livejoin.sql import (
     RefreshTable,
     parse_columns,
     parse_statement,
+    violations_of,
 )
 
 _MAX_THREADS = 1024
@@ -176,6 +177,8 @@ class Database:
             assert self._contents.log is not None
             self._contents.slowest.forget()  # those that opening has applied again
             self._contents.times.forget()
+            for table in list(self._contents.catalog):
+                asserting.enforce(self._contents, table)
             weakref.finalize(self._contents, self._contents.log.close)  # a view of it may be all that somebody keeps
         self.extra: dict[str, Any] = self._contents.extra
 
@@ -263,6 +266,13 @@ class Database:
     def views(self) -> Mapping[str, View]:
         """The views by name."""
         return ByName((view.name, view) for view in self._contents.views.values())
+
+    @property
+    @alone
+    def assertions(self) -> Mapping[str, View]:
+        """The assertions by name. Each is also among `views`; its rows are what violates it."""
+        asserted = (view for view in self._contents.views.values() if view.assertion is not None)
+        return ByName((view.name, view) for view in asserted)
 
     @commits
     def execute(
@@ -437,11 +447,11 @@ class Database:
         Args:
             name: The name.
             columns: The columns as in SQL, for example ``"src BIGINT, dst BIGINT"``; also NOT NULL, PRIMARY KEY, UNIQUE
-                and FOREIGN KEY, which promises something to the planner and is not checked. Keys are checked for what
-                each version leaves; a row with NULL in a column of UNIQUE never conflicts. Changes by key go by the
-                PRIMARY KEY alone. Or a class with annotated fields (a dataclass, a NamedTuple, a TypedDict, a pydantic
-                model), or an Arrow schema: `livejoin.schema.models` says which types they stand for, docs/writing.md
-                shows it.
+                and FOREIGN KEY, which promises something to the planner, and with ENFORCED is an assertion. Keys are
+                checked for what each version leaves; a row with NULL in a column of UNIQUE never conflicts. Changes by
+                key go by the PRIMARY KEY alone. Or a class with annotated fields (a dataclass, a NamedTuple, a
+                TypedDict, a pydantic model), or an Arrow schema: `livejoin.schema.models` says which types they stand
+                for, docs/writing.md shows it.
             key: The columns of the PRIMARY KEY, by name, where ``columns`` does not say it.
             window_rows: Keep this many rows; the oldest leave as new ones come, in the commit that brings these.
             window_range: A column of times and a range, as ``("ts", timedelta(hours=1))``; for a DATE whole days, for
@@ -481,7 +491,7 @@ class Database:
             tombstones=tombstones,
             retain=retain,
         )
-        self._contents.add_table(parse_columns(name, declared, settings))
+        asserting.create_table(self._contents, parse_columns(name, declared, settings))
 
     @alone
     def create_view(  # noqa: PLR0913  # the options of a view
@@ -540,7 +550,7 @@ class Database:
             PreprocessingLimitError: A static bag has more rows than ``preprocessing_limit``.
         """
         settings = ViewSettings(deltas, statistics, algorithm, adaptive, allow_product, preprocessing_limit)
-        return declaring.create_view(self._contents, name, sql_of(sql), settings, replace)
+        return views.create_view(self._contents, name, sql_of(sql), settings, replace)
 
     @alone
     def stats(self) -> dict[str, Any]:
@@ -680,7 +690,55 @@ class Database:
         Raises:
             SchemaError: There is no such view, or another view reads it and ``cascade`` is not set.
         """
-        declaring.drop_view(self._contents, name, cascade)
+        views.drop_view(self._contents, name, cascade)
+
+    @alone
+    def create_assertion(
+        self, name: str, condition: str, *, warn: bool = False, deferrable: bool = False, allow_product: bool = False
+    ) -> View:
+        """Refuse from now on each commit behind which a condition over the tables is false; as CREATE ASSERTION.
+
+        Args:
+            name: The assertion's name; views and tables have others.
+            condition: The condition, often ``NOT EXISTS (SELECT ...)``; or a query, which must have no rows. One that
+                is unknown, because of NULL, holds.
+            warn: Whether commits stand that violate it. Its rows then are what violates it, and the view
+                ``livejoin_violations`` says which assertions have some.
+            deferrable: Whether a replay with a version for each change may violate it on its way, if it holds at the
+                end.
+            allow_product: As for `create_view`.
+
+        Returns:
+            The assertion as a view: of what violates it.
+
+        Raises:
+            ViolationError: The condition does not hold for what is there.
+            SqlError, SchemaError, ExpressionError: As for `create_view`.
+
+        Cost: that of the view. A commit that does not touch what violates it pays nothing more.
+
+        >>> db = Database()
+        >>> db.execute("CREATE TABLE stock (item STRING PRIMARY KEY, left INT)")
+        >>> _ = db.create_assertion("never_below_zero", "NOT EXISTS (SELECT item, left FROM stock WHERE left < 0)")
+        >>> db.apply("stock", [("cup", -1)])
+        Traceback (most recent call last):
+        livejoin.errors.ViolationError: assertion 'never_below_zero' does not hold: a row violates it: item = 'cup', \
+left = -1; nothing of the commit stands
+        """
+        check_switch(warn, "warn")
+        check_switch(deferrable, "deferrable")
+        settings = ViewSettings(allow_product=allow_product)
+        assertion = Assertion(enforced=not warn, deferred=deferrable)
+        return asserting.create_assertion(self._contents, name, violations_of(condition), assertion, settings)
+
+    @alone
+    def drop_assertion(self, name: str) -> None:
+        """Assert no longer what an assertion does.
+
+        Raises:
+            SchemaError: There is no such assertion, a view reads it, or it is the FOREIGN KEY of a table.
+        """
+        asserting.drop_assertion(self._contents, name)
 
     @alone
     def drop_table(self, name: str) -> None:
@@ -689,7 +747,7 @@ class Database:
         Raises:
             SchemaError: There is no such table, or a view uses it, or a foreign key references it.
         """
-        declaring.drop_table(self._contents, name)
+        asserting.drop_table(self._contents, self._contents.catalog[check_name(name, "table")])
 
     @commits
     def apply(

@@ -8,7 +8,7 @@ from livejoin.catalog import Catalog
 from livejoin.changes import ChangeBatch, read_changes
 from livejoin.database.arguments import check_changes, check_limit, check_switch
 from livejoin.database.contents import Contents
-from livejoin.database.statements.declaring import ViewSettings
+from livejoin.database.statements.views import ViewSettings
 from livejoin.families.registry import check_algorithm
 from livejoin.plan import Explanation, describe_query
 from livejoin.plan.explain.describing.spread import with_cells

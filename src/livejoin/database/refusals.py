@@ -12,8 +12,11 @@ import pyarrow as pa
 from livejoin.database.commit import Commit
 from livejoin.database.engine import Database
 from livejoin.database.transactions import transaction
+from livejoin.database.transactions.assertions import refuse_violations
+from livejoin.database.transactions.bad_rows import reason_of
 from livejoin.database.transactions.guard import alone
 from livejoin.database.transactions.staging import OnConflict
+from livejoin.database.transactions.violators import violators
 from livejoin.errors import (
     AbsentRowError,
     ChangeError,
@@ -21,6 +24,7 @@ from livejoin.errors import (
     DuplicateKeyError,
     ExpressionError,
     LivejoinError,
+    ViolationError,
 )
 
 Rows = npt.NDArray[np.int64]
@@ -59,7 +63,8 @@ def refused_changes(
     A change that its error names is left out, and the rest is tried again. An error of an expression names no change,
     since the failing row may come from several tables. The changes are then halved until one is left that fails beside
     changes that are known to be good. Conflicts do not count in that search, because a half may miss a row that the
-    other half brings.
+    other half brings. Where assertions would not hold, changes are left out until they do
+    (`livejoin.database.transactions.violators`).
 
     Args:
         database: The database.
@@ -79,14 +84,21 @@ def refused_changes(
     kept = {name: np.arange(rows.num_rows) for name, rows in changes.items()}
     found: list[Refusal] = []
     while (error := _refusal(database, changes, kept, on_conflict)) is not None:
+        if isinstance(error, ViolationError):
+            for name, row, why in _violators(database, changes, kept):
+                refusal = Refusal(name, row, reason_of(why), type(why))
+                if not takes_out(refusal):
+                    raise error
+                found.append(refusal)
+                kept[name] = kept[name][kept[name] != row]
+            continue
         if isinstance(error, ExpressionError):
             name, row, error = _guilty(database, changes, kept, error)
         elif isinstance(error, ChangeError) and not isinstance(error, ChangeFormatError) and error.row >= 0:
             name, row = error.table, int(kept[error.table][error.row])
         else:
             raise error
-        reason = error.message if isinstance(error, ChangeError) else str(error)
-        refusal = Refusal(name, row, reason, type(error))
+        refusal = Refusal(name, row, reason_of(error), type(error))
         if not takes_out(refusal):
             raise error
         found.append(refusal)
@@ -139,10 +151,37 @@ def _refusal(
     contents = database._contents
     manner = manner_for(database, named, on_conflict)
     try:
-        transaction.trial(contents, transaction.read_any(contents, named, False, manner), manner)
+        batches = transaction.read_any(contents, named, False, manner)
+        transaction.trial(contents, batches, manner, lambda commit: refuse_violations(commit.violations))
     except LivejoinError as error:
         return error
     return None
+
+
+def _violators(
+    database: Database, changes: Mapping[str, pa.Table], kept: Mapping[str, Rows]
+) -> list[tuple[str, int, LivejoinError]]:
+    """The changes to leave out so that assertions hold, with the reasons."""
+    names = list(changes)
+
+    def fails(places: list[Rows]) -> LivejoinError | None:
+        chosen = {name: kept[name][rows] for name, rows in zip(names, places, strict=True)}
+        return _but_for_conflicts(database, changes, chosen)
+
+    found = violators([kept[name].shape[0] for name in names], fails)
+    return [(names[number], int(kept[names[number]][row]), why) for number, row, why in found]
+
+
+def _but_for_conflicts(
+    database: Database, changes: Mapping[str, pa.Table], kept: dict[str, Rows]
+) -> LivejoinError | None:
+    """Why some of the changes cannot be applied, but for those of which others that they look for are missing."""
+    manner: OnConflict = "update" if any(database.tables[name].takes_place for name in changes) else "ignore"
+    refused = _refusal(database, changes, kept, manner)
+    while isinstance(refused, (AbsentRowError, DuplicateKeyError)):
+        kept[refused.table] = np.delete(kept[refused.table], refused.row)
+        refused = _refusal(database, changes, kept, manner)
+    return refused
 
 
 def _guilty(
@@ -153,14 +192,9 @@ def _guilty(
     tables = np.repeat(np.arange(len(names)), [kept[name].shape[0] for name in names])
     rows = np.concatenate([kept[name] for name in names])
 
-    manner: OnConflict = "update" if any(database.tables[name].takes_place for name in names) else "ignore"
-
     def fails(count: int) -> LivejoinError | None:
         first = {name: rows[:count][tables[:count] == place] for place, name in enumerate(names)}
-        refused = _refusal(database, changes, first, manner)
-        while isinstance(refused, (AbsentRowError, DuplicateKeyError)):  # what it looks for comes behind
-            first[refused.table] = np.delete(first[refused.table], refused.row)
-            refused = _refusal(database, changes, first, manner)
+        refused = _but_for_conflicts(database, changes, first)
         return refused if isinstance(refused, ExpressionError) else None
 
     good, bad = 0, rows.shape[0]

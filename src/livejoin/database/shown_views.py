@@ -23,14 +23,17 @@ class ShownViews:
         views: As given.
         unchanged: For each view with deltas the empty delta of a commit that does not change it.
         quiet: The names of the views without deltas.
+        asserts: Whether there is an enforced assertion.
     """
 
     def __init__(self, views: Mapping[str, View], graph: Graph) -> None:
         self.views = views
         self.unchanged: ByName[ViewDelta] = ByName((v.name, v._no_delta) for v in views.values() if v.deltas)
         self.quiet = ByName((v.name, v.name) for v in views.values() if not v.deltas)
+        self.asserts = any(_is_enforced(view) for view in views.values())
         self._graph = graph
         self._reached: dict[tuple[str, ...], tuple[tuple[str, View], ...]] = {}
+        self._asserted: dict[tuple[str, ...], tuple[View, ...]] = {}
 
     def reached(self, tables: tuple[str, ...]) -> tuple[tuple[str, View], ...]:
         """The views with deltas that changes of some base tables may reach, with their names in lower case.
@@ -48,3 +51,19 @@ class ShownViews:
                 self._reached = {}
             self._reached[tables] = found
         return found
+
+    def asserted(self, tables: tuple[str, ...]) -> tuple[View, ...]:
+        """The enforced assertions among the views that changes of some base tables may reach; as `reached`."""
+        if not self.asserts:
+            return ()
+        found = self._asserted.get(tables)
+        if found is None:
+            found = tuple(view for _, view in self.reached(tables) if _is_enforced(view))
+            if len(self._asserted) >= _KNOWN:
+                self._asserted = {}
+            self._asserted[tables] = found
+        return found
+
+
+def _is_enforced(view: View) -> bool:
+    return view.assertion is not None and view.assertion.enforced

@@ -19,6 +19,7 @@ from livejoin.database.reading import Row
 from livejoin.database.snapshots.declaration import ViewImage
 from livejoin.database.sorted_rows import sorted_rows
 from livejoin.database.tally import Tally
+from livejoin.database.transactions.assertions import asserts
 from livejoin.database.transactions.guard import Guard, alone
 from livejoin.database.transactions.subscribers import Callback, ErrorHandler, Subscribers
 from livejoin.database.versions import pairs
@@ -48,7 +49,7 @@ from livejoin.plan.operators import AnyJoin, BagOperator, Operator
 from livejoin.query.bound_query import Query
 from livejoin.query.keys import keys
 from livejoin.query.relational import Project, Relation, TopK
-from livejoin.schema import SqlType
+from livejoin.schema import Assertion, SqlType
 from livejoin.search.algorithm import Algorithm
 from livejoin.sql import names_read
 from livejoin.state.scratch import Scratch
@@ -79,6 +80,7 @@ class ViewOptions:
         adaptive: Whether joins may move to other join trees.
         statistics: The statistics that the plan was chosen by.
         allow_product: Whether a condition may compare tables that no equality connects.
+        assertion: How it is asserted that the view has no rows; None if it is not.
     """
 
     deltas: bool
@@ -86,6 +88,7 @@ class ViewOptions:
     adaptive: bool
     statistics: Statistics
     allow_product: bool = False
+    assertion: Assertion | None = None
 
 
 class View(Readable):
@@ -144,7 +147,14 @@ class View(Readable):
         """What is kept of it beside its result."""
         kept = self._options
         return ViewImage(
-            self.name, self.sql, kept.deltas, kept.algorithm, kept.statistics, kept.adaptive, kept.allow_product
+            self.name,
+            self.sql,
+            kept.deltas,
+            kept.algorithm,
+            kept.statistics,
+            kept.adaptive,
+            kept.allow_product,
+            kept.assertion,
         )
 
     @property
@@ -180,6 +190,11 @@ class View(Readable):
     def deltas(self) -> bool:
         """Whether commits carry this view's delta."""
         return self._options.deltas
+
+    @property
+    def assertion(self) -> Assertion | None:
+        """How it is asserted that the view has no rows; None if it is an ordinary view."""
+        return self._options.assertion
 
     @property
     def algorithm(self) -> Algorithm:
@@ -569,7 +584,8 @@ class View(Readable):
         moved = [one.adaptive.told for one in self._below if one.adaptive is not None]
         moved += [one.spreading.told(one.cells > 1) for one in self._below if one.spreading is not None]
         moved += [LEFT_OUT for one in self._below if leaves_out(one)]
-        return replace(told, reason=" ".join([told.reason, *dict.fromkeys(moved)]))
+        asserted = "" if self.assertion is None else asserts(self.assertion)
+        return replace(told, reason=" ".join([told.reason, *dict.fromkeys(moved)]), asserted=asserted)
 
     @alone
     def stats(self) -> dict[str, int | float]:

@@ -37,7 +37,7 @@ from livejoin.spark.run_options import RunOptions
 from livejoin.spark.sinks import Sink
 from livejoin.spark.sources import FileSource
 from livejoin.spark.time_zone import SETTING, is_utc
-from livejoin.sql import bind_view, names_read, parse_columns
+from livejoin.sql import bind_view, names_read, parse_columns, violations_of
 
 _KEY = re.compile(r"(CONSTRAINT\s+\S+\s+)?(PRIMARY\s+KEY\b|FOREIGN\s+KEY\b|UNIQUE\s*\()", re.IGNORECASE)
 _CARRIED = {CHANGE_TYPE: "STRING", SEQUENCE: "BIGINT"}
@@ -60,6 +60,7 @@ class Pipeline:
         servers: Databases whose tables are streamed.
         tables: All tables in the order of the file; empty if all are in ``sources``.
         sink: The sink of the deltas, if they are not written to ``output`` as Parquet.
+        assertions: The condition of each assertion.
     """
 
     file: Path
@@ -74,6 +75,7 @@ class Pipeline:
     servers: tuple[Server, ...] = ()
     tables: Mapping[str, Table] = field(default_factory=dict)
     sink: Sink | None = None
+    assertions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def declared(self) -> Mapping[str, Table]:
@@ -191,6 +193,7 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
         servers=servers,
         tables=tables,
         sink=sink,
+        assertions=parsed.assertions,
     )
 
 
@@ -383,6 +386,13 @@ def _unbound(parsed: PipelineFile, views: Mapping[str, str], tables: Mapping[str
                 continue
             key = "sql" if parsed.views[name].sql is not None else "sql_file"
             problems.append(_Problem(("views", name, key), str(error)))
+    for name, condition in parsed.assertions.items():
+        try:
+            query = violations_of(condition)
+            bind_view(name, query, catalog, bound, {**views, **parsed.assertions}, parsed.run.allow_product)
+        except LivejoinError as error:
+            if not (isinstance(error, UnknownNameError) and names_read(query) & wrong):
+                problems.append(_Problem(("assertions", name), str(error)))
     return problems
 
 

@@ -423,11 +423,21 @@ _KINDS: dict[tuple[str, int], dict[str, type[BaseModel]]] = {
 
 
 class PipelineFile(_Strict):
-    """A whole pipeline file, as it is written."""
+    """A whole pipeline file, as it is written.
+
+    Args:
+        servers: Databases whose tables are streamed.
+        tables: The tables.
+        views: The views.
+        assertions: Conditions over the tables that hold after every batch, or the batch is refused.
+        sink: Where deltas go.
+        run: How it runs.
+    """
 
     servers: dict[str, PostgresServer] = {}
     tables: dict[str, AnyTable] = Field(min_length=1)
     views: dict[str, ViewText] = Field(min_length=1)
+    assertions: dict[str, str] = {}
     sink: Annotated[
         ParquetOutput | PostgresOutput | DeltaOutput | KafkaOutput | ConsoleOutput, Field(discriminator="kind")
     ]

@@ -89,7 +89,15 @@ def run(
     options = replace(pipeline.options, on_batch=on_batch)
     sink = pipeline.sink or ParquetSink(local_folder(pipeline.output, "path"))
     query, batches = start(
-        spark, pipeline.views, tables, declared, sink, pipeline.checkpoint, pipeline.trigger, options
+        spark,
+        pipeline.views,
+        tables,
+        declared,
+        sink,
+        pipeline.checkpoint,
+        pipeline.trigger,
+        options,
+        assertions=pipeline.assertions,
     )
     if batches.recovery is not None:
         on_recovery(batches.recovery)
@@ -111,7 +119,7 @@ def declared_of(table: Table) -> Declared:
     names = table.names
     key, *unique = (tuple(names[column] for column in key) for key in (table.primary_key, *table.unique))
     foreign = tuple(
-        ForeignColumns(tuple(names[column] for column in own.columns), own.table, own.references)
+        ForeignColumns(tuple(names[column] for column in own.columns), own.table, own.references, own.enforced)
         for own in table.foreign_keys
     )
     columns = tuple(column for column in table.columns if column.length or not column.nullable)

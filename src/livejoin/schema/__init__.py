@@ -1,5 +1,6 @@
 """The declarations of tables: types, columns, keys, windows, and the reserved columns of change streams."""
 
+from livejoin.schema.assertions import Assertion
 from livejoin.schema.columns import Column
 from livejoin.schema.models import declared_columns
 from livejoin.schema.settings import NOTHING_SAID, TOMBSTONES, Form, Retain, Span, TableSettings, form_of, options
@@ -46,6 +47,7 @@ __all__ = [
     "UNCHANGED",
     "VARIANT",
     "WITHOUT",
+    "Assertion",
     "Check",
     "Column",
     "ForeignKey",

@@ -57,6 +57,7 @@ class ForeignKey:
         columns: Positions of the columns in their own table, at least one, distinct.
         table: The referenced table; may be the table itself.
         references: The referenced column of each of ``columns``; empty for the primary key's columns in their order.
+        enforced: Whether commits are refused that break it; else it is a promise of the user.
 
     >>> customer = Table("customer", (Column("id", SqlType.integer(64)),), primary_key=(0,))
     >>> ForeignKey((3,), "customer").targets(customer)
@@ -66,6 +67,7 @@ class ForeignKey:
     columns: tuple[int, ...]
     table: str
     references: tuple[str, ...] = ()
+    enforced: bool = False
 
     def refers_to(self, table: str) -> bool:
         """Whether the table of this name is the referenced one."""
@@ -407,7 +409,8 @@ class Table:
         """
         columns = ", ".join(self.columns[column].name for column in key.columns)
         references = f" ({', '.join(key.references)})" if key.references else ""
-        return f"FOREIGN KEY ({columns}) REFERENCES {key.table}{references}"
+        enforced = " ENFORCED" if key.enforced else ""
+        return f"FOREIGN KEY ({columns}) REFERENCES {key.table}{references}{enforced}"
 
     def position(self, column: str) -> int:
         """Position of a column by name.

@@ -26,6 +26,7 @@ from livejoin.errors import (
     SqlError,
     StateError,
     StorageError,
+    ViolationError,
 )
 from livejoin.server.json_values import dumps, objects, values
 
@@ -170,4 +171,11 @@ def error_said(error: Exception) -> dict[str, Any]:
         "kind": type(error).__name__,
         "message": str(error),
         **{k: v for k, v in places.items() if v not in ("", -1)},
+        **(violation(error) if isinstance(error, ViolationError) else {}),
     }
+
+
+def violation(error: ViolationError) -> dict[str, Any]:
+    """What violates an assertion as JSON values, with its first rows where they may be told."""
+    rows = {} if error.rows is None else {"rows": objects(error.rows, frozenset())}
+    return {"assertion": error.assertion, "count": error.count, **rows}

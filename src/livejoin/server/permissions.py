@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
 
 from livejoin.database import Database, View
-from livejoin.errors import AbsentNameError
+from livejoin.errors import AbsentNameError, ViolationError
 from livejoin.schema import Table
 from livejoin.server.access import Who
 from livejoin.server.answers import RequestError
@@ -51,6 +53,23 @@ def absent(kind: str, name: str, known: list[str]) -> AbsentNameError:
     """That there is nothing of a name that somebody may use."""
     msg = f"there is no {kind} {name!r} that you may use{meant(name, known)}; there are {', '.join(known) or 'none'}"
     return AbsentNameError(msg)
+
+
+@contextmanager
+def violations_told_to(who: Who) -> Iterator[None]:
+    """A context in which the rows that violate an assertion are told to those alone who may read it."""
+    try:
+        yield
+    except ViolationError as error:
+        raise told_to(who, error) from None
+
+
+def told_to(who: Who, error: ViolationError) -> ViolationError:
+    """A violation as somebody may know it."""
+    if who.may_read(error.assertion):
+        return error
+    msg = f"assertion {error.assertion!r} does not hold; nothing of the commit stands"
+    return ViolationError(msg, error.table, assertion=error.assertion, count=error.count)
 
 
 def refuse_but_admin(who: Who, what: str) -> None:

@@ -35,7 +35,7 @@ from livejoin.spark.streams.table_stream import TableStream
 from livejoin.spark.time_zone import check_zone
 
 
-def maintain(
+def maintain(  # noqa: PLR0913  # all that a pipeline is
     spark: SparkSession,
     views: Mapping[str, str | Expression],
     tables: Mapping[str, DataFrame | StreamPart | TableStream],
@@ -45,6 +45,7 @@ def maintain(
     checkpoint: str | Path | None = None,
     trigger: Mapping[str, Any] | None = None,
     options: RunOptions | None = None,
+    assertions: Mapping[str, str] | None = None,
 ) -> MaintainedQuery:
     """Maintain views over changing tables, and deliver their deltas.
 
@@ -78,6 +79,9 @@ def maintain(
         trigger: Arguments of Spark's ``trigger``, for example ``{"availableNow": True}``. None is Spark's default, or
             ``availableNow`` if all tables are batch frames.
         options: Options of the run: memory, bad rows, cells and more.
+        assertions: Conditions that hold after every batch, as ``{"no_debts": "NOT EXISTS (SELECT ... )"}``; as
+            `livejoin.Database.create_assertion`. A batch that violates one ends the query with `ViolationError`, or
+            loses the changes that do, as ``on_bad_rows`` of ``options`` says.
 
     Returns:
         The running query, a `StreamingQuery`. An error in a batch ends the query: ``query.failure`` is that error, for
@@ -105,13 +109,14 @@ def maintain(
     declared = {name: one.declared(name) for name, one in streams.items()}
     frames = {name: one.with_change_type(name) for name, one in streams.items()}
     texts = {name: sql_of(one) for name, one in views.items()}
-    query, batches = start(spark, texts, frames, declared, _sink(spark, sink, path), checkpoint, trigger, options)
+    into = _sink(spark, sink, path)
+    query, batches = start(spark, texts, frames, declared, into, checkpoint, trigger, options, assertions=assertions)
     if options.on_recovery is not None and batches.recovery is not None:
         options.on_recovery(batches.recovery)
     return query
 
 
-def start(
+def start(  # noqa: PLR0913  # as maintain
     spark: SparkSession,
     views: Mapping[str, str],
     tables: Mapping[str, DataFrame | StreamPart],
@@ -120,6 +125,8 @@ def start(
     checkpoint: str | Path | None,
     trigger: Mapping[str, Any] | None,
     options: RunOptions,
+    *,
+    assertions: Mapping[str, str] | None = None,
 ) -> tuple[MaintainedQuery, BatchFunction]:
     """``maintain``, and the object that commits the batches and keeps the error that ended the query."""
     if not isinstance(spark, SparkSession):
@@ -136,7 +143,8 @@ def start(
     }
     state = local_folder(checkpoint, "checkpoint")
     earlier = _earlier(tables, unread_columns(state / "spark", tables))
-    job = job_of(found, views, append_only, options.keep == "all", options.allow_product, earlier)
+    keep_all = options.keep == "all"
+    job = job_of(found, views, append_only, keep_all, options.allow_product, earlier, assertions)
     check_zone(spark, job)
     moving = {name: frame for name, frame in tables.items() if not found[name].static}
     if not moving:

@@ -19,6 +19,7 @@ from livejoin.sql.tables.alter_columns import (
     RenameColumn,
     RenameTable,
 )
+from livejoin.sql.tables.assertion import CreateAssertion, DropAssertion, violations_of
 from livejoin.sql.tables.declare import parse_columns, parse_create_table
 from livejoin.sql.tables.piece import Piece
 from livejoin.sql.tables.row_changes import ALL_OF_SOURCE, VALUE, ChangedRows, NewRows, RowChanges, constants_of
@@ -28,6 +29,7 @@ from livejoin.sql.tables.script import is_complete, pieces, places, statements
 from livejoin.sql.tables.statement import (
     CreateTable,
     CreateView,
+    Declaration,
     DropTable,
     DropView,
     RefreshTable,
@@ -47,8 +49,11 @@ __all__ = [
     "ChangeType",
     "ChangedRows",
     "ColumnChange",
+    "CreateAssertion",
     "CreateTable",
     "CreateView",
+    "Declaration",
+    "DropAssertion",
     "DropCheck",
     "DropColumns",
     "DropTable",
@@ -82,4 +87,5 @@ __all__ = [
     "same_columns_text",
     "statements",
     "to_duckdb",
+    "violations_of",
 ]

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar, get_args
 
 from livejoin.families.registry import check_algorithm
-from livejoin.schema import Check, Column, ForeignKey, Kind, SqlType, Table, TableSettings, span_of
+from livejoin.schema import Assertion, Check, Column, ForeignKey, Kind, SqlType, Table, TableSettings, span_of
 from livejoin.search.algorithm import Algorithm
 from livejoin.search.statistics import Statistics
 
@@ -35,6 +35,7 @@ class ViewImage:
         statistics: The statistics that its plan was chosen by: the same ones give the same plan.
         adaptive: Whether it may move to another plan; its running figures begin anew.
         allow_product: Whether its conditions may compare tables that no equality connects.
+        assertion: How it is asserted that it has no rows; None if it is not.
     """
 
     name: str
@@ -44,6 +45,7 @@ class ViewImage:
     statistics: Statistics
     adaptive: bool
     allow_product: bool = False
+    assertion: Assertion | None = None
 
 
 def value(entry: object, key: str, kind: type[Value]) -> Value:
@@ -75,7 +77,7 @@ def plain_table(table: Table) -> dict[str, Any]:
         "columns": columns,
         "key": table.primary_key,
         "window_rows": table.window_rows,
-        "foreign_keys": [asdict(key) for key in table.foreign_keys],
+        "foreign_keys": [_plain_foreign_key(key) for key in table.foreign_keys],
         "static": table.static,
         "window_range": None if table.window_range is None else asdict(table.window_range),
         "sequence_by": table.sequence_by,
@@ -85,6 +87,12 @@ def plain_table(table: Table) -> dict[str, Any]:
         "retain": table.retain,
         **({"append_only": True} if table.append_only else {}),
     }
+
+
+def _plain_foreign_key(key: ForeignKey) -> dict[str, Any]:
+    """A foreign key as JSON values, with a mark if it is enforced."""
+    found = {"columns": key.columns, "table": key.table, "references": key.references}
+    return found | ({"enforced": True} if key.enforced else {})
 
 
 def _plain_column(column: Column) -> dict[str, Any]:
@@ -124,6 +132,7 @@ def read_table(entry: object) -> Table:
             read_positions(value(key, "columns", list), columns),
             value(key, "table", str),
             tuple(_texts(value(key, "references", list))),
+            "enforced" in key and value(key, "enforced", bool),
         )
         for key in value(entry, "foreign_keys", list)
     )
@@ -205,6 +214,7 @@ def plain_view(view: ViewImage) -> dict[str, Any]:
         "adaptive": view.adaptive,
         "preprocessing_limit": view.statistics.preprocessing_limit,
         **({"allow_product": True} if view.allow_product else {}),
+        **({} if view.assertion is None else {"assertion": asdict(view.assertion)}),
     }
 
 
@@ -229,7 +239,12 @@ def read_view(entry: object, tables: Mapping[str, Table]) -> ViewImage:
         replace(known, preprocessing_limit=limit),
         value(entry, "adaptive", bool),
         isinstance(entry, dict) and "allow_product" in entry and value(entry, "allow_product", bool),
+        _assertion(value(entry, "assertion", dict)) if isinstance(entry, dict) and "assertion" in entry else None,
     )
+
+
+def _assertion(entry: dict[str, Any]) -> Assertion:
+    return Assertion(value(entry, "enforced", bool), value(entry, "deferred", bool), value(entry, "table", str))
 
 
 def _type(entry: dict[str, Any]) -> SqlType:

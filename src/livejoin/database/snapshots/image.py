@@ -103,7 +103,9 @@ def add_views(contents: Contents, views: Iterable[ViewImage], load: bool = True)
         query = contents.bind(kept.sql, allow_product=True)  # as it was when it was made
         refuse_large_joins(query)
         refuse_dropped(contents, query)
-        options = ViewOptions(kept.deltas, kept.algorithm, kept.adaptive, kept.statistics, kept.allow_product)
+        options = ViewOptions(
+            kept.deltas, kept.algorithm, kept.adaptive, kept.statistics, kept.allow_product, kept.assertion
+        )
         contents.add_view(kept.name, query, options, load)
 
 

@@ -17,7 +17,16 @@ from livejoin.database.transactions import transaction
 from livejoin.database.transactions.requests import Numbered
 from livejoin.errors import SqlError, UnsupportedQueryError
 from livejoin.schema import SqlType
-from livejoin.sql import CreateView, Piece, RefreshTable, RowChanges, Statement, parse_statement, pieces
+from livejoin.sql import (
+    CreateAssertion,
+    CreateView,
+    Piece,
+    RefreshTable,
+    RowChanges,
+    Statement,
+    parse_statement,
+    pieces,
+)
 
 
 def run_script(
@@ -115,7 +124,7 @@ def _in_script(piece: Piece, statement: Statement | None = None) -> Iterator[Non
     try:
         yield
     except SqlError as error:
-        if isinstance(statement, CreateView):
+        if isinstance(statement, (CreateView, CreateAssertion)):
             piece.put_in_script(error, statement.sql, statement.begins)
         else:
             piece.put_in_script(error)

@@ -325,7 +325,10 @@ def _planned(contents: Contents, view: View, query: Query, found: Altered, table
     filled = {name: base for name, base in tables.items() if base.rows}
     limit = Statistics(preprocessing_limit=options.statistics.preprocessing_limit)
     known = limit.over(given.over(observe_tables(filled, query.joins)))
-    options = replace(options, statistics=known)
+    assertion = options.assertion
+    if assertion is not None and assertion.table == found.old_name:
+        assertion = replace(assertion, table=found.table.name.lower())
+    options = replace(options, statistics=known, assertion=assertion)
     try:
         plan = plan_query(query, known, options.deltas, options.algorithm, contents.workers.threads)
     except UnsupportedQueryError as error:

@@ -1,14 +1,15 @@
 """Commits of the changes that are good: the others are left out, each with the reason.
 
 A change is bad by itself where it is no change of its table, or a value does not fit its column; and among the others
-where a view's expression has no value for what it brings. Law: the commit is that of the other changes, in their order,
-and each of those left out fails where it is added to changes that are good. Conflicts are not bad rows: what becomes of
-them is said by ``on_conflict``.
+where a view's expression has no value for what it brings, or an assertion would not hold. Law: the commit is that of
+the other changes, in their order, and each of those left out fails where it is added to changes that are good.
+Conflicts are not bad rows: what becomes of them is said by ``on_conflict``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -19,8 +20,10 @@ from livejoin.changes.source import as_pieces, take
 from livejoin.database.commit import BadRow, Commit
 from livejoin.database.contents import Contents
 from livejoin.database.transactions import transaction
+from livejoin.database.transactions.assertions import refuse_violations
 from livejoin.database.transactions.requests import Numbered
 from livejoin.database.transactions.staging import OnConflict
+from livejoin.database.transactions.violators import violators
 from livejoin.errors import (
     AbsentRowError,
     ChangeError,
@@ -29,6 +32,7 @@ from livejoin.errors import (
     DuplicateKeyError,
     ExpressionError,
     LivejoinError,
+    ViolationError,
 )
 from livejoin.words import Words
 
@@ -65,6 +69,8 @@ def commit_good(
         LivejoinError: As for `livejoin.Database.apply`, where what fails is no single change: a column that is missing
             in all rows, a conflict.
 
+    Where an assertion would not hold, changes are left out until it does (`livejoin.database.transactions.violators`).
+
     Cost: that of the commit where all are good. For b bad ones of n, b log n pieces are read once more; where a view
     has no value, log n commits are tried for each.
     """
@@ -88,8 +94,24 @@ def commit_good(
 
             table, position, why = guilty(batches, (tables, rows), attempt, error)
             good.leave_out(names[batches[table].table.name], position, why)
+        except ViolationError:
+
+            def fails(kept: list[Words], batches: Sequence[ChangeBatch] = batches) -> LivejoinError | None:
+                return _failure(batches, kept, _manner(batches), partial(_try_all, contents))
+
+            for table, position, why in reversed(violators([batch.length for batch in batches], fails)):
+                good.leave_out(names[batches[table].table.name], position, why)
         else:
             return commit, good.letters()
+
+
+def _try_all(contents: Contents, some: list[ChangeBatch], _: list[Words], on_conflict: OnConflict) -> None:
+    """Try some changes.
+
+    Raises:
+        ViolationError: An assertion would not hold.
+    """
+    transaction.trial(contents, some, on_conflict, lambda commit: refuse_violations(commit.violations))
 
 
 class Good:
@@ -128,7 +150,7 @@ class Good:
 
     def note(self, name: str, row: int, error: LivejoinError) -> None:
         """Take note of why a change is left out, by its position among all."""
-        self.reasons[name, row] = error.message if isinstance(error, ChangeError) else str(error)
+        self.reasons[name, row] = reason_of(error)
 
     def read(self) -> list[ChangeBatch]:
         """The batches of those that can be read; the others are left out.
@@ -155,6 +177,13 @@ class Good:
     def letters(self) -> list[BadRow]:
         """The changes that were left out, with the reasons, in the order of the data."""
         return bad_rows_of(self._data, self.reasons)
+
+
+def reason_of(error: LivejoinError) -> str:
+    """Why a change is left out, without its place; of a violation without the rows, which its writer may not know."""
+    if isinstance(error, ViolationError):
+        return f"with it, assertion {error.assertion!r} would not hold"
+    return error.message if isinstance(error, ChangeError) else str(error)
 
 
 def bad_rows_of(data: Mapping[str, Any], reasons: Mapping[tuple[str, int], str]) -> list[BadRow]:
@@ -211,9 +240,7 @@ def guilty(
         error: How the expression fails with all.
     """
     tables, rows = order
-    manner: OnConflict = (
-        "update" if any(batch.by_key and not batch.table.append_only for batch in batches) else "ignore"
-    )
+    manner = _manner(batches)
 
     def fails(count: int) -> LivejoinError | None:
         first = [np.sort(rows[:count][tables[:count] == number]) for number in range(len(batches))]
@@ -227,10 +254,15 @@ def guilty(
     return int(tables[good]), int(rows[good]), error
 
 
+def _manner(batches: Sequence[ChangeBatch]) -> OnConflict:
+    """What happens to the conflicts of a part of some changes, of which another part may be missing."""
+    return "update" if any(batch.by_key and not batch.table.append_only for batch in batches) else "ignore"
+
+
 def _failure(
     batches: Sequence[ChangeBatch], kept: list[Words], manner: OnConflict, attempt: Attempt
 ) -> LivejoinError | None:
-    """How an expression fails with some changes, but for those that conflict because others are missing."""
+    """Why some changes cannot be applied, but for those that conflict because others are missing."""
     while True:
         some = [batch.take(rows) for batch, rows in zip(batches, kept, strict=True)]
         try:
@@ -238,7 +270,7 @@ def _failure(
         except (AbsentRowError, DuplicateKeyError) as conflict:
             number = next(i for i, batch in enumerate(batches) if batch.table.name == conflict.table)
             kept[number] = np.delete(kept[number], conflict.row)
-        except ExpressionError as error:
+        except (ExpressionError, ViolationError) as error:
             return error
         else:
             return None

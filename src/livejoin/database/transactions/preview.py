@@ -13,6 +13,7 @@ from livejoin.database.contents import Contents
 from livejoin.database.names import ByName
 from livejoin.database.transactions.staging import OnConflict
 from livejoin.database.transactions.transaction import trial
+from livejoin.errors import ViolationError
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +26,7 @@ class Preview:
         ignored: How many would be skipped, as `livejoin.Commit` says.
         late: How many would come too late.
         deltas: The delta of each view that keeps deltas and that would change, by its name.
+        violations: The assertions that would refuse it, as the errors that `livejoin.Database.apply` would raise.
     """
 
     version: int
@@ -32,10 +34,12 @@ class Preview:
     ignored: int
     late: int
     deltas: Mapping[str, pa.Table]
+    violations: tuple[ViolationError, ...] = ()
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name}: {delta.num_rows} delta rows" for name, delta in self.deltas.items())
-        return f"Preview(version={self.version}, changes={self.changes}" + (f", {sizes})" if sizes else ")")
+        refused = "".join(f", refused by {error.assertion!r}" for error in self.violations)
+        return f"Preview(version={self.version}, changes={self.changes}{refused}" + (f", {sizes})" if sizes else ")")
 
 
 def previewed(contents: Contents, batches: Sequence[ChangeBatch], on_conflict: OnConflict) -> Preview:
@@ -44,7 +48,7 @@ def previewed(contents: Contents, batches: Sequence[ChangeBatch], on_conflict: O
 
     def look(commit: Commit) -> None:
         deltas = ByName((name, commit[name]) for name in commit.views if commit.rows(name))
-        found.append(Preview(commit.version, commit.changes, commit.ignored, commit.late, deltas))
+        found.append(Preview(commit.version, commit.changes, commit.ignored, commit.late, deltas, commit.violations))
 
     trial(contents, batches, on_conflict, look)
     return found[-1]

@@ -23,6 +23,7 @@ from livejoin.database.durable.history import told
 from livejoin.database.durable.log import Placed
 from livejoin.database.names import ByName
 from livejoin.database.snapshots.declaration import plain_view
+from livejoin.database.transactions.assertions import refuse_violated
 from livejoin.database.transactions.compaction import OtherViews, Replacement
 from livejoin.database.transactions.guard import Guard
 from livejoin.database.transactions.journal import deliver, letters, refuse_in_subscriber
@@ -156,6 +157,7 @@ def replace_view(contents: Contents, name: str, query: Query, options: ViewOptio
             others[old.name.lower()] = changed = _Other(old, changed.new, None)
         deltas = dict[str, ViewDelta]()
         for found in others.values():
+            refuse_violated(found.new, f"view {old.name!r} stays as it is")
             if found.new.deltas:
                 rows = 0 if found.before is None else found.before.num_rows
                 _refuse_large(contents, found.new, found.new.count() + rows)

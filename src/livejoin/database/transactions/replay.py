@@ -22,7 +22,15 @@ from livejoin.database.transactions import transaction
 from livejoin.database.transactions.bad_rows import Good, guilty
 from livejoin.database.transactions.guard import Guard, alone, commits
 from livejoin.database.transactions.staging import Granularity, OnConflict, ranks_by_sequence
-from livejoin.errors import ChangeError, ChangeValueError, ExpressionError, LivejoinError, SchemaError, StorageError
+from livejoin.errors import (
+    ChangeError,
+    ChangeValueError,
+    ExpressionError,
+    LivejoinError,
+    SchemaError,
+    StorageError,
+    ViolationError,
+)
 from livejoin.words import Words
 
 
@@ -247,6 +255,8 @@ class Replay:
         last = self._last()
         stands = "nothing of it stands" if last is None else f"its changes up to _seq {last} stand, {begin:,}"
         where = f"; the replay of {self._size:,} changes stopped: {stands}, at version {self._contents.version}"
+        if isinstance(error, ViolationError):
+            return error.with_more(where)
         if isinstance(error, ChangeError):
             row = error.row
             for log in self._logs:

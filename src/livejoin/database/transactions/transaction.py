@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from livejoin.database.declared.defaults import defaults_of
 from livejoin.database.durable.history import told
 from livejoin.database.durable.log import Log
 from livejoin.database.names import ByName
+from livejoin.database.transactions.assertions import violations
 from livejoin.database.transactions.compaction import FEW, compact_in_turn, passed
 from livejoin.database.transactions.journal import Journal, deliver, refuse_in_subscriber, settle
 from livejoin.database.transactions.partial import completed
@@ -37,7 +38,7 @@ from livejoin.database.versions.images import steps_of
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.deltas.view_delta import ViewDelta
 from livejoin.dataflow.node import Node
-from livejoin.errors import ChangeFormatError, MemoryLimitError
+from livejoin.errors import ChangeFormatError, MemoryLimitError, ViolationError
 from livejoin.words import Words
 
 NO_NOTES: Mapping[str, Any] = MappingProxyType({})
@@ -189,7 +190,8 @@ def run(
     Raises:
         ChangeError, ExpressionError, CapacityError, StorageError: As for `livejoin.Database.apply`; nothing was
             applied.
-        Tried: The commit would have stood, and was only tried.
+        ViolationError: An assertion would not hold; where the commit is only tried, it says so.
+        Tried: The commit would have stood, but for its violations, and was only tried.
     """
     if contents.is_telling:
         refuse_in_subscriber(contents)
@@ -236,6 +238,7 @@ def run(
             with view._naming:
                 deltas[view.name] = view._delta(blocks, None if name in listened else contents.scratch)
         journal.deltas = deltas
+        violated = violations(shown.asserted(names), deltas, count, refuses=tried is None)
         if contents.links.tips:
             journal.steps = steps_of(contents, deltas, blocks, staged)
         journal.passed = passed(contents, staged, zip(names, inputs, strict=True))
@@ -245,8 +248,7 @@ def run(
         last = _last_sequence(changes)
         commit = Commit(journal.version, applied, ignored, by_name, shown.quiet, last, late, left_out)
         if tried is not None:
-            tried(commit)
-            raise Tried
+            _tell_trial(tried, commit, violated)
         if "request" in notes:
             asked, bad = Numbered.of(notes["request"])
             journal.request = asked, Answer(journal.version, applied, ignored, late, bad, asked.digest)
@@ -261,6 +263,17 @@ def run(
     )
     _tell(contents, static_change)
     return commit
+
+
+def _tell_trial(tried: Callable[[Commit], object], commit: Commit, violated: Sequence[ViolationError]) -> NoReturn:
+    """Let the commit that was only tried be looked at, and end it.
+
+    Raises:
+        Tried: Always.
+    """
+    commit.violations = tuple(violated)
+    tried(commit)
+    raise Tried
 
 
 def _write(

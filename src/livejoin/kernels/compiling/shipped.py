@@ -154,8 +154,9 @@ class KernelCache(_Cache):
             if loaded is not None:
                 return loaded
         found = self._kept.load_overload(sig, target_context)
-        if found is None and self._turn.take(Path(self.cache_path).parent):
-            found = self._kept.load_overload(sig, target_context)
+        if found is None:
+            self._turn.take(Path(self.cache_path).parent)
+            found = self._kept.load_overload(sig, target_context)  # who had the turn may have compiled it
         return found
 
     def give_back(self) -> None:

@@ -228,6 +228,7 @@ class Explanation:
         effects: The effect of one change of each table, the costliest first; of the whole query alone.
         alone: The promise for the join without what is stored above it; None if nothing is.
         diagram: The whole query as boxes and lines; empty of the parts of one.
+        asserted: The sentence that says what the query asserts by having no rows; empty if it asserts nothing.
     """
 
     sql: str
@@ -256,6 +257,7 @@ class Explanation:
     effects: tuple[Effect, ...] = ()
     alone: Guarantee | None = None
     diagram: Diagram = NO_DIAGRAM
+    asserted: str = ""
 
     def __str__(self) -> str:
         return self.text()

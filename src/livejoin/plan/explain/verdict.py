@@ -83,6 +83,8 @@ def _sentences(told: Explanation) -> Iterator[str]:
     if not told.executable:
         yield f"This version does not maintain the query: {told.obstacle}."
         return
+    if told.asserted:
+        yield told.asserted
     changing = [one for one in told.effects if one.promise != "static"]
     if not told.effects and not told.diagram.nodes:
         yield cost(told)  # a part of a query

@@ -14,7 +14,7 @@ from livejoin.server.access import Who
 from livejoin.server.answers import RequestError
 from livejoin.server.flight.protobuf import Message
 from livejoin.server.limits import Limits
-from livejoin.server.permissions import refuse_but_admin, table_for
+from livejoin.server.permissions import refuse_but_admin, table_for, violations_told_to
 
 _IF_NOT_THERE, _IF_THERE = 1, 2  # fields of TableDefinitionOptions
 _CREATE = 1
@@ -81,10 +81,11 @@ def ingest(db: Database, who: Who, asked: Message, rows: pa.Table) -> int:
         return _create(db, who, name, rows)
     table = table_for(db, name, who, writes=True)
     wanted = options.number(_IF_THERE)
-    if wanted in (0, _APPEND):
-        return db.apply(table.name, rows, coerce="json").changes
-    if wanted == _REPLACE and table.static:
-        return db.refresh(table.name, rows, coerce="json").changes
+    with violations_told_to(who):
+        if wanted in (0, _APPEND):
+            return db.apply(table.name, rows, coerce="json").changes
+        if wanted == _REPLACE and table.static:
+            return db.refresh(table.name, rows, coerce="json").changes
     if wanted == _FAIL:
         msg = f"there is a table {table.name!r} already; append to it (mode='append'), or give another name"
         raise RequestError(msg, HTTPStatus.CONFLICT)

@@ -19,7 +19,7 @@ from livejoin.server.answers import RequestError, status_of
 from livejoin.server.arrow_guard import read_stream
 from livejoin.server.flight.protobuf import Message, read, write
 from livejoin.server.limits import Limits
-from livejoin.server.permissions import absent, refuse_script
+from livejoin.server.permissions import absent, refuse_script, violations_told_to
 from livejoin.server.queries import Queries
 from livejoin.sql import RowChanges, names_said, parse_statement, pieces, places
 
@@ -242,14 +242,16 @@ class Statements:
             refuse_script(self._db, who, prepared.sql, values)
         if len(every) > 1 and self._reads_nothing(prepared.sql, every[0]):
             text = "\n;\n".join(["BEGIN", *[prepared.sql.strip().rstrip(";")] * len(every), "COMMIT"])
-            return self._said(self._db.execute(text, [value for values in every for value in values]))
+            with violations_told_to(who):
+                return self._said(self._db.execute(text, [value for values in every for value in values]))
         version, changes = self._db.version, 0
         for done, values in enumerate(every):
             if is_gone():
                 msg = f"nobody waits any more; the first {done} of {len(every)} rows of values stand"
                 raise RequestError(msg, HTTPStatus.SERVICE_UNAVAILABLE)
             try:
-                version, more = self._said(self._db.execute(prepared.sql, values))
+                with violations_told_to(who):
+                    version, more = self._said(self._db.execute(prepared.sql, values))
             except LivejoinError as error:
                 if not done:
                     raise

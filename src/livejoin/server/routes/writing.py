@@ -13,9 +13,9 @@ from starlette.responses import Response
 from livejoin.database import Commit
 from livejoin.database.transactions.staging import OnConflict
 from livejoin.server.access import Who
-from livejoin.server.answers import RequestError, json_answer
+from livejoin.server.answers import RequestError, json_answer, violation
 from livejoin.server.json_values import instants_of, objects, plain
-from livejoin.server.permissions import refuse_script
+from livejoin.server.permissions import refuse_script, told_to, violations_told_to
 from livejoin.server.routes.bodies import (
     ARROW,
     JSON,
@@ -127,15 +127,18 @@ def _apply(
             if who.may_read(name)
         }
         figures = {"version": seen.version, "changes": seen.changes, "ignored": seen.ignored, "late": seen.late}
-        return json_answer({**figures, "dry_run": True, "deltas": deltas})
-    done = db.apply(
-        changes,
-        on_conflict=manner.on_conflict,
-        coerce="json",
-        extra_columns=manner.extra_columns,
-        on_bad_rows=manner.on_bad_rows,
-        request=asked,
-    )
+        violations = [violation(told_to(who, error)) for error in seen.violations]
+        said = {"violations": violations} if violations else {}
+        return json_answer({**figures, "dry_run": True, "deltas": deltas, **said})
+    with violations_told_to(who):
+        done = db.apply(
+            changes,
+            on_conflict=manner.on_conflict,
+            coerce="json",
+            extra_columns=manner.extra_columns,
+            on_bad_rows=manner.on_bad_rows,
+            request=asked,
+        )
     if not done.repeated:
         service.metrics.changes.inc(done.changes)
         service.metrics.bad_rows.inc(done.bad_rows)
@@ -167,7 +170,9 @@ async def refresh(request: Request) -> Response:
 
     def write() -> Response:
         table = service.table(name, who, writes=True)
-        done = service.db.refresh(table.name, read_changes(body, kind, table, service.limits), coerce="json")
+        rows = read_changes(body, kind, table, service.limits)
+        with violations_told_to(who):
+            done = service.db.refresh(table.name, rows, coerce="json")
         return json_answer(_said(done))
 
     return await service.run(write)
@@ -184,7 +189,8 @@ async def execute(request: Request) -> Response:
     def run() -> Response:
         sql, parameters = asked["sql"], asked.get("parameters")
         refuse_script(service.db, who, sql, parameters)
-        done = service.db.execute(sql, parameters, request=numbered)
+        with violations_told_to(who):
+            done = service.db.execute(sql, parameters, request=numbered)
         if done is None:
             return json_answer({"version": service.db.version, "changes": 0})
         if not done.repeated:

@@ -48,6 +48,7 @@ def cells_of(job: Job, options: RunOptions) -> int | None:
     if not isinstance(cells, int) or isinstance(cells, bool) or not 1 <= cells <= _MOST_CELLS:
         msg = f"cells is {cells!r}; mode='distributed' needs a number of cells, 1 to {_MOST_CELLS:,}"
         raise PipelineError(msg, key="cells")
+    _refuse_assertions(job)
     plain = {one.name: one.default for one in fields(RunOptions)}
     for name, why in _EMBEDDED_ONLY.items():
         if getattr(options, name) != plain[name]:
@@ -55,6 +56,22 @@ def cells_of(job: Job, options: RunOptions) -> int | None:
             msg = f"{found}; leave it out, or run the job there. {why}"
             raise PipelineError(msg, key=name)
     return cells
+
+
+def _refuse_assertions(job: Job) -> None:
+    """Refuse what is asserted of a job in cells, where no process sees all of a batch before it stands.
+
+    Raises:
+        PipelineError: Something is.
+    """
+    enforced = [table.describe(key) for table in job.tables.values() for key in table.foreign_keys if key.enforced]
+    said = [*(f"assertion {name!r}" for name in job.assertions), *enforced]
+    if said:
+        msg = (
+            f"mode='distributed' does not check {said[0]}: no process sees a whole batch before it stands. Use "
+            "mode='embedded', or make its violations a view, whose deltas tell of them"
+        )
+        raise PipelineError(msg, key="assertions")
 
 
 def open_cells(

@@ -94,6 +94,7 @@ def sink_views(database: Database) -> dict[str, SinkView]:
     found = {
         name: SinkView(with_instants(view.schema, types_of(database, name)), view.keys)
         for name, view in database.views.items()
+        if view.assertion is None
     }
     _refuse_months(found)
     return found

@@ -76,11 +76,13 @@ class ForeignColumns:
         columns: The referring columns.
         table: The referenced table, which is declared before.
         references: The referenced columns; empty for the primary key.
+        enforced: Whether batches are refused that break it.
     """
 
     columns: tuple[str, ...]
     table: str
     references: tuple[str, ...] = ()
+    enforced: bool = False
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,8 @@ def table_of(name: str, frame: DataFrame, declared: Declared | None = None) -> T
     plain = Table(name, tuple(columns))
     key = tuple(dict.fromkeys(plain.position(column) for column in declared.key))
     foreign = tuple(
-        ForeignKey(tuple(map(plain.position, one.columns)), one.table, one.references) for one in declared.foreign_keys
+        ForeignKey(tuple(map(plain.position, one.columns)), one.table, one.references, one.enforced)
+        for one in declared.foreign_keys
     )
     unique = tuple(tuple(plain.position(column) for column in columns) for columns in declared.unique)
     table = Table(name, tuple(columns), key, foreign, unique, declared.settings)

@@ -129,6 +129,7 @@ class SparkAnsi(Spark):
         """Spark's grammar; queries note their tokens (see `livejoin.sql.parse.spans`)."""
 
         STRICT_CAST = True
+        KEY_CONSTRAINT_OPTIONS: ClassVar = {**SparkParser.KEY_CONSTRAINT_OPTIONS, "ENFORCED": ()}
         UNARY_PARSERS: ClassVar = {
             **OperatorParser.UNARY_PARSERS,
             TokenType.PLUS: lambda self: _with_plus(self._parse_unary()),

@@ -20,8 +20,8 @@ from livejoin.sql.parse.column_types import CAST_TYPES, unknown_type
 from livejoin.sql.parse.source import Source
 
 STATEMENTS = (
-    "allowed are SELECT, INSERT, UPDATE, DELETE, MERGE INTO, CREATE and DROP of TABLE and VIEW, ALTER TABLE and "
-    "REFRESH TABLE"
+    "allowed are SELECT, INSERT, UPDATE, DELETE, MERGE INTO, CREATE and DROP of TABLE, VIEW and ASSERTION, ALTER TABLE "
+    "and REFRESH TABLE"
 )
 
 

@@ -18,7 +18,8 @@ from livejoin.sql.parse.source import Source, offset_of, shown
 ALLOWED = (
     "allowed are NOT NULL, DEFAULT, GENERATED ALWAYS AS (...), CHECK, PRIMARY KEY, UNIQUE and [FOREIGN KEY] REFERENCES"
 )
-_OPTIONS = {"NOT ENFORCED", "RELY"}
+_PROMISED = {"NOT ENFORCED", "RELY"}
+_ENFORCED = "ENFORCED"
 
 
 @dataclass(frozen=True)
@@ -159,8 +160,12 @@ def _foreign_key(columns: tuple[int, ...], constraint: exp.Expr, source: Source,
             "or none without parentheses for the primary key"
         )
         raise source.unsupported("REFERENCES", msg, begin)
-    option = next((option for option in reference.args.get("options") or () if option not in _OPTIONS), None)
+    options = reference.args.get("options") or ()
+    option = next((option for option in options if option not in _PROMISED and option != _ENFORCED), None)
     if option is not None:
-        msg = f"{option} is not supported: no row is checked against a foreign key; allowed are NOT ENFORCED and RELY"
+        msg = (
+            f"{option} is not supported: a foreign key changes no row; allowed are ENFORCED, which refuses commits "
+            "that break it, and NOT ENFORCED and RELY, which promise that none does"
+        )
         raise source.unsupported(option, msg, source.clause(option, behind))
-    return ForeignKey(columns, table.name, tuple(name.name for name in names))
+    return ForeignKey(columns, table.name, tuple(name.name for name in names), _ENFORCED in options)

@@ -13,12 +13,13 @@ from livejoin.sql.parse.parse import parse, tokenized
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.tables.alter import AlterTable, alter_table, is_alter
 from livejoin.sql.tables.alter_columns import AlterColumns
+from livejoin.sql.tables.assertion import CreateAssertion, DropAssertion, is_assertion, read_assertion
 from livejoin.sql.tables.declare import declare, table_name
 from livejoin.sql.tables.row_changes import RowChanges, changes_rows, read_row_changes
 
 _ALLOWED = (
-    "allowed are CREATE TABLE, CREATE VIEW, DROP TABLE, DROP VIEW, ALTER TABLE, REFRESH TABLE, INSERT, UPDATE, DELETE "
-    "and MERGE INTO"
+    "allowed are CREATE and DROP of TABLE, VIEW and ASSERTION, ALTER TABLE, REFRESH TABLE, INSERT, UPDATE, DELETE and "
+    "MERGE INTO"
 )
 
 
@@ -73,7 +74,11 @@ class RefreshTable:
     name: str
 
 
-Statement = CreateTable | CreateView | DropTable | DropView | AlterTable | AlterColumns | RefreshTable | RowChanges
+Declaration = (
+    CreateTable | CreateView | CreateAssertion | DropTable | DropView | DropAssertion | AlterTable | AlterColumns
+)
+"""A statement that has no data with it."""
+Statement = Declaration | RefreshTable | RowChanges
 
 
 @within_depth
@@ -95,6 +100,8 @@ def parse_statement(sql: str) -> Statement:
     text = tokenized(sql)
     if changes_rows(text):
         return read_row_changes(text)
+    if is_assertion(text):
+        return read_assertion(text)
     tree, source = parse(sql)
     match tree:
         case exp.Create() if tree.kind == "TABLE":

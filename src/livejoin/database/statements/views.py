@@ -1,0 +1,115 @@
+"""CREATE and DROP VIEW: what is asked of a view, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from livejoin.database.arguments import check_limit, check_name, check_switch
+from livejoin.database.commit import Commit
+from livejoin.database.contents import Contents, GivenStatistics, refuse_large_joins
+from livejoin.database.transactions.replace_view import bound_in_place, replace_view
+from livejoin.database.transactions.retention import refuse_dropped
+from livejoin.database.view import View, ViewOptions
+from livejoin.errors import SchemaError
+from livejoin.families.registry import check_algorithm
+from livejoin.query.bound_query import Query
+from livejoin.search.algorithm import Algorithm
+
+
+@dataclass(frozen=True)
+class ViewSettings:
+    """What is asked of a view beside its query; the fields are the arguments of `livejoin.Database.create_view`."""
+
+    deltas: bool = True
+    statistics: GivenStatistics | None = None
+    algorithm: Algorithm = "auto"
+    adaptive: bool = False
+    allow_product: bool = False
+    preprocessing_limit: int | None = None
+
+
+def settings_of(view: View, allow_product: bool = False) -> ViewSettings:
+    """What was asked of a view, for another query of it; ``allow_product`` where it is allowed from now on."""
+    options = view._options
+    allow_product = allow_product or options.allow_product
+    given, limit = options.statistics.given_alone(), options.statistics.preprocessing_limit
+    return ViewSettings(options.deltas, given, options.algorithm, options.adaptive, allow_product, limit)
+
+
+def create_view(contents: Contents, name: str, sql: str, settings: ViewSettings, replace: bool = False) -> View:
+    """As `livejoin.Database.create_view`."""
+    check_switch(replace, "replace")
+    if replace and isinstance(name, str) and name.lower() in contents.views:
+        replace_query(contents, name, sql, settings)
+        return contents.views[name.lower()]
+    return contents.add_view(name, *asked_of_view(contents, name, sql, settings))
+
+
+def replace_query(contents: Contents, name: str, sql: str, settings: ViewSettings) -> Commit:
+    """Give a view that is there another query, in one commit."""
+    if contents.views[name.lower()].assertion is not None:
+        msg = f"{name!r} is an assertion, which is not replaced: drop it and create it anew"
+        raise SchemaError(msg)
+    return replace_view(contents, name, *asked_of_view(contents, name, sql, settings, replace=True))
+
+
+def asked_of_view(
+    contents: Contents, name: str, sql: str, settings: ViewSettings, *, replace: bool = False, what: str = "view"
+) -> tuple[Query, ViewOptions]:
+    """The query of a view, and how it is maintained.
+
+    Args:
+        contents: The database's contents.
+        name: The view's name.
+        sql: The query.
+        settings: The view's settings.
+        replace: Whether it takes the place of one that is there.
+        what: The kind of what has the name, for messages.
+    """
+    check_algorithm(settings.algorithm)
+    check_name(name, what)
+    check_switch(settings.deltas, "deltas")
+    check_switch(settings.adaptive, "adaptive")
+    check_switch(settings.allow_product, "allow_product")
+    limit = check_limit(settings.preprocessing_limit)
+    if replace:
+        query = bound_in_place(contents, name, sql, settings.allow_product)
+    else:
+        contents.refuse_taken(name)
+        query = contents.bind(sql, settings.allow_product)
+    refuse_large_joins(query)
+    refuse_dropped(contents, query)
+    known = contents.known(query.joins, settings.statistics, limit)
+    return query, ViewOptions(settings.deltas, settings.algorithm, settings.adaptive, known, settings.allow_product)
+
+
+def drop_view(contents: Contents, name: str, cascade: bool) -> None:
+    """As `livejoin.Database.drop_view`."""
+    check_name(name, "view")
+    if name.lower() not in contents.views:
+        known = ", ".join(repr(view.name) for view in contents.views.values())
+        msg = f"there is no view {name!r}; known views: {known or 'none'}"
+        raise SchemaError(msg)
+    if contents.views[name.lower()].assertion is not None:
+        msg = f"{name!r} is an assertion: DROP ASSERTION {name}, in Python drop_assertion({name!r})"
+        raise SchemaError(msg)
+    drop(contents, name, cascade)
+
+
+def drop(contents: Contents, name: str, cascade: bool) -> None:
+    """Forget a view or an assertion that is there.
+
+    Raises:
+        SchemaError: Another view reads it and ``cascade`` is not set, or an assertion does.
+    """
+    readers = contents.readers(name)
+    asserted = [reader for reader in readers if contents.views[reader.lower()].assertion is not None]
+    if readers and (asserted or not cascade):
+        more = (
+            "; drop these assertions first"
+            if asserted
+            else ("; drop these views first, or drop it with CASCADE, in Python drop_view(name, cascade=True)")
+        )
+        msg = f"view {name!r} is read by {', '.join(map(repr, asserted or readers))}{more}"
+        raise SchemaError(msg)
+    contents.drop_views({name.lower(), *(reader.lower() for reader in readers)})
