@@ -132,7 +132,7 @@ def test_figures_are_those_of_a_naive_recount(seed: int) -> None:
             name: stream.net[name] for name in reads[view.name]
         }
         if found["expected_delta_rows"] is not None:
-            expected = sum(table["changes"] * (table["expected_result"] or 0) for table in found["tables"])
+            expected = sum(table["changes"] * (table["expected_delta"] or 0) for table in found["tables"])
             assert found["expected_delta_rows"] == pytest.approx(expected)
         if view is not groups:
             assert found["delta_rows"] == delta_rows[view.name]

@@ -109,8 +109,6 @@ def _result_lines(actual: Actual, changes: int) -> Iterator[str]:
         expected = f" ({told}, of changes one by one, by the tables as they are now)"
     each = _rough(actual.delta_rows / changes)
     yield f"the result: {_many(actual.delta_rows, 'delta row')}, {each} a change{expected}"
-    if actual.updates_count_twice:
-        yield "  a row that is updated is two delta rows, and one row of those expected"
 
 
 def _stream_lines(actual: Actual) -> Iterator[str]:
