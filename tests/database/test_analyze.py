@@ -476,4 +476,4 @@ def test_nodes_of_a_tree_are_those_of_a_naive_recount() -> None:
     assert 0.5 < block["met"] / block["expected_met"] < 2
     text = str(view.explain(analyze=True))
     assert "node by node" in text
-    assert "rows of it met a change (about" in text
+    assert "rows of it (about" in text

@@ -11,7 +11,6 @@ from livejoin.database.analysis import Analysis, watch_only
 from livejoin.database.analyzed_nodes import nodes_of
 from livejoin.dataflow.counts import Passed
 from livejoin.dataflow.observe import observe_tables
-from livejoin.dataflow.watching.watch import Work
 from livejoin.plan.explain.analyzed.actual import (
     KEYS,
     NO_QUEUE,
@@ -24,7 +23,7 @@ from livejoin.plan.explain.analyzed.actual import (
 )
 from livejoin.plan.explain.analyzed.analyzed_explanation import AnalyzedExplanation, times
 from livejoin.plan.explain.suggestions.seen import NOTHING_SEEN, Seen
-from livejoin.plan.operators import AnyJoin
+from livejoin.plan.operators import AnyJoin, BagOperator
 from livejoin.plan.query_plan import join_candidates
 from livejoin.search.problem import problem_of, table_changes
 from livejoin.search.statistics import Figure, Statistics, TableStatistics
@@ -168,8 +167,9 @@ def _blocks(
         work = watch.work
         received = work.received
         join = node.plan if isinstance(node.plan, AnyJoin) else None
+        joins = isinstance(node.plan, (AnyJoin, BagOperator))
         parts = () if join is None else tuple(nodes_of(analysis, node, join, told, seen))
-        met = [one for one in parts if not one.label.startswith("[")]
+        met = [one for one in parts if not one.label.startswith("[")] if join is not None and _of_tables(join) else []
         known = [one.expected_met for one in met if one.expected_met is not None]
         yield ActualBlock(
             number=numbers[node],
@@ -184,21 +184,27 @@ def _blocks(
             rows=node.size(),
             state_bytes=node.block.sizes()[0],
             expected_bytes=None if join is None else _expected_bytes(view, join, node.statistics),
-            watched=None if join is None else received,
-            propagated=_each(join, work, received, work.propagated),
-            stopped_rows=_each(join, work, received, work.stopped),
-            touched=_each(join, work, received, work.touched),
+            watched=received if joins else None,
+            propagated=_each(joins, received, work.propagated),
+            stopped_rows=_each(joins, received, work.stopped),
+            touched=_each(joins, received, work.touched),
+            probes=_each(joins, received, work.probes),
             expected_touched=None if join is None else _expected_touched(join, seen.over(node.statistics)),
             nodes=parts,
-            met=sum(one.met for one in met) if parts else None,
-            expected_met=sum(known) if parts and len(known) == len(met) else None,
+            met=sum(one.met for one in met) if met else None,
+            expected_met=sum(known) if met and len(known) == len(met) else None,
             expected_is_bound=any(one.expected_is_bound for one in met),
         )
 
 
-def _each(join: AnyJoin | None, work: Work, received: int, number: int) -> float | None:
-    """A number for each change that came to a join."""
-    return None if join is None or not received else number / received
+def _each(joins: bool, received: int, number: int) -> float | None:
+    """A number for each change that came to a block that joins."""
+    return number / received if joins and received else None
+
+
+def _of_tables(join: AnyJoin) -> bool:
+    """Whether the plan of a join reads the tables of the query, and no bags of them."""
+    return [one.alias for one in join.physical.query.atoms] == [one.alias for one in join.query.atoms]
 
 
 def _expected_bytes(view: View, join: AnyJoin, known: Statistics) -> float | None:

@@ -105,13 +105,14 @@ class ActualBlock:
         rows: The rows of its relation; a float beyond 64 bits.
         state_bytes: The bytes of its state.
         expected_bytes: The bytes that were expected for the rows of its tables; None if nothing is predicted.
-        watched: The changes that came since it is analyzed; None for a block without a join.
+        watched: The changes that came since it is analyzed; None for a block that joins nothing.
         propagated: The rows that entered or left views of nodes, of a change on average.
         stopped_rows: The rows among these that changed nothing further up, of a change on average.
         touched: The rows and counters above its own row that a change touched on average.
         expected_touched: The number that is predicted for the changes that came, by the tables as they are now.
-        nodes: The nodes of its join tree in preorder; empty for other blocks, and where the plan is no such tree.
-        met: The rows of all tables that a change met on average; None where nodes are not counted.
+        probes: The keys that a change looked up on average; None for a block that joins nothing.
+        nodes: The nodes of its join tree, or its tables along foreign keys, in preorder; empty for other blocks.
+        met: The rows of all tables that a change met on average; None where nodes are not counted, or read bags.
         expected_met: The number of these that was expected; None if that is unknown.
         expected_is_bound: Whether it may be less than that.
     """
@@ -133,6 +134,7 @@ class ActualBlock:
     stopped_rows: float | None
     touched: float | None
     expected_touched: float | None
+    probes: float | None = None
     nodes: tuple[ActualNode, ...] = ()
     met: float | None = None
     expected_met: float | None = None

@@ -14,7 +14,7 @@ from typing import Literal, assert_never
 
 from livejoin.plan.explain.effects.amount import NOTHING, ONE, Amount, Growth, total
 from livejoin.plan.explain.effects.figures import Figures
-from livejoin.plan.explain.effects.reach import Reach, grown, reach
+from livejoin.plan.explain.effects.reach import Reach, grown, is_optional, reach
 from livejoin.plan.operators import (
     AggregateOperator,
     AnnotatedOperator,
@@ -133,7 +133,8 @@ def _effect(plan: Operator, table: Table, figures: Figures) -> Effect:
     walk = _Walk(table, figures)
     change = walk.of(plan, None)
     ways = tuple(way for found in walk.ways.values() for way in found)
-    met = total(way.begin.times(way.reach.met) for way in reversed(ways))
+    above_first = (way for found in reversed([*walk.ways.values()]) for way in found)
+    met = total(way.begin.times(way.reach.met) for way in above_first)
     hops = (hop for way in ways for hop in way.reach.hops if hop.kept)
     sources = dict.fromkeys(source for source in (*(hop.source for hop in hops), *walk.sources) if source)
     conditions = dict.fromkeys(one.across for one in upwards(plan) if isinstance(one, ProjectOperator) and one.across)
@@ -247,8 +248,8 @@ class _Walk:
         own = None if query.free is None else (plan.asked or query.free)
         wanted = None if some is None else _variables(plan, some)
         rows, different, delta = NOTHING, NOTHING, NOTHING
-        ways = self.ways[plan] = []
         below = {name: self.of(one, None) for name, one in derived.items()}
+        ways = self.ways[plan] = []
         limits = {name: _most_rows(one) for name, one in derived.items()}
         for position, atom in enumerate(query.atoms):
             name = atom.table.name
@@ -264,7 +265,10 @@ class _Walk:
             through = _through(atom) if name in below else ""
             ways.append(Way(atom.alias, found, through, begin.delta, tuple(one.alias for one in query.atoms)))
             rows = rows.plus(begin.rows.times(found.results))
-            delta = delta.plus(begin.delta.times(found.results))
+            gone = begin.delta.times(
+                found.results
+            )  # where there was no match a row of NULLs takes the place, or leaves it
+            delta = delta.plus(_replaced(gone) if is_optional(query, position) else gone)
             fewer = found if wanted is None else reach(query, position, wanted, self._figures, limits)
             different = different.plus(begin.delta.times(fewer.results))
         groups = isinstance(plan, AnnotatedOperator) and bool(query.sums)
