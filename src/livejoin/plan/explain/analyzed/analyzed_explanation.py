@@ -161,11 +161,12 @@ def _work(block: ActualBlock) -> Iterator[str]:
     elif block.nodes:
         yield "  it reads bags: what a change meets there is told of these; node by node:"
         yield from nodes
-    elif block.probes is not None and block.touched is not None:
+    elif block.probes is not None and block.touched is not None and block.stopped_rows is not None:
         expected = "" if block.expected_touched is None else f" ({_expected(block.expected_touched)})"
         yield (
             f"  it is one node, and does not count table by table: a change looked up {_rough(block.probes)} keys, "
-            f"and touched {_rough(block.touched)} rows and counters above its own row{expected}"
+            f"and touched {_rough(block.touched)} rows and counters above its own row{expected}; "
+            f"{_rough(block.stopped_rows)} times it went no further"
         )
 
 

@@ -73,7 +73,6 @@ class Effect:
         result: The rows of the result that it adds, takes away or replaces.
         looked_up: The rows that it looks up in what is stored above joins, as groups, distinct and ordered rows.
         delta: The rows of the result's delta, in which a row that is replaced is two.
-        delta: The rows of the result's delta, in which a row that is replaced is two.
         ways: Where it goes, from each occurrence of the table, those of nested queries first.
         conditions: The conditions that each combination of rows is checked for after it was found.
         sources: Where the figures are from.

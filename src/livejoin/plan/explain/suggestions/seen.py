@@ -14,8 +14,8 @@ class Seen:
     """Tables by what was seen of them, by name in lower case.
 
     Args:
-        changing: Those that changed.
-        leaving: Those that lost rows.
+        changing: The tables that changed.
+        leaving: The tables that lost rows.
     """
 
     changing: frozenset[str] = frozenset()
