@@ -97,8 +97,8 @@ EXAMPLE = Explanation(
     obstacle="",
     reason="No tree has height 1, and this one has the least sum of depth times changes.",
     alternatives=(
-        Alternative("join tree of height 2", "[b]{A, B{C}}", FIFO, 4.0, 2, 1.5, True, "", True),
-        Alternative("join tree of height 3", "A{B{C}}", FIFO, 6.0, 3, 2.0, False, "too long", False),
+        Alternative("join tree of height 2", "[b]{A, B{C}}", FIFO, 4.0, 2, 1.5, 5.0, True, "", True),
+        Alternative("join tree of height 3", "A{B{C}}", FIFO, 6.0, 3, 2.0, 6.0, False, "too long", False),
     ),
     search=SearchOutline(12, 345, True, "12 trees, all that there are"),
     suggestions=(
@@ -114,7 +114,17 @@ EXAMPLE = Explanation(
 MANY = Amount(8.0, 500.0, causes=("rows of G per src",), growth=Growth.KEY)
 HOP = Hop("B", "G", ("src",), ("dst",), ("A",), MANY, False, source="counted")
 EFFECTS = (
-    Effect("G", "", MANY, Amount(1.0, 1.0, True), (Way("A", Reach((HOP,), MANY, MANY)),), ("A.x < B.y",), ("counted",)),
+    Effect(
+        "G",
+        "",
+        MANY,
+        Amount(1.0, 1.0, True),
+        Amount(2.0, 2.0),
+        Amount(2.0, 2.0, True),
+        (Way("A", Reach((HOP,), MANY, MANY)),),
+        ("A.x < B.y",),
+        ("counted",),
+    ),
     Effect("H", "static", Amount(0.0, 0.0), Amount(0.0, 0.0)),
 )
 DIAGRAM = Diagram(

@@ -62,9 +62,11 @@ change log
 
 plans compared
   * join tree of height 2: [b]{A, B{C}}; O(1) for FIFO or insertion-only sequences, else O(lambda);
-    height 2, cost 4, 1.5 rows a change predicted
+    height 2, depth times changes 4; a change is expected to visit 1.5 rows, and to touch 5 records
+    and keys
     join tree of height 3: A{B{C}}; O(1) for FIFO or insertion-only sequences, else O(lambda);
-    height 3, cost 6, 2 rows a change predicted; not run: too long"""
+    height 3, depth times changes 6; a change is expected to visit 2 rows, and to touch 6 records
+    and keys; not run: too long"""
 
 
 def section(text: str, heading: str) -> str:

@@ -255,3 +255,44 @@ def _strings(value: object) -> set[str]:
     if isinstance(value, list):
         return {text for one in value for text in _strings(one)}
     return {value} if isinstance(value, str) else set()
+
+
+def test_what_was_seen_is_not_suggested_away() -> None:
+    """Who deletes rows of a table is not told to declare it append-only, nor static who changes it."""
+    db = Database()
+    db.execute("CREATE TABLE a (x BIGINT, y BIGINT); CREATE TABLE b (x BIGINT, z BIGINT); CREATE TABLE c (z BIGINT)")
+    view = db.create_view("v", "SELECT a.y, c.z FROM a JOIN b ON a.x = b.x JOIN c ON b.z = c.z")
+    kinds = {"static table", "append-only table"}
+
+    def suggested() -> set[tuple[str, str]]:
+        told = view.explain(analyze=True).suggestions
+        return {(one.kind, of.table) for one in told for of in one.supposed if one.kind in kinds}
+
+    first = suggested()
+    assert {("append-only table", "a"), ("static table", "a")} <= first
+    db.apply("a", [(1, 2), (1, 3)])
+    assert suggested() == first - {("static table", "a")}
+    db.execute("DELETE FROM a WHERE y = 2")
+    assert not {("static table", "a"), ("append-only table", "a")} & suggested()
+    log = {"a": [{"x": 1, "y": 1, "_change_type": "insert"}, {"x": 1, "y": 1, "_change_type": "delete"}]}
+    told = db.explain("SELECT a.y, c.z FROM a JOIN b ON a.x = b.x JOIN c ON b.z = c.z", log=log).suggestions
+    assert not {("static table", "a"), ("append-only table", "a")} & {
+        (s.kind, of.table) for s in told for of in s.supposed
+    }
+
+
+def test_rows_that_are_looked_up_above_the_joins_have_a_number_of_their_own() -> None:
+    """What a change meets is one number in the verdict, in the picture and in the record."""
+    db = Database()
+    db.execute("CREATE TABLE a (x BIGINT, y BIGINT); CREATE TABLE b (x BIGINT, z BIGINT)")
+    db.apply({"a": [(i % 2, i) for i in range(20)], "b": [(i % 2, i) for i in range(60)]})
+    told = db.explain("SELECT a.y, b.z FROM a JOIN b ON a.x = b.x ORDER BY b.z LIMIT 5")
+    one = next(effect for effect in told.effects if effect.table == "a")
+    assert (one.met.expected, one.looked_up.expected) == (30.0, 30.0)
+    assert "a: meets about 30 rows, looks up about 30 stored rows, changes up to 10 rows" in " ".join(str(told).split())
+    assert "a change here meets about 30 rows" in {node.reach for node in told.diagram.nodes}
+    found = next(effect for effect in told.to_dict()["effects"] if effect["table"] == "a")
+    assert (found["met"]["expected"], found["looked_up"]["expected"]) == (30.0, 30.0)
+    itself = db.explain("SELECT p.y, q.y AS w FROM a p JOIN a q ON p.x = q.x")
+    assert "a change as p meets about 10 rows" in {node.reach for node in itself.diagram.nodes}
+    assert itself.effects[0].met.expected == 20.0

@@ -385,3 +385,136 @@ def test_less_motion_and_dark(page: Page, shop: livejoin.Database, tmp_path: Pat
         assert page.run("document.documentElement.scrollWidth") <= 380
         page.picture(tmp_path / "seen.png")
         assert (tmp_path / "seen.png").stat().st_size > 5000
+
+
+SHOP = """
+    CREATE TABLE people (id BIGINT PRIMARY KEY, name STRING, land STRING);
+    CREATE TABLE lands (code STRING PRIMARY KEY, region STRING);
+    CREATE TABLE bought (id BIGINT PRIMARY KEY, person BIGINT NOT NULL, amount BIGINT);
+    CREATE TABLE lines (bought BIGINT NOT NULL, product BIGINT NOT NULL, number INT);
+    CREATE TABLE products (id BIGINT PRIMARY KEY, title STRING);
+    CREATE VIEW spent AS SELECT land, SUM(amount) AS s FROM bought b JOIN people p ON b.person = p.id GROUP BY land;
+    CREATE VIEW sold AS SELECT b.id, p.name, r.title, l.number FROM bought b JOIN people p ON b.person = p.id
+        JOIN lines l ON l.bought = b.id JOIN products r ON l.product = r.id;
+    CREATE VIEW best AS SELECT land, s FROM spent ORDER BY s DESC LIMIT 3;
+    CREATE VIEW regions AS SELECT region, COUNT(*) AS n FROM people p JOIN lands l ON p.land = l.code GROUP BY region;
+    CREATE VIEW unsold AS SELECT title FROM products p WHERE NOT EXISTS (SELECT 1 FROM lines l WHERE l.product = p.id);
+"""
+TREE = "Accessibility.getFullAXTree"
+NAMED = {"button", "link", "textbox", "searchbox", "tab", "combobox", "checkbox", "grid", "list", "listitem", "img"}
+
+
+def boxes(page: Page) -> list[list[float]]:
+    """Left, top, right and bottom of each box of the graph."""
+    script = "[...document.querySelectorAll('.box .outline')].map((one) => one.getBoundingClientRect())"
+    found: list[list[float]] = page.run(f"{script}.map((one) => [one.left, one.top, one.right, one.bottom])")
+    return found
+
+
+def tab(page: Page, wanted: str, most: int = 60) -> None:
+    """Press Tab until what has the focus is what a selector says."""
+    for _ in range(most):
+        if page.run(f"document.activeElement?.matches({json.dumps(wanted)}) ?? false"):
+            return
+        page.press("Tab", "Tab")
+    pytest.fail(f"Tab does not lead to {wanted}")
+
+
+def test_a_suggestion_is_tried(page: Page) -> None:
+    """A declaration is supposed, its verdict shown with what it takes, and nothing is changed; by the keyboard."""
+    db = livejoin.Database()
+    db.execute("CREATE TABLE a (x BIGINT, v BIGINT); CREATE TABLE b (x BIGINT, y BIGINT); CREATE TABLE c (y BIGINT)")
+    db.apply({"a": [(i, i) for i in range(30)], "b": [(i, i) for i in range(30)], "c": [(i,) for i in range(30)]})
+    with Server(db, port=0) as server:
+        shown(page, server, "sql")
+        write(page, "SELECT a.v, b.x, c.y FROM a JOIN b ON a.x = b.x JOIN c ON b.y = c.y")
+        page.until("document.querySelector('.better button') !== null")
+        before = page.run("document.querySelector('.headline').textContent")
+        page.press("Escape")
+        page.run("document.querySelector('.better').closest('aside').setAttribute('tabindex', '-1')")
+        page.run("document.querySelector('.better').closest('aside').focus()")
+        tab(page, ".better button")
+        page.press("Enter")
+        page.until("document.querySelector('.advice h2').textContent === 'As a view, if that were declared'")
+        said = page.run("document.querySelector('.advice').innerText")
+        assert "To have it" in said
+        assert "Nothing was changed" in said
+        assert page.run("document.querySelector('.headline').textContent") != before
+        assert page.run("document.activeElement.textContent") == "Back to what is declared"
+        assert "declaration" in page.run("document.getElementById('announcements').textContent")
+        page.press("Enter")
+        page.until("document.querySelector('.advice h2').textContent === 'As a view'")
+        assert page.run("document.querySelector('.headline').textContent") == before
+        assert not any(table.primary_key or table.static or table.append_only for table in db.tables.values())
+        page.told.clear()  # the texts on the way that are no query yet
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_the_graph_of_a_shop_fits(page: Page, width: int, height: int) -> None:
+    """No box lies on another one; on a screen all are seen, on a phone the page does not scroll sideways."""
+    db = livejoin.Database()
+    db.execute(SHOP)
+    with Server(db, port=0) as server:
+        page.look(width, height)
+        shown(page, server, "graph")
+        page.until("document.querySelectorAll('.box').length === 17")
+        found = boxes(page)
+        for place, (left, top, right, bottom) in enumerate(found):
+            assert right - left > 100
+            for other in found[:place]:
+                assert left >= other[2] or right <= other[0] or top >= other[3] or bottom <= other[1]
+        if width > 1000:
+            assert max(box[2] for box in found) <= width
+            assert min(box[0] for box in found) >= 0
+        for name in ("graph", "view/spent", "sql", "health"):
+            shown(page, server, name)
+            assert page.run("document.documentElement.scrollWidth") <= width
+
+
+def test_the_places_by_the_keyboard_alone(page: Page, shop: livejoin.Database) -> None:
+    """From the top of the page: to a table of the graph, along its edge to a block and its view, and to the rows."""
+    shop.apply("orders", [(1, "Bob", "1.00")], coerce="json")
+    with Server(shop, port=0) as server:
+        shown(page, server, "graph")
+        page.until("document.getElementById('box v totals') !== null")
+        tab(page, ".box")
+        page.press("End")
+        assert page.run("document.activeElement.classList.contains('view')")
+        page.press("Home")
+        assert page.run("document.activeElement.classList.contains('table')")
+        for _ in range(6):
+            if page.run("document.activeElement.classList.contains('view')"):
+                break
+            page.press("ArrowRight")
+        view = page.run("document.activeElement.querySelector('.title').firstChild.data")
+        page.press("Enter")
+        page.until("document.activeElement.closest('.detail') !== null")
+        tab(page, ".detail a.button")
+        page.press("Enter")
+        page.until(f"location.hash === '#/view/{view}'")
+        page.until("document.querySelectorAll('regular-table tbody tr').length === 1")
+        tab(page, "[role=tab]")
+        page.press("ArrowRight")
+        page.until("document.querySelector('[role=tab][aria-selected=true]').textContent === 'Picture'")
+        page.press("h", "KeyH", modifiers=1)
+        page.until("document.querySelector('.health') !== null")
+
+
+@pytest.mark.parametrize("place", ["graph", "view/totals", "sql", "health"])
+def test_a_screen_reader_has_names(page: Page, shop: livejoin.Database, place: str) -> None:
+    """What can be used has a name, each place is a region with a heading, and there is one place for announcements."""
+    shop.apply("orders", [(1, "Bob", "1.00")], coerce="json")
+    with Server(shop, port=0) as server:
+        shown(page, server, place)
+        page.until("document.querySelector('h1, h2') !== null")
+        time.sleep(0.3)
+        nodes = [one for one in page.call(TREE)["nodes"] if not one["ignored"]]
+        roles = [(one["role"]["value"], one.get("name", {}).get("value", "")) for one in nodes]
+        unnamed = [role for role, name in roles if role in NAMED - {"list", "listitem", "grid"} and not name.strip()]
+        assert not unnamed
+        assert [name for role, name in roles if role == "heading"]
+        assert "main" in {role for role, _ in roles}
+        assert "navigation" in {role for role, _ in roles}
+        assert page.run("document.querySelectorAll('[aria-live=polite], [role=status]').length") >= 1
+        assert page.run("document.documentElement.lang") == "en"
+        assert page.run("document.title").endswith("livejoin")

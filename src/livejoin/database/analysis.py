@@ -31,6 +31,7 @@ class Analysis:
         version: The version from which on it counts.
         at: The time from which on it counts, in UTC.
         tables: The tables of the view, by name in lower case, in the order of `lives`.
+        events: The changes of each of these that came before.
     """
 
     def __init__(self, view: View) -> None:
@@ -44,6 +45,7 @@ class Analysis:
         self._node = self._view._node
         bases = self._graph.tables
         self.tables = tuple(sorted(name for name in self._graph.tables_below(self._node) if name in bases))
+        self.events = {name: self._view._tally.events.get(name, 0) for name in self.tables}
         self._declared = {name: bases[name].table for name in self.tables}
         self._renumbered: dict[str, Words | None] = {name: bases[name].renumbered for name in self.tables}
         self._stream = Enclosing([bases[name].live_rows() for name in self.tables])

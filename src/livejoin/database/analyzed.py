@@ -11,7 +11,6 @@ from livejoin.database.analysis import Analysis, watch_only
 from livejoin.database.analyzed_nodes import nodes_of
 from livejoin.dataflow.counts import Passed
 from livejoin.dataflow.observe import observe_tables
-from livejoin.dataflow.watching.watch import Work
 from livejoin.plan.explain.analyzed.actual import (
     KEYS,
     NO_QUEUE,
@@ -23,7 +22,8 @@ from livejoin.plan.explain.analyzed.actual import (
     BetterPlan,
 )
 from livejoin.plan.explain.analyzed.analyzed_explanation import AnalyzedExplanation, times
-from livejoin.plan.operators import AnyJoin, JoinOperator, Operator, ProjectOperator, SelectedOperator
+from livejoin.plan.explain.suggestions.seen import NOTHING_SEEN, Seen
+from livejoin.plan.operators import AnyJoin, BagOperator
 from livejoin.plan.query_plan import join_candidates
 from livejoin.search.problem import problem_of, table_changes
 from livejoin.search.statistics import Figure, Statistics, TableStatistics
@@ -72,6 +72,16 @@ def end(view: View) -> None:
     watch_only(view._graph, view._tally.analyses.values())
 
 
+def seen_of(view: View) -> Seen:
+    """What was seen of the changes of a view's tables since its analysis began; nothing where there is none."""
+    analysis = view._tally.analyses.get(view.name.lower())
+    if analysis is None or not analysis.is_of_now:
+        return NOTHING_SEEN
+    changed = frozenset(name for name in analysis.tables if view._tally.events.get(name, 0) > analysis.events[name])
+    lives = zip(analysis.tables, analysis.lives.tables, strict=True)
+    return Seen(changed, frozenset(name for name, one in lives if one.ended))
+
+
 def analyzed(view: View, told: Explanation) -> AnalyzedExplanation:
     """An explanation with what the view really cost."""
     before = view._tally.analyses.get(view.name.lower())
@@ -92,23 +102,15 @@ def analyzed(view: View, told: Explanation) -> AnalyzedExplanation:
         commits=view._tally.versions - view._began.versions,
         delta_rows=view._rows_since if view.deltas else None,
         expected_delta_rows=_expected_rows(tables) if view.deltas else None,
-        expected_is_most=any(one.result.is_bound for one in told.effects if _changes(view, one.table.lower())),
+        expected_is_most=any(one.delta.is_bound for one in told.effects if _changes(view, one.table.lower())),
         tables=tables,
         blocks=tuple(_blocks(view, analysis, numbers, told, seen)),
         stream=stream if any(one.began for one in lives.tables) else None,
         keys=tuple(_keys(analysis, numbers)),
         notes=tuple(_notes(tables)),
         better=tuple(one for node in joins for one in _better(view, node, numbers[node], seen)),
-        updates_count_twice=_may_update(view._node.plan),
     )
     return AnalyzedExplanation.of(told, actual)
-
-
-def _may_update(plan: Operator) -> bool:
-    """Whether rows of a relation may take one another's place, as those of groups do."""
-    while isinstance(plan, ProjectOperator):
-        plan = plan.input
-    return not isinstance(plan, (JoinOperator, SelectedOperator))
 
 
 def _expected_rows(tables: tuple[ActualTable, ...]) -> float | None:
@@ -116,9 +118,9 @@ def _expected_rows(tables: tuple[ActualTable, ...]) -> float | None:
     found = 0.0
     for one in tables:
         if one.changes:
-            if one.expected_result is None:
+            if one.expected_delta is None:
                 return None
-            found += one.changes * one.expected_result
+            found += one.changes * one.expected_delta
     return found
 
 
@@ -134,7 +136,7 @@ def _tables(view: View, analysis: Analysis, told: Explanation) -> Iterator[Actua
         for table in one.tables
         if table.changes is not None and table.changes_known == "given"
     }
-    results = {one.table.lower(): one.result.expected for one in told.effects}
+    deltas = {one.table.lower(): one.delta.expected for one in told.effects}
     total = sum(_changes(view, name) for name in analysis.tables)
     whole = sum(expected.values()) if set(expected) >= set(analysis.tables) else 0.0
     for name, lives in zip(analysis.tables, analysis.lives.tables, strict=True):
@@ -149,7 +151,7 @@ def _tables(view: View, analysis: Analysis, told: Explanation) -> Iterator[Actua
             lives.began,
             lives.ended,
             lives.mean,
-            results.get(name),
+            deltas.get(name),
         )
 
 
@@ -165,8 +167,9 @@ def _blocks(
         work = watch.work
         received = work.received
         join = node.plan if isinstance(node.plan, AnyJoin) else None
+        joins = isinstance(node.plan, (AnyJoin, BagOperator))
         parts = () if join is None else tuple(nodes_of(analysis, node, join, told, seen))
-        met = [one for one in parts if not one.label.startswith("[")]
+        met = [one for one in parts if not one.label.startswith("[")] if join is not None and _of_tables(join) else []
         known = [one.expected_met for one in met if one.expected_met is not None]
         yield ActualBlock(
             number=numbers[node],
@@ -181,21 +184,27 @@ def _blocks(
             rows=node.size(),
             state_bytes=node.block.sizes()[0],
             expected_bytes=None if join is None else _expected_bytes(view, join, node.statistics),
-            watched=None if join is None else received,
-            propagated=_each(join, work, received, work.propagated),
-            stopped_rows=_each(join, work, received, work.stopped),
-            touched=_each(join, work, received, work.touched),
-            expected_touched=None if join is None else _expected_touched(join, node.statistics),
+            watched=received if joins else None,
+            propagated=_each(joins, received, work.propagated),
+            stopped_rows=_each(joins, received, work.stopped),
+            touched=_each(joins, received, work.touched),
+            probes=_each(joins, received, work.probes),
+            expected_touched=None if join is None else _expected_touched(join, seen.over(node.statistics)),
             nodes=parts,
-            met=sum(one.met for one in met) if parts else None,
-            expected_met=sum(known) if parts and len(known) == len(met) else None,
+            met=sum(one.met for one in met) if met else None,
+            expected_met=sum(known) if met and len(known) == len(met) else None,
             expected_is_bound=any(one.expected_is_bound for one in met),
         )
 
 
-def _each(join: AnyJoin | None, work: Work, received: int, number: int) -> float | None:
-    """A number for each change that came to a join."""
-    return None if join is None or not received else number / received
+def _each(joins: bool, received: int, number: int) -> float | None:
+    """A number for each change that came to a block that joins."""
+    return number / received if joins and received else None
+
+
+def _of_tables(join: AnyJoin) -> bool:
+    """Whether the plan of a join reads the tables of the query, and no bags of them."""
+    return [one.alias for one in join.physical.query.atoms] == [one.alias for one in join.query.atoms]
 
 
 def _expected_bytes(view: View, join: AnyJoin, known: Statistics) -> float | None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from livejoin.changes import Coerce
 from livejoin.database import notebook, reading
-from livejoin.database.analyzed import Began, analyzed, begin, end
+from livejoin.database.analyzed import Began, analyzed, begin, end, seen_of
 from livejoin.database.arguments import check_number, check_seconds, check_switch, check_word
 from livejoin.database.live.first_rows import FirstRows
 from livejoin.database.reading import Row
@@ -579,7 +579,7 @@ class View(Readable):
             algorithm=options.algorithm,
             threads=threads,
             running=lambda plan: dict(_running(plan, node)),
-            present=self._graph.present(self._query),
+            present=replace(self._graph.present(self._query), seen=seen_of(self)),
         )
         moved = [one.adaptive.told for one in self._below if one.adaptive is not None]
         moved += [one.spreading.told(one.cells > 1) for one in self._below if one.spreading is not None]

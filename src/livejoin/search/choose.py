@@ -217,7 +217,7 @@ def _reason(best: Measured, others: tuple[Measured, ...], problem: Problem) -> s
         )
     if best.rank[4] != second.rank[4]:
         return (
-            f"{same} is the one that is expected to visit the fewest rows a change: {best.propagation:.3g}, and "
+            f"{same} is the one in which a change is expected to visit the fewest rows: {best.propagation:.3g}, and "
             f"{second.propagation:.3g} for the next best, which has the same sum of depth times changes and height."
         )
     return f"{same} comes first; others are as good, with a sum of depth times changes of {best.cost:.4g}."

@@ -8,16 +8,15 @@ records at the first node over their table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
+from livejoin.families.arena.words_held import block_words, directory_words, entries, record_words
 from livejoin.families.crown.structure import PlanNode
 from livejoin.families.layout.table_use import TableUse
 from livejoin.families.nodes import NodeFigures
 from livejoin.kernels.crown import layout as u
-from livejoin.kernels.join import layout as q
-from livejoin.kernels.memory import layout as k
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.problem import Problem, passing_shares, problem_of
 from livejoin.search.statistics import Statistics
@@ -131,9 +130,7 @@ def node_bytes(arena: Words, plan: Words, nodes: Sequence[PlanNode], offsets: Se
         words = _directory_words(arena, plan, nodes, place, at)
         if node.atom is not None and (table := int(plan[at + u.N_TABLE])) not in seen:
             seen.add(table)
-            descriptor = int(plan[q.P_FIRST_TABLE]) + table * q.PLAN_TABLE
-            header, stride = int(plan[descriptor + q.PT_HEADER]), int(plan[descriptor + q.PT_STRIDE])
-            words += int(arena[header + q.T_COUNT]) * q.CHUNK_ROWS * stride
+            words += record_words(arena, plan, table)
         found[place] = WORD_BYTES * words
     return found
 
@@ -142,34 +139,13 @@ def _directory_words(arena: Words, plan: Words, nodes: Sequence[PlanNode], place
     """Words of the rows that the plan makes at a node, and of the index and the lists above it."""
     node, words = nodes[place], 0
     if node.atom is None:
-        rows = _entries(arena, int(plan[at + u.N_ROWS_DIRECTORY]))
-        words += sum(_taken(arena, int(plan[at + u.N_ROWS_DIRECTORY]), int(plan[at + u.N_ROWS_ENTRY]), rows))
+        rows = int(plan[at + u.N_ROWS_DIRECTORY])
+        words += directory_words(arena, rows, int(plan[at + u.N_ROWS_ENTRY]), entries(arena, rows).shape[0])
     if node.parent is None:
-        return words + _block_words(arena, np.array([u.H_ROOT + u.S_BLOCK]))
+        return words + block_words(arena, np.array([u.H_ROOT + u.S_BLOCK]))
     directory = int(plan[at + u.N_DIRECTORY])
-    entries = _entries(arena, directory)
+    there = entries(arena, directory)
     if not plan[at + u.N_LINKED]:
-        return words + _block_words(arena, entries + u.SLOT * int(plan[at + u.N_INDEX]) + u.S_BLOCK)
-    words += sum(_taken(arena, directory, int(plan[at + u.N_ENTRY]), entries))
-    return words + _block_words(arena, entries + u.S_BLOCK) + _block_words(arena, entries + u.E_PARENT_BLOCK)
-
-
-def _entries(arena: Words, directory: int) -> Words:
-    """The entries of a directory."""
-    slots, log = int(arena[directory + k.D_SLOTS]), int(arena[directory + k.D_LOG])
-    words = arena[slots : slots + (1 << log)]
-    found: Words = words[words != 0] & k.MASK32
-    return found
-
-
-def _taken(arena: Words, directory: int, size: int, entries: Words) -> Iterator[int]:
-    """The words of the hash slots and of the entries of a directory."""
-    yield 1 << int(arena[directory + k.D_LOG])
-    yield size * entries.shape[0]
-
-
-def _block_words(arena: Words, holders: Words) -> int:
-    """The words of the blocks that some words refer to."""
-    held = arena[holders]
-    held = held[held != 0]
-    return int((np.int64(1) << (held >> k.CLASS_SHIFT)).sum())
+        return words + block_words(arena, there + u.SLOT * int(plan[at + u.N_INDEX]) + u.S_BLOCK)
+    words += directory_words(arena, directory, int(plan[at + u.N_ENTRY]), there.shape[0])
+    return words + block_words(arena, there + u.S_BLOCK) + block_words(arena, there + u.E_PARENT_BLOCK)

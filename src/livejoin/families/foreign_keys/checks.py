@@ -180,6 +180,12 @@ class State:
         assert self.word(q.H_REGISTERED) == sum(map(len, self.rows.values())), "registered rows"
         more = [row for row in self.rows[self.plan.root] if self._times(row) > 1]
         assert self.word(q.H_DUPLICATES) == len(more), "rows that stand more than once"
+        for relation, alive in self.alive.items():
+            at = self.node(relation, f.N_WORK)
+            assert self.word(at + f.W_ENTERED) - self.word(at + f.W_LEFT) == len(alive), "rows that came alive and stay"
+        for total, parts in ((q.H_TOUCHED, (f.W_TOUCHED,)), (q.H_PROPAGATED, (f.W_ENTERED, f.W_LEFT))):
+            counted = sum(self.word(self.node(one, f.N_WORK) + part) for one in self.rows for part in parts)
+            assert counted == self.word(total), "what is counted at nodes is counted for all"
         waiting = (f.H_SP, f.H_COPIES, f.H_ENDING, q.H_EVENT, q.H_ATOM, q.H_PHASE)
         assert not any(self.word(at) for at in waiting), "a change has not come to its end"
 

@@ -15,9 +15,11 @@ from livejoin.families.arena.event_join import EventJoin
 from livejoin.families.arena.kernel_join import Kernels
 from livejoin.families.foreign_keys.access import ForeignKeyAccess
 from livejoin.families.foreign_keys.checks import check
+from livejoin.families.foreign_keys.nodes import node_bytes, node_work
 from livejoin.families.join_access import RowIndexes
 from livejoin.kernels.foreign_keys import maintain as kernel
 from livejoin.state.budget import Budget
+from livejoin.words import Words
 
 if TYPE_CHECKING:
     from livejoin.families.foreign_keys.plan import ForeignKeyPlan
@@ -37,6 +39,15 @@ class ForeignKeyJoin(EventJoin["ForeignKeyPlan"]):
         super().__init__(plan, _KERNELS, budget)
         for at, word in plan.null_words.items():
             self.arena.words[at] = word
+
+    def node_work(self) -> Words:
+        """As `livejoin.families.nodes.CountsNodes.node_work`."""
+        plan = self.plan
+        return node_work(self.arena.words, plan.graph, plan.work_at, {step.relation for step in plan.steps})
+
+    def node_bytes(self) -> Words:
+        """As `livejoin.families.nodes.CountsNodes.node_bytes`."""
+        return node_bytes(self.arena.words, self.plan.words, self.plan.graph, self.plan.node_offsets)
 
     def access(self, tables: RowIndexes) -> ForeignKeyAccess:
         """Access to the results as they are now; as `livejoin.families.join.Join.access`."""

@@ -13,11 +13,13 @@ import numpy as np
 
 from livejoin.families.foreign_keys.graph import Link, LinkGraph, Path, Step, propagation
 from livejoin.families.foreign_keys.join import ForeignKeyJoin
+from livejoin.families.foreign_keys.nodes import node_figures
 from livejoin.families.foreign_keys.quiet import QuietLinks, quiet_links
 from livejoin.families.layout.annotation import result_mode
 from livejoin.families.layout.plan_words import PlanWords
 from livejoin.families.layout.record_layout import Records, lay_out_records
 from livejoin.families.layout.table_use import TableUse
+from livejoin.families.nodes import NodeFigures
 from livejoin.families.program import TableBytes, WordProgram, digest_of
 from livejoin.kernels.foreign_keys import layout as f
 from livejoin.kernels.join import layout as q
@@ -46,6 +48,8 @@ class ForeignKeyPlan(WordProgram):
         directories: References of the directory headers in the arena.
         node_offsets: Offset of the descriptor of each relation in ``words``.
         null_words: Words of the header that hold NULL rows, by their offset.
+        work_at: Offset in the header of what is counted at each relation, `livejoin.kernels.foreign_keys.layout.WORK`
+            words each.
         quiet: Which edges are quiet, and in which order tables are loaded therefore.
     """
 
@@ -59,6 +63,7 @@ class ForeignKeyPlan(WordProgram):
     directories: tuple[int, ...]
     node_offsets: tuple[int, ...]
     null_words: Mapping[int, int]
+    work_at: int
     quiet: QuietLinks
 
     @property
@@ -103,6 +108,11 @@ class ForeignKeyPlan(WordProgram):
         """Visits that all expected changes make; as `livejoin.families.program.Program`."""
         problem = problem_of(self.query, known, self.query.free)
         return propagation(self.graph, problem) * sum(problem.weights)
+
+    def node_figures(self, known: Statistics) -> tuple[NodeFigures, ...]:
+        """As `livejoin.families.nodes.TellsOfNodes.node_figures`."""
+        sizes = [int(self.words[at + f.N_ENTRY]) for at in self.node_offsets]
+        return node_figures(self.graph, self.tables, sizes, known)
 
     def footprint(self, known: Statistics) -> tuple[TableBytes, ...]:
         """Predicted bytes of a row of each table: its record, and the entries of its keys."""
@@ -149,6 +159,8 @@ class _Compiler:
             if step.optional:
                 self.nulls[step.relation] = self.header_words
                 self.header_words += self.records.own[step.relation] + sizes[step.relation]
+        self.work_at = self.header_words
+        self.header_words += f.WORK * len(graph.order)
 
     def compile(self) -> ForeignKeyPlan:
         """The finished plan."""
@@ -192,6 +204,7 @@ class _Compiler:
             null_words={
                 row + i: NULL_CODE for relation, row in self.nulls.items() for i in range(self.records.own[relation])
             },
+            work_at=self.work_at,
             quiet=self.quiet,
         )
 
@@ -231,6 +244,7 @@ class _Compiler:
     def _descriptor(self, relation: int) -> list[int]:
         out, graph, words = self.out, self.graph, [0] * f.NODE
         words[f.N_ROOT], words[f.N_BIT] = int(relation == graph.root), relation
+        words[f.N_WORK] = self.work_at + f.WORK * relation
         words[f.N_TABLE], words[f.N_OWN] = self.records.table_of[relation], self.records.own[relation]
         below, above = graph.below[relation], graph.above[relation]
         if relation != graph.root:

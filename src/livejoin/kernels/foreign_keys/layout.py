@@ -25,7 +25,7 @@ from __future__ import annotations
 from livejoin.kernels.join.layout import PLAN_HEADER
 from livejoin.kernels.memory.layout import ARENA_HEADER
 
-STATE_FORMAT = 4  # changes whenever a stored state could be misread
+STATE_FORMAT = 5  # changes whenever a stored state could be misread
 
 COUNTER_BITS = 16
 ALIVE = 1 << 15
@@ -112,7 +112,17 @@ N_PARENT_LIST = 12
 N_ASSERTIONS = 13  # number, list of pairs of paths that must end at one entry
 N_ASSERTION_LIST = 14
 N_FULL = 15  # the counter of a row that is alive: the children over edges that are not optional
-NODE = 16
+N_WORK = 16  # offset in the header of what is counted at the node, WORK words
+NODE = 17
+
+# Header: counted at each node
+W_ENTERED = 0  # rows of it that came alive
+W_LEFT = 1  # those that died
+W_STOPPED = 2  # those among both that no row refers to
+W_TOUCHED = 3  # rows of it whose counter changed
+W_LOOKED = 4  # rows of it that were walked over since what they lead to changed
+W_PASSED = 5  # results that were read for deltas because something came alive or died here; of the root all of them
+WORK = 6
 
 # Plan: a child of a node
 C_NODE = 0

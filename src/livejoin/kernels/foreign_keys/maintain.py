@@ -17,12 +17,14 @@ from livejoin.kernels.foreign_keys.layout import (
     N_BIT,
     N_OWN,
     N_ROOT,
+    N_WORK,
     P_COLUMN_LIST,
     P_COLUMNS,
     R_STATE,
     S_COPIES,
     S_LIVE,
     S_ROWS,
+    W_PASSED,
     WALK,
 )
 from livejoin.kernels.foreign_keys.propagate import fall, rise, walk
@@ -93,6 +95,7 @@ def _begin(m: Arena, p: Plan, node: int, row: int, weight: int, mask: int, emit:
     if emit and is_alive and p[node + N_ROOT] == 1:
         m[H_SIGN] = 1 if weight > 0 else -1
         m[H_PHASE] = WALK
+        m[p[node + N_WORK] + W_PASSED] += 1
         m[H_RESULT] = row
         m[H_COPIES] = abs(weight)
     return DONE

@@ -7,6 +7,7 @@ that were alive die with it (Delete-Update). Laws:
 - A row is alive <=> it is alive on all of its children and its assertion keys agree (Lemma 4).
 - A change makes a row alive or dead once at most: a shared descendant takes one step of a counter an edge, its first
   path kills the rows above, and the later ones only count.
+- What is counted at each node, in `W_ENTERED` and those beside it, is for who asks where a change went.
 - A live row of the root is one result, which is there while every row that it is made of has its entry: a result is
   read when its row of the root has come alive, or has died, and before the changed row is withdrawn.
 
@@ -55,6 +56,7 @@ from livejoin.kernels.foreign_keys.layout import (
     N_PARENT_LIST,
     N_PARENTS,
     N_ROOT,
+    N_WORK,
     NOT_WANTED,
     OPTIONAL,
     OUTSIDE,
@@ -65,6 +67,12 @@ from livejoin.kernels.foreign_keys.layout import (
     R_STATE,
     SAME,
     UP,
+    W_ENTERED,
+    W_LEFT,
+    W_LOOKED,
+    W_PASSED,
+    W_STOPPED,
+    W_TOUCHED,
 )
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.join.columns import write_outer
@@ -88,8 +96,21 @@ def _push(m: Arena, node: int, entry: int, way: int) -> None:
 
 
 @inlined
+def _is_again(m: Arena) -> bool:
+    """Whether the results are walked over a second time, as they come after something optional has changed."""
+    for level in range(m[H_SP]):
+        if m[H_STACK + level * FRAME + F_PASS] == AFTER:
+            return True
+    return False
+
+
+@inlined
 def _show(m: Arena, p: Plan, node: int, row: int) -> None:
     """Let the result of a row of the root be written, as often as it stands there."""
+    if not _is_again(m):
+        m[p[node + N_WORK] + W_PASSED] += 1
+        for level in range(m[H_SP]):
+            m[p[m[H_STACK + level * FRAME + F_NODE] + N_WORK] + W_PASSED] += 1
     m[H_RESULT] = row
     m[H_COPIES] = m[row + p[node + N_OWN] + R_STATE] >> COUNTER_BITS
 
@@ -100,6 +121,7 @@ def rise(m: Arena, p: Plan, node: int, row: int, emit: bool) -> None:
     own = row + p[node + N_OWN]
     m[own + R_STATE] |= ALIVE
     m[H_PROPAGATED] += 1
+    m[p[node + N_WORK] + W_ENTERED] += 1
     if p[node + N_ROOT] == 0:
         entry = m[own + R_PLACE]
         m[entry + E_HOLDS] |= HOLDS_ALIVE
@@ -120,6 +142,7 @@ def fall(m: Arena, p: Plan, node: int, row: int, emit: bool) -> None:
     own = row + p[node + N_OWN]
     m[own + R_STATE] &= ~ALIVE
     m[H_PROPAGATED] += 1
+    m[p[node + N_WORK] + W_LEFT] += 1
     if p[node + N_ROOT] == 0:
         entry = m[own + R_PLACE]
         m[entry + E_HOLDS] &= ~HOLDS_ALIVE
@@ -157,6 +180,7 @@ def _visit(m: Arena, p: Plan, node: int, row: int, up: bool, emit: bool) -> None
     """One more edge has what a row wants over it, or one less: the row may come alive or die."""
     state = row + p[node + N_OWN] + R_STATE
     m[H_TOUCHED] += 1
+    m[p[node + N_WORK] + W_TOUCHED] += 1
     if up:
         m[state] += 1
         if m[state] & COUNTER_MASK == p[node + N_FULL] and agrees(m, p, node, row):
@@ -191,6 +215,7 @@ def _next_list(m: Arena, p: Plan, frame: int, emit: bool) -> bool:
     node = m[frame + F_NODE]
     entry = m[frame + F_ENTRY]
     edge = m[frame + F_EDGE]
+    is_first = edge == -1 and m[frame + F_WAY] != SAME
     if m[frame + F_PASS] == BEFORE:
         m[entry + E_HOLDS] ^= HOLDS_ALIVE
         m[H_SIGN] = 1
@@ -213,6 +238,8 @@ def _next_list(m: Arena, p: Plan, frame: int, emit: bool) -> bool:
             m[H_SIGN] = -1
             m[frame + F_PASS] = BEFORE
         return True
+    if is_first:
+        m[p[node + N_WORK] + W_STOPPED] += 1
     return False
 
 
@@ -237,9 +264,14 @@ def walk(m: Arena, p: Plan, cursor: Cursor, emit: bool, out: Output, capacity: i
         link = p[parent + A_LINK]
         height = m[H_SP]
         if m[frame + F_WAY] == SAME or m[frame + F_PASS] != OUTSIDE:
+            looked = 0
+            is_again = _is_again(m)
             while row != 0 and m[H_SP] == height and m[H_COPIES] == 0:
                 _look_through(m, p, above, row)
                 row = next_parent(m, row + link)
+                looked += 1
+            if not is_again:
+                m[p[above + N_WORK] + W_LOOKED] += looked
         else:
             up = (m[frame + F_WAY] == UP) != (p[parent + A_KIND] == NOT_WANTED)
             while row != 0 and m[H_SP] == height and m[H_COPIES] == 0:

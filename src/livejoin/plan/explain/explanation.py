@@ -82,7 +82,8 @@ class Alternative:
         guarantee: The guarantee of the plan.
         cost: Sum over the nodes of depth times expected changes.
         height: The height of the tree.
-        propagation: Predicted rows touched a change.
+        propagation: The rows that a change is predicted to visit, its own among them.
+        touches: The records and keys that it is predicted to touch, by which plans of two kinds are compared.
         executable: Whether this version runs it.
         obstacle: The reason why not; empty if it does.
         chosen: Whether it is the plan.
@@ -94,6 +95,7 @@ class Alternative:
     cost: float
     height: int
     propagation: float
+    touches: float
     executable: bool
     obstacle: str
     chosen: bool

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, assert_never
 
-from livejoin.plan.explain.effects.amount import Amount, Growth
+from livejoin.plan.explain.effects.amount import NOTHING, Amount, Growth
 from livejoin.search.guarantee import UpdateBound
 
 if TYPE_CHECKING:
@@ -117,9 +117,9 @@ def _headline(changing: Sequence[Effect]) -> str:
         case Growth.NONE:
             return f"A change costs about the same however large the tables get: {_looks_at(changing)}."
         case Growth.KEY:
-            return f"A change of {worst.table} meets {_way(worst)}, and changes {_result(worst)}."
+            return f"A change of {worst.table} {_way(worst, 'meets', 'looks up')}, and changes {_result(worst)}."
         case Growth.TABLE:
-            return f"A change of {worst.table} may meet {_way(worst)}, and changes {_result(worst)}."
+            return f"A change of {worst.table} may {_way(worst, 'meet', 'look up')}, and changes {_result(worst)}."
         case _:
             assert_never(worst.growth)
 
@@ -144,21 +144,21 @@ def _result(one: Effect) -> str:
     return f"{said} of the result"
 
 
-def _way(one: Effect) -> str:
-    """The rows that a change meets, in words."""
+def _way(one: Effect, meets: str, looks_up: str) -> str:
+    """The rows that a change meets, or looks up above the joins, in words."""
     ways = [[hop for hop in way.reach.hops if hop.kept and hop.rows.growth] for way in one.ways]
     hops = max(ways, key=lambda way: (max((hop.rows.growth for hop in way), default=0), len(way)), default=[])
     if not hops:
         causes = " and all ".join(cause.replace(" per ", " with the same ") for cause in one.causes)
-        return f"all {causes} ({_in_all(one)})"
+        return f"{looks_up} all {causes} ({_in_all(one.looked_up)})"
     first, *others = [_rows_of(hop) for hop in hops]
     then = "".join(f", for each of them {other}" for other in others[: _SHOWN - 1])
     more = ", and so on" if len(others) >= _SHOWN else ""
-    return f"all {first}{then}{more} ({_in_all(one)})"
+    return f"{meets} all {first}{then}{more} ({_in_all(one.met)})"
 
 
-def _in_all(one: Effect) -> str:
-    return "how many is unknown" if one.met.expected is None else _inside(one.met)
+def _in_all(amount: Amount) -> str:
+    return "how many is unknown" if amount.expected is None else _inside(amount)
 
 
 _SHOWN = 3
@@ -169,7 +169,9 @@ def _rows_of(hop: Hop) -> str:
         return "rows of a nested query" + (" with the same key" if hop.columns else "")
     if not hop.columns:
         return f"rows of {hop.table}"
-    if hop.compared in ((), hop.columns):
+    if not hop.compared:  # with columns of several rows that were met before
+        return f"rows of {hop.table} that match these by {' and '.join(hop.columns)}"
+    if hop.compared == hop.columns:
         return f"rows of {hop.table} with the same {' and '.join(hop.columns)}"
     pairs = zip(hop.columns, hop.compared, strict=True)
     return f"rows of {hop.table} whose {' and '.join(f'{column} is its {other}' for column, other in pairs)}"
@@ -210,18 +212,17 @@ def effect_line(one: Effect, read_later: bool = False) -> str:
         read_later: As `is_read_later`.
 
     >>> from livejoin.plan.explain.effects.effects import Effect
-    >>> effect_line(Effect("orders", "", Amount(9000.0, 9000.0), Amount(8.0, 8.0, True)))
+    >>> effect_line(Effect("orders", "", NOTHING, Amount(8.0, 8.0, True), Amount(9000.0, 9000.0)))
     'orders: looks up about 9,000 stored rows, changes up to 8 rows of the result, however large the tables get'
     """
     if one.promise == "static":
         return f"{one.table}: never changes (declared static)"
     if read_later:
         return f"{one.table}: changes {_result(one)}, which are looked for when it is read"
-    if one.is_alone:
-        met = "meets no other row" if one.met.expected == 0 else f"looks up {_stored(rows(one.met))}"
-    else:
-        met = f"meets {rows(one.met)}"
-    line = f"{one.table}: {met}, changes {_result(one)}"
+    met = [f"meets {rows(one.met)}"] if any(hop.kept for way in one.ways for hop in way.reach.hops) else []
+    if one.looked_up != NOTHING:
+        met.append(f"looks up {stored(one.looked_up)}")
+    line = f"{one.table}: {', '.join(met) or 'meets no other row'}, changes {_result(one)}"
     if not one.growth:
         return f"{line}, however large the tables get"
     return f"{line}; grows with the {_listed(_first(one.causes))}"
@@ -277,13 +278,13 @@ def _first(causes: Sequence[str]) -> Sequence[str]:
     return causes if len(causes) <= _SHOWN else (*few, f"{len(causes) - len(few)} others like that")
 
 
-def _stored(text: str) -> str:
-    """Some rows, in words, of those that are stored above a join.
+def stored(amount: Amount) -> str:
+    """A number of rows in words, of those that are stored above a join.
 
-    >>> _stored("up to 3 rows"), _stored("at most 1 row")
-    ('up to 3 stored rows', 'at most 1 stored row')
+    >>> stored(Amount(3.0, 3.0, True)), stored(Amount(1.0, 1.0))
+    ('at most 3 stored rows', '1 stored row')
     """
-    return re.sub(r"\brow", "stored row", text, count=1)
+    return re.sub(r"\brow", "stored row", rows(amount).replace("up to", "at most"), count=1)
 
 
 def rows(amount: Amount) -> str:

@@ -29,8 +29,8 @@ class ActualTable:
         began: The lives of rows that began since the analysis did, those of rows that were there included.
         ended: The lives among these that ended.
         life: The changes of the view's tables for which a row stays on average; None if none has left.
-        expected_result: The rows of the result that one change of it is expected to add, take away or replace, by the
-            tables as they are now; None if that is unknown.
+        expected_delta: The rows of the view's delta that one change of it is expected to make, by the tables as they
+            are now; None if that is unknown.
     """
 
     name: str
@@ -41,7 +41,7 @@ class ActualTable:
     began: int
     ended: int
     life: float | None
-    expected_result: float | None
+    expected_delta: float | None
 
 
 @dataclass(frozen=True)
@@ -105,13 +105,14 @@ class ActualBlock:
         rows: The rows of its relation; a float beyond 64 bits.
         state_bytes: The bytes of its state.
         expected_bytes: The bytes that were expected for the rows of its tables; None if nothing is predicted.
-        watched: The changes that came since it is analyzed; None for a block without a join.
+        watched: The changes that came since it is analyzed; None for a block that joins nothing.
         propagated: The rows that entered or left views of nodes, of a change on average.
         stopped_rows: The rows among these that changed nothing further up, of a change on average.
         touched: The rows and counters above its own row that a change touched on average.
-        expected_touched: The number that was expected by the figures of the tables when the plan was made.
-        nodes: The nodes of its join tree in preorder; empty for other blocks, and where the plan is no such tree.
-        met: The rows of all tables that a change met on average; None where nodes are not counted.
+        expected_touched: The number that is predicted for the changes that came, by the tables as they are now.
+        probes: The keys that a change looked up on average; None for a block that joins nothing.
+        nodes: The nodes of its join tree, or its tables along foreign keys, in preorder; empty for other blocks.
+        met: The rows of all tables that a change met on average; None where nodes are not counted, or read bags.
         expected_met: The number of these that was expected; None if that is unknown.
         expected_is_bound: Whether it may be less than that.
     """
@@ -133,6 +134,7 @@ class ActualBlock:
     stopped_rows: float | None
     touched: float | None
     expected_touched: float | None
+    probes: float | None = None
     nodes: tuple[ActualNode, ...] = ()
     met: float | None = None
     expected_met: float | None = None
@@ -226,7 +228,6 @@ class Actual:
         keys: The keys that cost most.
         notes: Plain sentences.
         better: The plans that would have been better.
-        updates_count_twice: Whether rows of the result may take one another's place, which are two rows of a delta.
     """
 
     view: str
@@ -245,7 +246,6 @@ class Actual:
     keys: tuple[ActualKey, ...]
     notes: tuple[str, ...]
     better: tuple[BetterPlan, ...]
-    updates_count_twice: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON values."""

@@ -109,8 +109,6 @@ def _result_lines(actual: Actual, changes: int) -> Iterator[str]:
         expected = f" ({told}, of changes one by one, by the tables as they are now)"
     each = _rough(actual.delta_rows / changes)
     yield f"the result: {_many(actual.delta_rows, 'delta row')}, {each} a change{expected}"
-    if actual.updates_count_twice:
-        yield "  a row that is updated is two delta rows, and one row of those expected"
 
 
 def _stream_lines(actual: Actual) -> Iterator[str]:
@@ -149,22 +147,38 @@ def _block(block: ActualBlock) -> Iterator[str]:
             f"{came}, and {_many(block.passed_on, 'delta row')} went on ({_rough(each)} a change); "
             f"{_many(block.stopped, 'commit')} ended here"
         )
-    if block.watched and block.met is not None:
+    if block.watched:
+        yield from _work(block)
+
+
+def _work(block: ActualBlock) -> Iterator[str]:
+    """What is told of the work of a join, node by node where it counts there."""
+    nodes = (f"  {'  ' * (node.depth + 1)}{_node(node, block.met is not None)}" for node in block.nodes)
+    if block.met is not None:
         expected = "" if block.expected_met is None else f" ({_expected(block.expected_met, block.expected_is_bound)})"
-        yield f"  a change met {_rough(block.met)} rows{expected}; node by node:"
-        yield from (f"  {'  ' * (node.depth + 1)}{_node(node)}" for node in block.nodes)
-    elif block.watched and block.touched is not None and block.stopped_rows is not None:
+        yield f"  a change met {_rough(block.met)} {_rows(block.met)}{expected}; node by node:"
+        yield from nodes
+    elif block.nodes:
+        yield "  it reads bags: what a change meets there is told of these; node by node:"
+        yield from nodes
+    elif block.probes is not None and block.touched is not None and block.stopped_rows is not None:
         expected = "" if block.expected_touched is None else f" ({_expected(block.expected_touched)})"
         yield (
-            f"  {_rough(block.touched)} rows and counters touched above its own row by a change{expected}; "
+            f"  it is one node, and does not count table by table: a change looked up {_rough(block.probes)} keys, "
+            f"and touched {_rough(block.touched)} rows and counters above its own row{expected}; "
             f"{_rough(block.stopped_rows)} times it went no further"
         )
 
 
-def _node(node: ActualNode) -> str:
-    """What is told of a node."""
+def _node(node: ActualNode, counts: bool) -> str:
+    """What is told of a node.
+
+    Args:
+        node: The node.
+        counts: Whether the rows that are met there are those of a table of the query.
+    """
     met = "" if node.expected_met is None else f" ({_expected(node.expected_met, node.expected_is_bound)})"
-    parts = [f"{_rough(node.met)} rows of it met a change{met}"]
+    parts = [f"a change met {_rough(node.met)} {_rows(node.met)} of it{met}"] if counts else []
     there = "" if node.expected_rows is None else f" of {node.expected_rows:,.0f}"
     parts.append(f"{node.rows:,}{there} rows join below")
     stopped = f", {node.stopped:,} of them went no further" if node.depth else ""
@@ -174,6 +188,10 @@ def _node(node: ActualNode) -> str:
     if node.lower is not None and node.upper is not None:
         parts.append(f"lambda {_between(node.lower, node.upper)}")
     return f"{node.label}: {'; '.join(parts)}"
+
+
+def _rows(number: float) -> str:
+    return "row" if _rough(number) == "1" else "rows"
 
 
 def _expected(value: float, is_bound: bool = False) -> str:

@@ -15,6 +15,7 @@ from livejoin.families.registry import RankedFamily, kept_output
 from livejoin.plan.explain.describing.classify import classify
 from livejoin.plan.explain.describing.log import describe_log
 from livejoin.plan.explain.explanation import Alternative, Explanation, TableOutline
+from livejoin.plan.explain.suggestions.seen import NOTHING_SEEN, Seen
 from livejoin.plan.explain.suggestions.suggestions import suggest
 from livejoin.plan.query_plan import join_candidates
 from livejoin.query import ConjunctiveQuery
@@ -85,10 +86,11 @@ def describe(
     join = query if kept is None else with_output(query, kept)
     found = join_candidates(join, known)
     program = found[0].first.compile(live)
-    return explained(Planned(join, program, found, free, live, "auto", known), log)
+    seen = Seen.in_log(log or ())
+    return explained(Planned(join, program, found, free, live, "auto", known), log, seen)
 
 
-def explained(planned: Planned, log: Sequence[ChangeBatch] | None = None) -> Explanation:
+def explained(planned: Planned, log: Sequence[ChangeBatch] | None = None, seen: Seen = NOTHING_SEEN) -> Explanation:
     """What there is to say of a join and the program that maintains it; nothing is planned here.
 
     Cost: that of `suggest` and of the families that are known to theory only.
@@ -96,6 +98,7 @@ def explained(planned: Planned, log: Sequence[ChangeBatch] | None = None) -> Exp
     Args:
         planned: The join.
         log: A change log.
+        seen: The changes that were seen.
     """
     query, known, asked = planned.query, planned.known, planned.asked
     chosen = planned.ranked[0].first
@@ -115,7 +118,7 @@ def explained(planned: Planned, log: Sequence[ChangeBatch] | None = None) -> Exp
         reason=_reason(planned),
         alternatives=_alternatives(planned),
         search=planned.ranked[0].candidates.search,
-        suggestions=suggest(replace(query, free=asked), known, guarantee.bound, planned.algorithm),
+        suggestions=suggest(replace(query, free=asked), known, guarantee.bound, planned.algorithm, seen),
         tables=() if chosen.derived else _tables(query, planned.program, known),
         deltas=planned.live,
         digest=planned.program.digest,
@@ -139,6 +142,7 @@ def _alternative(plan: Candidate, chosen: bool, live: bool) -> Alternative:
         cost=plan.cost,
         height=outline.height,
         propagation=plan.propagation,
+        touches=plan.touches,
         executable=not plan.obstacle,
         obstacle=plan.obstacle,
         chosen=chosen,

@@ -18,6 +18,7 @@ from livejoin.plan.explain.diagram.diagram import diagram
 from livejoin.plan.explain.effects.effects import effects
 from livejoin.plan.explain.effects.figures import Figures, TableSample
 from livejoin.plan.explain.explanation import Explanation, Suggestion
+from livejoin.plan.explain.suggestions.seen import NOTHING_SEEN, Seen
 from livejoin.plan.operators import (
     AnyJoin,
     BagOperator,
@@ -72,10 +73,12 @@ class Present:
     Args:
         static: The static tables that are kept.
         samples: Rows of the tables that have some, by name in lower case.
+        seen: The changes that were seen.
     """
 
     static: KeptStatic = lambda leaf: {}
     samples: Mapping[str, TableSample] = field(default_factory=dict)
+    seen: Seen = NOTHING_SEEN
 
 
 def describe_query(
@@ -102,6 +105,7 @@ def describe_query(
     """
     known = statistics
     present = present or Present()
+    seen = present.seen if log is None else Seen.in_log(log)
     for join in query.joins:
         known = known if log is None else known.over(observe(log, join))
     plan = plan_with_reasons(query, known, live, algorithm, threads)
@@ -125,7 +129,7 @@ def describe_query(
             leaf = plan_join(leaf, by, gives, algorithm, threads)
             ranked = candidates_again(leaf, ranked, by, algorithm)
         planned = Planned(join, leaf.physical, ranked, leaf.asked, gives, algorithm, by)
-        one = explained(planned, None if leaf.named else log)
+        one = explained(planned, None if leaf.named else log, seen)
         one = replace(one, plan=with_rows(one.plan, runs.bag_rows))
         left = present.static(leaf)
         one = replace(one, tables=tuple(replace(table, kept=left.get(table.name)) for table in one.tables))

@@ -45,7 +45,7 @@ def explained_selection(
         executable=True,
         obstacle="",
         reason=_reason(plan),
-        alternatives=(Alternative(KIND, plan.name, promise, 0.0, 0, 1.0, True, "", True),),
+        alternatives=(Alternative(KIND, plan.name, promise, 0.0, 0, 1.0, 1.0, True, "", True),),
         search=SearchOutline(0, 0, True, "there was nothing to search for"),
         suggestions=(),
         tables=(_table(plan, known),),

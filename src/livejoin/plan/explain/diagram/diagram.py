@@ -15,7 +15,7 @@ from livejoin.plan.explain.effects.amount import Growth
 from livejoin.plan.explain.effects.effects import Effect
 from livejoin.plan.explain.effects.figures import Figures
 from livejoin.plan.explain.effects.reach import Reach
-from livejoin.plan.explain.verdict import number, rows
+from livejoin.plan.explain.verdict import number, rows, stored
 from livejoin.query import Atom, ConjunctiveQuery
 from livejoin.query.bound_query import Query
 from livejoin.query.orders import EVERY_RANK, EVERY_ROW, SortKey
@@ -198,12 +198,16 @@ class _Drawn:
             return DiagramNode("table", title, lines, parent, label)
         if effect.promise == "static":
             return DiagramNode("table", title, lines, parent, label, "never changes")
-        if effect.growth > max((way.reach.met.growth for way in effect.ways), default=Growth.NONE):
-            reach = f"a change here meets {rows(effect.met)}"  # above the joins, as all rows of a partition
+        if effect.looked_up.growth > effect.met.growth:
+            reach = f"a change here looks up {stored(effect.looked_up)}"  # as all rows of a partition
             return DiagramNode("table", title, lines, parent, label, reach, effect.growth)
         reaches = self._reaches(atom.alias)
         grows = max((found.met.growth for found in reaches), default=Growth.NONE)
-        return DiagramNode("table", title, lines, parent, label, _reach(reaches), grows)
+        reach = _reach(reaches)
+        if len(effect.ways) > 1:
+            where = "in this join" if atom.alias == table.name else f"as {atom.alias}"
+            reach = reach.replace("a change here", f"a change {where}")
+        return DiagramNode("table", title, lines, parent, label, reach, grows)
 
     def _reaches(self, alias: str) -> list[Reach]:
         """Where changes of an occurrence go in its join."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
 from livejoin.plan.explain.effects.amount import NOTHING, ONE, Amount, Growth, total
 from livejoin.plan.explain.effects.figures import Figures
-from livejoin.plan.explain.effects.reach import Reach, grown, reach
+from livejoin.plan.explain.effects.reach import Reach, grown, is_optional, reach
 from livejoin.plan.operators import (
     AggregateOperator,
     AnnotatedOperator,
@@ -34,7 +34,7 @@ from livejoin.plan.operators import (
     TopKOperator,
     upwards,
 )
-from livejoin.query import Atom
+from livejoin.query import Atom, ConjunctiveQuery
 from livejoin.query.orders import EVERY_ROW, RowsAround
 from livejoin.query.scalar import Expression
 from livejoin.schema import Table
@@ -69,8 +69,10 @@ class Effect:
     Args:
         table: The table.
         promise: ``static`` if it never changes, ``append-only`` if rows are never deleted, else empty.
-        met: The rows of tables, joins and groups that it meets on its way.
+        met: The rows of tables and nested queries that it is combined with in joins.
         result: The rows of the result that it adds, takes away or replaces.
+        looked_up: The rows that it looks up in what is stored above joins, as groups, distinct and ordered rows.
+        delta: The rows of the result's delta, in which a row that is replaced is two.
         ways: Where it goes, from each occurrence of the table, those of nested queries first.
         conditions: The conditions that each combination of rows is checked for after it was found.
         sources: Where the figures are from.
@@ -80,6 +82,8 @@ class Effect:
     promise: Literal["", "static", "append-only"]
     met: Amount
     result: Amount
+    looked_up: Amount = NOTHING
+    delta: Amount = NOTHING
     ways: tuple[Way, ...] = ()
     conditions: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
@@ -87,22 +91,17 @@ class Effect:
     @property
     def growth(self) -> Growth:
         """How what it costs grows with the tables."""
-        return max(self.met.growth, self.result.growth)
+        return max(self.met.growth, self.looked_up.growth, self.result.growth)
 
     @property
     def causes(self) -> tuple[str, ...]:
         """What that grows with, in words."""
-        return tuple(dict.fromkeys((*self.met.causes, *self.result.causes)))
-
-    @property
-    def is_alone(self) -> bool:
-        """Whether it meets rows of no table, and only looks up what is stored above."""
-        return not self.growth and not any(hop.kept for way in self.ways for hop in way.reach.hops)
+        return tuple(dict.fromkeys((*self.met.causes, *self.looked_up.causes, *self.result.causes)))
 
     @property
     def is_known(self) -> bool:
         """Whether there are figures for all of it."""
-        return self.met.expected is not None and self.result.expected is not None
+        return None not in (self.met.expected, self.looked_up.expected, self.result.expected)
 
 
 def effects(plan: Operator, tables: tuple[Table, ...], figures: Figures) -> tuple[Effect, ...]:
@@ -120,7 +119,8 @@ def effects(plan: Operator, tables: tuple[Table, ...], figures: Figures) -> tupl
 
 
 def _size(one: Effect) -> float:
-    return -1.0 if one.met.expected is None else one.met.expected
+    there = one.met.plus(one.looked_up).expected
+    return -1.0 if there is None else there
 
 
 def _effect(plan: Operator, table: Table, figures: Figures) -> Effect:
@@ -131,10 +131,23 @@ def _effect(plan: Operator, table: Table, figures: Figures) -> Effect:
         return Effect(table.name, promise, NOTHING, NOTHING)
     walk = _Walk(table, figures)
     change = walk.of(plan, None)
-    hops = (hop for way in walk.ways for hop in way.reach.hops if hop.kept)
+    ways = tuple(way for found in walk.ways.values() for way in found)
+    above_first = (way for found in reversed([*walk.ways.values()]) for way in found)
+    met = total(way.begin.times(way.reach.met) for way in above_first)
+    hops = (hop for way in ways for hop in way.reach.hops if hop.kept)
     sources = dict.fromkeys(source for source in (*(hop.source for hop in hops), *walk.sources) if source)
     conditions = dict.fromkeys(one.across for one in upwards(plan) if isinstance(one, ProjectOperator) and one.across)
-    return Effect(table.name, promise, change.met, change.rows, tuple(walk.ways), tuple(conditions), tuple(sources))
+    return Effect(
+        table.name,
+        promise,
+        met,
+        change.rows,
+        total(walk.looked_up.values()),
+        change.delta,
+        ways,
+        tuple(conditions),
+        tuple(sources),
+    )
 
 
 @dataclass(frozen=True)
@@ -144,25 +157,30 @@ class _Change:
     Args:
         rows: The rows that change.
         different: The different values of some columns of these.
-        met: The rows that were met up to here.
+        delta: The rows of the delta, in which one that takes another one's place comes and the other one goes.
     """
 
     rows: Amount
     different: Amount
-    met: Amount
+    delta: Amount
 
 
 _UNTOUCHED = _Change(NOTHING, NOTHING, NOTHING)
+_ITSELF = _Change(ONE, ONE, ONE)
 
 
 class _Walk:
-    """A change of one table on its way up; mutable: it gathers the ways that it went."""
+    """A change of one table on its way up; mutable: it gathers the ways that it went, and what it looked up.
+
+    Each operator counts once, however many read it.
+    """
 
     def __init__(self, table: Table, figures: Figures) -> None:
         self._table = table.name.lower()
         self._figures = figures
         self._known: dict[tuple[Operator, Some], _Change] = {}
-        self.ways: list[Way] = []
+        self.ways: dict[Operator, list[Way]] = {}
+        self.looked_up: dict[Operator, Amount] = {}
         self.sources: list[str] = []
 
     def of(self, plan: Operator, some: Some) -> _Change:
@@ -189,17 +207,20 @@ class _Walk:
             case AggregateOperator():
                 below = self.of(plan.input, frozenset(range(plan.groups)))
                 may_stay = any(call.function in _MAY_STAY or call.distinct for call in plan.calls)
-                return _stored(below, below.different.bounded() if may_stay else below.different)
+                found = self._stored(plan, below, below.different.bounded() if may_stay else below.different)
+                return replace(found, delta=_replaced(found.rows))
             case TopKOperator():
                 below = self.of(plan.input, None)
                 both = below.rows.times(_TWO)  # one comes in, and another one goes out
-                return _stored(below, both if plan.limit >= EVERY_ROW else both.capped(2.0 * plan.limit).bounded())
+                some_rows = both if plan.limit >= EVERY_ROW else both.capped(2.0 * plan.limit).bounded()
+                return self._stored(plan, below, some_rows)
             case RankedOperator():
                 below = self.of(plan.input, None)
                 if plan.ranks_all:
                     return self._moved(plan, some)
                 several = float(min(plan.limit, EVERY_ROW)) + 1.0 if plan.keys else 1.0
-                return _stored(below, below.rows.times(Amount(several, several)).bounded())
+                found = self._stored(plan, below, below.rows.times(Amount(several, several)).bounded())
+                return replace(found, delta=_replaced(found.rows))
             case RunningOperator():
                 if plan.moves:
                     return self._moved(plan, some)
@@ -207,7 +228,8 @@ class _Walk:
                 if isinstance(plan.frame, RowsAround):
                     around = float(max(1, plan.frame.before + plan.frame.behind + 1))
                     each = Amount(around, around)
-                return _stored(below, below.rows.times(each).bounded())
+                found = self._stored(plan, below, below.rows.times(each).bounded())
+                return replace(found, delta=_replaced(found.rows))
             case ThresholdOperator():
                 return self._within(plan, self.of(plan.rows, None).rows)
             case ThresholdAggregateOperator():
@@ -224,27 +246,32 @@ class _Walk:
         derived = dict(plan.named)
         own = None if query.free is None else (plan.asked or query.free)
         wanted = None if some is None else _variables(plan, some)
-        rows, different, met = NOTHING, NOTHING, NOTHING
+        rows, different, delta = NOTHING, NOTHING, NOTHING
         below = {name: self.of(one, None) for name, one in derived.items()}
+        ways = self.ways[plan] = []
         limits = {name: _most_rows(one) for name, one in derived.items()}
         for position, atom in enumerate(query.atoms):
             name = atom.table.name
             if name in below:
-                begin = below[name].rows
+                begin = below[name]
             elif name.lower() == self._table:
-                begin = ONE
+                begin = _ITSELF
             else:
                 continue
-            if begin == NOTHING:
+            if begin == _UNTOUCHED:
                 continue
             found = reach(query, position, own, self._figures, limits)
             through = _through(atom) if name in below else ""
-            self.ways.append(Way(atom.alias, found, through, begin, tuple(one.alias for one in query.atoms)))
-            rows = rows.plus(begin.times(found.results))
-            met = met.plus(begin.times(found.met))
+            ways.append(Way(atom.alias, found, through, begin.delta, tuple(one.alias for one in query.atoms)))
+            rows = rows.plus(begin.rows.times(found.results))
+            gone = begin.delta.times(
+                found.results
+            )  # where there was no match a row of NULLs takes the place, or leaves it
+            delta = delta.plus(_replaced(gone) if is_optional(query, position) else gone)
             fewer = found if wanted is None else reach(query, position, wanted, self._figures, limits)
-            different = different.plus(begin.times(fewer.results))
-        return _Change(rows, different, met.plus(total(one.met for one in below.values())))
+            different = different.plus(begin.delta.times(fewer.results))
+        groups = isinstance(plan, AnnotatedOperator) and bool(query.sums)
+        return _Change(rows, different, _replaced(rows) if groups else delta)
 
     def _selected(self, plan: SelectedOperator, some: Some) -> _Change:
         if plan.inputs:
@@ -253,29 +280,34 @@ class _Walk:
             (atom,) = plan.query.atoms
             if atom.predicate is None:
                 return below
-            return _Change(below.rows.bounded(), below.different.bounded(), below.met)
+            return _Change(below.rows.bounded(), below.different.bounded(), below.delta.bounded())
         if plan.name.lower() != self._table:
             return _UNTOUCHED
         found = reach(plan.query, 0, None, self._figures)
-        self.ways.append(Way(plan.query.atoms[0].alias, found))
-        return _Change(found.results, found.results, NOTHING)
+        self.ways[plan] = [Way(plan.query.atoms[0].alias, found)]
+        return _Change(found.results, found.results, found.results)
 
     def _project(self, plan: ProjectOperator, some: Some) -> _Change:
         sources = None if some is None else [plan.outputs[column].source for column in sorted(some)]
         below = self.of(plan.input, _read(sources))
         if plan.predicate is None:
             return below
-        return _Change(below.rows.bounded(), below.different.bounded(), below.met)
+        return _Change(below.rows.bounded(), below.different.bounded(), below.delta.bounded())
 
     def _set(self, plan: SetOperator) -> _Change:
         if plan.is_union_all:
             sides = [self.of(one, None) for one in plan.inputs]
             rows = total(one.rows for one in sides)
-            return _Change(rows, rows, total(one.met for one in sides))
+            return _Change(rows, rows, total(one.delta for one in sides))
         sides = [self.of(one, frozenset(range(len(plan.types)))) for one in plan.inputs]
-        rows = total((one.rows if plan.all else one.different) for one in sides).bounded()
-        met = total(one.met.plus(one.rows) for one in sides)
-        return _Change(rows, rows, met)
+        rows = total((one.delta if plan.all else one.different) for one in sides).bounded()
+        self.looked_up[plan] = total(one.delta for one in sides)
+        return _Change(rows, rows, rows)
+
+    def _stored(self, plan: Operator, below: _Change, rows: Amount) -> _Change:
+        """What changes above a store, in which every row that changes below is looked up."""
+        self.looked_up[plan] = below.delta
+        return _Change(rows, rows, rows)
 
     def _moved(self, plan: RankedOperator | RunningOperator, some: Some) -> _Change:
         """Rows of whose partitions all behind the changed ones change too."""
@@ -285,23 +317,26 @@ class _Walk:
         if rows == NOTHING:
             return below
         here = some is not None and some <= partition
-        return _Change(rows, self.of(plan.input, some).different if here else rows, below.met.plus(rows))
+        self.looked_up[plan] = rows
+        return _Change(rows, self.of(plan.input, some).different if here else rows, _replaced(rows))
 
     def _within(self, plan: ThresholdOperator | ThresholdAggregateOperator, rows: Amount) -> _Change:
         """Rows that come and go, and those that a bound lets in or out as it moves."""
         bounds, own = self.of(plan.bounds, None), self.of(plan.rows, None)
         each = self._behind(plan.rows, tuple(range(plan.keys)))
-        let = bounds.rows.times(each)
-        met = own.met.plus(bounds.met).plus(own.rows).plus(bounds.rows)
+        let = bounds.delta.times(each)
+        looked_up = own.delta.plus(bounds.delta)
         match plan:
             case ThresholdOperator():
                 found = rows.plus(let).bounded()
-                return _Change(found, found, met.plus(let))
+                self.looked_up[plan] = looked_up.plus(let)
+                return _Change(found, found, found)
             case ThresholdAggregateOperator():
                 groups = Amount(None, None, True, ("groups of the result",), Growth.KEY) if plan.groups else ONE
-                moved = bounds.rows.times(groups)
+                moved = bounds.delta.times(groups)
                 found = rows.plus(moved).bounded()
-                return _Change(found, found, met.plus(moved))
+                self.looked_up[plan] = looked_up.plus(moved)
+                return _Change(found, found, _replaced(found))
             case _:
                 assert_never(plan)
 
@@ -311,23 +346,27 @@ class _Walk:
         if found is None:
             cause = f"{_what(plan)} per key" if columns else _what(plan)
             return Amount(None, None, True, (cause,), Growth.KEY if columns else Growth.TABLE)
-        table, places = found
+        query, atom, places = found
+        table = query.atoms[atom].table
         figure = self._figures.meeting(table, places, table, places) if places else self._figures.rows(table)
         cause = grown(table, places)
         growth = Growth.KEY if places else Growth.TABLE
         if figure is None:
             return Amount(None, None, True, (cause,), growth)
         self.sources.append(figure.source)
-        return Amount(figure.expected, figure.most, True, (cause,), growth)
+        same = Amount(figure.expected, figure.most, True, (cause,), growth)
+        return same if len(query.atoms) == 1 else same.times(reach(query, atom, None, self._figures).results)
 
 
 _TWO = Amount(2.0, 2.0)
+
+
+def _replaced(rows: Amount) -> Amount:
+    """The delta of rows that may take one another's place; the first row of a group, and the last one, do not."""
+    return rows.times(_TWO).bounded()
+
+
 _MAY_STAY = ("min", "max", "min_by", "max_by", "mode", "percentile_cont", "percentile_disc", "bool_and", "bool_or")
-
-
-def _stored(below: _Change, rows: Amount) -> _Change:
-    """What changes above a store, in which every row that changes below is looked up."""
-    return _Change(rows, rows, below.met.plus(below.rows))
 
 
 def _what(plan: Operator) -> str:
@@ -393,8 +432,8 @@ def _read(sources: list[int | Expression] | None) -> Some:
     return frozenset(places)
 
 
-def _base_columns(plan: Operator, columns: tuple[int, ...]) -> tuple[Table, tuple[int, ...]] | None:
-    """The columns of a base table that some columns of a relation are; None if they are not those of one table."""
+def _base_columns(plan: Operator, columns: tuple[int, ...]) -> tuple[ConjunctiveQuery, int, tuple[int, ...]] | None:
+    """The join of base tables, its atom and the columns of this that some columns are; None where they are no such."""
     match plan:
         case ProjectOperator():
             sources = [plan.outputs[column].source for column in columns]
@@ -406,12 +445,11 @@ def _base_columns(plan: Operator, columns: tuple[int, ...]) -> tuple[Table, tupl
             sources = [query.outputs[column].source for column in columns]
             refs = [query.head[source] for source in sources if isinstance(source, int)]
             atoms = {ref.atom for ref in refs} or ({0} if len(query.atoms) == 1 else set())
-            if len(refs) < len(sources) or len(atoms) != 1:
+            if len(refs) < len(sources) or len(atoms) != 1 or query.free is not None:
                 return None
-            atom = query.atoms[atoms.pop()]
-            if atom.table.name in derived or len(query.atoms) > 1:
+            if any(atom.table.name in derived for atom in query.atoms):
                 return None
-            return atom.table, tuple(sorted(ref.column for ref in refs))
+            return query, atoms.pop(), tuple(sorted(ref.column for ref in refs))
         case RankedOperator() | RunningOperator():
             return _base_columns(plan.input, columns)
         case _:

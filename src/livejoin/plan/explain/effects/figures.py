@@ -63,6 +63,11 @@ class TableSample:
         """Whether it has all rows."""
         return int(self.weights.sum()) >= self.rows
 
+    @property
+    def source(self) -> Source:
+        """Where figures of it are from."""
+        return "counted" if self.is_whole else "sampled"
+
     def counts(self, columns: Sequence[int]) -> tuple[Words, Words] | None:
         """A word for each different key, ascending, and how often each is there.
 
@@ -139,8 +144,8 @@ class Figures:
             return None
         here = self.statistics.of(one.name).distinct_of(columns).value
         given = rows.known == "given" or keys.known == "given"
-        sampled = other.name.lower() in self.samples
-        source: Source = "given" if given else "sampled" if sampled else "observed"
+        sample = self.samples.get(other.name.lower())
+        source: Source = "given" if given else "observed" if sample is None else sample.source
         return Meeting(rows.value / max(1.0, keys.value, here or 0.0), None, source)
 
 

@@ -276,6 +276,11 @@ def _names(query: ConjunctiveQuery) -> Mapping[str, str]:
     return names
 
 
+def is_optional(query: ConjunctiveQuery, atom: int) -> bool:
+    """Whether results are there without a row of an atom, with NULLs."""
+    return any(query.branches[place].kind == "optional" for place in _above(query, atom))
+
+
 def _above(query: ConjunctiveQuery, atom: int) -> Iterator[int]:
     """The branch that an atom is in, and those above it."""
     place = next((i for i, one in enumerate(query.branches) if atom in one.atoms), None)

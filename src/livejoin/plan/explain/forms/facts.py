@@ -184,7 +184,10 @@ def gain(suggestion: Suggestion) -> str:
 
 def alternative_line(plan: Alternative) -> str:
     """A plan that was compared."""
-    figures = f"height {plan.height}, cost {plan.cost:.3g}, {plan.propagation:.3g} rows a change predicted"
+    work = (
+        f"a change is expected to visit {plan.propagation:.3g} rows, and to touch {plan.touches:.3g} records and keys"
+    )
+    figures = f"height {plan.height}, depth times changes {plan.cost:.3g}; {work}"
     line = f"{plan.title}: {plan.tree}; {plan.guarantee.bound.formula}; {figures}"
     return line + ("" if plan.executable else f"; not run: {plan.obstacle}")
 

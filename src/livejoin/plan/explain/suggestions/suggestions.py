@@ -16,6 +16,7 @@ from livejoin.families.family import Candidate
 from livejoin.families.registry import families_of
 from livejoin.plan.explain.describing.classify import listed
 from livejoin.plan.explain.explanation import Suggestion, SuggestionKind
+from livejoin.plan.explain.suggestions.seen import NOTHING_SEEN, Seen
 from livejoin.plan.explain.suggestions.supposed import Supposed
 from livejoin.query import Atom, ConjunctiveQuery
 from livejoin.schema import ForeignKey, Table
@@ -44,7 +45,11 @@ class _Trial:
 
 
 def suggest(
-    query: ConjunctiveQuery, statistics: Statistics, bound: UpdateBound, algorithm: Algorithm = "auto"
+    query: ConjunctiveQuery,
+    statistics: Statistics,
+    bound: UpdateBound,
+    algorithm: Algorithm = "auto",
+    seen: Seen = NOTHING_SEEN,
 ) -> tuple[Suggestion, ...]:
     """Changes that would give a better bound than ``bound``, those that this version could run first.
 
@@ -57,6 +62,7 @@ def suggest(
         statistics: Figures of the tables.
         bound: The bound of the present plan.
         algorithm: The algorithm, which selects the families that are asked.
+        seen: The changes that were seen; what they refute is not suggested.
     """
     output = query.variables if query.free is None else query.free
     found: list[Suggestion] = []
@@ -67,6 +73,8 @@ def suggest(
             for trial in islice(trials(query, output), _MOST_TRIALS):
                 if better and trial.parts > fewest:
                     break
+                if seen.refutes(trial.supposed):
+                    continue
                 if any(_come_twice(table, columns, statistics) for table, columns in trial.keys):
                     continue
                 if (plan := _best(trial, statistics, bound, algorithm)) is not None:
