@@ -66,13 +66,15 @@ class Cut:
     Args:
         error: What is raised.
         at: At which point, from 1; none where it is beyond the last one.
+        within: A folder or a file of livejoin, whose points alone count; all of it by default.
 
     Attributes:
         points: How many there were so far.
     """
 
-    def __init__(self, error: type[BaseException] = KeyboardInterrupt, at: int = 0) -> None:
+    def __init__(self, error: type[BaseException] = KeyboardInterrupt, at: int = 0, within: str = "") -> None:
         self.points = 0
+        self._within = SOURCE + within
         self.where = ""
         self._error = error
         self._at = at
@@ -85,7 +87,7 @@ class Cut:
         sys.settrace(None)
 
     def _entered(self, frame: FrameType, event: str, argument: object) -> Callable[..., Any] | None:
-        if not frame.f_code.co_filename.startswith(SOURCE):
+        if not frame.f_code.co_filename.startswith(self._within):
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         return self._step
@@ -122,9 +124,9 @@ def points_of(code: CodeType) -> frozenset[int]:
     return frozenset(follows | back)
 
 
-def cut_off(call: Callable[[], object], error: type[BaseException], at: int) -> Cut:
+def cut_off(call: Callable[[], object], error: type[BaseException], at: int, within: str = "") -> Cut:
     """Make a call that is cut off at a point."""
-    cut = Cut(error, at)
+    cut = Cut(error, at, within)
     with suppress(error), cut:
         call()
     return cut
@@ -294,6 +296,8 @@ class Life:
 
         So are they for those who follow, and those of the version of the last call are what they were then.
         """
+        if self.random.random() < 0.5:
+            self.db._contents.links.spare()  # an image that lingers holds versions that else nobody holds
         self.db._check()
         truth: dict[str, Counter[Row]] = {name: multiset(rows) for name, rows in self.rows.items()}
         with connect() as duck:

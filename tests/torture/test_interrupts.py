@@ -17,6 +17,7 @@ from livejoin.plan.operators import AnyJoin
 from oracle import assert_same_rows, multiset
 from torture.file_faults import open_files
 from torture.interrupts import NEVER, Life, cut_off, places, points
+from torture.one_commit import run
 
 CUTS = int(os.environ.get("LIVEJOIN_TORTURE", "25"))
 SEED = int(os.environ.get("LIVEJOIN_SEED", "1"))
@@ -67,6 +68,14 @@ def test_a_commit_that_is_cut_off_stands_or_does_not(error: type[BaseException],
             life.commit()
     print(f"commits by {algorithm}, {threads} threads, {error.__name__}: {dict(outcomes)} of {total} points")
     assert outcomes.keys() == {"stands", "does not"}
+
+
+@pytest.mark.torture
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
+def test_the_same_commit_cut_off_at_each_point_leaves_views_deltas_and_followers_right() -> None:
+    outcomes = run(CUTS, SEED)
+    print(f"one commit that is cut off: {dict(outcomes)}")
+    assert outcomes["stands"] and outcomes["does not"]
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not list descriptors")

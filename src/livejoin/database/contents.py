@@ -415,6 +415,7 @@ class Contents:
                 self.catalog.remove(table.name)
             for name in [name for name in self.tables if name not in self.catalog]:
                 del self.tables[name]
+            self.links.end_gone({*self.views, *self.tables})
             for name in [name for name in self.histories if name not in self.views]:
                 del self.histories[name]
             for name in [name for name in self.tally.analyses if name not in self.views]:

@@ -164,22 +164,22 @@ class History:
         self.base = base
         self._run = run
         self._begin = 0  # the first piece of the run that is kept
-        self._recent: deque[Piece] = deque()
-        self._recent_rows = 0
+        self._recent: deque[tuple[Piece, int]] = deque()  # each with the rows of all up to it
         if run is not None:
             self._begin = int(np.searchsorted(run.index[VERSION], base, side="right"))
 
     @property
     def rows(self) -> int:
         """How many rows of deltas are kept."""
-        run = self._run
-        return self._recent_rows + (0 if run is None else int(run.rows[-1] - run.rows[self._begin]))
+        run, recent = self._run, self._recent
+        rows = recent[-1][1] - recent[0][1] + recent[0][0].rows if recent else 0
+        return rows + (0 if run is None else int(run.rows[-1] - run.rows[self._begin]))
 
     @property
     def version(self) -> int:
         """The last version that changed the view, as far as it is known."""
         if self._recent:
-            return self._recent[-1].version
+            return self._recent[-1][0].version
         run = self._run
         return self.base if run is None or self._begin == len(run) else int(run.index[VERSION, -1])
 
@@ -187,24 +187,23 @@ class History:
         """The same with another limit; nothing of this one changes."""
         found = History(limit, self.base, self._run)
         found._recent = self._recent.copy()
-        found._recent_rows = self._recent_rows
         found._shorten()
         return found
 
     def note(self, piece: Piece) -> None:
         """Add a piece; once more changes nothing. Cost: O(1), and O(pieces) that are dropped."""
         if piece.version > self.version:
-            self._recent.append(piece)
-            self._recent_rows += piece.rows
-            self._shorten()
+            before = self._recent[-1][1] if self._recent else 0
+            self._recent.append((piece, before + piece.rows))
+        self._shorten()
 
     def restart(self, version: int) -> None:
-        """Forget what was before a version."""
-        while self._recent and self._recent[0].version <= version:
-            self._recent_rows -= self._recent.popleft().rows
+        """Forget what was before a version; may be cut off and called again."""
+        self.base = max(self.base, version)  # before it goes
+        while self._recent and self._recent[0][0].version <= version:
+            self._recent.popleft()
         if self._run is not None:
             self._begin = int(np.searchsorted(self._run.index[VERSION], version, side="right"))
-        self.base = max(self.base, version)
 
     def _shorten(self) -> None:
         over = self.rows - self.limit
@@ -215,7 +214,7 @@ class History:
             kept = int(np.searchsorted(run.rows, run.rows[self._begin] + over))
             self.restart(int(run.index[VERSION, min(kept, len(run)) - 1]))
         while self.rows > self.limit:
-            self.restart(self._recent[0].version)
+            self.restart(self._recent[0][0].version)
 
     def rebase(self, run: Run) -> None:
         """Take the pieces of a snapshot in the place of those that were in segments of the log.
@@ -224,8 +223,8 @@ class History:
             run: The pieces that the snapshot has. Law: these are all pieces of this history up to the version of the
                 snapshot, and maybe older ones.
         """
-        while self._recent and self._recent[0].version <= run.version:
-            self._recent_rows -= self._recent.popleft().rows
+        while self._recent and self._recent[0][0].version <= run.version:
+            self._recent.popleft()
         self._run = run
         self._begin = int(np.searchsorted(run.index[VERSION], self.base, side="right"))
 
@@ -237,7 +236,7 @@ class History:
         if version < self.base:
             return None
         found = list[Piece]()
-        for piece in reversed(self._recent):
+        for piece, _ in reversed(self._recent):
             if piece.version <= version:
                 break
             found.append(piece)

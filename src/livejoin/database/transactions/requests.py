@@ -7,6 +7,7 @@ that it had. Law: what is known stands if and only if the commit does, as both a
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any, Final
@@ -73,7 +74,7 @@ class Requests:
     """The requests of the clients that are known; mutable."""
 
     def __init__(self) -> None:
-        self._clients: dict[str, _Client] = {}
+        self._clients = OrderedDict[str, _Client]()  # the one heard of last stands last
 
     def answer(self, request: Numbered) -> Answer | None:
         """What a request was answered; None if it is a new one.
@@ -104,13 +105,14 @@ class Requests:
     def note(self, request: Numbered, answer: Answer) -> None:
         """Know a request; once more changes nothing."""
         name, number = request.client, request.number
-        client = self._clients.pop(name, None) or _Client({})
+        client = self._clients.get(name) or _Client({})
         client.answers[number] = answer
         while len(client.answers) > MOST_NUMBERS:
             oldest = min(client.answers)
+            client.forgotten = max(client.forgotten, oldest)  # before it goes
             del client.answers[oldest]
-            client.forgotten = max(client.forgotten, oldest)
         self._clients[name] = client
+        self._clients.move_to_end(name)
         while len(self._clients) > MOST_CLIENTS:
             del self._clients[next(iter(self._clients))]
 

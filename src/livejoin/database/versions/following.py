@@ -406,18 +406,16 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
             link = link.step.link
             if self._waiting == "each":
                 break
-        known, self._known_up_to = self._known_up_to, None
         if self._places:
             return self._take_places(link)
+        known = self._known_up_to
         deltas = self._deltas(steps, known)
         delta = deltas[0] if len(deltas) == 1 else netted(deltas, self._types())
-        if self.link is not None and not self._is_closed:  # else it was lost meanwhile: a reset comes next
-            self.link = link
         if self._pairs and self._view is not None:
             delta = self._view.paired(delta)
-        self.seen = link.version
-        self._note_room()
-        return self._update(link.version, delta, False, link if len(deltas) == 1 and known is None else None)
+        update = self._update(link.version, delta, False, link if len(deltas) == 1 and known is None else None)
+        self._go_on(link)
+        return update
 
     def _take_places(self, link: Link) -> Update:
         """What led to a version, with positions."""
@@ -428,11 +426,17 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         delta, positions = moved(first, second, self._shape, link.version, self._schema)
         if self._pairs and self._view is not None:
             delta = self._view.paired(delta)
-        if self.link is not None and not self._is_closed:
+        update = replace(self._update(link.version, delta, False, None), positions=pa.array(positions))
+        self._go_on(link)
+        return update
+
+    def _go_on(self, link: Link) -> None:
+        """Know a version, as the update that leads to it is made: what fails before is made again by the next call."""
+        self._known_up_to = None
+        if self.link is not None and not self._is_closed:  # else it was lost meanwhile: a reset comes next
             self.link = link
         self.seen = link.version
         self._note_room()
-        return replace(self._update(link.version, delta, False, None), positions=pa.array(positions))
 
     def first_of(self, link: Link, version: int, since: int | None) -> Update | None:
         """What another one is told first who goes on from where this one was; in any thread.
@@ -474,10 +478,11 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         assert link is not None
         rows = self._shape.shown(self._images.image(self.name.lower(), link, self._shape))
         assert version is not None
-        self._reset_version = None
-        self.seen = version
         update = self._update(version, insertions(rows, version, self._schema), True, None)
-        return replace(update, positions=pa.array(np.arange(rows.num_rows))) if self._places else update
+        if self._places:
+            update = replace(update, positions=pa.array(np.arange(rows.num_rows)))
+        self.seen, self._reset_version = version, None
+        return update
 
     def _update(self, version: int, delta: pa.Table, reset: bool, shared: Link | None) -> Update:
         """An update; what is computed of it is kept with a link whose delta others have too."""

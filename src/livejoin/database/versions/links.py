@@ -7,7 +7,8 @@ holds, which costs it a step a chain, as it has made the delta anyway. Where nob
 the image that was read last stays for a moment, so that one who reads again and again does not copy all rows each time.
 
 Law: the steps from a link on, in order, are all that happened to the rows since its version. Law: a link is added once,
-by one assignment, also where the call that adds it is cut off and repeated; readers walk the chain without a lock.
+by one assignment, also where the call that adds it is cut off and repeated; readers walk the chain without a lock. A
+call that is cut off forgets no chain: what it adds is held until all that knows of the chain has been told.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Protocol
@@ -134,6 +135,7 @@ class Links:
         self._imaged = weakref.WeakSet[Link]()
         self._images_lock = threading.RLock()
         self._counted: tuple[list[tuple[int, int]], int] = [], 0
+        self._added: Sequence[tuple[str, Link, Step]] = ()  # what `extend` adds, until it has come to its end
 
     def tip(self, name: str, version: int, place: int) -> Link:
         """The link of the present version; it is made if nobody holds the chain.
@@ -147,10 +149,9 @@ class Links:
         link = None if known is None else known()
         if link is None:
             link = Link(version, place)
-            self.tips[name] = weakref.ref(link)
-            self._all[name] = deque((self.tips[name],))
-        while link.step is not None:  # a call was cut off between two lines of `extend`
-            link = link.step.link
+            tip = weakref.ref(link)
+            self._all[name] = deque((tip,))
+            self.tips[name] = tip
         return link
 
     def note_image(self, name: str, link: Link) -> None:
@@ -201,29 +202,36 @@ class Links:
             place: As for `Link`.
             steps: The changes of the commit, by name in lower case.
         """
+        if not self._added:
+            self._added = self._found(version, place, steps)
+        for name, before, step in self._added:
+            before.step = step
+            tip = self.tips[name] = weakref.ref(step.link)
+            links = self._all[name]
+            if links[-1]() is not step.link:
+                links.append(tip)
+            self._news.append(before)
+            if name in self.kept:
+                self._shorten(name, step.link.total)
+            public = self.published.get(name)
+            image = None if public is None else public.image
+            if public is not None and image is not None and not pays(step.link.total - public.total, image):
+                self.published.pop(name, None)
+            if name in self._enough and step.link.total > self._enough[name]:
+                self._let_go(name, step.link.total)
+        self._added = ()
+
+    def _found(self, version: int, place: int, steps: Mapping[str, Stepped]) -> list[tuple[str, Link, Step]]:
+        """The steps to a version that chains do not have yet, each with its chain's name and the link before it."""
+        found = []
         for name, (delta, rows) in steps.items():
             known = self.tips.get(name)
             before = None if known is None else known()
-            if before is None:
-                continue
-            while before.step is not None:
-                before = before.step.link
-            if before.version < version:
+            if before is not None and before.version < version:
                 told = rows if delta is None else delta
                 count = 0 if told is None else told.num_rows
-                step = Step(delta, rows, Link(version, place, before.total + count))
-                before.step = step
-                self.tips[name] = weakref.ref(step.link)
-                self._all[name].append(self.tips[name])
-                self._news.append(before)
-                if name in self.kept:
-                    self._shorten(name, step.link.total)
-                public = self.published.get(name)
-                image = None if public is None else public.image
-                if public is not None and image is not None and not pays(step.link.total - public.total, image):
-                    self.published.pop(name, None)
-                if name in self._enough and step.link.total > self._enough[name]:
-                    self._let_go(name, step.link.total)
+                found.append((name, before, Step(delta, rows, Link(version, place, before.total + count))))
+        return found
 
     def rows(self, name: str) -> int:
         """How many rows of deltas a chain keeps for those who hold it; O(1) a link, once."""
@@ -327,13 +335,18 @@ class Links:
         return 0 if tip is None else tip.total - link.total
 
     def end(self, name: str, why: str) -> None:
-        """End a chain: its view or table is gone, or is another one.
+        """End a chain: its view or table is gone, or is another one; may be cut off and called again.
 
         Args:
             name: The name in lower case.
             why: A message for those who follow.
         """
-        known = self.tips.pop(name, None)
+        known = self.tips.get(name)
+        link = None if known is None else known()
+        if link is not None:
+            link.ended = why
+            self._news.append(link)
+        self.tips.pop(name, None)
         self.images.pop(name, None)
         self.kept.pop(name, None)
         self.recent.pop(name, None)
@@ -341,12 +354,15 @@ class Links:
         self._all.pop(name, None)
         self._followers.pop(name, None)
         self._enough.pop(name, None)
-        link = None if known is None else known()
-        if link is not None:
-            while link.step is not None:
-                link = link.step.link
-            link.ended = why
-            self._news.append(link)
+
+    def end_gone(self, there: Container[str]) -> None:
+        """End the chains of views and tables that a call dropped which was cut off; once more changes nothing.
+
+        Args:
+            there: The names in lower case of those that are there.
+        """
+        for name in [name for name in self.tips if name not in there]:
+            self.end(name, f"{name!r} was dropped")
 
     @property
     def has_news(self) -> bool:
