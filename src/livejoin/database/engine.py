@@ -421,7 +421,7 @@ class Database:
     def create_table(  # noqa: PLR0913  # the options of a table
         self,
         name: str,
-        columns: str | type | pa.Schema,
+        columns: str | Mapping[str, Any] | type | pa.Schema,
         *,
         key: str | Sequence[str] | None = None,
         window_rows: int | None = None,
@@ -439,7 +439,8 @@ class Database:
             columns: The columns as in SQL, for example ``"src BIGINT, dst BIGINT"``; also NOT NULL, PRIMARY KEY, UNIQUE
                 and FOREIGN KEY, which promises something to the planner and is not checked. Keys are checked for what
                 each version leaves; a row with NULL in a column of UNIQUE never conflicts. Changes by key go by the
-                PRIMARY KEY alone. Or a class with annotated fields (a dataclass, a NamedTuple, a TypedDict, a pydantic
+                PRIMARY KEY alone. Or a dict of names and types, as ``{"src": "BIGINT", "dst": "BIGINT NOT NULL"}``; a
+                class with annotated fields (a dataclass, a NamedTuple, a TypedDict, a pydantic
                 model), or an Arrow schema: `livejoin.schema.models` says which types they stand for, docs/writing.md
                 shows it.
             key: The columns of the PRIMARY KEY, by name, where ``columns`` does not say it.
