@@ -163,7 +163,7 @@ def test_a_commit_that_a_server_does_not_wait_for_is_answered_and_leaves_no_trac
 
     monkeypatch.setattr(db, "apply", slow)
     server = Server(db, port=0)
-    server._server.config.timeout_graceful_shutdown = 0
+    monkeypatch.setattr(server._server.config, "timeout_graceful_shutdown", 0)
     rows = json.dumps([{"k": i} for i in range(20_000)])
     found: list[httpx.Response] = []
     server.start()
