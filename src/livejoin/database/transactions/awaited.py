@@ -43,7 +43,7 @@ class Awaited:
         self._task = loop.create_task(self._run())
 
     def hand(self, delta: pa.Table, version: int) -> bool:
-        """Let a delta wait for the function, in any thread; whether the loop is there to await it. Each version once."""
+        """Let a delta wait for the function, once a version, in any thread; whether the loop is there to await it."""
         if version > self._handed:
             self._handed = version
             self._waiting.append((delta, version))
