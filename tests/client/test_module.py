@@ -157,8 +157,9 @@ def test_rows_stay_those_of_the_view(engine: str, tmp_path: Path, key: list[str]
                 rows = [{"id": {"big": str(one)} if one == WIDE else one, "name": n} for one, n in stub.rows.items()]
                 assert sorted(map(str, last["rows"])) == sorted(map(str, rows))
             assert 1 <= resets <= 4
+            assert not stub.asked["GET /v1/views/V"], "its key comes with its rows"
             stub.end("view 'V' was dropped", is_there=False)
-            assert next_said() == {"over": "there is no such thing", "status": 404}
+            assert next_said() == {"over": "there is no such view", "status": 404}
             assert next_said() == {"closed": True}
 
 
@@ -170,7 +171,8 @@ def test_rows_that_stand_more_than_once(tmp_path: Path) -> None:
     const coded = (text) => new TextEncoder().encode(text);
     globalThis.fetch = async (url) => String(url).endsWith("/changes?shape=changes") ? new Response(new ReadableStream({
       start(control) { told = (v) => control.enqueue(coded(`id: 1\\ndata: ${v}\\nevent: change\\n\\n`)); },
-    }), { headers: { "Content-Type": "text/event-stream" } }) : new Response('{"key": null}');
+    }), { headers: { "Content-Type": "text/event-stream" } })
+      : new Response('{"error": {"kind": "ReadError", "message": "no key is known"}}', { status: 409 });
     const one = live("V", (rows) => say(rows.map(({ x }) => (Object.is(x, -0) ? "-0" : x))), { server });
     await new Promise((done) => setTimeout(done, 50));
     const change = (kind, x) => `{"_change_type": "${kind}", "x": ${x}}`;

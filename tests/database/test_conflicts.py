@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
 import livejoin
 from harness import Harness
+from livejoin.errors import AbsentRowError, DuplicateKeyError
 from random_queries import queries
 from scenario import Change
 from strategies import FUZZ, rows, tables
@@ -60,3 +63,23 @@ def test_of_two_new_rows_with_a_key_the_one_given_first_stays() -> None:
     assert commit.ignored == 1
     assert view.to_arrow().to_pylist() == [{"k": 1, "v": "a"}]
     db._check()
+
+
+@pytest.mark.parametrize("manner", ["skip", "dead_letter"])
+def test_a_conflict_names_the_row_as_it_was_given_also_where_bad_rows_were_left_out(manner: Any) -> None:
+    db = livejoin.Database()
+    db.create_table("t", "k BIGINT PRIMARY KEY, v BIGINT")
+    db.apply("t", [(1, 1)])
+    with pytest.raises(DuplicateKeyError, match="row 3 of the given changes") as raised:
+        db.apply("t", [("x", 1), (2, 2), (3, "y"), (1, 5)], on_bad_rows=manner)
+    assert raised.value.row == 3
+    with pytest.raises(DuplicateKeyError, match=r"row 3 of .* this one and row 1;") as raised:
+        db.apply("t", [("x", 1), (2, 2), (3, "y"), (2, 5)], on_bad_rows=manner)
+    assert raised.value.row == 3
+    gone = {"k": 7, "v": 7, "_change_type": "delete"}
+    with pytest.raises(AbsentRowError, match="row 1 of the given changes"):
+        db.apply("t", [{"k": "x", "v": 1, "_change_type": "insert"}, gone], on_bad_rows=manner)
+    with pytest.raises(DuplicateKeyError, match="row 2 of the given changes"):
+        log = [{"k": "x", "v": 1, "_seq": 1}, {"k": 5, "v": 1, "_seq": 2}, {"k": 1, "v": 2, "_seq": 3}]
+        db.replay({"t": log}, on_bad_rows=manner)
+    assert db.version == 1

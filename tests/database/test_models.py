@@ -186,7 +186,7 @@ def test_annotations_that_no_column_has(annotation: Any) -> None:
 
 @pytest.mark.parametrize("model", [None, 5, int, dict, [("a", int)], Everything.__init__, b"a INT"])
 def test_what_is_no_model(model: Any) -> None:
-    with pytest.raises(SchemaError, match="allowed is a text such as 'src BIGINT, dst BIGINT', a dataclass"):
+    with pytest.raises(SchemaError, match="allowed is a text such as 'src BIGINT, dst BIGINT', a dict such as"):
         columns(model)
 
 
@@ -231,3 +231,21 @@ def test_a_table_of_models_from_declaration_to_reading() -> None:
     assert db.tables["texts"].primary_key == (0,)
     with pytest.raises(SqlError):
         db.create_table("twice", "a BIGINT PRIMARY KEY", key="a")
+
+
+def test_a_dict_of_names_and_types() -> None:
+    db = livejoin.Database()
+    db.create_table("G", {"src": "BIGINT NOT NULL", "dst": int | None, "price": "DECIMAL(10, 2)", "day": pa.date32()})
+    db.create_table("P", {"id": "BIGINT", "the name": str}, key="id")
+    assert [column.name for column in db.tables["G"].columns] == ["src", "dst", "price", "day"]
+    assert [str(column.type) for column in db.tables["G"].columns] == ["BIGINT", "BIGINT", "DECIMAL(10, 2)", "DATE"]
+    assert [column.nullable for column in db.tables["G"].columns] == [False, True, True, True]
+    assert db.tables["P"].primary_key == (0,) and not db.tables["P"].columns[1].nullable
+    with pytest.raises(SchemaError, match=r"table 'x': field 'a'"):
+        db.create_table("x", {"a": object})
+    with pytest.raises(SchemaError, match="a column is named 5; allowed is a text"):
+        db.create_table("x", {5: "INT"})  # type: ignore[dict-item]
+    with pytest.raises(SqlError, match="NOPE"):
+        db.create_table("x", {"a": "NOPE"})
+    with pytest.raises(SchemaError, match=r"a dict such as \{'src': 'BIGINT', 'dst': 'BIGINT'\}"):
+        db.create_table("x", 5)  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ import livejoin
 def texts(page: str) -> list[list[str]]:
     """The cells of each line."""
     return [
-        [html.unescape(cell) for cell in re.findall(r"<t[dh]>(.*?)</t[dh]>", line, re.DOTALL)]
+        [html.unescape(cell) for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", line, re.DOTALL)]
         for line in re.findall(r"<tr>(.*?)</tr>", page, re.DOTALL)
     ]
 

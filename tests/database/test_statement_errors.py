@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pyarrow as pa
 import pytest
 
 import livejoin
@@ -104,3 +107,52 @@ def test_a_query_with_values_shows_what_was_written(db: livejoin.Database) -> No
     with pytest.raises(SqlError) as caught:
         db.sql("SELECT id FROM t WHERE name = ? AND nope = ?", ["a long text", 1])
     assert (caught.value.sql, caught.value.column) == ("SELECT id FROM t WHERE name = ? AND nope = ?", 37)
+
+
+def test_a_select_says_first_what_is_wrong_with_it() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE t (k BIGINT PRIMARY KEY)")
+    with pytest.raises(SqlError, match="'typo'"):
+        db.execute("SELECT * FROM typo")
+    with pytest.raises(SqlError, match="a SELECT changes nothing, and execute runs what changes something"):
+        db.execute("SELECT * FROM t")
+
+
+def test_a_lone_begin_says_that_nothing_was_applied() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE t (k BIGINT PRIMARY KEY)")
+    with pytest.raises(SqlError, match="nothing behind the BEGIN was applied: no transaction stays open"):
+        db.execute("BEGIN; INSERT INTO t VALUES (1)")
+    assert db.version == 0 and db.execute("INSERT INTO t VALUES (1)") is not None
+
+
+def test_a_parameter_without_a_value_says_how_to_give_one() -> None:
+    db = livejoin.Database()
+    with pytest.raises(SqlError, match=r"the parameter \? has no value here; sql and execute take values beside"):
+        db.sql("SELECT ? AS x")
+    assert db.sql("SELECT ? AS x", [5]).to_pylist() == [{"x": 5}]
+    with pytest.raises(SqlError, match="give it to a query that is asked once as a parameter"):
+        db.sql("SELECT current_timestamp() AS now")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda db: db.apply("t", [{"k": 1.5}], coerce="json"),
+        lambda db: db.apply("t", pa.table({"k": ["x"]}), coerce="json"),
+        lambda db: db.execute("INSERT INTO t VALUES ('a')"),
+        lambda db: db.create_view("v", "SELECT k FROM t WHERE"),
+        lambda db: db.sql("SELECT count(k, FROM t"),
+        lambda db: db.execute("CREATE TABLE x (a NOPE)"),
+    ],
+)
+def test_an_error_has_no_traceback_of_our_own_inside(call: Any) -> None:
+    """What came before it in the chain is another library's, or nothing."""
+    db = livejoin.Database()
+    db.execute("CREATE TABLE t (k BIGINT PRIMARY KEY)")
+    with pytest.raises(livejoin.errors.LivejoinError) as raised:
+        call(db)
+    one: BaseException | None = raised.value
+    while one is not None:
+        one = one.__cause__ or (None if one.__suppress_context__ else one.__context__)
+        assert one is None or not type(one).__module__.startswith("livejoin"), repr(one)

@@ -18,7 +18,7 @@ from livejoin.kernels.memory.layout import H_BUMP, H_END
 from livejoin.query.orders import RankFunction, SortKey
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
-from ordered_rows import Row, content, delta_of, sort
+from ordered_rows import Row, check_partitions, content, delta_of, sort
 from strategies import FUZZ
 
 pytestmark = pytest.mark.nojit
@@ -120,6 +120,7 @@ def test_the_changes_are_the_differences_of_the_ranks(
             scanned += content(rows, weights)
         assert scanned == after
         assert store.count() == after.total()
+        check_partitions(store, codec, TYPES, VALUES, scanned)
 
 
 def test_many_rows_by_position_and_by_value() -> None:

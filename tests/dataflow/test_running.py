@@ -20,7 +20,7 @@ from livejoin.kernels.memory.layout import H_BUMP, H_END
 from livejoin.query.orders import RowsAround, RowsUpTo, RunningCall, RunningFrame, SortKey
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
-from ordered_rows import Row, content, delta_of, sort
+from ordered_rows import Row, check_partitions, content, delta_of, sort
 from strategies import FUZZ
 
 pytestmark = pytest.mark.nojit
@@ -199,6 +199,7 @@ def test_the_changes_are_the_differences_of_the_results(
             scanned += content(rows, weights)
         assert scanned == after
         assert store.count() == after.total()
+        check_partitions(store, codec, TYPES, VALUES, scanned)
 
 
 def test_many_rows_and_a_restored_store() -> None:

@@ -234,6 +234,9 @@ def test_websockets(server: Server, db: livejoin.Database) -> None:
             await asyncio.to_thread(db.execute, "DELETE FROM t WHERE k = 1")
             message = json.loads(await again.recv())
             assert (message["reset"], len(message["changes"])) == (False, 1)
+        async with websockets.connect(f"{url}/v1/views/totals/changes?since=garbage") as refused:
+            error = json.loads(await refused.recv())["error"]
+            assert (error["kind"], error["status"]) == ("RequestError", 400)
         async with websockets.connect(f"{url}/v1/views/nope/changes") as refused:
             error = json.loads(await refused.recv())["error"]
             assert (error["kind"], error["status"]) == ("AbsentNameError", 404)
@@ -251,6 +254,8 @@ def test_websockets(server: Server, db: livejoin.Database) -> None:
         ("/v1/views/totals/changes?when_full=block", 400, "nobody who follows over HTTP makes commits wait"),
         ("/v1/views/totals/changes?format=arrow", 400, "by a WebSocket"),
         ("/v1/views/nope/changes", 404, "there is no view"),
+        ("/v1/views/totals/changes?since=garbage", 400, "since is 'garbage'; allowed is the id of a message"),
+        ("/v1/views/totals/changes?since=17", 400, "since is '17'; allowed is the id of a message"),
     ],
 )
 def test_what_cannot_be_followed(client: httpx.Client, path: str, status: int, says: str) -> None:

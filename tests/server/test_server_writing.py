@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import threading
 from typing import Any
 
 import httpx
@@ -110,6 +111,7 @@ def test_sql(client: httpx.Client) -> None:
         (b"[{", {"content-type": "application/json"}, 400, "no JSON"),
         (b" ", {"content-type": "application/json"}, 400, "the body is empty"),
         (b'[{"k": NaN}]', {"content-type": "application/json"}, 400, "write it as a text"),
+        (b'[{"k": 1, "v": 1, "k": 2}]', {"content-type": "application/json"}, 400, "twice; give it once"),
         (b"[" * 100_000, {"content-type": "application/json"}, 400, "no JSON"),
         (b'[{"k": ' + b"9" * 5000 + b"}]", {"content-type": "application/json"}, 400, "no JSON"),
         (b"[1]", {"content-type": "application/json"}, 400, "a change is an object"),
@@ -176,3 +178,39 @@ def test_who_may_not_read_an_assertion_is_told_its_name_alone(db: livejoin.Datab
             assert "sold_twice" in text and '"rows"' not in text and "k = 7" not in text
         letters = one.post("/v1/tables/u?on_bad_rows=dead_letter", json=body).json()["dead_letters"]
     assert [letter["reason"] for letter in letters] == ["with it, assertion 'sold_twice' would not hold"]
+
+
+def test_a_commit_that_a_server_does_not_wait_for_is_answered_and_leaves_no_traceback(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C while a large commit is under way: it goes on to its end, and who asked is told to ask again."""
+    db = livejoin.Database()
+    db.execute("CREATE TABLE t (k BIGINT)")
+    began, may_end = threading.Event(), threading.Event()
+    apply = db.apply
+
+    def slow(*arguments: Any, **named: Any) -> Any:
+        began.set()
+        may_end.wait(30)
+        return apply(*arguments, **named)
+
+    monkeypatch.setattr(db, "apply", slow)
+    server = Server(db, port=0)
+    monkeypatch.setattr(server._server.config, "timeout_graceful_shutdown", 0)
+    rows = json.dumps([{"k": i} for i in range(20_000)])
+    found: list[httpx.Response] = []
+    server.start()
+
+    def ask() -> None:
+        headers = {"content-type": "application/json"}
+        found.append(httpx.post(f"{server.url}/v1/tables/t", content=rows, headers=headers, timeout=30))
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    assert began.wait(30)
+    threading.Timer(0.5, may_end.set).start()
+    with caplog.at_level("WARNING"):
+        server.stop()
+    asking.join(30)
+    assert found[0].status_code == 503 and "send it again with the same client and number" in found[0].text
+    assert "CancelledError" not in caplog.text and "Traceback" not in caplog.text

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from livejoin.dataflow.batches import Delta, Rows
+from livejoin.dataflow.reading.asked_rows import AskedRows
+from livejoin.dataflow.reading.store_access import PartitionAccess
+from livejoin.dataflow.stores.ranked import RankedStore
+from livejoin.dataflow.stores.running import RunningStore
 from livejoin.query.orders import SortKey
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
@@ -38,3 +43,38 @@ def delta_of(codec: Codec, types: Sequence[SqlType], changes: list[tuple[Row, in
     columns = [pa.array([row[i] for row, _, _ in changes], kind.arrow) for i, kind in enumerate(tuple(types))]
     weights, versions = (np.array([change[i] for change in changes], np.int64) for i in (1, 2))
     return Delta(Rows(codec, tuple(types), columns, len(changes)), weights, versions)
+
+
+def check_partitions(
+    store: RankedStore | RunningStore,
+    codec: Codec,
+    types: Sequence[SqlType],
+    values: Sequence[Sequence[Any]],
+    whole: Counter[Row],
+) -> None:
+    """Each partition is found by its values, also one that is not there, and has the rows that a scan has of it.
+
+    Args:
+        store: The rows.
+        codec: Their codec.
+        types: The types of the columns.
+        values: All values that the columns may have.
+        whole: What a scan gives.
+    """
+    access, partition = PartitionAccess(store), list(store.partition)
+    assert access.leads(set(range(len(store.types)))) == bool(partition)
+    if not partition:
+        return
+    assert access.leads(set(partition)) and not access.leads(set(partition[1:]))
+    asked = list(product(*(values[column] for column in partition)))
+    asked.append(tuple("nowhere" if types[column].kind == "string" else None for column in partition))
+    kinds = [types[column] for column in partition]
+    given = [pa.array(column, kind.arrow) for column, kind in zip(zip(*asked, strict=True), kinds, strict=True)]
+    rows, times, places = access.rows_with(partition, AskedRows(codec.known(), kinds, given, len(asked)))
+    first = np.array([asked.index(asked[place]) == place for place in places.tolist()], bool)
+    at = np.flatnonzero(first)
+    assert content(rows.take(at), times[at]) == whole
+    for place in set(places.tolist()):
+        at = np.flatnonzero(places == place)
+        shown = [rows.take(at).arrow(column).to_pylist() for column in partition]
+        assert all(row == asked[place] for row in zip(*shown, strict=True))

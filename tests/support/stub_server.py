@@ -118,7 +118,7 @@ def upserted(message: dict[str, Any]) -> dict[str, Any]:
     puts = [{"id": one["id"], "name": one["name"]} for one in message["changes"] if one["_change_type"] == "insert"]
     come = {one["id"] for one in puts}
     gone = [{"id": one["id"]} for one in message["changes"] if one["_change_type"] == "delete"]
-    rest = {name: message[name] for name in ("id", "version", "reset")}
+    rest = {name: message[name] for name in ("id", "version", "reset")} | ({"key": ["id"]} if message["reset"] else {})
     return {**rest, "puts": puts, "gone": [one for one in gone if one["id"] not in come]}
 
 
@@ -237,6 +237,9 @@ class _Handler(BaseHTTPRequestHandler):
             cut = stub.cuts.popleft() if stub.cuts else None
             if not stub.is_there or parts[2] != "V":
                 self._say(404, {"error": {"kind": "AbsentNameError", "message": "there is no such view"}})
+                return
+            if stub.key is None and query.get("shape") == "upsert":
+                self._say(409, {"error": {"kind": "ReadError", "message": "no key of view 'V' is known"}})
                 return
         is_socket = "sec-websocket-key" in self.headers
         since = query.get("since", self.headers.get("last-event-id"))

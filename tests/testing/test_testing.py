@@ -90,6 +90,11 @@ def test_what_is_no_table_is_refused(db: livejoin.Database, text: str, says: str
     assert db.version == 0
 
 
+def test_an_expectation_of_a_name_is_refused() -> None:
+    with pytest.raises(ChangeFormatError, match=r"expect was given 'v'; give a view, as db.views\['totals'\]"):
+        expect("v", "n | 1")  # type: ignore[arg-type]
+
+
 def test_an_expectation_of_other_columns_is_refused(db: livejoin.Database) -> None:
     with pytest.raises(ChangeFormatError, match="no column 'totl' \\(did you mean 'total'\\?\\)"):
         expect(db.views["totals"], "totl\n1")

@@ -63,6 +63,8 @@ class ChangeBatch:
         frame: The Arrow data that the words came as, with the place of each column of the table; None if it was none.
         written: For changes from a log: makes the words of all columns, in the dictionaries as they are when it is
             called; else None.
+        origin: The position of each change in the data that was given, where bad ones were left out; None where all
+            are there.
     """
 
     table: Table
@@ -74,6 +76,11 @@ class ChangeBatch:
     given: Flags | None = None
     frame: tuple[pa.Table, Sequence[int]] | None = None
     written: Callable[[], Words] | None = None
+    origin: Words | None = None
+
+    def origins(self, rows: Words) -> Words:
+        """The positions of some changes in the data that was given."""
+        return rows if self.origin is None else self.origin[rows]
 
     @property
     def by_key(self) -> bool:

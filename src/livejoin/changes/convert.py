@@ -234,7 +234,7 @@ def _from_arrow(given: pa.ChunkedArray, column: Column, table: Table, sound: boo
         try:
             values = coerced_arrow(values, column.type)
         except Misfit as error:
-            raise misfit(table, column, error.row, error.value, coerce) from error
+            raise misfit(table, column, error.row, error.value, coerce) from None
     exact = values.type == column.type.arrow
     fitting = (_types.is_null, *_ARROW_CLASSES[column.type.kind])
     if not exact and not any(fits(values.type) for fits in fitting):
@@ -313,7 +313,7 @@ def _from_python(given: tuple[Any, ...], column: Column, table: Table, coerce: C
     try:
         values = coerced_objects(given, column.type) if coerce == "json" else given
     except Misfit as error:
-        raise misfit(table, column, error.row, error.value, coerce) from error
+        raise misfit(table, column, error.row, error.value, coerce) from None
     fitting, excluded = _PYTHON_CLASSES[kind], _PYTHON_EXCEPT.get(kind, ())
     wrong = {
         found

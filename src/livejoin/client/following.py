@@ -65,6 +65,7 @@ class Upserts:
         reset: Whether these are all rows.
         puts: The rows to be written over those with their keys.
         gone: The keys of the rows that are gone.
+        key: With ``reset`` the columns of the view's key; else None, as it stays what it was.
     """
 
     id: str
@@ -72,6 +73,7 @@ class Upserts:
     reset: bool
     puts: list[dict[str, Any]]
     gone: list[dict[str, Any]]
+    key: list[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -328,7 +330,7 @@ def upserts_of(said: Any, identity: str) -> Upserts:
         ServerError: The value is none.
     """
     try:
-        return Upserts(identity, said["version"], said["reset"], said["puts"], said["gone"])
+        return Upserts(identity, said["version"], said["reset"], said["puts"], said["gone"], said.get("key"))
     except (TypeError, LookupError) as error:
         raise _other(said) from error
 

@@ -431,7 +431,7 @@ class Database:
     def create_table(  # noqa: PLR0913  # the options of a table
         self,
         name: str,
-        columns: str | type | pa.Schema,
+        columns: str | Mapping[str, Any] | type | pa.Schema,
         *,
         key: str | Sequence[str] | None = None,
         window_rows: int | None = None,
@@ -449,9 +449,9 @@ class Database:
             columns: The columns as in SQL, for example ``"src BIGINT, dst BIGINT"``; also NOT NULL, PRIMARY KEY, UNIQUE
                 and FOREIGN KEY, which promises something to the planner, and with ENFORCED is an assertion. Keys are
                 checked for what each version leaves; a row with NULL in a column of UNIQUE never conflicts. Changes by
-                key go by the PRIMARY KEY alone. Or a class with annotated fields (a dataclass, a NamedTuple, a
-                TypedDict, a pydantic model), or an Arrow schema: `livejoin.schema.models` says which types they stand
-                for, docs/writing.md shows it.
+                key go by the PRIMARY KEY alone. Or a dict of names and types, as ``{"src": "BIGINT", "dst": "BIGINT NOT
+                NULL"}``; a class with annotated fields (a dataclass, a NamedTuple, a TypedDict, a pydantic model), or
+                an Arrow schema: `livejoin.schema.models` says which types they stand for, docs/writing.md shows it.
             key: The columns of the PRIMARY KEY, by name, where ``columns`` does not say it.
             window_rows: Keep this many rows; the oldest leave as new ones come, in the commit that brings these.
             window_range: A column of times and a range, as ``("ts", timedelta(hours=1))``; for a DATE whole days, for

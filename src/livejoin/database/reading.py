@@ -148,10 +148,14 @@ def to_pandas(table: pa.Table) -> Any:
     """Rows as a pandas DataFrame.
 
     Raises:
-        ReadError: The rows have a value that Python cannot hold, as a DATE after 9999.
+        ReadError: The rows have a value that Python cannot hold, as a DATE after 9999; or pandas is not there.
     """
     with _objects_of(table, "pandas"):
-        return table.to_pandas()
+        try:
+            return table.to_pandas()
+        except ImportError as error:
+            msg = "a DataFrame needs pandas: pip install 'livejoin[notebook]'; to_arrow() and to_polars() do without it"
+            raise ReadError(msg) from error
 
 
 def to_polars(table: pa.Table) -> Any:

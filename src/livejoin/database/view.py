@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
@@ -64,6 +65,7 @@ KEYS = "livejoin.keys"
 _BATCH = 65536
 _LARGEST_BATCH = 1 << 20
 _MOST_ROWS = (1 << 63) - 1
+_PAIRED = 8  # columns of which it tries pairs
 _TRIED = 32  # columns that a refused look-up tries for the message
 _MOST_WAITING = 1_000_000
 _MOST_LIVE = 1000
@@ -391,8 +393,9 @@ class View(Readable):
 
         Raises:
             AbsentIndexError: The view keeps no index by these columns: then all rows would be read. It has one by the
-                key of a table that determines the others, by the columns that it groups by, by all columns of a
-                DISTINCT, and by columns on which it joins tables; the message names those that there are.
+                key of a table that determines the others, by the columns that it groups by, by those of PARTITION BY,
+                by all columns of a DISTINCT, and by columns on which it joins tables; the message names those that
+                there are.
             ReadError: The view has no such column, or a value is none of its column.
 
         Cost: O(1) for each table that the view joins, where the columns are a key; else O(rows that the indexes lead
@@ -436,15 +439,22 @@ class View(Readable):
     def _no_index(self, access: Access, asked: Collection[int]) -> str:
         """Why nothing is looked up by some columns, and what would help."""
         names = self.schema.names
-        tried = [(one,) for one in names[:_TRIED]] + list(self.keys)
-        there = dict.fromkeys(one for one in tried if access.leads({names.index(name) for name in one}))
+        there: list[tuple[str, ...]] = []
+        for one in (*((name,) for name in names[:_TRIED]), *combinations(names[:_PAIRED], 2), *self.keys):
+            if not any(set(known) <= set(one) for known in there) and access.leads({names.index(name) for name in one}):
+                there.append(one)
         found = ", ".join(f"({', '.join(one)})" for one in there) or "none"
-        by = ", ".join(names[place] for place in sorted(asked)) or "no column"
+        if not asked:
+            return (
+                f"lookup() names no column of view {self.name!r}: to_arrow() gives all rows, and lookup(column=value) "
+                f"those with a value. The view has indexes by {found}"
+            )
+        by = ", ".join(names[place] for place in sorted(asked))
         return (
             f"view {self.name!r} has no index by {by}, and all of its rows would be read; it has indexes by {found}. "
-            "Look up by one of these. A view has indexes by keys of its tables, by what it groups by, and by what it "
-            f"joins its tables on: ... JOIN (SELECT DISTINCT {by} FROM ...) USING ({by}) makes one. Or filter what "
-            "to_arrow() gives"
+            "Look up by one of these. A view has indexes by keys of its tables, by what it groups by, by the columns "
+            "of PARTITION BY, and by what it joins its tables on: ... JOIN (SELECT DISTINCT "
+            f"{by} FROM ...) USING ({by}) makes one. Or filter what to_arrow() gives"
         )
 
     @alone

@@ -109,6 +109,7 @@ class _Announcer(Listener):
             say(f"... {module.replace('_', ' ')} took {seconds:.1f} s")
 
 
+_NOTICED = 1.0  # seconds after which it is said that kernels were loaded
 _LONG = 2.0  # seconds after which it is said how far it is
 _PACKAGE = __name__.rpartition(".")[0] + "."
 
@@ -149,8 +150,9 @@ def _ready() -> float:
     _compile((*_KERNELS, *_LARGEST), begin)
     seconds = time.perf_counter() - begin
     announcer.started = True
-    source = "compiled" if announcer.compiled else "loaded" if _came() else "loaded from the cache"
-    say(f"kernels {source} in {seconds:.1f} s")
+    if announcer.compiled or seconds >= _NOTICED:
+        source = "compiled" if announcer.compiled else "loaded" if _came() else "loaded from the cache"
+        say(f"kernels {source} in {seconds:.1f} s")
     return seconds
 
 

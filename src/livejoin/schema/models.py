@@ -85,7 +85,7 @@ def declared_columns(table: str, columns: object, key: str | Sequence[str] | Non
 
     Args:
         table: The name of the table, for messages.
-        columns: The columns as text, a class with annotated fields, or an Arrow schema.
+        columns: The columns as text, a dict of names and types, a class with annotated fields, or an Arrow schema.
         key: The columns of its primary key, by name.
 
     Raises:
@@ -96,6 +96,8 @@ def declared_columns(table: str, columns: object, key: str | Sequence[str] | Non
     ...     price: Annotated[Decimal, "DECIMAL(10, 2)"] | None
     >>> declared_columns("orders", Order, "id")
     '`id` BIGINT NOT NULL, `price` DECIMAL(10, 2), PRIMARY KEY (`id`)'
+    >>> declared_columns("G", {"src": "BIGINT NOT NULL", "label": str | None}, None)
+    '`src` BIGINT NOT NULL, `label` STRING'
     """
     names = _key_names(table, key)
     if isinstance(columns, str):
@@ -126,6 +128,8 @@ def _key_names(table: str, key: object) -> list[str]:
 
 def _declared(table: str, columns: object) -> list[tuple[str, str]]:
     """The names and types of columns."""
+    if isinstance(columns, Mapping):
+        return [(_named(table, name), _of_value(table, name, kind)) for name, kind in columns.items()]
     if isinstance(columns, pa.Schema):
         return [
             (field.name, _of_arrow(f"table {table!r}: field {field.name!r}", field.type) + _null(field.nullable))
@@ -135,7 +139,7 @@ def _declared(table: str, columns: object) -> list[tuple[str, str]]:
     if fields is None:
         msg = (
             f"table {table!r}: the columns are {shown(columns)}; allowed is a text such as 'src BIGINT, dst BIGINT', "
-            f"{_CLASSES}"
+            f"a dict such as {{'src': 'BIGINT', 'dst': 'BIGINT'}}, {_CLASSES}"
         )
         raise SchemaError(msg)
     found = []
@@ -143,6 +147,24 @@ def _declared(table: str, columns: object) -> list[tuple[str, str]]:
         kind, nullable = _of_annotation(f"table {table!r}: field {field.name!r}", field.annotation, field.metadata)
         found.append((field.name, kind + _null(nullable or field.is_optional)))
     return found
+
+
+def _named(table: str, name: object) -> str:
+    if not isinstance(name, str):
+        msg = f"table {table!r}: a column is named {shown(name)}; allowed is a text"
+        raise SchemaError(msg)
+    return name
+
+
+def _of_value(table: str, name: str, kind: object) -> str:
+    """The type of a column that a dict names, as SQL declares it: a text of SQL, a type of Arrow, or an annotation."""
+    where = f"table {table!r}: field {name!r}"
+    if isinstance(kind, str):
+        return kind
+    if isinstance(kind, pa.DataType):
+        return _of_arrow(where, kind)
+    declared, nullable = _of_annotation(where, kind, ())
+    return declared + _null(nullable)
 
 
 def _null(nullable: bool) -> str:

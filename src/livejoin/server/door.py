@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Sequence
 from http import HTTPStatus
@@ -23,6 +24,10 @@ _SAID = (
     ("x-content-type-options", "nosniff"),
     ("referrer-policy", "no-referrer"),
     ("cross-origin-resource-policy", "same-origin"),
+)
+_ENDED = (
+    "the server ended before this was answered; a commit may stand or not: send it again with the same client and "
+    "number, and it is done once"
 )
 SUBPROTOCOL = "livejoin"
 BEARER = "livejoin.bearer."
@@ -63,10 +68,11 @@ class Door:
         scope["livejoin.who"] = who
         scope["livejoin.send"] = send  # for what goes on, past all that looks at an answer
         service.active += 1
-        began, status = time.perf_counter(), 500
+        began, status, has_begun = time.perf_counter(), 500, False
 
         async def said(message: Message) -> None:
-            nonlocal status
+            nonlocal status, has_begun
+            has_begun = True
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
@@ -77,6 +83,11 @@ class Door:
 
         try:
             await self._app(scope, receive, said)
+        except asyncio.CancelledError:
+            if not service.hub.is_stopping:
+                raise
+            if not has_begun:
+                await _refuse(RequestError(_ENDED, HTTPStatus.SERVICE_UNAVAILABLE), scope, receive, said)
         finally:
             service.active -= 1
             if scope["type"] == "http":

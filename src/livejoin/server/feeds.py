@@ -22,7 +22,7 @@ from livejoin.database import Changes, Database, Update
 from livejoin.database.versions.links import Link
 from livejoin.errors import LivejoinError, ReadError
 from livejoin.schema import COMMIT_VERSION
-from livejoin.server.answers import arrow_bytes
+from livejoin.server.answers import RequestError, arrow_bytes
 from livejoin.server.json_values import dumps, instants_of, objects
 
 if TYPE_CHECKING:
@@ -35,7 +35,28 @@ Form = Literal["changes", "upsert", "arrow"]
 
 _SMALL = 1000  # rows of changes that take less time than to change threads
 _LATE = 2.0  # seconds of messages that one who is slow gets as one
+_LONGEST_NUMBER = 20  # digits of a version
 _LINGER = 10.0  # seconds that a feed goes on when nobody follows any more, for who comes back
+
+
+def is_version(text: str) -> bool:
+    """Whether a text is the number of a version, as ids end with."""
+    return text.isascii() and text.isdecimal() and len(text) < _LONGEST_NUMBER
+
+
+def check_since(text: str | None) -> str | None:
+    """An id behind which one who follows goes on; of this history or of another one.
+
+    Raises:
+        RequestError: The text is no id.
+    """
+    if text is None or (is_version(text.rpartition("-")[2]) and text.rpartition("-")[0]):
+        return text
+    msg = (
+        f"since is {text[:100]!r}; allowed is the id of a message of this view, as it came with the message. Leave it "
+        "out to begin with all rows"
+    )
+    raise RequestError(msg)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -327,7 +348,7 @@ class Hub:
     def version_of(self, view: str, identity: str | None) -> int | None:
         """The version of an id; None if it is of another history, of a view of other SQL, or none."""
         epoch, _, version = (identity or "").rpartition("-")
-        known = self.id_of(view, 0) == f"{epoch}-0" and version.isascii() and version.isdecimal() and len(version) < 20
+        known = self.id_of(view, 0) == f"{epoch}-0" and is_version(version)
         return int(version) if known else None
 
     @property

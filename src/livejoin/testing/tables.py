@@ -12,7 +12,7 @@ from livejoin.changes.convert import convert
 from livejoin.database import Commit, Database, View
 from livejoin.errors import ChangeFormatError, ChangeValueError
 from livejoin.schema import CHANGE_TYPE, Column, SqlType, Table
-from livejoin.shown import meant
+from livejoin.shown import meant, shown
 from livejoin.testing.values import comparable
 
 _DIGITS = 12  # of a DOUBLE that are compared
@@ -64,7 +64,8 @@ def expect(found: View | pa.Table, text: str, *, of: View | None = None) -> None
 
     Raises:
         AssertionError: The rows are others; the message has those that are missing and those that are too many.
-        ChangeFormatError: The text is no table, or names columns that are not there.
+        ChangeFormatError: The text is no table, or names columns that are not there; or ``found`` is no view and no
+            delta.
 
     >>> delta = pa.table({"n": [1, 2], "_change_type": ["delete", "insert"]})
     >>> expect(
@@ -76,6 +77,9 @@ def expect(found: View | pa.Table, text: str, *, of: View | None = None) -> None
     ... ''',
     ... )
     """
+    if not isinstance(found, View | pa.Table):
+        msg = f"expect was given {shown(found)}; give a view, as db.views['totals'], or a delta, as commit['totals']"
+        raise ChangeFormatError(msg)
     view = found if isinstance(found, View) else of
     rows = found.to_arrow() if isinstance(found, View) else found
     name = "the delta" if view is None else f"view {view.name!r}"

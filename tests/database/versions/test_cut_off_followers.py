@@ -159,6 +159,18 @@ def test_a_client_whose_request_is_noted_and_cut_off_is_not_forgotten() -> None:
             requests.answer(Numbered("till", 0, 5))
 
 
+def test_a_subscriber_is_called_once_also_where_telling_is_cut_off() -> None:
+    db, view = _database()
+    told = Counter[Row]()
+    view.subscribe(lambda delta: told.update(signed_multiset(delta)))
+    within = "/database/transactions"
+    points = cut_off(lambda: db.apply("P", [(0, "a", 0)]), KeyboardInterrupt, NEVER, within).points
+    for at in range(points - 80, points + 2):
+        cut = cut_off(lambda at=at: db.apply("P", [(at, "a", at)]), KeyboardInterrupt, at, within)
+        db.stats()
+        assert +told == multiset(view.to_arrow()), cut.where
+
+
 def test_a_chain_is_held_while_a_call_that_is_cut_off_adds_to_it(tmp_path: Path) -> None:
     """In a folder, where followers hear of what is durable."""
     db, view = _database(path=tmp_path)

@@ -58,13 +58,31 @@ def run_script(
             found = _committed(contents, changes, notes) if not piece.takes_back else found
         else:
             with _in_script(piece):
-                statement = parse_statement(piece.text)
+                statement = _statement(contents, piece.text)
             with _in_script(piece, statement):
                 found = _run(contents, statement, pending, allow_product, notes) or found
     if pending is not None:
-        msg = "BEGIN without COMMIT: give both in one text, or all changes to apply, which is one commit"
+        msg = (
+            "BEGIN without COMMIT, so that nothing behind the BEGIN was applied: no transaction stays open from one "
+            "call to the next. Give all of it in one text, as 'BEGIN; INSERT ...; COMMIT', or all changes to apply, "
+            "which is one commit"
+        )
         raise UnsupportedQueryError(msg, clause="BEGIN")
     return found
+
+
+def _statement(contents: Contents, text: str) -> Statement:
+    """The statement of a text.
+
+    Raises:
+        SqlError: The text is none; of a SELECT, which is none, first what is wrong with it itself.
+    """
+    try:
+        return parse_statement(text)
+    except UnsupportedQueryError as error:
+        if error.clause == "SELECT":
+            contents.bind(text, allow_product=True)
+        raise
 
 
 def _check_is_one_commit(given: Sequence[Piece]) -> None:

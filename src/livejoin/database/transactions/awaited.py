@@ -38,12 +38,15 @@ class Awaited:
         self._ended = ended
         self._has_ended = False
         self._waiting = deque[tuple[pa.Table, int]]()
+        self._handed = -1
         self._news = asyncio.Event()
         self._task = loop.create_task(self._run())
 
     def hand(self, delta: pa.Table, version: int) -> bool:
-        """Let a delta wait for the function, in any thread; whether the loop is there to await it."""
-        self._waiting.append((delta, version))
+        """Let a delta wait for the function, once a version, in any thread; whether the loop is there to await it."""
+        if version > self._handed:
+            self._handed = version
+            self._waiting.append((delta, version))
         return self._wake()
 
     def end(self) -> None:

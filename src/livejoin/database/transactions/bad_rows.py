@@ -161,7 +161,10 @@ class Good:
         while True:
             some = {name: take(self._data[name], rows) for name, rows in self.kept.items()}
             try:
-                return transaction.read(self._contents, some, *self._reading)
+                batches = transaction.read(self._contents, some, *self._reading)
+                for batch, (name, kept) in zip(batches, self.kept.items(), strict=True):
+                    batch.origin = None if len(kept) == len(self._data[name]) else kept
+                return batches
             except OF_A_ROW as error:
                 if error.row < 0:
                     raise

@@ -129,19 +129,23 @@ def deliver(contents: Contents) -> None:
 
     Where there is a log these are the deltas of commits that are durable.
 
-    All subscribers are called, whatever they raise; one whose subscription another one has ended is not. What they
+    All subscribers are called, whatever they raise; one whose subscription another one has ended is not. A letter goes
+    when its subscriber was called, so that a call that is cut off loses none, and none is told twice. What they
     raise goes to their handlers (`Subscription.tell`); the first one that is no `Exception` is raised at the end.
     """
     failure: BaseException | None = None
     contents.is_telling = True
     try:
         while contents.letters and (contents.log is None or contents.letters[0][2] <= contents.log.told):
-            subscription, delta, _, version = contents.letters.popleft()
-            if not subscription.has_ended:
+            subscription, delta, _, version = contents.letters[0]
+            if not subscription.has_ended and subscription.called < version:
                 try:
                     subscription.tell(delta, version)
                 except BaseException as error:
                     failure = failure or error
+                    if subscription.called < version:  # cut off before it was called: the next call does it
+                        break
+            contents.letters.popleft()
     finally:
         contents.is_telling = False  # or, if that is cut off, by the next call that comes out of no other one
     if failure is not None:

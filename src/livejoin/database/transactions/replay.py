@@ -89,7 +89,7 @@ def _run_good(
     while True:
         good = list(ranked)
         if bad:
-            good = [(batch.take(rows), ranks[rows]) for (batch, ranks), rows in zip(ranked, kept, strict=True)]
+            good = [(_taken(batch, rows), ranks[rows]) for (batch, ranks), rows in zip(ranked, kept, strict=True)]
         try:
             return _run(contents, good, count, manner, then), bad
         except ChangeValueError as error:
@@ -105,6 +105,13 @@ def _run_good(
             number, position, why = guilty([one for one, _ in good], (tables[order], rows[order]), attempt, error)
             bad.append((number, int(kept[number][position]), why))
         kept[number] = np.delete(kept[number], position)
+
+
+def _taken(batch: ChangeBatch, rows: Words) -> ChangeBatch:
+    """Some changes of a batch, which know where they were given."""
+    taken = batch.take(rows)
+    taken.origin = batch.origins(rows)
+    return taken
 
 
 def _run(
@@ -261,7 +268,7 @@ class Replay:
             row = error.row
             for log in self._logs:
                 if log.batch.table.name == error.table and row >= 0:
-                    row = log.position(begin, row)
+                    row = int(log.batch.origins(np.array([log.position(begin, row)]))[0])
             return type(error)(error.message + where, error.table, row)
         return type(error)(str(error) + where)
 

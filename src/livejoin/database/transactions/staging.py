@@ -204,19 +204,20 @@ def _refusal(batch: ChangeBatch, conflict: Conflict, row: int) -> ChangeError:
     """The error of a change that breaks a rule of its table."""
     table = batch.table
     values = batch.rows.slice(row, 1)
+    place = int(batch.origins(np.array([row]))[0])
     key = shown_row(values.select(list(table.primary_key)), len(table.primary_key))
     if conflict.absent and batch.by_key:
         msg = (
             f"the change deletes the primary key ({key}), which is not in the table; delete only keys that are there, "
             "or apply with on_conflict='ignore' or 'update'"
         )
-        return AbsentRowError(msg, table.name, row)
+        return AbsentRowError(msg, table.name, place)
     if conflict.absent:
         msg = (
             f"the change deletes the row ({shown_row(values, _SHOWN_COLUMNS)}), which is not in the table; "
             "delete only rows that are there, or apply with on_conflict='ignore'"
         )
-        return AbsentRowError(msg, table.name, row)
+        return AbsentRowError(msg, table.name, place)
     if conflict.unique is not None:
         columns = table.unique[conflict.unique]
         held = shown_row(values.select(list(columns)), len(columns))
@@ -227,24 +228,24 @@ def _refusal(batch: ChangeBatch, conflict: Conflict, row: int) -> ChangeError:
             f"the change brings a second row with ({held}) in {table.describe_unique(columns)}; delete or change the "
             f"other row in the same commit{remedy}. Changes by key go by the PRIMARY KEY alone"
         )
-        return DuplicateKeyError(msg, table.name, row)
+        return DuplicateKeyError(msg, table.name, place)
     can_replace = not table.has_window or batch.by_key
     remedy = "or apply with on_conflict='ignore', or with 'update' to replace it"
     if not can_replace:
         remedy = "or replay the changes one by one (granularity='change') with on_conflict='ignore'"
     if (others := _inserted_with_the_key_of(batch, row)).size:
         msg = (
-            f"the changes bring {others.size + 1} rows with the primary key ({key}), this one and row {others[0]}; "
-            "bring one row of each key"
+            f"the changes bring {others.size + 1} rows with the primary key ({key}), this one and row "
+            f"{batch.origins(others)[0]}; bring one row of each key"
         )
         if can_replace:
             msg += ", or apply with on_conflict='ignore', which keeps the first, or with 'update', which keeps the last"
-        return DuplicateKeyError(msg, table.name, row)
+        return DuplicateKeyError(msg, table.name, place)
     msg = (
         f"the change inserts a second row with the primary key ({key}); bring one row of each key, and delete the one "
         f"that the table has in the same commit, {remedy}"
     )
-    return DuplicateKeyError(msg, table.name, row)
+    return DuplicateKeyError(msg, table.name, place)
 
 
 def _inserted_with_the_key_of(batch: ChangeBatch, row: int) -> npt.NDArray[np.int64]:

@@ -41,6 +41,7 @@ class Subscription:
         on_error: The function that gets what the callback raises; None if that is logged.
         has_ended: Whether it is called no more.
         awaited: The awaiting of an ``async`` callback; None of a plain one.
+        called: The last version that it was called for; known as soon as the call begins.
     """
 
     subscribers: Subscribers
@@ -48,6 +49,7 @@ class Subscription:
     on_error: ErrorHandler | None
     has_ended: bool = False
     awaited: Awaited | None = None
+    called: int = -1
 
     def tell(self, delta: pa.Table, version: int) -> None:
         """Call the callback with the delta of a version; what it raises goes to its handler, or else to the log.
@@ -57,8 +59,12 @@ class Subscription:
         """
         try:
             if self.awaited is None:
+                self.called = version  # Python looks for signals before this, and then in the callback
                 self.callback(delta)
-            elif not self.awaited.hand(delta, version):
+                return
+            is_there = self.awaited.hand(delta, version)
+            self.called = version
+            if not is_there:
                 self.end()
                 self.failed(ReadError(f"the event loop in which {self.callback!r} subscribed is closed"), version)
         except Exception as error:

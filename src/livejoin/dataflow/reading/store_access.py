@@ -26,6 +26,8 @@ from livejoin.kernels.relation import multiset
 from livejoin.kernels.values.row_order import O_OFFSET, O_WIDTH
 from livejoin.words import Words
 
+_AT_ONCE = 1 << 10  # rows of a partition that are read together
+
 
 def store_access(store: AnyStore) -> Access:
     """Access to the rows of a store."""
@@ -34,7 +36,9 @@ def store_access(store: AnyStore) -> Access:
             return SetOperationAccess(store)
         case AggregateStore():
             return AggregateAccess(store)
-        case RankedStore() | RunningStore() | ThresholdStore():
+        case RankedStore() | RunningStore():
+            return PartitionAccess(store)
+        case ThresholdStore():
             return ScannedAccess(store)
         case TopKStore():
             return TopKAccess(store)
@@ -219,6 +223,32 @@ class ScannedAccess:
     def rows_with(self, columns: Sequence[int], given: Rows) -> tuple[Rows, Words, Words]:
         msg = "no index leads to rows that are a part of an order"
         raise AssertionError(msg)
+
+
+class PartitionAccess(ScannedAccess):
+    """Rows of partitions, with ranks or aggregates. Cost: as `ScannedAccess`; by the columns of a partition O(log n).
+
+    Args:
+        store: The rows.
+    """
+
+    def __init__(self, store: RankedStore | RunningStore) -> None:
+        super().__init__(store)
+        self._partitions = store
+
+    def leads(self, columns: Set[int]) -> bool:
+        partition = self._partitions.partition
+        return bool(partition) and columns >= set(partition)
+
+    def rows_with(self, columns: Sequence[int], given: Rows) -> tuple[Rows, Words, Words]:
+        store, nothing = self._partitions, np.empty(0, np.int64)
+        keys = given.select([list(columns).index(column) for column in store.partition])
+        parts = [(store.nothing(), nothing, nothing)]
+        for place, rows, weights in store.of_partitions(keys, _AT_ONCE):
+            kept = with_values(rows, np.full(rows.length, place), columns, given)
+            parts.append((rows.take(kept), weights[kept], np.full(kept.shape[0], place)))
+        times, places = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
+        return stack([part[0] for part in parts]), times, places
 
 
 def _compared(

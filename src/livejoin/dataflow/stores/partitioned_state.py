@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-from livejoin.dataflow.batches import Delta
+from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.stores.order_words import RowOrder
 from livejoin.dataflow.stores.ordered_state import OrderedState
 from livejoin.kernels.memory import layout as k
-from livejoin.kernels.ordered import runs
+from livejoin.kernels.ordered import of_partition, runs
 from livejoin.kernels.values.row_order import O_WIDTH
 from livejoin.query.orders import SortKey
 from livejoin.schema import SqlType
 from livejoin.state.addressed import Addressed
 from livejoin.state.codec import Codec
-from livejoin.words import Words
+from livejoin.words import NULL_CODE, Words
 
 _CHANGES = 1024  # smallest buffer of changes
 _NO_CALLS = np.zeros(1, np.int64)
@@ -34,6 +35,7 @@ class PartitionedState(OrderedState):
 
     Attributes:
         plan, prefix, keys: Descriptions of the words of a row, of its partition, and of its partition and its keys.
+        partition: The columns that are equal in a partition, each once.
     """
 
     def __init__(
@@ -47,7 +49,8 @@ class PartitionedState(OrderedState):
         own = [SortKey(column, descending=False, nulls_first=True) for column in partition]
         super().__init__(RowOrder(tuple(types), (*own, *keys)), codec, runs.PARTITION_HEADER)
         self.plan = self.order.plan(len(types), window)
-        self.prefix = self.order.plan(len(dict.fromkeys(partition)), window)
+        self.partition = tuple(dict.fromkeys(partition))
+        self.prefix = self.order.plan(len(self.partition), window)
         self.keys = self.order.plan(len(dict.fromkeys(key.column for key in (*own, *keys))), window)
 
     def let_entries_have(self, more: int, calls: Words = _NO_CALLS, reach: int = 0) -> None:
@@ -80,6 +83,62 @@ class PartitionedState(OrderedState):
     def count(self) -> int:
         """Rows of the result, counted with multiplicities; O(1)."""
         return int(self.arena.words[runs.H_TOTAL])
+
+    def nothing(self) -> Rows:
+        """No rows."""
+        raise NotImplementedError
+
+    def _scanned(self, cursor: Words, capacity: int) -> Iterator[Words]:
+        """The words of rows of the result from a cursor on, in batches."""
+        raise NotImplementedError
+
+    def _shown(self, words: Words) -> tuple[Rows, Words]:
+        """Rows of the result and their multiplicities, of words that were scanned."""
+        raise NotImplementedError
+
+    def scan(self, capacity: int) -> Iterator[tuple[Rows, Words]]:
+        """The result, partition by partition, with multiplicities, in batches of at most ``capacity`` rows.
+
+        The operator must not change meanwhile. Cost: O(rows of the result), O(log n) a partition.
+        """
+        yield from map(self._shown, self._scanned(np.array([-1, 0, 0]), capacity))
+
+    def of_partitions(self, keys: Rows, capacity: int) -> Iterator[tuple[int, Rows, Words]]:
+        """The rows of the result that are of some partitions: for each batch of them which one, rows, multiplicities.
+
+        Args:
+            keys: The values of the columns of `partition`, which need not be in any row.
+            capacity: Rows of a batch at most.
+
+        Cost: O(log n) a partition, and O(its rows in the result).
+        """
+        places = np.flatnonzero(self._are_known(keys))
+        types = tuple(self.order.types[column] for column in self.partition)
+        own = RowOrder(types, tuple(SortKey(i, descending=False, nulls_first=True) for i in range(len(types))))
+        asked = keys.take(places)
+        known = Rows(self.codec, types, [asked.arrow(i) for i in range(len(types))], places.shape[0])
+        words, text = own.encode(known), self.order.text(self.codec)
+        cursor = np.zeros(3, np.int64)
+        for number, place in enumerate(places.tolist()):
+            key = np.ascontiguousarray(words[:, number])
+            while not of_partition.begin(self.line, key, text, cursor):
+                self.arena.grow()
+            for found in self._scanned(cursor, capacity):
+                is_of_it = (found[: key.shape[0]] == key[:, None]).all(axis=0)
+                count = int(np.count_nonzero(is_of_it))  # they stand in front
+                if count:
+                    yield place, *self._shown(found[:, :count])
+                if count < found.shape[1]:
+                    break
+
+    def _are_known(self, keys: Rows) -> npt.NDArray[np.bool_]:
+        """Which of some rows have no text that no row has."""
+        known = np.ones(keys.length, np.bool_)
+        for column, type_ in enumerate(keys.types):
+            if type_.word_kind == "string":
+                codes = keys.codes(column)
+                known &= (codes == NULL_CODE) | ((codes >= 0) & (codes < self.codec.issued))
+        return known
 
     def _by_partition(self, delta: Delta) -> tuple[Words, Words, Words]:
         """The order words, weights and versions of a delta, those of a version partition by partition."""

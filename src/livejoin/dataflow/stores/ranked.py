@@ -82,21 +82,18 @@ class RankedStore(PartitionedState):
         """Apply changes without asking what changed; cost and errors as for `maintain`."""
         self.maintain([delta])
 
-    def scan(self, capacity: int) -> Iterator[tuple[Rows, Words]]:
-        """The result, partition by partition, with multiplicities, in batches of at most ``capacity`` rows.
-
-        The operator must not change meanwhile. Cost: O(rows of the result), O(log n) a partition.
-        """
+    def _scanned(self, cursor: Words, capacity: int) -> Iterator[Words]:
         width = int(self.plan[O_WIDTH])
-        cursor = np.array([-1, 0, 0])
         while cursor[0] != 0:
             output = np.empty((width + 2, min(capacity, max(self.count(), 1))), np.int64)
             made = kernel.scan(self.line, self.order.text(self.codec), cursor, output)
             if made:
-                yield self._decoded(output[:width, :made], output[width, :made]), output[width + 1, :made]
+                yield output[:, :made]
+
+    def _shown(self, words: Words) -> tuple[Rows, Words]:
+        return self._decoded(words[:-2], words[-2]), words[-1]
 
     def nothing(self) -> Rows:
-        """No rows."""
         return self._decoded(np.empty((int(self.plan[O_WIDTH]), 0), np.int64), np.empty(0, np.int64))
 
     def _decoded(self, words: Words, ranks: Words) -> Rows:

@@ -110,21 +110,18 @@ class RunningStore(PartitionedState):
         """Apply changes without asking what changed; cost and errors as for `maintain`."""
         self.maintain([delta])
 
-    def scan(self, capacity: int) -> Iterator[tuple[Rows, Words]]:
-        """The result, partition by partition, with multiplicities, in batches of at most ``capacity`` rows.
-
-        The operator must not change meanwhile. Cost: O(rows).
-        """
+    def _scanned(self, cursor: Words, capacity: int) -> Iterator[Words]:
         width = int(self.wide[O_WIDTH])
-        cursor = np.array([-1, 0])
         while cursor[0] != 0:
             output = np.empty((width, min(capacity, max(self.count(), 1))), np.int64)
             made = kernel.scan(self.line, cursor, output)
             if made:
-                yield self._decoded(output[:, :made]), np.ones(made, np.int64)
+                yield output[:, :made]
+
+    def _shown(self, words: Words) -> tuple[Rows, Words]:
+        return self._decoded(words), np.ones(words.shape[1], np.int64)
 
     def nothing(self) -> Rows:
-        """No rows."""
         return self._decoded(np.empty((int(self.wide[O_WIDTH]), 0), np.int64))
 
     @property

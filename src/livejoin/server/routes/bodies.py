@@ -95,10 +95,20 @@ def read_json(data: bytes, number: Callable[[str], Any] = float) -> Any:
         msg = "the body is empty; allowed is a JSON text"
         raise RequestError(msg)
     try:
-        return json.loads(data, parse_float=number, parse_constant=_refuse_constant)
+        return json.loads(data, parse_float=number, parse_constant=_refuse_constant, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         msg = f"the body is no JSON: {error}"
-        raise RequestError(msg) from error
+        raise RequestError(msg) from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in found if names.count(name) > 1)
+        msg = f"an object has the key {json.dumps(twice)} twice; give it once"
+        raise ValueError(msg)
+    return found
 
 
 def _refuse_constant(text: str) -> Any:

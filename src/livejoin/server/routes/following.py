@@ -18,7 +18,7 @@ from livejoin.errors import LivejoinError
 from livejoin.server.access import Who
 from livejoin.server.answers import RequestError, error_said, status_of
 from livejoin.server.door import SUBPROTOCOL
-from livejoin.server.feeds import Feed, Form
+from livejoin.server.feeds import Feed, Form, check_since
 from livejoin.server.json_values import dumps
 from livejoin.server.service import Service, service_of, who_asks
 
@@ -104,7 +104,7 @@ async def events(request: Request) -> Response:
     if feed.form == "arrow":
         msg = "server-sent events are text; follow in Arrow by a WebSocket"
         raise RequestError(msg)
-    known = request.headers.get("last-event-id") or request.query_params.get("since")
+    known = request.headers.get("last-event-id") or check_since(request.query_params.get("since") or None)
     return _Events(service, feed, service.hub.version_of(feed.sql, known))
 
 
@@ -165,6 +165,7 @@ async def socket(websocket: WebSocket) -> None:
     protocols = websocket.scope.get("subprotocols", ())
     await websocket.accept(SUBPROTOCOL if SUBPROTOCOL in protocols else None)
     try:
+        known = check_since(websocket.query_params.get("since") or None)
         feed = await _feed(websocket, service, who_asks(websocket))
     except LivejoinError as error:
         status = status_of(error)
@@ -172,7 +173,7 @@ async def socket(websocket: WebSocket) -> None:
         await websocket.send_text(dumps({"error": {**error_said(error), "status": int(status)}}).decode())
         await websocket.close(1013 if again else 1008, str(error)[:120])
         return
-    since = service.hub.version_of(feed.sql, websocket.query_params.get("since"))
+    since = service.hub.version_of(feed.sql, known)
     follower = feed.join()
 
     watch = _Watch(service.limits.send_seconds)

@@ -25,6 +25,7 @@
  * @property {Row[]} changes The rows that came and went, with `_change_type`, of a view without a key.
  * @property {Row[]} puts The rows that came or changed, of a view with a key.
  * @property {Row[]} gone The keys of the rows that are gone, of a view with a key.
+ * @property {string[]} [key] The columns of the view's key, where all rows come anew and the view has one.
  */
 
 /**
@@ -88,7 +89,6 @@ class Rows {
 
   /** @param {Info} message */
   take(message) {
-    if (message.reset) this.found.clear();
     if (this.key) {
       const key = this.key;
       const named = (/** @type {Row} */ row) => textOf(key.map((name) => row[name]));
@@ -115,7 +115,7 @@ class Rows {
 /** @type {(view: string, onRows: (rows: Row[], info: Info) => void, options: LiveOptions, signal: AbortSignal) => Promise<void>} */
 async function follow(view, onRows, options, signal) {
   const path = `v1/views/${encodeURIComponent(view)}`;
-  let since = "", pause = FIRST_PAUSE, rows = new Rows(null);
+  let since = "", pause = FIRST_PAUSE, rows = new Rows(null), shape = "upsert"; // as long as the view has a key
   while (!signal.aborted) {
     const watch = new AbortController(); // ends a connection that is silent for too long
     const end = () => watch.abort();
@@ -124,17 +124,24 @@ async function follow(view, onRows, options, signal) {
     const alive = () => { clearTimeout(timer); timer = setTimeout(end, SILENCE); };
     try {
       options.onState?.("connecting");
-      const described = await (await ask(path, { signal: watch.signal }, options)).json();
-      const key = described.key?.length ? described.key : null; // the empty key has one row at most, which is a multiset
-      if (textOf(key) !== textOf(rows.key)) [rows, since] = [new Rows(key), ""];
-      const headers = { Accept: "text/event-stream", ...(since && { "Last-Event-ID": since }) };
-      const shape = key ? "upsert" : "changes";
-      const answer = await ask(`${path}/changes?shape=${shape}`, { headers, signal: watch.signal, cache: "no-store" }, options);
+      const changes = () => {
+        const headers = { Accept: "text/event-stream", ...(since && { "Last-Event-ID": since }) };
+        return ask(`${path}/changes?shape=${shape}`, { headers, signal: watch.signal, cache: "no-store" }, options);
+      };
+      const answer = await changes().catch((error) => {
+        if (shape !== "upsert" || error?.kind !== "ReadError") throw error;
+        [rows, since, shape] = [new Rows(null), "", "changes"]; // it has no key
+        return changes();
+      });
       options.onState?.("live");
       for await (const event of eventsOf(answer, alive)) {
-        if (event.name === "end") { if (!parse(event.data).again) since = ""; break; } // else another query may follow
+        if (event.name === "end") {
+          if (!parse(event.data).again) [since, shape] = ["", "upsert"]; // another query may follow
+          break;
+        }
         if (event.name !== "change" || signal.aborted) continue;
         const message = { changes: [], puts: [], gone: [], ...parse(event.data) };
+        if (message.reset) rows = new Rows(shape === "upsert" ? message.key : null);
         rows.take(message);
         since = event.id;
         if (!message.reset) pause = FIRST_PAUSE;

@@ -309,9 +309,9 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
     try:
         statements = [tree for tree in parser.parse(tokens, sql) if isinstance(tree, exp.Expr)]
     except NotParsed as error:
-        raise _hinted(syntax_error(error, source), source) from error
+        raise _hinted(syntax_error(error, source), source) from None
     except WrongCount as error:
-        raise wrong_count(error, parser.offset(), source) from error
+        raise wrong_count(error, parser.offset(), source) from None
     except ParseError as error:  # of the paths within variants, which sqlglot parses as JSON's
         msg = "a path within a value is not understood; write the index or the key in brackets"
         raise source.error(SqlSyntaxError, msg, source.find({TokenType.L_BRACKET})) from error

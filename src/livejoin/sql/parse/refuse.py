@@ -71,6 +71,13 @@ _ALLOWED_JOINS = (
 _PARAMETERS = (TokenType.PLACEHOLDER, TokenType.PARAMETER, TokenType.COLON)
 
 
+def _no_value(parameter: str) -> str:
+    return (
+        f"the parameter {parameter} has no value here; sql and execute take values beside the text, as in "
+        "db.sql('SELECT ... WHERE id = ?', [5]). A view has none: write the value itself"
+    )
+
+
 def check_select(select: exp.Select, source: Source) -> None:
     """Check the clauses of a SELECT, which may aggregate; ``source`` has its tokens only.
 
@@ -89,7 +96,7 @@ def check_select(select: exp.Select, source: Source) -> None:
     for node in _own_nodes(select):
         if isinstance(node, (exp.Placeholder, exp.Parameter)):
             at = source.find(_PARAMETERS, default=start)
-            found.append((at, "parameter", f"the parameter {shown(node)} has no value here; write the value itself"))
+            found.append((at, "parameter", _no_value(shown(node))))
         elif isinstance(node, exp.Aliases):
             msg = "AS with several names in parentheses is not supported: an expression is one column; give it one name"
             found.append((offset_of(node, start), "AS", msg))

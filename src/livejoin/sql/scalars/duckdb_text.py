@@ -35,7 +35,8 @@ _REMEDY = {
     "window": "allowed are expressions over one row of the join",
     "table": "it gives several rows; allowed are expressions with one value a row",
     "volatile": "its value changes from call to call, but a deleted row must give the value that it had when it was "
-    "inserted; store the value in a column; to keep the rows of the last hour, declare the table with window_range",
+    "inserted; store the value in a column, or give it to a query that is asked once as a parameter; to keep the rows "
+    "of the last hour, declare the table with window_range",
     "sub-query": "compare with IN (value, ...), or with a sub-query that begins with SELECT, as IN (SELECT * FROM "
     "VALUES (1), (2) AS v(x)) or ALL (SELECT ...)",
     "unbounded": "one row could take all memory; store what is needed in a table and join it",

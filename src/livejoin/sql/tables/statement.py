@@ -116,8 +116,8 @@ def parse_statement(sql: str) -> Statement:
             return alter_table(tree, source)
         case exp.Query():
             msg = (
-                "a SELECT changes nothing; `sql` (/v1/query of a server) answers it once, and CREATE VIEW name AS ... "
-                "keeps its rows live"
+                "a SELECT changes nothing, and execute runs what changes something; `sql` (/v1/query of a server) "
+                "answers it once, and CREATE VIEW name AS ... keeps its rows live"
             )
             raise source.unsupported("SELECT", msg, source.tokens[0].start)
         case _:
