@@ -280,6 +280,12 @@ def test_a_declaration_can_be_supposed_and_nothing_is_declared() -> None:
         assert found.guarantee.bound < db.explain(sql).guarantee.bound
         assert all(supposed["table"] in one["for_real"] for supposed in one["suppose"])
     assert db.tables["o"].primary_key == ()
+    db.apply(
+        {"o": [(k, k % 3) for k in range(30)], "l": [(k % 30, k) for k in range(60)], "c": [(k,) for k in range(3)]}
+    )
+    now = {one.table: one.met.expected for one in db.explain(sql).effects}
+    static = db.explain(sql, suppose=[{"table": "c", "kind": "static table"}])
+    assert {one.table: one.met.expected for one in static.effects if one.table != "c"} == {"o": now["o"], "l": now["l"]}
     with pytest.raises(SchemaError, match=r"did you mean 'o'|not there"):
         db.explain(sql, suppose=[{"table": "oo", "kind": "static table"}])
     with pytest.raises(SchemaError, match="allowed are dicts as"):

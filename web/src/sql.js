@@ -155,10 +155,11 @@ export class SqlPlace {
   /** What it would cost with a declaration, and what it takes to have it. @param {any} suggestion @param {any} found @param {any} before @param {(format?: string, suppose?: any) => Promise<string>} asked */
   supposed(suggestion, found, before, asked) {
     const back = h("button", { onclick: () => this.advise(before, asked) }, "Back to what is declared");
-    this.advice.replaceChildren(h("h2", { tabindex: -1 }, "As a view, if that were declared"), h("p", {}, suggestion.text), ...advice({ ...found, suggestions: [] }),
+    const title = h("h2", { tabindex: -1 }, "As a view, if that were declared");
+    this.advice.replaceChildren(title, h("p", {}, suggestion.text), ...advice({ ...found, suggestions: [] }),
       h("h3", {}, "To have it"), h("p", {}, suggestion.for_real), h("p", { class: "muted" }, "Nothing was changed: this is what it would cost if the declaration is true of all rows, now and later."),
       h("div", { class: "buttons left" }, back), later("Picture of the query", async () => picture(await asked("svg", suggestion.suppose), "The query")));
-    back.focus();
+    title.focus();
     announce("What it would cost with the declaration is shown");
   }
 

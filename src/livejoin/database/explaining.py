@@ -11,6 +11,7 @@ from livejoin.database.contents import Contents
 from livejoin.database.statements.views import ViewSettings
 from livejoin.families.registry import check_algorithm
 from livejoin.plan import Explanation, describe_query
+from livejoin.plan.explain.describing.query import Present
 from livejoin.plan.explain.describing.spread import with_cells
 from livejoin.plan.explain.suggestions.not_null import with_not_null
 from livejoin.plan.explain.suggestions.supposed import Supposed, supposing
@@ -40,7 +41,9 @@ def explain_query(
     query = bind_query(sql, catalog, queries, allow_product)
     known = contents.known(query.joins, settings.statistics, check_limit(settings.preprocessing_limit))
     changes = _read(contents, log) if log else None
-    threads, present = contents.workers.threads, None if suppose else contents.graph.present(query)
+    threads, present = contents.workers.threads, contents.graph.present(query)
+    if suppose:
+        present = Present(samples=present.samples)  # rows of static tables are left out as these are declared now
     found = with_not_null(
         describe_query(query, known, deltas, changes, algorithm, threads, present=present),
         query,
