@@ -31,7 +31,7 @@ from livejoin.database.arguments import (
 from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents, GivenStatistics
 from livejoin.database.durable.bodies import KEEP, plain
-from livejoin.database.durable.closing import close
+from livejoin.database.durable.closing import close, close_left
 from livejoin.database.durable.home import Damaged, open_home, refuse_home
 from livejoin.database.durable.log import Sync
 from livejoin.database.explaining import explain_query
@@ -179,7 +179,8 @@ class Database:
             self._contents.times.forget()
             for table in list(self._contents.catalog):
                 asserting.enforce(self._contents, table)
-            weakref.finalize(self._contents, self._contents.log.close)  # a view of it may be all that somebody keeps
+            # a view of it may be all that somebody keeps
+            weakref.finalize(self._contents, close_left, self._contents.log)
         self.extra: dict[str, Any] = self._contents.extra
 
     @property

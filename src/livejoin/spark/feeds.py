@@ -9,6 +9,7 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from livejoin.changes.debezium import PLACEHOLDER
 from livejoin.errors import SchemaError
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, CORRUPT, ORIGIN, REFUSED, SEQUENCE
 from livejoin.schema.names import backticked
@@ -68,7 +69,7 @@ def from_envelopes(
     )
     why = why.when((op != "d") & after.isNull(), F.concat(F.lit("the message has no row after, and the op "), op))
     why = why.when(needs_before & before.isNull(), F.concat(F.lit("the message has no row before, and the op "), op))
-    why = F.coalesce(why, odd)
+    why = F.coalesce(why, odd, _not_sent(frame, op))
     came = F.col(CORRUPT) if CORRUPT in frame.columns else F.lit(None).cast("string")
     refused = F.when(came.isNull(), why)
     unread = F.coalesce(came, F.when(why.isNotNull(), whole))
@@ -145,6 +146,22 @@ def with_origin(frame: DataFrame) -> DataFrame:
     if ORIGIN not in frame.columns or CORRUPT not in frame.columns:
         return frame
     return frame.withColumn(ORIGIN, F.when(F.col(CORRUPT).isNotNull(), F.col(ORIGIN)))
+
+
+def _not_sent(frame: DataFrame, op: Expression) -> Expression:
+    """Why a message is no change whose row has what stands for a value that was not sent; NULL if it has none."""
+    found = F.lit(None).cast("string")
+    kinds = {"string": F.lit(PLACEHOLDER), "binary": F.lit(bytearray(PLACEHOLDER.encode()))}
+    for name, kind in frame.select("after.*").dtypes:
+        if kind in kinds:
+            msg = (
+                f"column {name!r} has {PLACEHOLDER}: PostgreSQL does not send a large value that an update leaves as "
+                "it was. Let the source send it (REPLICA IDENTITY FULL), or read the tables by read_postgres, which "
+                "takes it from the row that is there"
+            )
+            is_placeholder = F.col(f"after.{backticked(name)}") == kinds[kind]
+            found = F.coalesce(found, F.when((op != "d") & is_placeholder, F.lit(msg)))
+    return found
 
 
 def _image(kind: str, side: str) -> Expression:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
@@ -697,3 +698,14 @@ def test_large_commits_of_many_texts(tmp_path: Path, seed: int) -> None:
             if key in keyed:
                 counts[keyed[key]] += times
         assert {row["s"]: row["n"] for row in at["v"].to_pylist()} == counts
+
+
+def test_a_database_that_nobody_closed_and_whose_folder_is_gone_ends_with_a_line_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    db = livejoin.open(tmp_path / "db")
+    db.execute("CREATE TABLE t (k BIGINT)")
+    shutil.rmtree(tmp_path / "db")
+    del db
+    gc.collect()
+    assert "a database that was not closed ended: the log of the database in" in caplog.text

@@ -11,5 +11,6 @@ two underscores: ``__op``, or ``__deleted`` where deletions are rewritten to row
 
 from livejoin.changes.debezium.one_table import from_debezium
 from livejoin.changes.debezium.topics import BadMessage, TopicChanges, from_debezium_topics
+from livejoin.changes.debezium.values import PLACEHOLDER
 
-__all__ = ["BadMessage", "TopicChanges", "from_debezium", "from_debezium_topics"]
+__all__ = ["PLACEHOLDER", "BadMessage", "TopicChanges", "from_debezium", "from_debezium_topics"]

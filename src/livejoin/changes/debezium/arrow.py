@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from livejoin.changes.debezium.envelopes import BRINGS, NO_BEFORE, no_after, refuse_op
-from livejoin.changes.debezium.values import ABSENT
+from livejoin.changes.debezium.values import PLACEHOLDER
 from livejoin.errors import ChangeFormatError
 from livejoin.schema import CHANGE_TYPE
 
@@ -108,7 +108,7 @@ def _refuse_absent(side: pa.StructArray, at: np.ndarray[Any, Any]) -> None:
     """Refuse texts that stand for values which were not sent: a column of Arrow has a value in every row."""
     for place, part in enumerate(side.type):
         if pa.types.is_string(part.type) or pa.types.is_large_string(part.type):
-            flags = _flags(pc.fill_null(pc.equal(side.field(place), ABSENT), False))[at]
+            flags = _flags(pc.fill_null(pc.equal(side.field(place), PLACEHOLDER), False))[at]
             if flags.any():
                 msg = (
                     f"{part.name!r} was not sent, as the update left it as it was (a large value of PostgreSQL); give "

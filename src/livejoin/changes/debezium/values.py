@@ -32,13 +32,13 @@ CANNOT_CONVERT = (ValueError, TypeError, LookupError, ArithmeticError, binascii.
 
 _EPOCH = dt.datetime(1970, 1, 1)
 _BASE64 = re.compile(r"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
-ABSENT = "__debezium_unavailable_value"
+PLACEHOLDER = "__debezium_unavailable_value"
 """What stands for a large value of PostgreSQL (TOAST) that an update left as it was, so that nobody sent it."""
-_ABSENT_TEXTS = (ABSENT, base64.b64encode(ABSENT.encode()).decode())
+_ABSENT_TEXTS = (PLACEHOLDER, base64.b64encode(PLACEHOLDER.encode()).decode())
 
 
 def is_absent(value: object) -> bool:
-    """Whether this is no value, but what stands for one that was not sent, see `ABSENT`."""
+    """Whether this is no value, but what stands for one that was not sent, see `PLACEHOLDER`."""
     return isinstance(value, str) and value in _ABSENT_TEXTS
 
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+
 from livejoin.database.contents import Contents
 from livejoin.database.durable.bodies import CLOSE
+from livejoin.database.durable.log import Log
 from livejoin.errors import StateError, StorageError
+
+logger = logging.getLogger("livejoin")
 
 
 def close(contents: Contents) -> None:
@@ -41,3 +46,11 @@ def close(contents: Contents) -> None:
             contents.links.wake_all()
             if log is not None:
                 log.close()
+
+
+def close_left(log: Log) -> None:
+    """Close the files of a database that nobody holds any more; what fails is logged, as no call can raise it."""
+    try:
+        log.close()
+    except StorageError as error:
+        logger.warning("a database that was not closed ended: %s", error)
