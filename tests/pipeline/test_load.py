@@ -1,11 +1,26 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from livejoin.errors import PipelineError
 from livejoin.pipeline import load
+from livejoin.pipeline.model import (
+    ConsoleOutput,
+    DeltaOutput,
+    DeltaTableSource,
+    KafkaOutput,
+    KafkaTableSource,
+    ParquetOutput,
+    PostgresOutput,
+    PostgresServer,
+    RunSettings,
+    ServerTable,
+    TableSource,
+    ViewText,
+)
 
 GOOD = """
 [tables.G]
@@ -243,3 +258,39 @@ def test_references_between_tables(folder: Path) -> None:
     tables = load(folder / "p.toml").declared
     assert [key.table for key in tables["H"].foreign_keys] == ["G"]
     assert list(tables) == ["G", "H"]
+
+
+SECTIONS = {
+    ("servers", "s"): ("kind = 'postgres'", PostgresServer),
+    ("tables", "t"): ("format = 'csv'", TableSource),
+    ("tables", "u"): ("server = 's'", ServerTable),
+    ("tables", "k"): ("format = 'kafka'", KafkaTableSource),
+    ("tables", "d"): ("format = 'delta'", DeltaTableSource),
+    ("views", "v"): ("", ViewText),
+    ("run",): ("", RunSettings),
+    **{
+        ("sink", kind): (f"kind = '{kind}'", model)
+        for kind, model in (
+            ("parquet", ParquetOutput),
+            ("postgres", PostgresOutput),
+            ("delta", DeltaOutput),
+            ("kafka", KafkaOutput),
+            ("console", ConsoleOutput),
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=".".join)
+def test_each_misspelled_key_has_the_one_that_is_meant(section: tuple[str, ...], tmp_path: Path) -> None:
+    given, model = SECTIONS[section]
+    header = "sink" if section[0] == "sink" else ".".join(section)
+    names = [one.alias or name for name, one in model.model_fields.items()]
+    wrong = {name: (name[1] + name[0] + name[2:], name + "x") for name in names if name not in ("kind", "format")}
+    keys = "\n".join(f"{one} = 1" for pair in wrong.values() for one in pair)
+    (tmp_path / "p.toml").write_text(f"[{header}]\n{given}\n{keys}\n")
+    with pytest.raises(PipelineError) as told:
+        load(tmp_path / "p.toml")
+    for name, pair in wrong.items():
+        for one in pair:
+            assert re.search(rf"\.{one}: is not a key of this table \(did you mean '{name}'\?\)", str(told.value)), one
