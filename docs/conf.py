@@ -32,6 +32,7 @@ html_short_title = "livejoin"
 html_static_path = ["manual-static"]
 html_css_files = ["manual.css"]
 html_favicon = str(ROOT / "src/livejoin/server/static/console/icon.svg")
+html_search_scorer = "../tools/manual/search_order.js"  # user pages before decisions
 html_copy_source = False
 html_use_index = False
 html_show_sphinx = False

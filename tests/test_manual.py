@@ -20,7 +20,7 @@ from manual.api import written  # noqa: E402
 from manual.links import for_page  # noqa: E402
 from manual.pictures import FOLDER, PICTURES  # noqa: E402
 from manual.plain import SCRIPT, plain  # noqa: E402
-from manual.reference import COMPLETION, PAGES, SHELLS, completion  # noqa: E402
+from manual.reference import COMPLETION, PAGES, SCHEMA, SHELLS, completion, json_schema  # noqa: E402
 
 from hatch_build import for_index  # noqa: E402
 
@@ -110,7 +110,7 @@ def test_the_server_shows_it_to_everybody_under_its_policy(pages: Path) -> None:
 
 def test_the_command_opens_it(pages: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     opened: list[str] = []
-    monkeypatch.setattr(webbrowser, "open", opened.append)
+    monkeypatch.setattr(webbrowser, "open", lambda address: opened.append(address) or True)
     assert main(["docs"]) == main(["docs", "late", "rows"]) == main(["docs", "--address"]) == OK
     assert opened == [(pages / "index.html").as_uri(), (pages / "search.html").as_uri() + "?q=late+rows"]
     assert capsys.readouterr().out.splitlines()[-1] == opened[0]
@@ -127,6 +127,10 @@ def test_the_pictures_of_concepts_are_what_their_program_draws(name: str) -> Non
 @pytest.mark.parametrize("name", sorted(PAGES))
 def test_pages_made_of_the_code_are_what_it_says(name: str) -> None:
     assert (ROOT / "docs" / f"{name}.md").read_text() == PAGES[name](), "run python tools/manual/reference.py"
+
+
+def test_the_schema_of_pipeline_files_is_that_of_the_model() -> None:
+    assert SCHEMA.read_text(encoding="utf-8") == json_schema(), "run python tools/manual/reference.py"
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -150,3 +154,29 @@ def test_completion_is_that_of_the_parser(shell: str, capsys: pytest.CaptureFixt
 def test_the_readme_of_an_index_has_no_relative_links(files: str, wanted: str) -> None:
     text = "[a page](docs/a.md), [web](https://a.example), ![p](p.svg) and `code`"
     assert for_index(text, files) == wanted
+
+
+def test_the_manual_is_searched_without_a_browser(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = "<nav>late rows</nav><article><section id='{id}'><h1>{h}<a class='headerlink'>¶</a></h1><p>{p}</p></section>"
+    for name, heading, text in (
+        ("decisions/0001", "Late rows", "why late rows " * 9),
+        ("guides/late", "Late rows", "rows that come <b>late</b> are " + "kept " * 60),
+        ("sql", "SQL", "one row is late, and rows are many"),
+        ("index", "Start", "nothing"),
+    ):
+        (tmp_path / f"{name}.html").parent.mkdir(exist_ok=True)
+        (tmp_path / f"{name}.html").write_text(page.format(id="a", h=heading, p=text) + "</article>late rows")
+    (tmp_path / "search.html").write_text("late rows")
+    monkeypatch.setattr(sys.modules["livejoin.cli.docs"], "manual", lambda: tmp_path)
+    monkeypatch.setattr(webbrowser, "open", lambda address: False)
+    assert main(["docs", "late", "rows"]) == OK
+    lines = capsys.readouterr().out.splitlines()
+    places = [line.rpartition("/")[2] for line in lines if line.startswith("  file:")]
+    assert places == ["late.html", "sql.html", "0001.html"]
+    assert lines[1].startswith("  rows that come late are kept")
+    assert "search.html?q=late+rows" in lines[-2]
+    assert lines[-1] == "no browser was found here; open the address in one"
+    assert main(["docs", "nowhere", "--address"]) == OK
+    assert "no page has all of the words: nowhere" in capsys.readouterr().out

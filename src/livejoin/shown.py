@@ -58,9 +58,12 @@ def meant(name: object, known: Iterable[str]) -> str:
 
     >>> meant("oders", ["orders", "lines"]), meant("SUMM", ["sum", "avg"]), meant("x", ["orders"])
     (" (did you mean 'orders'?)", " (did you mean 'sum'?)", '')
+    >>> meant("slq", ["sql", "sql_file"])  # of short names, two letters that changed places are much
+    " (did you mean 'sql'?)"
     """
     spelled = {one.lower(): one for one in known}
-    close = get_close_matches(str(name)[:_MOST].lower(), list(spelled), 1, 0.7)
+    said = str(name)[:_MOST].lower()
+    close = get_close_matches(said, list(spelled), 1, 0.7) or [one for one in spelled if sorted(one) == sorted(said)]
     return f" (did you mean {spelled[close[0]]!r}?)" if close else ""
 
 

@@ -50,6 +50,13 @@ def test_nothing_is_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[s
         ("port = 8000", 0, "a server of a database that keeps nothing"),
         ("[views.v]\nsq = 'SELECT 1'", 2, "views.v.sq: is not a key of this table (did you mean 'sql'?)"),
         ("port =", 2, "not valid TOML"),
+        ("[database]\nmemory_limt = '1GB'", 2, "there is no option 'memory_limt' (did you mean 'memory_limit'?)"),
+        ("[database]\nmemory_limit = 'much'", 2, "memory_limit is 'much'"),
+        ("[limits]\nbdoy = 1", 2, "limits.bdoy: there is no such key (did you mean 'body'?)"),
+        ("[tls]\ncertificat = 'x'\nkey = 'y'", 2, "(did you mean 'certificate'?)"),
+        ("origins = ['shop.example']", 2, "origins: 'shop.example' is no site that a browser names; write the scheme"),
+        ("origins = ['https://Shop.example/']", 2, "write 'https://shop.example'"),
+        ("[sink]\nkind = 'postgers'\n[tables.t]\nformat = 'cvs'", 2, "(did you mean 'postgres'?)"),
     ],
 )
 def test_a_file_is_checked(text: str, code: int, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,6 +95,11 @@ sys.exit(main(sys.argv[1:]))
 
     served = run("check", str(tmp_path / "shop" / "server.toml"))
     assert (served.returncode, "a server of 2 tables and 1 view" in served.stdout) == (0, True), served.stderr
+    assert run("check", "--schema").returncode == 0
+    (tmp_path / "bad.toml").write_text("[tables")
+    for name, says in (("nowhere.toml", "cannot be read"), ("bad.toml", "not valid TOML")):
+        wrong = run("check", str(tmp_path / name))
+        assert (wrong.returncode, says in wrong.stderr) == (2, True), wrong.stderr
     absent = run("check", str(EXAMPLES / "hop3" / "pipeline.toml"))
     assert absent.returncode == 1
     assert "pip install 'livejoin[spark]'" in absent.stderr
@@ -111,5 +123,9 @@ def test_what_is_wrong_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
     for name in ("_self_test", "_java", "_disk"):
         monkeypatch.setattr(doctor, name, full)
+    monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: None)
     assert main(["doctor"]) == 1
-    assert "the disk is full" in capsys.readouterr().out
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "the disk is full" in printed
+    assert "not installed: serve, mcp, spark, postgres, delta, kafka, ibis, notebook" in printed
+    assert "pip install 'livejoin[serve]'" in printed

@@ -1,11 +1,26 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from livejoin.errors import PipelineError
 from livejoin.pipeline import load
+from livejoin.pipeline.model import (
+    ConsoleOutput,
+    DeltaOutput,
+    DeltaTableSource,
+    KafkaOutput,
+    KafkaTableSource,
+    ParquetOutput,
+    PostgresOutput,
+    PostgresServer,
+    RunSettings,
+    ServerTable,
+    TableSource,
+    ViewText,
+)
 
 GOOD = """
 [tables.G]
@@ -252,3 +267,39 @@ def test_assertions_are_bound_when_the_file_is_read(folder: Path) -> None:
     assert error is not None and "assertions.none" in str(error) and "no column 's'" in str(error)
     assert read(folder, "[sink]", good.replace("SELECT s", "SELECT src")) is None
     assert load(folder / "p.toml").assertions["few"] == few
+
+
+SECTIONS = {
+    ("servers", "s"): ("kind = 'postgres'", PostgresServer),
+    ("tables", "t"): ("format = 'csv'", TableSource),
+    ("tables", "u"): ("server = 's'", ServerTable),
+    ("tables", "k"): ("format = 'kafka'", KafkaTableSource),
+    ("tables", "d"): ("format = 'delta'", DeltaTableSource),
+    ("views", "v"): ("", ViewText),
+    ("run",): ("", RunSettings),
+    **{
+        ("sink", kind): (f"kind = '{kind}'", model)
+        for kind, model in (
+            ("parquet", ParquetOutput),
+            ("postgres", PostgresOutput),
+            ("delta", DeltaOutput),
+            ("kafka", KafkaOutput),
+            ("console", ConsoleOutput),
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=".".join)
+def test_each_misspelled_key_has_the_one_that_is_meant(section: tuple[str, ...], tmp_path: Path) -> None:
+    given, model = SECTIONS[section]
+    header = "sink" if section[0] == "sink" else ".".join(section)
+    names = [one.alias or name for name, one in model.model_fields.items()]
+    wrong = {name: (name[1] + name[0] + name[2:], name + "x") for name in names if name not in ("kind", "format")}
+    keys = "\n".join(f"{one} = 1" for pair in wrong.values() for one in pair)
+    (tmp_path / "p.toml").write_text(f"[{header}]\n{given}\n{keys}\n")
+    with pytest.raises(PipelineError) as told:
+        load(tmp_path / "p.toml")
+    for name, pair in wrong.items():
+        for one in pair:
+            assert re.search(rf"\.{one}: is not a key of this table \(did you mean '{name}'\?\)", str(told.value)), one

@@ -139,3 +139,39 @@ def test_what_cannot_be_checked_is_said() -> None:
         check_view("SELECT a FROM t", "CREATE TABLE t (a INT, x ARRAY<INT>)")
     with pytest.raises(UnknownNameError):
         check_view("SELECT b FROM t", "CREATE TABLE t (a INT)")
+
+
+@pytest.mark.parametrize("against", ["anew", "duckdb"])
+def test_a_query_that_fails_on_some_rows_is_found(against: str) -> None:
+    sql, schema = "SELECT a / b AS x FROM t", "CREATE TABLE t (a INT, b INT{})"
+    with pytest.raises(AssertionError, match=r"on some rows the query has no value.*division by zero"):
+        check_view(sql, schema.format(""), against=against)  # type: ignore[arg-type]
+    check_view(sql, schema.format(" CHECK (b <> 0)"), examples=8)  # rows that it fails on do not come
+
+
+def test_a_word_that_is_none_is_refused() -> None:
+    with pytest.raises(SchemaError, match="against is 'ducdkb'; allowed are 'anew' and 'duckdb'"):
+        check_view("SELECT a FROM t", "CREATE TABLE t (a INT)", against="ducdkb")  # type: ignore[arg-type]
+
+
+def test_rows_of_empty_cells_are_rows() -> None:
+    db = livejoin.Database()
+    db.execute("""
+        CREATE TABLE t (a INT, b STRING, c INT); CREATE TABLE one (a INT);
+        CREATE VIEW v AS SELECT a, b, c FROM t; CREATE VIEW w AS SELECT a FROM one
+    """)
+    given(db, t="a | b | c\n--|---|--\n | | \n1 | x |\n | y | \n| | | |", one="a\n--\n| |\n1")
+    assert sorted(map(str, db.views["v"].to_pylist())) == sorted(
+        map(
+            str,
+            [{"a": None, "b": None, "c": None}] * 2 + [{"a": 1, "b": "x", "c": None}, {"a": None, "b": "y", "c": None}],
+        )
+    )
+    assert len(db.views["w"].to_pylist()) == 2
+    expect(db.views["w"], "a\n| |\n1")
+    with pytest.raises(AssertionError, match="missing   NULL"):
+        expect(db.views["w"], "a\n| |\n| |\n1")
+    commit = given(db, t="± | a | b | c\n- | | | \n+ | | |")
+    expect(commit["v"], "± | a | b | c")
+    given(db, t="± | a | b | c\n- | | |")
+    assert len(db.views["v"].to_pylist()) == 3

@@ -1,4 +1,5 @@
-"""What is made of the code: ``docs/cli.md``, ``docs/refused.md`` of the tests of refusals, completion for shells.
+"""What is made of the code: ``docs/cli.md``, ``docs/refused.md`` of the tests of refusals, completion for shells,
+and the JSON schema of pipeline files.
 
 This program writes them anew; `tests/test_manual.py` says where they are not what it would write.
 """
@@ -6,6 +7,7 @@ This program writes them anew; `tests/test_manual.py` says where they are not wh
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -18,8 +20,10 @@ import shtab  # noqa: E402
 import test_query_refusals  # noqa: E402  # after the path
 import test_refusals  # noqa: E402
 
+from livejoin.cli.check import SCHEMA  # noqa: E402
 from livejoin.cli.main import SHELLS, parser  # noqa: E402
 from livejoin.errors import SqlError, UnsupportedQueryError  # noqa: E402
+from livejoin.pipeline.model import PipelineFile  # noqa: E402
 from livejoin.sql import bind_query  # noqa: E402
 
 _CLI = """# The command line
@@ -114,6 +118,12 @@ def completion(shell: str) -> str:
     return str(shtab.complete(parser(), shell))
 
 
+def json_schema() -> str:
+    """The JSON schema of pipeline files, which editors read and ``livejoin check --schema`` prints without Spark."""
+    found = {"$schema": "https://json-schema.org/draft/2020-12/schema", **PipelineFile.model_json_schema()}
+    return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+
+
 PAGES = {"cli": cli, "refused": refused}
 COMPLETION = ROOT / "src" / "livejoin" / "cli" / "completion"
 
@@ -122,3 +132,4 @@ if __name__ == "__main__":
         (ROOT / "docs" / f"{page}.md").write_text(text(), encoding="utf-8")
     for shell in SHELLS:
         (COMPLETION / f"livejoin.{shell}").write_text(completion(shell), encoding="utf-8")
+    SCHEMA.write_text(json_schema(), encoding="utf-8")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
 import livejoin
-from livejoin.errors import StorageError
+from livejoin.errors import SchemaError, StorageError
 
 OF_PIPELINES = frozenset(("servers", "tables", "views", "assertions", "sink", "run"))
 """The keys of pipeline files; what has none of them is a server's."""
+SCHEMA = Path(__file__).parent / "pipeline.schema.json"
+"""Made of the model by ``tools/manual/reference.py``, so that who has no Spark has it too."""
 
 
 def check(path: Path) -> str:
@@ -18,12 +20,12 @@ def check(path: Path) -> str:
 
     Raises:
         PipelineError: A pipeline file is wrong; the message lists all errors, with keys and lines.
-        SchemaError: A file of a server is wrong.
+        SchemaError: A file is no TOML, or one of a server is wrong.
         SqlError: The CREATE statements of a server are wrong.
         StorageError: A file cannot be read.
         ImportError: The file is of a pipeline or a server, and the extra ``spark`` or ``serve`` is not installed.
     """
-    if _is_pipeline(path):
+    if OF_PIPELINES.intersection(_keys(path)):
         from livejoin.pipeline.load import load  # noqa: PLC0415  # an extra of its own
 
         found = load(path)
@@ -34,6 +36,10 @@ def check(path: Path) -> str:
     settings = read_settings(path)
     if settings.tokens is not None:
         read_tokens(settings.tokens)
+    options = {
+        name: value for name, value in settings.database.items() if not name.startswith("spill")
+    }  # makes a folder
+    db = livejoin.Database(**{"coerce": "json", **options})
     if settings.sql is None:
         return f"{path} is right: a server of {settings.folder or 'a database that keeps nothing'}"
     try:
@@ -41,7 +47,6 @@ def check(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         msg = f"the file {str(settings.sql)!r} cannot be read: {error}"
         raise StorageError(msg) from error
-    db = livejoin.Database()
     db.execute(text)
     return f"{path} is right: a server of {_counted(len(db.tables), len(db.views))}"
 
@@ -50,21 +55,23 @@ def _counted(tables: int, views: int) -> str:
     return f"{tables} table{'s' * (tables != 1)} and {views} view{'s' * (views != 1)}"
 
 
-def _is_pipeline(path: Path) -> bool:
-    """Whether a file has tables or views, as pipelines have; one that is no TOML is left to who reads pipelines."""
+def _keys(path: Path) -> Iterable[str]:
+    """The keys of a file.
+
+    Raises:
+        StorageError: The file cannot be read.
+        SchemaError: It is no TOML.
+    """
     try:
-        return bool(tomllib.loads(path.read_text(encoding="utf-8")).keys() & OF_PIPELINES)
-    except (OSError, ValueError):
-        return True
+        return tomllib.loads(path.read_text(encoding="utf-8")).keys()
+    except tomllib.TOMLDecodeError as error:
+        msg = f"{str(path)!r} is not valid TOML: {error}"
+        raise SchemaError(msg) from error
+    except (OSError, UnicodeDecodeError) as error:
+        msg = f"{str(path)!r} cannot be read: {error}"
+        raise StorageError(msg) from error
 
 
 def schema() -> str:
-    """The JSON schema of pipeline files, for editors.
-
-    Raises:
-        ImportError: The extra ``spark`` is not installed.
-    """
-    from livejoin.pipeline.model import PipelineFile  # noqa: PLC0415  # an extra of its own
-
-    found = {"$schema": "https://json-schema.org/draft/2020-12/schema", **PipelineFile.model_json_schema()}
-    return json.dumps(found, indent=2, ensure_ascii=False)
+    """The JSON schema of pipeline files, for editors."""
+    return SCHEMA.read_text(encoding="utf-8")

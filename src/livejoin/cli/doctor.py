@@ -20,6 +20,7 @@ import duckdb
 import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 import livejoin
 from livejoin.errors import LivejoinError
@@ -36,6 +37,9 @@ _EXTRAS = {
     "spark": ("pyspark",),
     "postgres": ("psycopg",),
     "delta": ("deltalake",),
+    "kafka": ("confluent_kafka",),
+    "ibis": ("ibis", "packaging"),
+    "notebook": ("anywidget",),
 }
 _COMMITS = 200
 _SLOW_SYNC = 0.02  # seconds of a sync that make each durable commit slow
@@ -64,7 +68,7 @@ def doctor(console: Console) -> bool:
     with console.status("looking"):
         for one in findings():
             found.append(one)
-            table.add_row(one.what, f"[{styles[one.verdict]}]{one.verdict}[/]", one.text)
+            table.add_row(one.what, Text(one.verdict, styles[one.verdict]), Text(one.text))
     console.print(table)
     return all(one.verdict != "wrong" for one in found)
 

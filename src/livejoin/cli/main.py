@@ -172,7 +172,8 @@ def _docs(given: argparse.Namespace, errors: Console) -> int:
     from livejoin.cli.docs import docs  # noqa: PLC0415
 
     try:
-        print(docs(given.words, not given.address))
+        for line in docs(given.words, not given.address):
+            print(line)
     except LivejoinError as error:
         _show(errors, error)
         return FAILED
@@ -329,8 +330,8 @@ def parser() -> argparse.ArgumentParser:
     docs = commands.add_parser(
         "docs",
         help="open the manual in a browser",
-        description="Open the manual that came with livejoin in a browser, and print where it is. With words, what it "
-        "has about them.",
+        description="Open the manual that came with livejoin in a browser, and print where it is. With words, print "
+        "the sections that have them, and open the search for them.",
         epilog=_OF_ANY,
     )
     docs.set_defaults(command=_docs)

@@ -410,8 +410,14 @@ def _problem(found: Mapping[str, Any]) -> _Problem:
             return _Problem((*key, "kind"), "is missing")
         case "union_tag_invalid":
             context = found["ctx"]
-            message = f"allowed are {context['expected_tags']}, found {context['tag']!r}"
+            hint = meant(context["tag"], _quoted(context["expected_tags"]))
+            message = f"allowed are {context['expected_tags']}, found {context['tag']!r}{hint}"
             return _Problem((*key, "kind"), message)
+        case "literal_error":
+            allowed = found["ctx"]["expected"]
+            return _Problem(
+                key, f"allowed are {allowed}, found {found['input']!r}{meant(found['input'], _quoted(allowed))}"
+            )
         case "too_short":
             return _Problem(key, "is empty; at least one is needed")
         case "value_error":
@@ -419,6 +425,11 @@ def _problem(found: Mapping[str, Any]) -> _Problem:
         case _:
             text = str(found["msg"])
             return _Problem(key, f"{text[0].lower()}{text[1:]}, found {found['input']!r}")
+
+
+def _quoted(text: str) -> list[str]:
+    """The words of a text that stand in quotes."""
+    return re.findall(r"'([^']*)'", text)
 
 
 def _report(path: Path, text: str, problems: Sequence[_Problem]) -> PipelineError:

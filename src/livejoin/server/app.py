@@ -23,6 +23,7 @@ from livejoin.server.access import Access, Open
 from livejoin.server.answers import RequestError, error_answer, json_answer
 from livejoin.server.door import Door, wants_page
 from livejoin.server.limits import Limits
+from livejoin.server.origins import check_origins
 from livejoin.server.routes import console, following, manual, reading, writing
 from livejoin.server.routes.openapi import openapi
 from livejoin.server.service import Service, service_of, who_asks
@@ -52,7 +53,7 @@ def app(
         history: How many rows of changes of each view that is followed are kept for those who come back.
 
     Raises:
-        SchemaError: The tick or the history is no such number.
+        SchemaError: The tick or the history is no such number, or an origin is no site.
 
     >>> import livejoin
     >>> found = app(livejoin.Database())
@@ -65,6 +66,7 @@ def app(
     if not isinstance(history, int) or history < 0:
         msg = f"history is {history!r}; allowed are numbers of rows from 0 on"
         raise SchemaError(msg)
+    check_origins(origins)
     service = Service(db, access or Open(), limits or Limits(), tick, history)
     middleware = [Middleware(Door, service=service, origins=origins)]
     if origins:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from livejoin.database import Database
 from livejoin.errors import SchemaError, StorageError
 from livejoin.server.limits import Limits
+from livejoin.server.origins import check_origins
 from livejoin.shown import meant
 
 
@@ -37,7 +41,7 @@ class Settings(BaseModel):
         port: The port.
         flight: Where to listen with Arrow Flight SQL too, as ``grpc://127.0.0.1:31337``; by default nowhere.
         tokens: The file of tokens; without it the server listens on this machine alone.
-        origins: The sites whose pages may ask.
+        origins: The sites whose pages may ask, as ``https://shop.example``.
         tick: Seconds between two messages of a view at least.
         history: Rows of changes of each view that is followed that are kept for those who come back.
         tls: The files of a certificate.
@@ -59,6 +63,25 @@ class Settings(BaseModel):
     tls: Tls | None = None
     limits: Limits = Limits()
     database: dict[str, Any] = {}
+
+    @field_validator("origins")
+    @classmethod
+    def _origins(cls, given: list[str]) -> list[str]:
+        try:
+            check_origins(given)
+        except SchemaError as error:
+            raise ValueError(str(error)) from None
+        return given
+
+    @field_validator("database")
+    @classmethod
+    def _options(cls, given: dict[str, Any]) -> dict[str, Any]:
+        known = [name for name in inspect.signature(Database).parameters if name != "path"]
+        for name in given:
+            if name not in known:
+                msg = f"there is no option {name!r}{meant(name, known)}; known options are {', '.join(known)}"
+                raise ValueError(msg)
+        return given
 
     def at(self, folder: Path) -> Settings:
         """The settings with paths that begin at a folder."""
@@ -85,14 +108,23 @@ def read_settings(path: Path) -> Settings:
         msg = f"{str(path)!r} is no TOML: {error}"
         raise SchemaError(msg) from error
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        what = first["msg"]
-        if first["type"] == "extra_forbidden":
-            models: dict[str, type[BaseModel]] = {"limits": Limits, "tls": Tls}
-            model = models.get(str(first["loc"][0]), Settings) if len(first["loc"]) > 1 else Settings
-            hint = meant(first["loc"][-1], model.model_fields)
-            what = f"there is no such key{hint}; known keys are {', '.join(model.model_fields)}"
-        msg = f"{str(path)!r}: {place}: {what}"
+        # A key that is missing may be the one that was misspelled, so that unknown keys come first.
+        found_errors = sorted(error.errors(include_url=False), key=lambda one: one["type"] != "extra_forbidden")
+        msg = f"{str(path)!r}: " + "\n".join(map(_said, found_errors))
         raise SchemaError(msg) from error
     return found.at(path.parent)
+
+
+def _said(found: Mapping[str, Any]) -> str:
+    """An error of pydantic, in plain words and with its key."""
+    key, what = ".".join(map(str, found["loc"])), str(found["msg"])
+    if found["type"] == "extra_forbidden":
+        models: dict[str, type[BaseModel]] = {"limits": Limits, "tls": Tls}
+        model = models.get(str(found["loc"][0]), Settings) if len(found["loc"]) > 1 else Settings
+        hint = meant(found["loc"][-1], model.model_fields)
+        what = f"there is no such key{hint}; known keys are {', '.join(model.model_fields)}"
+    elif found["type"] == "missing":
+        what = "is missing"
+    elif found["type"] == "value_error":
+        what = str(found["ctx"]["error"])
+    return f"{key}: {what}"

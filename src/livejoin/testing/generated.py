@@ -11,12 +11,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn, get_args
 
 import duckdb
 import pyarrow as pa
 
 from livejoin.database import Database, View
+from livejoin.database.arguments import check_word
 from livejoin.errors import ChangeError, ExpressionError, LivejoinError, SchemaError
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SqlType, Table
 from livejoin.testing.values import comparable
@@ -50,9 +51,11 @@ def check_view(
         allow_product: As for `livejoin.Database.create_view`.
 
     Raises:
-        AssertionError: The view, or a delta, is wrong; the message has the history, made as short as it gets.
+        AssertionError: The view, or a delta, is wrong, or the query has no value on some rows; the message has the
+            history, made as short as it gets.
         SqlError: The query or the schema is wrong.
-        SchemaError: A column has a type that no values are made up for: ARRAY, STRUCT, MAP, VARIANT, INTERVAL.
+        SchemaError: ``against`` is another word, or a column has a type that no values are made up for: ARRAY, STRUCT,
+            MAP, VARIANT, INTERVAL.
 
     >>> check_view("SELECT a, COUNT(*) AS n FROM t GROUP BY a", "CREATE TABLE t (a INT, b STRING)", examples=5)
     """
@@ -62,6 +65,7 @@ def check_view(
     except ImportError as error:
         msg = "check_view makes up its tables by Hypothesis: pip install hypothesis"
         raise ImportError(msg) from error
+    check_word(against, "against", get_args(Against))
     first = _made(sql, schema, allow_product)  # errors of the query come as they are
     for table in first.tables.values():
         for column in table.columns:
@@ -115,7 +119,10 @@ class _History:
         static = {name: _rows(table, rng, most) for name, table in db.tables.items() if table.static}
         for name, rows in static.items():
             self._apply(name, rows)
-        view = db.create_view(_name(db), self._sql, allow_product=self._allow_product)
+        try:
+            view = db.create_view(_name(db), self._sql, allow_product=self._allow_product)
+        except ExpressionError as error:
+            self._fails(error)
         before = self._check(view)
         for seed in seeds:
             rng = random.Random(seed)
@@ -123,7 +130,9 @@ class _History:
             self._told.append(_shown(changes))
             try:
                 commit = db.apply(changes, on_conflict="ignore")
-            except (ChangeError, ExpressionError) as error:
+            except ExpressionError as error:
+                self._fails(error)
+            except ChangeError as error:
                 self._told[-1] += f"  refused: {error}"
                 assert self._check(view) == before, self._said("a commit that was refused changed the view")
                 continue
@@ -167,8 +176,8 @@ class _History:
         found = _counted(view.to_arrow())
         try:
             expected = _counted(self._recomputed(view.name))
-        except ExpressionError:  # it has no value on these rows, so that the commit would have been refused
-            return found
+        except ExpressionError as error:
+            self._fails(error)
         assert found == expected, self._said(f"the view is {dict(found)}, and its query gives {dict(expected)}")
         return found
 
@@ -182,7 +191,7 @@ class _History:
             with duckdb.connect() as connection:
                 for name, one in {**rows, **views}.items():
                     connection.register(name, one)
-                return connection.execute(self._sql).to_arrow_table()
+                return connection.sql(self._sql).to_arrow_table()
         other = Database()
         for name, table in db.tables.items():
             other.create_table(name, ", ".join(f"`{column.name}` {column.type}" for column in table.columns))
@@ -192,6 +201,10 @@ class _History:
             if name != view:
                 other.create_view(name, db.views[name].sql, allow_product=True)
         return other.create_view(view, self._sql, allow_product=True).to_arrow()
+
+    def _fails(self, error: ExpressionError) -> NoReturn:
+        advice = "write the query for such rows too, or keep them out of the table by CHECK or NOT NULL"
+        raise AssertionError(self._said(f"on some rows the query has no value: {error}; {advice}")) from error
 
     def _said(self, what: str) -> str:
         history = "\n".join(f"  {number}. {line}" for number, line in enumerate(self._told, 1))

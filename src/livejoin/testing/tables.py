@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -18,6 +19,8 @@ from livejoin.testing.values import comparable
 _DIGITS = 12  # of a DOUBLE that are compared
 _KINDS = {"+": "insert", "-": "delete", "-u": "update_preimage", "+u": "update_postimage", "^": "upsert"}
 
+_RULE = re.compile(r"[-+=|:\s]*(--|==)[-+=|:\s]*")  # the line below the names, as psql and Markdown draw it
+
 Row = tuple[Any, ...]
 
 
@@ -27,7 +30,8 @@ def given(db: Database, **tables: str) -> Commit:
     Args:
         db: The database.
         tables: A text for each table: a line of column names, then a line a row, with ``|`` between. A cell is a value
-            as JSON and people write it. An empty one is NULL, ``''`` is the empty text, and quotes keep blanks. A
+            as JSON and people write it. An empty one is NULL, ``''`` is the empty text, and quotes keep blanks; a row
+            of a single empty cell is written ``| |``, as a line without anything is no row. A
             column ``_change_type``, or ``±``, says what a row is: ``insert`` or ``+``, ``delete`` or ``-``, ``upsert``
             or ``^``; without it all rows are inserted. Columns that are left out have their DEFAULT, or are NULL.
 
@@ -177,7 +181,7 @@ def _place(column: str, names: Sequence[str], of: str) -> int:
 
 def _parsed(text: str, name: str) -> tuple[list[str], list[list[str | None]]]:
     """The names of the columns, and the cells of each row."""
-    lines = [line for line in text.splitlines() if line.strip() and set(line) - set("-+| \t=")]
+    lines = [line for line in text.splitlines() if line.strip() and not _RULE.fullmatch(line)]
     if not lines:
         msg = f"{name}: the text has no line; the first one has the names of the columns, with | between"
         raise ChangeFormatError(msg)
@@ -187,7 +191,7 @@ def _parsed(text: str, name: str) -> tuple[list[str], list[list[str | None]]]:
         raise ChangeFormatError(msg)
     rows = []
     for line in lines[1:]:
-        cells = _cells(line)
+        cells = _cells(line, len(columns))
         if len(cells) != len(columns):
             msg = f"{name}: {len(cells)} cells stand under {len(columns)} columns: {line.strip()}"
             raise ChangeFormatError(msg)
@@ -195,8 +199,8 @@ def _parsed(text: str, name: str) -> tuple[list[str], list[list[str | None]]]:
     return columns, rows
 
 
-def _cells(line: str) -> list[str]:
-    """The parts between bars; a bar within quotes is a part of its cell."""
+def _cells(line: str, wanted: int | None = None) -> list[str]:
+    """The parts between bars, and not those outside of a frame; a bar within quotes is a part of its cell."""
     parts, quote = [""], ""
     for letter in line.strip():
         if letter == "|" and not quote:
@@ -205,7 +209,8 @@ def _cells(line: str) -> list[str]:
         if letter in "'\"" and (quote == letter or not parts[-1].strip()):
             quote = "" if quote else letter
         parts[-1] += letter
-    if len(parts) > 2 and not parts[0].strip() and not parts[-1].strip():  # | a | b |
+    is_framed = len(parts) > 2 if wanted is None else len(parts) == wanted + 2
+    if is_framed and not parts[0].strip() and not parts[-1].strip():  # | a | b |
         parts = parts[1:-1]
     return parts
 

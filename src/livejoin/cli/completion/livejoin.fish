@@ -103,6 +103,6 @@ complete -c livejoin -n '_shtab_livejoin_using doctor' -s h -l help -d 'show thi
 complete -c livejoin -n '_shtab_livejoin_using; and test $_shtab_livejoin_npos -eq 0' -a completion -d 'Print what completes commands and options in a shell. docs/install.md says where it belongs.'
 complete -c livejoin -n '_shtab_livejoin_using completion' -s h -l help -d 'show this help message and exit'
 complete -c livejoin -n '_shtab_livejoin_using completion; and test $_shtab_livejoin_npos -eq 0' -ka "bash fish zsh" -d 'bash, fish or zsh'
-complete -c livejoin -n '_shtab_livejoin_using; and test $_shtab_livejoin_npos -eq 0' -a docs -d 'Open the manual that came with livejoin in a browser, and print where it is. With words, what it has about them.'
+complete -c livejoin -n '_shtab_livejoin_using; and test $_shtab_livejoin_npos -eq 0' -a docs -d 'Open the manual that came with livejoin in a browser, and print where it is. With words, print the sections that have them, and open the search for them.'
 complete -c livejoin -n '_shtab_livejoin_using docs' -s h -l help -d 'show this help message and exit'
 complete -c livejoin -n '_shtab_livejoin_using docs' -l address -d 'print where it is, and open nothing'

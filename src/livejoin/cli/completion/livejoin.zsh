@@ -12,7 +12,7 @@ _shtab_livejoin_commands() {
   local _commands=(
     check:'Say whether a pipeline file, or a server'"'"'s file with its statements, is right; nothing runs.'
     completion:'Print what completes commands and options in a shell. docs/install.md says where it belongs.'
-    docs:'Open the manual that came with livejoin in a browser, and print where it is. With words, what it has about them.'
+    docs:'Open the manual that came with livejoin in a browser, and print where it is. With words, print the sections that have them, and open the search for them.'
     doctor:'Say what this machine and installation are, and whether livejoin does here what it should; ten seconds. Put the text into a report of an error.'
     explain:'Say what maintaining a query will cost, and why: its class with a witness, the plan, what a change costs, what would make it better. Nothing is loaded or run. docs/explain.md says how to read it.'
     init:'Write a small project that runs: tables, a view, a server, some changes.'
