@@ -181,7 +181,7 @@ def _node(node: ActualNode, counts: bool) -> str:
     met = "" if node.expected_met is None else f" ({_expected(node.expected_met, node.expected_is_bound)})"
     parts = [f"a change met {_rough(node.met)} {_rows(node.met)} of it{met}"] if counts else []
     there = "" if node.expected_rows is None else f" of {node.expected_rows:,.0f}"
-    parts.append(f"{node.rows:,}{there} rows join below")
+    parts.append(f"{node.rows:,}{there} row{' joins' if node.rows == 1 and not there else 's join'} below")
     stopped = f", {node.stopped:,} of them went no further" if node.depth else ""
     parts.append(f"{_many(node.reached, 'change')} reached it ({_expected(node.expected_reached)}){stopped}")
     size = "" if node.expected_bytes is None else f" ({_expected(node.expected_bytes)})"
