@@ -550,7 +550,8 @@ class View(Readable):
                 the page and of the JSON (``actual``). The first time this begins to `analyze` the view, so that keys,
                 lives and rows touched are there when it is asked again after some commits.
 
-        Cost: that of planning; with ``analyze`` also O(rows of its tables * log(rows)), for figures of the tables now.
+        Cost: that of planning; with ``analyze`` also O(rows of its tables * log(rows)), for figures of the tables now,
+        and the first time that of counting the view's rows.
 
         >>> from livejoin import Database
         >>> db = Database()

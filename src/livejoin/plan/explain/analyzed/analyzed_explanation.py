@@ -159,13 +159,14 @@ def _work(block: ActualBlock) -> Iterator[str]:
         yield f"  a change met {_rough(block.met)} {_rows(block.met)}{expected}; node by node:"
         yield from nodes
     elif block.nodes:
-        yield "  it reads bags: what a change meets there is told of these; node by node:"
+        yield "  it reads bags, which are joined before it: what a change met is not counted by table; node by node:"
         yield from nodes
     elif block.probes is not None and block.touched is not None and block.stopped_rows is not None:
-        expected = "" if block.expected_touched is None else f" ({_expected(block.expected_touched)})"
+        looked = f"{_rough(block.probes)} {'key' if _rough(block.probes) == '1' else 'keys'}"
+        visits = "" if block.expected_touched is None else f"; {_rough(block.expected_touched)} rows were predicted"
         yield (
-            f"  it is one node, and does not count table by table: a change looked up {_rough(block.probes)} keys, "
-            f"and touched {_rough(block.touched)} rows and counters above its own row{expected}; "
+            f"  it is one node, and does not count table by table: a change looked up {looked}, and touched "
+            f"{_rough(block.touched)} rows and counters above its own row{visits}; "
             f"{_rough(block.stopped_rows)} times it went no further"
         )
 
@@ -180,7 +181,7 @@ def _node(node: ActualNode, counts: bool) -> str:
     met = "" if node.expected_met is None else f" ({_expected(node.expected_met, node.expected_is_bound)})"
     parts = [f"a change met {_rough(node.met)} {_rows(node.met)} of it{met}"] if counts else []
     there = "" if node.expected_rows is None else f" of {node.expected_rows:,.0f}"
-    parts.append(f"{node.rows:,}{there} rows join below")
+    parts.append(f"{node.rows:,}{there} row{' joins' if node.rows == 1 and not there else 's join'} below")
     stopped = f", {node.stopped:,} of them went no further" if node.depth else ""
     parts.append(f"{_many(node.reached, 'change')} reached it ({_expected(node.expected_reached)}){stopped}")
     size = "" if node.expected_bytes is None else f" ({_expected(node.expected_bytes)})"

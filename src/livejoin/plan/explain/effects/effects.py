@@ -324,7 +324,7 @@ class _Walk:
         """Rows that come and go, and those that a bound lets in or out as it moves."""
         bounds, own = self.of(plan.bounds, None), self.of(plan.rows, None)
         each = self._behind(plan.rows, tuple(range(plan.keys)))
-        let = bounds.delta.times(each)
+        let = bounds.rows.times(each)
         looked_up = own.delta.plus(bounds.delta)
         match plan:
             case ThresholdOperator():
@@ -333,7 +333,7 @@ class _Walk:
                 return _Change(found, found, found)
             case ThresholdAggregateOperator():
                 groups = Amount(None, None, True, ("groups of the result",), Growth.KEY) if plan.groups else ONE
-                moved = bounds.delta.times(groups)
+                moved = bounds.rows.times(groups)
                 found = rows.plus(moved).bounded()
                 self.looked_up[plan] = looked_up.plus(moved)
                 return _Change(found, found, _replaced(found))
