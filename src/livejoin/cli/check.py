@@ -56,7 +56,7 @@ def _keys(path: Path) -> Iterable[str]:
 
     Raises:
         StorageError: The file cannot be read.
-        SchemaError: It is no TOML.
+        SchemaError: The file is no TOML.
     """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8")).keys()
