@@ -113,7 +113,7 @@ def test_a_file_of_settings_and_tokens(tmp_path: Path, capsys: pytest.CaptureFix
         ("[limits]\nbdy = 1", "limits.bdy: there is no such key (did you mean 'body'?); known keys are body, rows"),
         ("port = 'x'", "port: Input should be a valid integer"),
         ("[limits]\nbody = 'many'", "limits.body"),
-        ("[database]\nthread = 1", "options are those of livejoin.open"),
+        ("[database]\nthread = 1", "there is no option 'thread' (did you mean 'threads'?)"),
         ("host = '0.0.0.0'", "there are no tokens"),
         ("tokens = 'none.toml'", "cannot be read"),
         ("sql = 'none.sql'", "cannot be read"),

@@ -10,7 +10,7 @@ import livejoin
 from livejoin.errors import SchemaError, StorageError
 
 OF_PIPELINES = frozenset(("servers", "tables", "views", "assertions", "sink", "run"))
-"""The keys of pipeline files; what has none of them is a server's."""
+"""Keys that only pipeline files have; what has none of them is a server's."""
 SCHEMA = Path(__file__).parent / "pipeline.schema.json"
 """Made of the model by ``tools/manual/reference.py``, so that who has no Spark has it too."""
 
@@ -30,6 +30,7 @@ def check(path: Path) -> str:
 
         found = load(path)
         return f"{path} is right: a pipeline of {_counted(len(found.declared), len(found.views))}"
+    from livejoin.cli.serve import declare  # noqa: PLC0415  # an extra of its own
     from livejoin.server.access import read_tokens  # noqa: PLC0415  # an extra of its own
     from livejoin.server.settings import read_settings  # noqa: PLC0415
 
@@ -40,14 +41,9 @@ def check(path: Path) -> str:
         name: value for name, value in settings.database.items() if not name.startswith("spill")
     }  # makes a folder
     db = livejoin.Database(**{"coerce": "json", **options})
-    if settings.sql is None:
+    if settings.sql is None and settings.models is None:
         return f"{path} is right: a server of {settings.folder or 'a database that keeps nothing'}"
-    try:
-        text = settings.sql.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        msg = f"the file {str(settings.sql)!r} cannot be read: {error}"
-        raise StorageError(msg) from error
-    db.execute(text)
+    declare(db, settings)
     return f"{path} is right: a server of {_counted(len(db.tables), len(db.views))}"
 
 
@@ -60,7 +56,7 @@ def _keys(path: Path) -> Iterable[str]:
 
     Raises:
         StorageError: The file cannot be read.
-        SchemaError: It is no TOML.
+        SchemaError: The file is no TOML.
     """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8")).keys()

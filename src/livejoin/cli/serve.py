@@ -19,7 +19,7 @@ from livejoin.server import Server, read_tokens
 from livejoin.server.access import new_token
 from livejoin.server.flight import FlightServer
 from livejoin.server.settings import Settings, Tls, read_settings
-from livejoin.sql import CreateTable, CreateView, Statement, parse_statement, pieces
+from livejoin.sql import CreateTable, CreateView, Statement, parse_statement, pieces, read_models
 
 
 def settings_of(given: argparse.Namespace) -> Settings:
@@ -59,7 +59,7 @@ def serve(given: argparse.Namespace, console: Console) -> None:
     certificate = None if settings.tls is None else (settings.tls.certificate, settings.tls.key)
     with ExitStack() as ending:
         db = ending.enter_context(_opened(settings))
-        _declare(db, settings.sql, console)
+        _declare(db, settings, console)
         server = Server(
             db,
             host=settings.host,
@@ -103,25 +103,46 @@ def _opened(settings: Settings) -> Database:
         raise SchemaError(msg) from error
 
 
-def _declare(db: Database, path: Path | None, console: Console) -> None:
-    """Run a file of declarations where the database is new, all of it or nothing; elsewhere say what it has besides."""
-    if path is None:
-        return
+def declare(db: Database, settings: Settings) -> None:
+    """Run the file of declarations, and make the views of the folder of models.
+
+    Raises:
+        LivejoinError: A file cannot be read, or is wrong.
+    """
+    if settings.sql is not None:
+        db.execute(_text(settings.sql))
+    for name, query in _models(settings).items():
+        db.create_view(name, query)
+
+
+def _text(path: Path | None) -> str:
     try:
-        text = path.read_text(encoding="utf-8")
+        return "" if path is None else path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         msg = f"the file {str(path)!r} cannot be read: {error}"
         raise StorageError(msg) from error
-    if not db.tables:
-        Database().execute(text)  # whatever is wrong is told before anything is declared
-        db.execute(text)
+
+
+def _models(settings: Settings) -> dict[str, str]:
+    return {} if settings.models is None else read_models(settings.models)
+
+
+def _declare(db: Database, settings: Settings, console: Console) -> None:
+    """Declare all where the database is new, all of it or nothing; elsewhere say what it has not yet."""
+    if settings.sql is None and settings.models is None:
         return
-    plain = [one for one in pieces(text, None) if not (one.begins_transaction or one.ends_transaction)]
-    declared = [_declared(parse_statement(piece.text)) for piece in plain]
+    if not db.tables:
+        declare(Database(), settings)  # whatever is wrong is told before anything is declared
+        declare(db, settings)
+        return
+    all_pieces = pieces(_text(settings.sql), None)
+    plain = [one for one in all_pieces if not (one.begins_transaction or one.ends_transaction)]
+    declared = [*(_declared(parse_statement(piece.text)) for piece in plain), *_models(settings)]
     absent = [name for name in declared if name and name not in db.tables and name not in db.views]
     if absent:
+        place = " and ".join(path.name for path in (settings.sql, settings.models) if path is not None)
         console.print(
-            f"{path.name} declares {', '.join(absent)}, which the database does not have: it runs where the database "
+            f"{place} declares {', '.join(absent)}, which the database does not have: it runs where the database "
             "is new; run what is missing yourself",
             style="yellow",
             markup=False,

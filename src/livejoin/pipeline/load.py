@@ -37,7 +37,7 @@ from livejoin.spark.run_options import RunOptions
 from livejoin.spark.sinks import Sink
 from livejoin.spark.sources import FileSource
 from livejoin.spark.time_zone import SETTING, is_utc
-from livejoin.sql import bind_view, names_read, parse_columns, violations_of
+from livejoin.sql import bind_view, names_read, parse_columns, read_models, violations_of
 
 _KEY = re.compile(r"(CONSTRAINT\s+\S+\s+)?(PRIMARY\s+KEY\b|FOREIGN\s+KEY\b|UNIQUE\s*\()", re.IGNORECASE)
 _CARRIED = {CHANGE_TYPE: "STRING", SEQUENCE: "BIGINT"}
@@ -168,6 +168,9 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
             views[name] = _sql(view, folder)
         except OSError as error:
             problems.append(_Problem(("views", name, "sql_file"), f"cannot read it: {error.strerror}"))
+    _add_models(views, parsed.models, folder, problems)
+    if not parsed.views and parsed.models is None:
+        problems.append(_Problem(("views",), "is missing: declare a view in [views.NAME], or give models, a folder"))
     tables = {name: declared[name] for name in parsed.tables if name in declared}
     sink = None
     if not isinstance(parsed.sink, ParquetOutput) and ("sink", "path") not in wrong:
@@ -195,6 +198,25 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
         sink=sink,
         assertions=parsed.assertions,
     )
+
+
+def _add_models(views: dict[str, str], models: str | None, folder: Path, problems: list[_Problem]) -> None:
+    """Add the views of a folder of SQL files."""
+    if models is None:
+        return
+    if (reason := not_local(models)) is not None:
+        problems.append(_Problem(("models",), reason))
+        return
+    try:
+        found = read_models(folder / local_path(models, "models"))
+    except PipelineError as error:
+        problems.append(_Problem(("models",), str(error)))
+        return
+    known = {name.lower() for name in views}
+    for name in found:
+        if name.lower() in known:
+            problems.append(_Problem(("models",), f"{name}.sql is a view that [views.{name}] is too; rename one"))
+    views.update(found)
 
 
 def _run_options(run: RunSettings, folder: Path) -> RunOptions:
@@ -383,6 +405,9 @@ def _unbound(parsed: PipelineFile, views: Mapping[str, str], tables: Mapping[str
             is_first = not (isinstance(error, UnknownNameError) and names_read(sql) & wrong)
             wrong.add(name.lower())
             if not is_first:
+                continue
+            if name not in parsed.views:
+                problems.append(_Problem(("models",), f"{name}: {error}"))
                 continue
             key = "sql" if parsed.views[name].sql is not None else "sql_file"
             problems.append(_Problem(("views", name, key), str(error)))

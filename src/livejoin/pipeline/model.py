@@ -429,6 +429,8 @@ class PipelineFile(_Strict):
         servers: Databases whose tables are streamed.
         tables: The tables.
         views: The views.
+        models: A folder of SQL files, relative to the file. Each is a view named as the file. ``{{ ref('x') }}`` is the
+            view of ``x.sql``, and ``{{ source('shop', 'orders') }}`` is the table ``orders``.
         assertions: Conditions over the tables that hold after every batch, or the batch is refused.
         sink: Where deltas go.
         run: How it runs.
@@ -436,7 +438,8 @@ class PipelineFile(_Strict):
 
     servers: dict[str, PostgresServer] = {}
     tables: dict[str, AnyTable] = Field(min_length=1)
-    views: dict[str, ViewText] = Field(min_length=1)
+    views: dict[str, ViewText] = {}
+    models: str | None = None
     assertions: dict[str, str] = {}
     sink: Annotated[
         ParquetOutput | PostgresOutput | DeltaOutput | KafkaOutput | ConsoleOutput, Field(discriminator="kind")

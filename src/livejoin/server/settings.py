@@ -37,6 +37,7 @@ class Settings(BaseModel):
     Attributes:
         folder: The folder of the database, made if it is missing; without it nothing stays.
         sql: A file of CREATE statements, run where the database is new.
+        models: A folder of SQL files with ``ref()`` and ``source()``, each a view; made where the database is new.
         host: The address to listen at.
         port: The port.
         flight: Where to listen with Arrow Flight SQL too, as ``grpc://127.0.0.1:31337``; by default nowhere.
@@ -53,6 +54,7 @@ class Settings(BaseModel):
 
     folder: Path | None = None
     sql: Path | None = None
+    models: Path | None = None
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65_535)
     flight: str | None = None
@@ -86,7 +88,9 @@ class Settings(BaseModel):
     def at(self, folder: Path) -> Settings:
         """The settings with paths that begin at a folder."""
         paths = {
-            name: folder / path for name in ("folder", "sql", "tokens") if (path := getattr(self, name)) is not None
+            name: folder / path
+            for name in ("folder", "sql", "models", "tokens")
+            if (path := getattr(self, name)) is not None
         }
         tls = None if self.tls is None else Tls(certificate=folder / self.tls.certificate, key=folder / self.tls.key)
         return self.model_copy(update={**paths, "tls": tls})

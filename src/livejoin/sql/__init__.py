@@ -21,6 +21,7 @@ from livejoin.sql.tables.alter_columns import (
 )
 from livejoin.sql.tables.assertion import CreateAssertion, DropAssertion, violations_of
 from livejoin.sql.tables.declare import parse_columns, parse_create_table
+from livejoin.sql.tables.models import read_models
 from livejoin.sql.tables.piece import Piece
 from livejoin.sql.tables.row_changes import ALL_OF_SOURCE, VALUE, ChangedRows, NewRows, RowChanges, constants_of
 from livejoin.sql.tables.same_columns import columns_named, other_table_text, renamed_text, same_columns_text
@@ -83,6 +84,7 @@ __all__ = [
     "parse_statement",
     "pieces",
     "places",
+    "read_models",
     "renamed_text",
     "same_columns_text",
     "statements",
