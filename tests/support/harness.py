@@ -151,6 +151,7 @@ class Harness:
             self.database = livejoin.Database(threads=threads)
         else:
             self.database = livejoin.open(self.folder.name, threads=threads, sync=self.sync)
+            vars(self.database)["folder of a test"] = self.folder  # which is there as long as the database is used
         self.watched: dict[str, Watched] = {}
         self.held: list[Held] = []
         self.stopped = False
