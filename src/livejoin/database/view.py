@@ -57,6 +57,7 @@ from livejoin.state.scratch import Scratch
 from livejoin.words import Words
 
 if TYPE_CHECKING:
+    from livejoin.database.estimating import Estimate
     from livejoin.database.live.cell import LiveView
 
 KEYS = "livejoin.keys"
@@ -540,6 +541,59 @@ class View(Readable):
         """
         with of_view(self.name):
             return reading.sample(self._access, rows, seed, self.schema)
+
+    @alone
+    def estimate(
+        self,
+        aggregate: str,
+        *,
+        error: float = 0.01,
+        confidence: float = 0.95,
+        seed: int | None = None,
+        max_draws: int = 100_000,
+    ) -> Estimate:
+        """About what an aggregate of the rows is, from draws: of a result that nobody can list.
+
+        Args:
+            aggregate: ``AVG(x)``, ``SUM(x)``, ``COUNT(x)`` or ``COUNT_IF(condition)`` over the view's columns, in SQL.
+            error: How wide the interval may be to each side, as a share of the value; more rows are drawn until it is.
+            confidence: How probable it is that the true value lies in the interval.
+            seed: Makes the draws repeatable until the view changes.
+            max_draws: Where drawing ends, however wide the interval then is.
+
+        Returns:
+            The value and its interval. A view of few rows is read whole, and the value is exact.
+
+        Raises:
+            UnsupportedQueryError: The aggregate is another one.
+            SqlError: What it is of does not fit the view's columns.
+            ExpressionError: An expression has no value on a row that was drawn.
+            ReadError: An argument is out of range.
+            CapacityError: The result has more rows than 64 bits count.
+
+        An average of values of which few are huge needs more draws than the interval tells: it says what draws met.
+
+        Cost: as `sample` for each draw; commits wait meanwhile.
+
+        >>> from livejoin import Database
+        >>> db = Database()
+        >>> db.execute("CREATE TABLE t (k INT, v INT)")
+        >>> pairs = db.create_view("pairs", "SELECT a.v AS a, b.v AS b FROM t a JOIN t b ON a.k = b.k")
+        >>> _ = db.apply("t", [(1, i) for i in range(1000)])
+        >>> pairs.count()
+        1000000
+        >>> found = pairs.estimate("AVG(a + b)", error=0.05, seed=1)
+        >>> found.low < 999 < found.high, found.draws
+        (True, 1000)
+        """
+        from livejoin.database.estimating import estimated  # noqa: PLC0415 - which asks a database of its own
+
+        for value, argument in ((error, "error"), (confidence, "confidence")):
+            if not isinstance(value, float) or not 0 < value < 1:
+                msg = f"{argument} is {value!r:.80}; allowed are numbers between 0 and 1, as 0.05"
+                raise ReadError(msg)
+        check_number(max_draws, "max_draws", 1, _MOST_ROWS)
+        return estimated(self, aggregate, error, confidence, seed, max_draws)
 
     @alone
     def explain(self, *, analyze: bool = False) -> Explanation:

@@ -6,6 +6,7 @@ The dialect is Spark SQL with ANSI casts, as in Spark 4. No other layer imports 
 from livejoin.sql.bind.query import bind_query
 from livejoin.sql.bind.views import bind_view, bind_views, names_read, names_said
 from livejoin.sql.normal_text import normal_text
+from livejoin.sql.tables.aggregated import Aggregated, aggregated
 from livejoin.sql.tables.alter import AlterTable
 from livejoin.sql.tables.alter_columns import (
     AddCheck,
@@ -44,6 +45,7 @@ __all__ = [
     "VALUE",
     "AddCheck",
     "AddColumns",
+    "Aggregated",
     "AlterColumns",
     "AlterTable",
     "ChangeDefault",
@@ -67,6 +69,7 @@ __all__ = [
     "RowChanges",
     "SchemaText",
     "Statement",
+    "aggregated",
     "bind_query",
     "bind_view",
     "bind_views",
