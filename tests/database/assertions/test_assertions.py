@@ -272,3 +272,38 @@ def test_explain_says_what_it_refuses() -> None:
     assert told.to_dict()["verdict"].startswith("An assertion:")
     db.create_assertion("late", "SELECT id FROM orders", warn=True)
     assert "An assertion that warns" in db.views["late"].explain().to_dict()["verdict"]
+
+
+def test_rows_of_static_tables_and_of_windows_are_held_to_it() -> None:
+    db = Database()
+    db.execute(
+        "CREATE TABLE rates (currency STRING PRIMARY KEY, rate INT) TBLPROPERTIES ('livejoin.static' = 'true');"
+        "CREATE TABLE prices (currency STRING, price INT)"
+    )
+    db.create_table("newest", "v INT", window_rows=2)
+    db.apply("rates", [("EUR", 1)])
+    db.create_assertion("rated", "SELECT p.currency FROM prices p ANTI JOIN rates r ON r.currency = p.currency")
+    db.create_assertion("rising", "(SELECT COUNT(*) FROM newest WHERE v < 0) < 2")
+    db.apply({"prices": [("EUR", 5)], "newest": [(-1,), (1,)]})
+    with pytest.raises(ViolationError, match="'rated' does not hold: a row violates it: currency = 'EUR'"):
+        db.refresh("rates", [("USD", 1)])
+    assert db.sql("SELECT currency FROM rates").to_pylist() == [{"currency": "EUR"}]
+    db.refresh("rates", [("USD", 1), ("EUR", 2)])
+    db.apply("newest", [(-2,)])  # the first one leaves
+    with pytest.raises(ViolationError):
+        db.apply("newest", [(-3,)])
+    assert sorted(row["v"] for row in db.sql("SELECT v FROM newest").to_pylist()) == [-2, 1]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_rows_that_come_and_go_in_one_commit_violate_nothing(threads: int) -> None:
+    """Of a projection, whose rows come from several cells: one cell loses what another one gains."""
+    db = Database(threads=threads)
+    db.execute("CREATE TABLE a (k INT, v INT); CREATE TABLE b (k INT, w INT)")
+    db.create_assertion("few", "SELECT v, COUNT(*) AS n FROM a JOIN b ON a.k = b.k GROUP BY v HAVING COUNT(*) > 8")
+    db.create_assertion("none", "SELECT DISTINCT v FROM a JOIN b ON a.k = b.k WHERE w > 5")
+    db.apply({"a": [(i, i % 2) for i in range(8)], "b": [(i, 1) for i in range(8)]})
+    db.execute("BEGIN; INSERT INTO b VALUES (1, 1), (3, 1), (5, 2); DELETE FROM a WHERE k IN (1, 3); COMMIT")
+    with pytest.raises(ViolationError):
+        db.apply("b", [(2, 6), (4, 7)])
+    db.apply("b", [(9, 6)])
