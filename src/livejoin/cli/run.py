@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -118,11 +119,12 @@ def _show_places(pipeline: Pipeline, console: Console) -> None:
         )
     console.print(Text(f"  state            {_short(pipeline.checkpoint)}/"), soft_wrap=True)
     view = next(iter(pipeline.views))
-    peek = f"duckdb.read_parquet('{_short(sink.of(view))}/*.parquet').aggregate('_change_type, count(*)').show()"
-    program = f'{_short(Path(sys.executable))} -c "import duckdb; {peek}"'
-    again = f"{_short(Path(sys.argv[0]))} run {_short(pipeline.file)}"
+    peek = f"duckdb.read_parquet({_short(sink.of(view)) + '/*.parquet'!r}).aggregate('_change_type, count(*)').show()"
+    program = shlex.join([_short(Path(sys.executable)), "-c", f"import duckdb; {peek}"])
+    called = [_short(Path(sys.argv[0]))]
     if Path(sys.argv[0]).name == "__main__.py":
-        again = f"{_short(Path(sys.executable))} -m livejoin run {_short(pipeline.file)}"
+        called = [_short(Path(sys.executable)), "-m", "livejoin"]
+    again = shlex.join([*called, "run", _short(pipeline.file)])
     console.print("\nTry next:")
     for idea, command in (
         ("What changed, in all?", program),
