@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 import shlex
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
