@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import webbrowser
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -169,7 +170,7 @@ def test_the_manual_is_searched_without_a_browser(
         (tmp_path / f"{name}.html").parent.mkdir(exist_ok=True)
         (tmp_path / f"{name}.html").write_text(page.format(id="a", h=heading, p=text) + "</article>late rows")
     (tmp_path / "search.html").write_text("late rows")
-    monkeypatch.setattr(sys.modules["livejoin.cli.docs"], "manual", lambda: tmp_path)
+    monkeypatch.setattr(import_module("livejoin.cli.docs"), "manual", lambda: tmp_path)
     monkeypatch.setattr(webbrowser, "open", lambda address: False)
     assert main(["docs", "late", "rows"]) == OK
     lines = capsys.readouterr().out.splitlines()

@@ -120,8 +120,9 @@ class ByteDictionary:
             if header[CODES] >= MAX_CODES:
                 msg = f"the dictionary holds {header[CODES]} different values, its limit; drop views or tables"
                 raise CapacityError(msg)
-            self._starts = self._grown(self._starts, int(header[CODES]) + 1)
-            self._lengths = self._grown(self._lengths, int(header[CODES]) + 1)
+            needed = int(header[CODES]) + 1
+            more = self._grown(self._starts, needed), self._grown(self._lengths, needed)
+            self._starts, self._lengths = more  # at once: an exception that a signal raises comes before both or after
         if 2 * (header[LIVE] + 1) > self._slots.size:
             needed = 2 * (int(header[LIVE]) + 1)
             self._budget.take(8 * _capacity(needed), "a dictionary")
