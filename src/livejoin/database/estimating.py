@@ -36,7 +36,7 @@ class Estimate:
     Args:
         value: The estimate; None where there is no value, as of an average of no rows.
         low: The lower end of the interval.
-        high: Its upper end. The true value lies between them with the probability ``confidence``.
+        high: The upper end. The true value lies between them with the probability ``confidence``.
         confidence: The probability.
         draws: How many rows were drawn; 0 where the value is exact.
         rows: How many rows the view has.

@@ -566,7 +566,7 @@ class View(Readable):
 
         Raises:
             UnsupportedQueryError: The aggregate is another one.
-            SqlError: What it is of does not fit the view's columns.
+            SqlError: The expression does not fit the view's columns.
             ExpressionError: An expression has no value on a row that was drawn.
             ReadError: An argument is out of range.
             CapacityError: The result has more rows than 64 bits count.

@@ -17,7 +17,7 @@ class Aggregated:
 
     Args:
         function: The function: ``avg``, ``sum``, ``count`` or ``count_if``.
-        argument: What it is of, as SQL; ``*`` for rows.
+        argument: The expression or the condition, as SQL; ``*`` for rows.
     """
 
     function: str
