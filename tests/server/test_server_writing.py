@@ -160,6 +160,8 @@ def test_a_violated_assertion_is_told_with_its_rows_to_those_who_may_read_it(
     assert (said["count"], said["rows"]) == (1, [{"k": 1, "n": 2}])
     dry = client.post("/v1/tables/u?dry_run=1", json=body).json()
     assert dry["violations"] == [{"assertion": "sold_twice", "count": 1, "rows": [{"k": 1, "n": 2}]}]
+    assert client.get("/v1/views/sold_twice").json()["assertion"] == "enforced"
+    assert "assertion" not in client.get("/v1/views/totals").json()
     statement = {"sql": "INSERT INTO u VALUES (1, 1), (1, 2)"}
     assert client.post("/v1/execute", json=statement).json()["error"]["kind"] == "ViolationError"
     with livejoin.connect(str(client.base_url)) as remote, pytest.raises(livejoin.ViolationError) as error:

@@ -52,13 +52,15 @@ async def view(request: Request) -> Response:
 
 
 def describe_view(view: View) -> dict[str, Any]:
-    """What there is to say of a view."""
+    """What there is to say of a view; of an assertion also whether it is ``enforced`` or lets commits ``warn``."""
+    asserts = {} if view.assertion is None else {"assertion": "enforced" if view.assertion.enforced else "warn"}
     return {
         "name": view.name,
         "columns": _columns(view.schema, view.types),
         "key": next((list(key) for key in view.keys), None),
         "changes": view.deltas,
         "sql": view.sql,
+        **asserts,
     }
 
 
