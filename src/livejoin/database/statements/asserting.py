@@ -15,6 +15,8 @@ from livejoin.database.view import View
 from livejoin.errors import SchemaError
 from livejoin.schema import Assertion, ForeignKey, Table
 
+_NOTHING = "SELECT '' AS assertion, CAST(0 AS BIGINT) AS violations WHERE FALSE"
+
 
 def create_assertion(contents: Contents, name: str, sql: str, assertion: Assertion, settings: ViewSettings) -> View:
     """Assert from now on that a query has no rows.
@@ -31,10 +33,11 @@ def create_assertion(contents: Contents, name: str, sql: str, assertion: Asserti
         SqlError, SchemaError: As for `livejoin.Database.create_view`.
     """
     query, options = asked_of_view(contents, name, sql, replace(settings, deltas=True), what="assertion")
-    if not assertion.enforced and VIOLATIONS not in contents.views:
+    is_new = VIOLATIONS not in contents.views and not assertion.table
+    if is_new:
         contents.refuse_taken(VIOLATIONS)
     found = contents.add_view(name, query, replace(options, assertion=assertion))
-    if not assertion.enforced:
+    if is_new or not assertion.enforced:
         _gather(contents, _warning(contents))
     return found
 
@@ -112,7 +115,8 @@ def _orphans(contents: Contents, table: Table, key: ForeignKey) -> str:
     other = contents.catalog[key.table]
     columns = [table.columns[column].name for column in key.columns]
     targets = [other.columns[column].name for column in key.targets(other)]
-    shown = ", ".join(f"child.{_quoted(one)}" for one in columns)
+    keys = [table.columns[column].name for column in table.primary_key if column not in key.columns]
+    shown = ", ".join(f"child.{_quoted(one)}" for one in [*keys, *columns])
     there = "".join(f"child.{_quoted(one)} IS NOT NULL AND " for one in columns)
     equal = " AND ".join(
         f"parent.{_quoted(target)} = child.{_quoted(one)}" for one, target in zip(columns, targets, strict=True)
@@ -139,14 +143,13 @@ def _refuse_read(contents: Contents, view: View) -> None:
 
 
 def _gather(contents: Contents, views: Iterable[View]) -> None:
-    """Let the view of violations be over these assertions; without any it goes."""
-    parts = [
+    """Let the view of violations be over these assertions; it has columns and no key, however many they are."""
+    parts = [_NOTHING, _NOTHING]  # a SELECT alone has a key, and whoever follows the view would begin anew
+    parts += [
         f"SELECT {_text(view.name)} AS assertion, COUNT(*) AS violations FROM {_quoted(view.name)} HAVING COUNT(*) > 0"
         for view in views
     ]
-    if not parts:
-        drop(contents, VIOLATIONS, cascade=False)
-    elif VIOLATIONS in contents.views:
+    if VIOLATIONS in contents.views:
         replace_query(contents, VIOLATIONS, " UNION ALL ".join(parts), settings_of(contents.views[VIOLATIONS]))
     else:
         contents.add_view(VIOLATIONS, *asked_of_view(contents, VIOLATIONS, " UNION ALL ".join(parts), ViewSettings()))

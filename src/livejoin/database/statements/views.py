@@ -48,7 +48,7 @@ def create_view(contents: Contents, name: str, sql: str, settings: ViewSettings,
 def replace_query(contents: Contents, name: str, sql: str, settings: ViewSettings) -> Commit:
     """Give a view that is there another query, in one commit."""
     if contents.views[name.lower()].assertion is not None:
-        msg = f"{name!r} is an assertion, which is not replaced: drop it and create it anew"
+        msg = f"{name!r} is an assertion, which is not replaced: create another one, then drop this one"
         raise SchemaError(msg)
     return replace_view(contents, name, *asked_of_view(contents, name, sql, settings, replace=True))
 

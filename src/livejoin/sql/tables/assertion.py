@@ -20,6 +20,7 @@ _FORM = (
     "CREATE ASSERTION [IF NOT EXISTS] name CHECK (condition) [DEFERRABLE] [ENFORCED | WARN], where the condition is "
     "often NOT EXISTS (SELECT ...)"
 )
+_REPLACED = ["CREATE", "OR", "REPLACE", "ASSERTION"]
 _FALSE = "SELECT TRUE AS violated WHERE NOT ("
 _OPTIONS: dict[tuple[str, ...], dict[str, bool]] = {
     ("ENFORCED",): {"enforced": True},
@@ -62,8 +63,8 @@ class DropAssertion:
 
 def is_assertion(source: Source) -> bool:
     """Whether a statement creates or drops an assertion."""
-    words = [token.text.upper() for token in source.tokens[:2]]
-    return words in (["CREATE", "ASSERTION"], ["DROP", "ASSERTION"])
+    words = _words(source.tokens[:4])
+    return words[:2] in (["CREATE", "ASSERTION"], ["DROP", "ASSERTION"]) or words == _REPLACED
 
 
 def read_assertion(source: Source) -> CreateAssertion | DropAssertion:
@@ -74,6 +75,9 @@ def read_assertion(source: Source) -> CreateAssertion | DropAssertion:
         UnsupportedQueryError: The statement has an option that there is not.
     """
     tokens = [token for token in source.tokens if token.token_type != TokenType.SEMICOLON]
+    if _words(tokens[:4]) == _REPLACED:
+        msg = "an assertion is not replaced: create another one, then drop this one"
+        raise source.unsupported("OR REPLACE", msg, tokens[1].start)
     if tokens[0].text.upper() == "DROP":
         return _drop(tokens, source)
     at, if_not_exists = 2, _words(tokens[2:5]) == ["IF", "NOT", "EXISTS"]
