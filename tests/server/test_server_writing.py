@@ -216,3 +216,21 @@ def test_a_commit_that_a_server_does_not_wait_for_is_answered_and_leaves_no_trac
     asking.join(30)
     assert found[0].status_code == 503 and "send it again with the same client and number" in found[0].text
     assert "CancelledError" not in caplog.text and "Traceback" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/execute?dry_run=1", {"sql": "DELETE FROM u"}),
+        ("/v1/query?fromat=csv", {"sql": "SELECT 1 AS one"}),
+        ("/v1/explain?dry_run=1", {"sql": "SELECT k FROM u"}),
+    ],
+)
+def test_an_address_that_says_more_than_is_known_does_nothing(
+    client: httpx.Client, db: livejoin.Database, path: str, body: dict[str, str]
+) -> None:
+    """As with ``dry_run`` of SQL, which was taken silently and deleted what it should have tried to."""
+    db.apply("u", [(1, 1)])
+    answer = client.post(path, json=body)
+    assert (answer.status_code, "is not known here" in answer.text) == (400, True)
+    assert db.sql("SELECT k FROM u").num_rows == 1 and db.version == 1

@@ -19,6 +19,7 @@ from livejoin.schema import CHANGE_TYPE, Table
 from livejoin.server.answers import RequestError
 from livejoin.server.arrow_guard import read_stream
 from livejoin.server.limits import Limits
+from livejoin.shown import meant
 
 JSON, LINES, ARROW = "application/json", "application/x-ndjson", "application/vnd.apache.arrow.stream"
 _LINES = (LINES, "application/jsonl", "application/json-lines", "application/ndjson")
@@ -213,3 +214,17 @@ def _from_base64(value: Any, name: str, table: Table, place: int) -> bytes:
     except (binascii.Error, ValueError, TypeError) as error:
         msg = f"value of column {name!r} is no base64 text, which BINARY is in JSON"
         raise ChangeFormatError(msg, table.name, place) from error
+
+
+def refuse_others(request: Request, *known: str) -> None:
+    """Refuse a request with a parameter in its address that it does not take, as it would be done otherwise than meant.
+
+    Raises:
+        RequestError: There is one.
+    """
+    others = [name for name in request.query_params if name not in known]
+    if others:
+        hint = meant(others[0], known)
+        takes = f"known are {', '.join(known)}" if known else "there are none in this address"
+        msg = f"{', '.join(others)} is not known here{hint}; {takes}. Nothing was done"
+        raise RequestError(msg)

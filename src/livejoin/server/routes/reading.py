@@ -19,7 +19,7 @@ from livejoin.server.access import Who
 from livejoin.server.answers import FORMATS, TYPES, Format, RequestError, json_answer, rows_answer
 from livejoin.server.json_values import instants_of
 from livejoin.server.permissions import refuse_but_admin
-from livejoin.server.routes.bodies import JSON, kind_of, read_body, read_json, read_object
+from livejoin.server.routes.bodies import JSON, kind_of, read_body, read_json, read_object, refuse_others
 from livejoin.server.service import Service, service_of, who_asks
 from livejoin.shown import meant, shortened
 from livejoin.sql import names_read, names_said
@@ -307,6 +307,7 @@ async def count(request: Request) -> Response:
 async def query(request: Request) -> Response:
     """The answer to an ad-hoc SELECT over all that one may read, at one version."""
     service, who = service_of(request), who_asks(request)
+    refuse_others(request, "format")
     form = format_of(request.query_params.get("format", "json"))
     kind_of(request, (JSON,))
     body = await read_body(request, service.limits)
@@ -330,6 +331,7 @@ def answer(service: Service, who: Who, sql: str, parameters: Any) -> tuple[pa.Ta
 async def explain(request: Request) -> Response:
     """What a view costs, and why; with ``analyze`` also what it really cost, which begins to count it."""
     service, who = service_of(request), who_asks(request)
+    refuse_others(request, "format", "analyze")
     form = request.query_params.get("format", "json")
     analyze = _switch(request.query_params.get("analyze", "0"))
     if analyze:  # it costs something, and names values of tables
@@ -365,6 +367,7 @@ async def analyze(request: Request) -> Response:
 async def explain_query(request: Request) -> Response:
     """What a query would cost as a view."""
     service, who = service_of(request), who_asks(request)
+    refuse_others(request, "format")
     kind_of(request, (JSON,))
     asked = read_object(await read_body(request, service.limits), {"sql": str, "suppose": list}, "sql")
     form = request.query_params.get("format", "json")

@@ -27,6 +27,7 @@ from livejoin.server.routes.bodies import (
     read_json,
     read_object,
     refuse_many,
+    refuse_others,
 )
 from livejoin.server.service import Service, service_of, who_asks
 
@@ -164,6 +165,7 @@ def _said(done: Commit) -> dict[str, Any]:
 async def refresh(request: Request) -> Response:
     """All rows that a static table is to have from now on."""
     service, who = service_of(request), who_asks(request)
+    refuse_others(request)
     name = request.path_params["name"]
     kind = kind_of(request, (JSON, LINES, ARROW))
     body = await read_body(request, service.limits)
@@ -181,6 +183,7 @@ async def refresh(request: Request) -> Response:
 async def execute(request: Request) -> Response:
     """SQL that changes rows, or that declares and drops, which is for admins."""
     service, who = service_of(request), who_asks(request)
+    refuse_others(request)
     kind_of(request, (JSON,))
     body = await read_body(request, service.limits)
     asked = read_object(body, {"sql": str, "parameters": (list, dict)}, "sql")
