@@ -512,3 +512,21 @@ def test_nodes_of_a_tree_are_those_of_a_naive_recount() -> None:
     text = str(view.explain(analyze=True))
     assert "node by node" in text
     assert "rows of it (about" in text
+
+
+def test_what_was_met_and_what_was_expected_are_of_the_same_changes() -> None:
+    """Of those since it is counted: a view that was loaded first expected the rows of the load."""
+    db = livejoin.Database()
+    db.execute("CREATE TABLE a (p INT, v INT); CREATE TABLE p (id INT PRIMARY KEY, name STRING)")
+    view = db.create_view("v", "SELECT a.v, p.name FROM a JOIN p ON p.id = a.p", algorithm="crown")
+    db.apply({"a": [(i % 10, i) for i in range(2_000)], "p": [(i, str(i)) for i in range(10)]})
+    view.analyze()
+    for i in range(10):
+        db.execute(f"DELETE FROM p WHERE id = {i}")
+        db.apply("p", [(i, str(i))])
+    (block,) = view.explain(analyze=True).to_dict()["actual"]["blocks"]
+    assert block["watched"] == 20
+    assert block["met"] == pytest.approx(200, rel=0.1)
+    assert block["expected_met"] == pytest.approx(block["met"], rel=0.1)
+    (rows,) = [one for one in block["nodes"] if one["label"].startswith("p")]
+    assert rows["expected_reached"] == pytest.approx(rows["reached"], rel=0.1)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from livejoin.database.analysis import Analysis, watch_only
@@ -86,7 +87,8 @@ def analyzed(view: View, told: Explanation) -> AnalyzedExplanation:
     """An explanation with what the view really cost."""
     before = view._tally.analyses.get(view.name.lower())
     analysis = begin(view)
-    seen = _observed(view)
+    seen = _observed(view, partial(_changes, view))
+    watched = _observed(view, partial(_watched, view, analysis))
     joins = [node for node in analysis.watched if isinstance(node.plan, AnyJoin)]
     numbers = {node: number for number, node in enumerate(view._graph.nodes, 1)}
     lives = analysis.lives
@@ -104,7 +106,7 @@ def analyzed(view: View, told: Explanation) -> AnalyzedExplanation:
         expected_delta_rows=_expected_rows(tables) if view.deltas else None,
         expected_is_most=any(one.delta.is_bound for one in told.effects if _changes(view, one.table.lower())),
         tables=tables,
-        blocks=tuple(_blocks(view, analysis, numbers, told, seen)),
+        blocks=tuple(_blocks(view, analysis, numbers, told, watched)),
         stream=stream if any(one.began for one in lives.tables) else None,
         keys=tuple(_keys(analysis, numbers)),
         notes=tuple(_notes(tables)),
@@ -127,6 +129,14 @@ def _expected_rows(tables: tuple[ActualTable, ...]) -> float | None:
 def _changes(view: View, name: str) -> int:
     """The net changes of a table since the view was made."""
     return view._tally.events.get(name, 0) - view._began.events.get(name, 0)
+
+
+def _watched(view: View, analysis: Analysis, name: str) -> int:
+    """The net changes of a table since it is counted what they meet; since the view was made while there are none."""
+    events = view._tally.events
+    if any(events.get(one, 0) > before for one, before in analysis.events.items()):
+        return events.get(name, 0) - analysis.events.get(name, 0)
+    return _changes(view, name)
 
 
 def _tables(view: View, analysis: Analysis, told: Explanation) -> Iterator[ActualTable]:
@@ -158,6 +168,7 @@ def _tables(view: View, analysis: Analysis, told: Explanation) -> Iterator[Actua
 def _blocks(
     view: View, analysis: Analysis, numbers: Mapping[Node, int], told: Explanation, seen: Statistics
 ) -> Iterator[ActualBlock]:
+    """What each block did; ``seen`` has the changes that were counted, so that both sides are of the same ones."""
     nodes = analysis.watched
     passed = {node: node.counts.total.less(view._began.blocks.get(node, Passed())) for node in nodes}
     seconds = sum(one.seconds for one in passed.values()) or 1.0
@@ -262,8 +273,8 @@ def _notes(tables: tuple[ActualTable, ...]) -> Iterator[str]:
         yield f"no row has left {names} so far; those of {shortest.name} come and go"
 
 
-def _observed(view: View) -> Statistics:
-    """The figures of the stream as it was: changes since the view was made, rows and distinct keys now."""
+def _observed(view: View, changes_of: Callable[[str], int]) -> Statistics:
+    """The figures of the stream as it was: some changes of each table, by name in lower case; rows and keys now."""
     joins = [node.plan.physical.query for node in view._below if isinstance(node.plan, AnyJoin)]
     bases = {name: view._graph.tables[name] for name in view._tables if name in view._graph.tables}
     passing: dict[str, list[tuple[str, Figure]]] = {}
@@ -272,7 +283,7 @@ def _observed(view: View) -> Statistics:
             passing.setdefault(table, []).append((predicate, Figure(share, "observed")))
     tables = []
     for one in observe_tables(bases, joins).tables:
-        changes = Figure(_changes(view, one.table.lower()), "observed")
+        changes = Figure(changes_of(one.table.lower()), "observed")
         shares = tuple(sorted(dict(passing.get(one.table, ())).items()))
         tables.append(TableStatistics(one.table, changes, one.rows, one.distinct, shares))
     return Statistics(tuple(tables))
