@@ -32,7 +32,7 @@ from livejoin.database.snapshots.declaration import plain_view
 from livejoin.database.tally import Tally
 from livejoin.database.transactions.assertions import refuse_violated
 from livejoin.database.transactions.compaction import Passed, Replacement, Seen, install
-from livejoin.database.transactions.guard import Guard
+from livejoin.database.transactions.guard import Guard, open_guard
 from livejoin.database.transactions.journal import Journal, Letter, deliver, settle
 from livejoin.database.transactions.requests import Requests
 from livejoin.database.versions.images import Images
@@ -363,8 +363,7 @@ class Contents:
             self.budget.begin()
             node = self.graph.add(plan, Choices(options.algorithm, options.adaptive, options.statistics, name))
             self.graph.show(node, name, options.deltas, options.statistics.preprocessing_limit)
-            alone = Guard(lambda: None, lambda: False)  # that of the database says that something is under way
-            view = View(name, query, options, node, self.graph, alone, self.tally, self.images)
+            view = View(name, query, options, node, self.graph, open_guard(), self.tally, self.images)
             if load:
                 _ = node.block
                 refuse_violated(view, "mend what is there, or create it with WARN, which shows the rows")

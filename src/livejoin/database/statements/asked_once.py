@@ -8,7 +8,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from livejoin.database.contents import Contents, refuse_large_joins
-from livejoin.database.transactions.guard import Guard
+from livejoin.database.transactions.guard import open_guard
 from livejoin.database.transactions.retention import refuse_dropped
 from livejoin.database.view import View, ViewOptions
 from livejoin.dataflow.graph import Choices
@@ -47,8 +47,7 @@ def asked_with_types(contents: Contents, sql: str) -> tuple[pa.Table, tuple[SqlT
         graph = contents.graph
         node = graph.add(plan, Choices("auto", False, options.statistics, _NAME))
         graph.show(node, _NAME, False, None)
-        alone = Guard(lambda: None, lambda: False)  # the database's says that something is under way
-        view = View(_NAME, query, options, node, graph, alone, contents.tally, contents.images)
+        view = View(_NAME, query, options, node, graph, open_guard(), contents.tally, contents.images)
         return view.to_arrow(), view.types
     finally:
         contents.end_changing()

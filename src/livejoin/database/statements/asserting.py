@@ -14,6 +14,8 @@ from livejoin.database.transactions.assertions import VIOLATIONS
 from livejoin.database.view import View
 from livejoin.errors import SchemaError
 from livejoin.schema import Assertion, ForeignKey, Table
+from livejoin.schema.names import backticked
+from livejoin.sql import text_literal
 
 _NOTHING = "SELECT '' AS assertion, CAST(0 AS BIGINT) AS violations WHERE FALSE"
 
@@ -116,13 +118,13 @@ def _orphans(contents: Contents, table: Table, key: ForeignKey) -> str:
     columns = [table.columns[column].name for column in key.columns]
     targets = [other.columns[column].name for column in key.targets(other)]
     keys = [table.columns[column].name for column in table.primary_key if column not in key.columns]
-    shown = ", ".join(f"child.{_quoted(one)}" for one in [*keys, *columns])
-    there = "".join(f"child.{_quoted(one)} IS NOT NULL AND " for one in columns)
+    shown = ", ".join(f"child.{backticked(one)}" for one in [*keys, *columns])
+    there = "".join(f"child.{backticked(one)} IS NOT NULL AND " for one in columns)
     equal = " AND ".join(
-        f"parent.{_quoted(target)} = child.{_quoted(one)}" for one, target in zip(columns, targets, strict=True)
+        f"parent.{backticked(target)} = child.{backticked(one)}" for one, target in zip(columns, targets, strict=True)
     )
-    parents = f"SELECT 1 FROM {_quoted(other.name)} parent WHERE {equal}"
-    return f"SELECT {shown} FROM {_quoted(table.name)} child WHERE {there}NOT EXISTS ({parents})"
+    parents = f"SELECT 1 FROM {backticked(other.name)} parent WHERE {equal}"
+    return f"SELECT {shown} FROM {backticked(table.name)} child WHERE {there}NOT EXISTS ({parents})"
 
 
 def _of_table(contents: Contents, table: Table) -> list[View]:
@@ -146,18 +148,11 @@ def _gather(contents: Contents, views: Iterable[View]) -> None:
     """Let the view of violations be over these assertions; it has columns and no key, however many they are."""
     parts = [_NOTHING, _NOTHING]  # a SELECT alone has a key, and whoever follows the view would begin anew
     parts += [
-        f"SELECT {_text(view.name)} AS assertion, COUNT(*) AS violations FROM {_quoted(view.name)} HAVING COUNT(*) > 0"
+        f"SELECT {text_literal(view.name)} AS assertion, COUNT(*) AS violations "
+        f"FROM {backticked(view.name)} HAVING COUNT(*) > 0"
         for view in views
     ]
     if VIOLATIONS in contents.views:
         replace_query(contents, VIOLATIONS, " UNION ALL ".join(parts), settings_of(contents.views[VIOLATIONS]))
     else:
         contents.add_view(VIOLATIONS, *asked_of_view(contents, VIOLATIONS, " UNION ALL ".join(parts), ViewSettings()))
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -24,7 +24,7 @@ from livejoin.database.durable.bodies import ALTER_COLUMNS, plain
 from livejoin.database.snapshots.declaration import plain_table, plain_view
 from livejoin.database.transactions.altered_table import Altered, altered
 from livejoin.database.transactions.compaction import Passed, Renamed, Replacement
-from livejoin.database.transactions.guard import Guard
+from livejoin.database.transactions.guard import open_guard
 from livejoin.database.transactions.journal import refuse_in_subscriber
 from livejoin.database.transactions.readers_fit import other_columns, reads_refused, same_columns, with_reasons
 from livejoin.database.transactions.replace_view import in_its_place
@@ -336,5 +336,4 @@ def _planned(contents: Contents, view: View, query: Query, found: Altered, table
         raise UnsupportedQueryError(msg, clause=error.clause) from error
     node = graph.add(plan, Choices(options.algorithm, options.adaptive, known, view.name))
     graph.show(node, view.name, options.deltas)
-    alone = Guard(lambda: None, lambda: False)
-    return View(view.name, query, options, node, graph, alone, contents.tally, contents.images)
+    return View(view.name, query, options, node, graph, open_guard(), contents.tally, contents.images)

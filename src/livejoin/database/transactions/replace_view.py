@@ -25,7 +25,7 @@ from livejoin.database.names import ByName
 from livejoin.database.snapshots.declaration import plain_view
 from livejoin.database.transactions.assertions import refuse_violated
 from livejoin.database.transactions.compaction import OtherViews, Replacement
-from livejoin.database.transactions.guard import Guard
+from livejoin.database.transactions.guard import open_guard
 from livejoin.database.transactions.journal import deliver, letters, refuse_in_subscriber
 from livejoin.database.transactions.readers_fit import other_columns, reads_refused, same_columns, with_reasons
 from livejoin.database.versions.links import Stepped
@@ -283,7 +283,6 @@ def _planned(contents: Contents, view: View, query: Query, options: ViewOptions)
     plan = plan_query(query, statistics, options.deltas, options.algorithm, contents.workers.threads)
     node = graph.add(plan, Choices(options.algorithm, options.adaptive, statistics, view.name))
     graph.show(node, view.name, options.deltas, statistics.preprocessing_limit)
-    alone = Guard(lambda: None, lambda: False)  # the database's says that something is under way
-    found = View(view.name, query, options, node, graph, alone, contents.tally, contents.images)
+    found = View(view.name, query, options, node, graph, open_guard(), contents.tally, contents.images)
     _ = node.block
     return found

@@ -224,7 +224,7 @@ def refuse_others(request: Request, *known: str) -> None:
     """
     others = [name for name in request.query_params if name not in known]
     if others:
-        hint = meant(others[0], known)
-        takes = f"known are {', '.join(known)}" if known else "there are none in this address"
-        msg = f"{', '.join(others)} is not known here{hint}; {takes}. Nothing was done"
+        listed = f"{', '.join(known[:-1])} and {known[-1]}" if len(known) > 1 else "".join(known)
+        takes = f"known are {listed}" if known else "this address takes none"
+        msg = f"{', '.join(others)} is not known here{meant(others[0], known)}; {takes}. Nothing was done"
         raise RequestError(msg)

@@ -121,6 +121,7 @@ class _Wanted:
     """
 
     def __init__(self, request: Request) -> None:
+        refuse_others(request, "format", "limit", "at", "sample", "seed", "get", "version")
         asked = dict(request.query_params)
         self.form = format_of(asked.pop("format", "json"))
         self.limit = _number(asked, "limit")
@@ -129,11 +130,6 @@ class _Wanted:
         self.seed = _number(asked, "seed")
         self.get = asked.pop("get", None)
         self.version = _number(asked, "version")
-        if asked:
-            known = ("format", "limit", "at", "sample", "seed", "get", "version")
-            close = meant(next(iter(asked)), known)
-            msg = f"{', '.join(asked)} is not known here{close}; known are {', '.join(known[:-1])} and {known[-1]}"
-            raise RequestError(msg)
         if sum(value is not None for value in (self.at, self.sample, self.get)) > 1:
             msg = "at, sample and get are three ways to say which rows; give one of them"
             raise RequestError(msg)

@@ -46,18 +46,16 @@ class _Manner:
     """
 
     def __init__(self, request: Request) -> None:
-        asked = dict(request.query_params)
+        refuse_others(request, *_OPTIONS)
+        asked = request.query_params
         self.on_conflict = _word(asked, "on_conflict", _ON_CONFLICT, "error")
         self.is_dry = _word(asked, "dry_run", ("0", "1", "false", "true"), "0") in ("1", "true")
         self.extra_columns = _word(asked, "extra_columns", ("refuse", "ignore"), None)
         self.on_bad_rows = _word(asked, "on_bad_rows", ("fail", "skip", "dead_letter"), None)
-        if asked:
-            msg = f"{', '.join(asked)} is not known here; known are {', '.join(_OPTIONS)}"
-            raise RequestError(msg)
 
 
-def _word(asked: dict[str, str], name: str, allowed: tuple[str, ...], default: Any) -> Any:
-    text = asked.pop(name, default)
+def _word(asked: Mapping[str, str], name: str, allowed: tuple[str, ...], default: Any) -> Any:
+    text = asked.get(name, default)
     if text is not None and text not in allowed:
         msg = f"{name} is {text!r}; allowed are {', '.join(allowed)}"
         raise RequestError(msg)

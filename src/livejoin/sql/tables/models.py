@@ -12,6 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from livejoin.errors import PipelineError
+from livejoin.schema.names import backticked
 from livejoin.shown import meant, shortened
 
 _TEXT = r"""(?:'([^'"{}]+)'|"([^'"{}]+)")"""
@@ -54,8 +55,8 @@ def read_models(folder: Path) -> dict[str, str]:
                 msg = f"there is no file {said}.sql for ref({said!r}){meant(said, names.values())}"
                 raise PipelineError(msg, str(path), line=_line(text, place))
         reads[key] = [said.lower() for said, _ in found]
-        text = _REF.sub(lambda match: _quoted(names[_said(match).lower()]), text)
-        texts[key] = _SOURCE.sub(lambda match: _quoted(match[3] or match[4]), text).strip().removesuffix(";")
+        text = _REF.sub(lambda match: backticked(names[_said(match).lower()]), text)
+        texts[key] = _SOURCE.sub(lambda match: backticked(match[3] or match[4]), text).strip().removesuffix(";")
     return {names[key]: texts[key] for key in _ordered(reads, names, folder)}
 
 
@@ -95,10 +96,6 @@ def _refuse_other(text: str, path: Path) -> None:
 
 def _said(match: re.Match[str]) -> str:
     return match[1] or match[2]
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _line(text: str, place: int) -> int:

@@ -167,7 +167,7 @@ def literal(value: object, source: Source, offset: int) -> str:
         case Decimal() if value.is_finite():
             return _signed(f"{value:f}BD")
         case str():
-            return _text(value)
+            return text_literal(value)
         case bytes() | bytearray() | memoryview():
             return f"X'{bytes(value).hex()}'"
         case dt.datetime():
@@ -177,7 +177,7 @@ def literal(value: object, source: Source, offset: int) -> str:
         case dt.date():
             return f"DATE '{value.isoformat()}'"
         case UUID():
-            return _text(str(value))
+            return text_literal(str(value))
         case dt.timedelta():
             whole = (value.days * 86400 + value.seconds) * 10**6 + value.microseconds
             sign, whole = ("-" if whole < 0 else ""), abs(whole)
@@ -194,6 +194,7 @@ def _signed(number: str) -> str:
     return f"({number})" if number.startswith("-") else number
 
 
-def _text(value: str) -> str:
+def text_literal(value: str) -> str:
+    """A text as SQL writes it, whatever is in it."""
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
