@@ -299,7 +299,7 @@ def test_files_are_loaded(page: Page, shop: livejoin.Database) -> None:
             drop(page, name, content)
             page.until("document.querySelector('dialog[open] select')?.value === 'orders'")
             press(page, "Load")
-            page.until(f"document.querySelector('.said').textContent.startsWith({json.dumps(name)})")
+            page.until(f"document.querySelector('.said').textContent.startsWith({json.dumps(f'{name}:')})")
         drop(page, "orders.csv", files["orders.csv"])
         press(page, "Load")
         page.until("document.querySelector('dialog[open] [role=alert]')?.textContent.includes('key') ?? false")
