@@ -55,7 +55,7 @@ def multiplicity(access: Access, row: Row, schema: pa.Schema, types: Sequence[Sq
     Raises:
         ReadError: The row does not fit the schema, or the result has no index that tells.
     """
-    given = zip(_values(row, schema), schema, types, strict=True)
+    given = zip(values_in_order(row, schema), schema, types, strict=True)
     columns = [_payload(v, field, kind) if _is_payload(field, kind) else _array(v, field) for v, field, kind in given]
     try:
         return int(access.multiplicities(AskedRows(codec.known(), types, columns, 1))[0])
@@ -85,6 +85,27 @@ def look_up(access: Access, values: Mapping[int, Any], query: Query, codec: Code
     if times.max(initial=1) == 1:
         return table
     return pa.concat_tables(repeated(table, times, _LARGEST_PIECE)).combine_chunks()
+
+
+def asked_values(values: Mapping[str, Any], query: Query) -> dict[int, pa.Array]:
+    """Values by the names of a result's columns, as Arrow by the columns' positions.
+
+    Raises:
+        ReadError: A value is none of its column.
+    """
+    found = {}
+    for place, (field, kind) in enumerate(zip(query.schema, query.root.types, strict=True)):
+        if field.name in values:
+            read = _payload if _is_payload(field, kind) else None
+            value = values[field.name]
+            found[place] = (
+                _array(value, field)
+                if is_made_list(field.type)
+                else read(value, field, kind)
+                if read
+                else _converted(value, field, kind, "strict")
+            )
+    return found
 
 
 def _converted(value: Any, field: pa.Field, kind: SqlType, coerce: Coerce) -> pa.Array:
@@ -259,7 +280,7 @@ def _table(access: Access, ranks: np.ndarray, schema: pa.Schema) -> pa.Table:
     return pa.table([found.arrow(i) for i in range(len(schema))], schema=schema)
 
 
-def _values(row: Row, schema: pa.Schema) -> Sequence[Any]:
+def values_in_order(row: Row, schema: pa.Schema) -> Sequence[Any]:
     """The values in the order of the schema."""
     if isinstance(row, Mapping):
         if row.keys() != set(schema.names):

@@ -58,6 +58,7 @@ from livejoin.words import Words
 
 if TYPE_CHECKING:
     from livejoin.database.estimating import Estimate
+    from livejoin.database.lineage.found import Why, WhyNot
     from livejoin.database.live.cell import LiveView
 
 KEYS = "livejoin.keys"
@@ -594,6 +595,77 @@ class View(Readable):
                 raise ReadError(msg)
         check_number(max_draws, "max_draws", 1, _MOST_ROWS)
         return estimated(self, aggregate, error, confidence, seed, max_draws)
+
+    @alone
+    def why(self, row: Row, *, limit: int = 100) -> Why:
+        """Why a row is there: the rows of the tables that it is made of, found now; nothing is stored for it.
+
+        Args:
+            row: The row, as a tuple in the order of the schema or a dict by its names; of a view with a key a dict of
+                the key's columns is enough.
+            limit: The most combinations of rows that are wanted; of a sub-query's row so many again.
+
+        Returns:
+            For a join the combinations of rows that give it. For a group those that feed it, each with what it gives to
+            the aggregates. For NOT EXISTS and outer joins also what is not there. Print it, or read
+            ``why.rows("orders")``.
+
+        Raises:
+            ReadError: The row does not fit the schema, or is not there: `why_not` says why.
+            CapacityError: What is looked at takes more memory than there may be.
+
+        Cost: a probe a row where keys of tables lead from the row's values to the rows that give it. Else a pass over
+        the words of a table, a few ns a row, for each occurrence that no key leads to; and a sub-query that is not
+        kept by itself is computed once, O(rows of its tables). Commits wait meanwhile.
+
+        >>> from livejoin import Database
+        >>> db = Database()
+        >>> db.execute("CREATE TABLE orders (id INT PRIMARY KEY, customer STRING, price INT)")
+        >>> view = db.create_view("spent", "SELECT customer, SUM(price) AS spent FROM orders GROUP BY customer")
+        >>> _ = db.apply("orders", [(1, "Zoë", 20), (2, "Zoë", 22), (3, "Ali", 1)])
+        >>> print(view.why({"customer": "Zoë"}))
+        spent has customer = 'Zoë', spent = 42, by 2 combinations of rows; the group of customer = 'Zoë'
+          1. orders: id = 1, customer = 'Zoë', price = 20 (gives price = 20)
+          2. orders: id = 2, customer = 'Zoë', price = 22 (gives price = 22)
+        """
+        from livejoin.database.lineage.asking import why  # noqa: PLC0415 - which asks a database of its own
+
+        check_number(limit, "limit", 1, _MOST_ROWS)
+        with of_view(self.name):
+            return why(self, row, limit)
+
+    @alone
+    def why_not(self, row: Row) -> WhyNot:
+        """Why no such row is there: the first thing that is missing, from the tables on.
+
+        Args:
+            row: The row, as a tuple in the order of the schema, or the values of some columns by their names.
+
+        Returns:
+            The reason as a sentence: a table without a row that fits, a condition that is not true, a row that must not
+            be there, a group with other values, a place behind the first rows; and rows that show it.
+
+        Raises:
+            ReadError: The row does not fit the schema, or it is there: `why` says what it is made of.
+            CapacityError: What is looked at takes more memory than there may be.
+
+        Cost: as for `why`, once for each table of the join that it comes to.
+
+        >>> from livejoin import Database
+        >>> db = Database()
+        >>> db.execute("CREATE TABLE orders (id INT PRIMARY KEY, price INT)")
+        >>> view = db.create_view("dear", "SELECT id FROM orders WHERE price > 100")
+        >>> _ = db.apply("orders", [(1, 20)])
+        >>> print(view.why_not({"id": 1}))
+        dear has no row with id = 1: no row of orders that fits passes the condition price > 100
+          orders: id = 1, price = 20
+        >>> print(view.why_not({"id": 2}))
+        dear has no row with id = 2: there is no row of orders with id = 2
+        """
+        from livejoin.database.lineage.asking import why_not  # noqa: PLC0415 - which asks a database of its own
+
+        with of_view(self.name):
+            return why_not(self, row)
 
     @alone
     def explain(self, *, analyze: bool = False) -> Explanation:

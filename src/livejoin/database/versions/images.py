@@ -54,7 +54,7 @@ class Images:
     """
 
     def __init__(self, contents: Contents) -> None:
-        self._contents = contents
+        self.contents = contents
         self._waited_for: tuple[weakref.ref[Changes], ...] = ()
 
     def wait_for(self, changes: Changes) -> None:
@@ -76,25 +76,25 @@ class Images:
     @property
     def guard(self) -> Guard:
         """Lets one call of the database run at a time."""
-        return self._contents.guard
+        return self.contents.guard
 
     @property
     def _guard(self) -> Guard:
-        return self._contents.guard
+        return self.contents.guard
 
     @property
     def links(self) -> Links:
         """The chains of versions."""
-        return self._contents.links
+        return self.contents.links
 
     @property
     def version(self) -> int:
         """The present version of the database."""
-        return self._contents.version
+        return self.contents.version
 
     def keep(self, name: str, rows: int) -> None:
         """As `livejoin.database.view.View.keep_history`, by the name in lower case; called with the lock held."""
-        contents = self._contents
+        contents = self.contents
         if contents.log is None:
             self.links.keep(name, self.link(name), rows)
         else:
@@ -102,14 +102,14 @@ class Images:
 
     def kept(self, name: str) -> int:
         """As `livejoin.database.view.View.history`, by the name in lower case; called with the lock held."""
-        if name in self._contents.histories:
-            return self._contents.histories[name].limit
+        if name in self.contents.histories:
+            return self.contents.histories[name].limit
         return self.links.kept[name][1] if name in self.links.kept else 0
 
     def oldest(self, name: str) -> int | None:
         """The first version of a view that can be told; None if it keeps no history. Called with the lock held."""
-        if name in self._contents.histories:
-            return self._contents.histories[name].base
+        if name in self.contents.histories:
+            return self.contents.histories[name].base
         return self.links.kept[name][0].version if name in self.links.kept else None
 
     def since(self, name: str, version: int) -> Link | None:
@@ -122,7 +122,7 @@ class Images:
         Cost: O(versions since then).
         """
         found = self.links.since(name, version)
-        if found is None and name in self._contents.histories:
+        if found is None and name in self.contents.histories:
             return self._stored(name, version)
         return found
 
@@ -130,14 +130,14 @@ class Images:
         """A chain of the deltas that the folder has since a version, up to the first link that somebody holds."""
         tip = self.link(name)
         link = self.links.first(name) or tip
-        pieces = self._contents.histories[name].since(version)
+        pieces = self.contents.histories[name].since(version)
         if pieces is None:
             return None
         while link.step is not None and link.step.link.version <= version:
             link = link.step.link
         if link.version <= version:
             return link
-        view, is_below = self._contents.views[name], self.shape(name).is_below
+        view, is_below = self.contents.views[name], self.shape(name).is_below
         for number in range(len(pieces) - 1, -1, -1):
             piece = pieces[number]
             if piece.version <= link.version:
@@ -154,13 +154,13 @@ class Images:
         Raises:
             StorageError: The disk refused.
         """
-        log = self._contents.log
+        log = self.contents.log
         if log is not None and log.told < log.written:
             log.sync()
 
     def is_told(self, link: Link) -> bool:
         """Whether a version is durable, or need not be."""
-        log = self._contents.log
+        log = self.contents.log
         return log is None or link.place <= log.told
 
     def is_open(self) -> bool:
@@ -169,7 +169,7 @@ class Images:
         Raises:
             StorageError: The log has failed.
         """
-        contents = self._contents
+        contents = self.contents
         if contents.is_closed:
             return False
         if contents.log is not None and contents.log.has_failed:
@@ -182,12 +182,12 @@ class Images:
         Args:
             name: The name in lower case.
         """
-        contents = self._contents
+        contents = self.contents
         return contents.views[name].shape if name in contents.views else shape_of_table(contents.tables[name].table)
 
     def view(self, name: str) -> View | None:
         """A view, by its name in lower case; None if there is none."""
-        return self._contents.views.get(name)
+        return self.contents.views.get(name)
 
     def told(self, name: str) -> tuple[pa.Schema, tuple[str, ...] | None]:
         """The schema of a view's deltas, and the columns of a key, at least one; None if no key is known.
@@ -195,14 +195,14 @@ class Images:
         Args:
             name: The name in lower case.
         """
-        view = self._contents.views[name]
+        view = self.contents.views[name]
         key = next((key for key in view.keys if key), tuple(view.schema.names) if view.keys else None)
         return view.delta_schema, key
 
     @alone
     def count(self, name: str) -> int:
         """How many rows a view or table has now, by its name in lower case; 0 if it is gone."""
-        contents = self._contents
+        contents = self.contents
         if name in contents.views:
             return contents.views[name].count()
         return contents.tables[name].total if name in contents.tables else 0
@@ -216,7 +216,7 @@ class Images:
             link: The version.
             ask: Asks it.
         """
-        view = self._contents.views.get(name)
+        view = self.contents.views.get(name)
         if view is None or link.step is not None or link.ended:
             return None
         return ask(view)
@@ -235,7 +235,7 @@ class Images:
 
     def link(self, name: str) -> Link:
         """The present version of a view or table; called with the lock held."""
-        return link_of(self._contents, name)
+        return link_of(self.contents, name)
 
     def image(self, name: str, link: Link, shape: Shape) -> pa.Table:
         """The rows that are kept of a version, in their order.
@@ -274,7 +274,7 @@ class Images:
         Raises:
             MemoryLimitError: There is no room for it.
         """
-        image, budget = link.image, self._contents.budget
+        image, budget = link.image, self.contents.budget
         if image is not None and image.nbytes >= SMALL and not budget.has_room(0):
             link.image = None
             budget.refuse(image.nbytes, f"the rows of {name!r} at a version")
@@ -285,7 +285,7 @@ class Images:
         Raises:
             MemoryLimitError: There is no room for them.
         """
-        contents = self._contents
+        contents = self.contents
         view = contents.views[name]
         if contents.memory_limit is None or not view.deltas:
             return
@@ -332,7 +332,7 @@ class Images:
         Raises:
             ReadError: There are no steps to the present version.
         """
-        contents = self._contents
+        contents = self.contents
         last = link
         while last.step is not None:
             if last.step.rows is None:

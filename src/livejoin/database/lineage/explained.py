@@ -1,0 +1,359 @@
+"""Why a row is in a relation: the combinations of rows that give it, stage by stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
+
+import numpy as np
+import pyarrow as pa
+
+from livejoin.database import reading
+from livejoin.database.contents import Contents, refuse_large_joins
+from livejoin.database.lineage.found import Absence, Combination, DerivedRow, Part, SourceRow, Why, values_text
+from livejoin.database.lineage.narrowing import NAME, Found, Reader, narrowed
+from livejoin.database.transactions import transaction
+from livejoin.dataflow.graph import Choices
+from livejoin.families.cells.workers import Workers
+from livejoin.plan.query_plan import plan_query
+from livejoin.query.bound_query import Query
+from livejoin.query.orders import SortKey
+from livejoin.query.relational import (
+    Aggregate,
+    Distinct,
+    Join,
+    Numbers,
+    Project,
+    Ranked,
+    Relation,
+    Running,
+    SetOperation,
+    TopK,
+)
+from livejoin.query.scalar import Value
+from livejoin.query.traced import Traced, is_comparable, traced, where
+from livejoin.words import Words
+
+if TYPE_CHECKING:
+    from livejoin.dataflow.batches import Rows
+    from livejoin.schema import SqlType, Table
+
+_PIECE = 1 << 10
+
+Asked: TypeAlias = Mapping[int, pa.Array]
+"""Values of some columns of a relation, one each, by the columns' positions."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trail:
+    """Combinations of rows that give rows of a relation.
+
+    Args:
+        traced: The relation, taken apart.
+        found: The rows of each atom of its join that may be part of one.
+        values: A line for each combination: the row of the relation.
+        numbers: For each combination the row of each part, -1 where an optional one has none; (combinations, parts).
+        is_complete: Whether these are all.
+    """
+
+    traced: Traced
+    found: Sequence[Found]
+    values: pa.Table
+    numbers: Words
+    is_complete: bool
+
+    @property
+    def length(self) -> int:
+        """How many combinations there are."""
+        return len(self.numbers)
+
+
+class Explainer:
+    """Finds what rows of a database's relations are made of.
+
+    Args:
+        reader: Reads the rows of the tables.
+        limit: The most combinations of one row that are looked for.
+        names: The names of the views, in lower case, with their spelling.
+    """
+
+    def __init__(self, reader: Reader, limit: int, names: Mapping[str, str]) -> None:
+        self._reader = reader
+        self._limit = limit
+        self._names = names
+        self._known: dict[tuple[int, str], Why | None] = {}
+
+    def why(self, name: str, relation: Relation, names: Sequence[str], asked: Asked) -> Why | None:
+        """Why a row is in a relation; None if it is not.
+
+        Args:
+            name: What the relation is called.
+            relation: The relation.
+            names: The names of its columns.
+            asked: The values of all columns.
+        """
+        key = id(relation), repr([asked[at][0].as_py() for at in sorted(asked)])
+        if key not in self._known:
+            self._known[key] = self._why(name, relation, names, asked)
+        return self._known[key]
+
+    def _why(self, name: str, relation: Relation, names: Sequence[str], asked: Asked) -> Why | None:
+        found = self.trail(relation, asked, self._limit)
+        row = dict(zip(names, (value_of(asked[at]) for at in range(len(names))), strict=True))
+        if not found.length:
+            return None
+        if found.traced.is_derived and found.length == 1:
+            return replace(self._stage(name, found, 0), row=row)
+        return Why(name, row, (), tuple(self.combinations(found)), found.is_complete)
+
+    def trail(self, relation: Relation, asked: Asked, limit: int) -> Trail:
+        """The combinations of rows that give rows with some values.
+
+        Args:
+            relation: The relation.
+            asked: Values of some of its columns.
+            limit: The most combinations that are wanted.
+        """
+        return self.followed(traced(relation), asked, limit)
+
+    def followed(self, taken: Traced, asked: Asked, limit: int) -> Trail:
+        """As `trail`, of a relation that is taken apart."""
+        join = taken.join
+        copied = enumerate(taken.copied())
+        given = {place: asked[at] for at, place in copied if place is not None and at in asked}
+        given = {at: value for at, value in given.items() if isinstance(join.query.outputs[at].source, int)}
+        is_null = frozenset(at for at, value in given.items() if value.null_count)
+        found = narrowed(self._reader, join, self._reader.words(given, join.types), is_null)
+        values, numbers, is_complete = self._evaluated(taken, found, asked, limit)
+        return Trail(taken, found, values, numbers, is_complete)
+
+    def _evaluated(
+        self, taken: Traced, found: Sequence[Found], asked: Asked, limit: int
+    ) -> tuple[pa.Table, Words, bool]:
+        """The rows of a relation over the rows of its parts, in a database of its own."""
+        relation = taken.over_parts()
+        width = len(relation.types) - len(taken.parts)
+        plain = {at: _constant(value, relation.types[at]) for at, value in asked.items() if is_comparable(relation, at)}
+        rest = {at: value[0].as_py() for at, value in asked.items() if at not in plain}
+        rows = evaluated(where(relation, plain), taken.tables(), found, self._reader.contents.memory_limit)
+        values = list[pa.Table]()
+        numbers = list[Words]()
+        is_complete = True
+        for piece in rows:
+            kept = [
+                line
+                for line in range(piece.num_rows)
+                if all(piece.column(at)[line].as_py() == value for at, value in rest.items())
+            ]
+            room = limit - sum(one.shape[0] for one in numbers)
+            is_complete = len(kept) <= room
+            piece = piece.take(pa.array(kept[:room], pa.int64()))
+            values.append(piece.select(range(width)))
+            numbers.append(_numbers(piece, width))
+            if not is_complete:
+                break
+        schema = pa.schema([pa.field(f"c{at}", relation.schema.field(at).type) for at in range(width)])
+        table = pa.concat_tables([schema.empty_table(), *(one.rename_columns(schema.names) for one in values)])
+        matrix = np.concatenate([np.empty((0, len(taken.parts)), np.int64), *numbers])
+        return table, matrix, is_complete
+
+    def combinations(self, found: Trail, gives: Mapping[int, str] | None = None) -> Iterator[Combination]:
+        """The combinations, each with its rows, and with what it gives to aggregates."""
+        for line in range(found.length):
+            given = {name: value_of(found.values.column(at).slice(line, 1)) for at, name in (gives or {}).items()}
+            yield Combination(tuple(self.parts(found, line)), given)
+
+    def parts(self, found: Trail, line: int) -> Iterator[Part]:
+        """The rows of a combination, then what must not be there."""
+        query = found.traced.join.query
+        there = {}
+        for place, atom in enumerate(found.traced.parts):
+            number = int(found.numbers[line, place])
+            if number >= 0:
+                there[atom] = number
+                yield self.part(found, atom, number)
+        for branch in query.branches:
+            lacks = branch.kind == "not exists" or (branch.kind == "optional" and branch.atoms[0] not in there)
+            above = query.core if branch.above is None else query.branches[branch.above].atoms
+            if lacks and all(atom in there for atom in above):
+                yield self._absence(found, branch.key, branch.atoms, there)
+
+    def part(self, found: Trail, atom: int, number: int) -> Part:
+        """A row of an atom."""
+        one = found.traced.join.query.atoms[atom]
+        rows = found.found[atom]
+        row = rows.rows.take(np.array([number]))
+        derived = next((side for side in found.traced.join.inputs if side.table.name == one.table.name), None)
+        if derived is None:
+            values = dict(zip((c.name for c in one.table.columns), _row(row), strict=True))
+            base = self._reader.contents.tables[one.table.name.lower()]
+            for name in base.dropped():
+                del values[name]
+            return SourceRow(base.table.name, one.alias, values, int(rows.copies[number]))
+        asked = {at: row.arrow(at) for at in range(len(row.types))}
+        names = derived.relation.schema.names
+        alias = self._names.get(one.table.name.lower(), one.alias)
+        why = self.why(alias, derived.relation, names, asked)
+        assert why is not None, "a row of a relation is made of something"
+        return DerivedRow(alias, dict(zip(names, _row(row), strict=True)), why)
+
+    def _absence(
+        self, found: Trail, key: Sequence[tuple[str, str]], atoms: Sequence[int], there: Mapping[int, int]
+    ) -> Absence:
+        query = found.traced.join.query
+        values = {}
+        for outer, inner in key:
+            atom = next(atom for atom in there if outer in query.atoms[atom].variables)
+            held = found.found[atom].rows.take(np.array([there[atom]]))
+            below = next(one for one in atoms if inner in query.atoms[one].variables)
+            column = query.atoms[below].table.columns[query.atoms[below].column_of(inner)]
+            values[column.name] = value_of(held.arrow(query.atoms[atom].column_of(outer)))
+        return Absence(tuple(self.table_name(found.traced.join, atom) for atom in atoms), values)
+
+    def table_name(self, join: Join, atom: int) -> str:
+        """What the relation of an atom is called."""
+        name = join.query.atoms[atom].table.name
+        base = self._reader.contents.tables.get(name.lower())
+        return base.table.name if base is not None else self._names.get(name.lower(), name)
+
+    def _stage(self, name: str, found: Trail, line: int) -> Why:
+        """Why a row of an aggregate, an order or a set operation is there."""
+        relation = found.traced.join.inputs[0].relation
+        rows = found.found[0].rows.take(found.numbers[line, :1])
+        asked = {at: rows.arrow(at) for at in range(len(rows.types))}
+        names = relation.schema.names
+        row = dict(zip(names, _row(rows), strict=True))
+        match relation:
+            case Aggregate():
+                below = relation.input
+                group = {at: asked[at] for at in range(relation.groups)}
+                members = self.trail(below, group, self._limit)
+                gives = {}
+                for call in relation.calls:
+                    if call.argument is not None:
+                        gives[call.argument] = below.schema.names[call.argument]
+                what = values_of_group(row, relation.groups)
+                step = f"the group of {what}" if what else "one group of all rows"
+                return Why(name, row, (step,), tuple(self.combinations(members, gives)), members.is_complete)
+            case TopK():
+                step = f"among the {first_rows(relation.limit, relation.offset)} by {order_text(relation.keys, names)}"
+                return self._with_step(name, relation.input, names, asked, step)
+            case Ranked():
+                width = len(relation.input.types)
+                rank = list(row.values())[-1]
+                within = _within(relation.partition, row)
+                step = f"{relation.function.upper()} {rank} by {order_text(relation.keys, names)}{within}"
+                return self._with_step(name, relation.input, names[:width], dict(list(asked.items())[:width]), step)
+            case Running():
+                width = len(relation.input.types)
+                calls = ", ".join(
+                    f"{c.function.upper()} = {v}"
+                    for c, v in zip(relation.calls, list(row.values())[width:], strict=True)
+                )
+                step = f"{calls} over the rows around it{_within(relation.partition, row)}"
+                return self._with_step(name, relation.input, names[:width], dict(list(asked.items())[:width]), step)
+            case SetOperation():
+                return self._of_sides(name, relation, row, asked)
+            case Numbers():
+                return Why(name, row, ("a constant row of the query",), (), True)
+            case Join() | Project() | Distinct():
+                raise AssertionError("it was looked through")
+            case _:
+                assert_never(relation)
+
+    def _with_step(self, name: str, below: Relation, names: Sequence[str], asked: Asked, step: str) -> Why:
+        why = self.why(name, below, names, asked)
+        assert why is not None, "the row stands below"
+        return replace(why, steps=(step, *why.steps))
+
+    def _of_sides(self, name: str, relation: SetOperation, row: Mapping[str, Any], asked: Asked) -> Why:
+        names = relation.schema.names
+        sides = [self.why(name, side, names, asked) for side in relation.below]
+        there = [side for side in sides if side is not None]
+        left, right = sides
+        match relation.kind:
+            case "union":
+                where_from = "both sides" if len(there) == 2 else f"the {'left' if left else 'right'} side"
+                step = f"from {where_from} of UNION"
+            case "intersect":
+                step = "on both sides of INTERSECT"
+            case "except":
+                step = (
+                    "more often on the left side of EXCEPT than on the right"
+                    if right
+                    else "not on the right side of EXCEPT"
+                )
+                there = [side for side in (left,) if side is not None]
+            case _:
+                assert_never(relation.kind)
+        combinations = tuple(one for side in there for one in side.combinations)
+        steps = (step, *(there[0].steps if len(there) == 1 else ()))
+        return Why(name, row, steps, combinations, all(side.is_complete for side in there))
+
+
+def evaluated(
+    relation: Relation, tables: Sequence[Table], found: Sequence[Found], memory_limit: int | None
+) -> Iterator[pa.Table]:
+    """The rows of a relation over some rows, each once, piece by piece."""
+    contents = Contents(Workers(1), memory_limit)
+    for table, rows in zip(tables, found, strict=True):
+        contents.add_table(table)
+        arrays = [rows.rows.arrow(at) for at in range(len(rows.rows.types))]
+        arrays.append(pa.array(np.arange(rows.rows.length)))
+        data = pa.table(arrays, names=[column.name for column in table.columns])
+        batches = transaction.read(contents, {table.name: data}, False, "error")
+        transaction.commit(contents, batches, "error")
+    query = Query("", relation)
+    refuse_large_joins(query)
+    known = contents.known(query.joins)
+    node = contents.graph.add(plan_query(query, known, False, "auto"), Choices("auto", False, known, NAME))
+    contents.graph.show(node, NAME, False, None)
+    for piece, _ in node.scan(_PIECE):
+        yield piece.table()
+
+
+def values_of_group(row: Mapping[str, Any], groups: int) -> str:
+    """The group's columns with their values, as text."""
+    return values_text(dict(list(row.items())[:groups])) if groups else ""
+
+
+def order_text(keys: Sequence[SortKey], names: Sequence[str]) -> str:
+    """An order as SQL."""
+    return ", ".join(f"{names[key.column]}{' DESC' if key.descending else ''}" for key in keys)
+
+
+def first_rows(limit: int, offset: int) -> str:
+    """Which rows an order keeps, in words."""
+    many = "first row" if limit == 1 else f"first {limit:,} rows"
+    return many + (f" behind {offset:,}" if offset else "")
+
+
+def _within(partition: Sequence[int], row: Mapping[str, Any]) -> str:
+    shown = list(row.items())
+    return f", among the rows with {values_text(dict(shown[at] for at in partition))}" if partition else ""
+
+
+def _numbers(piece: pa.Table, width: int) -> Words:
+    lines = [piece.column(at).fill_null(-1).to_numpy() for at in range(width, piece.num_columns)]
+    return np.array(lines, np.int64).reshape(len(lines), piece.num_rows).T
+
+
+def _row(rows: Rows) -> list[Any]:
+    return [value_of(rows.arrow(at)) for at in range(len(rows.types))]
+
+
+def value_of(values: pa.Array | pa.ChunkedArray) -> Any:
+    """The one value as a Python object."""
+    return reading.to_columns(pa.table({"value": values}))[0][0]
+
+
+def _constant(value: pa.Array, type: SqlType) -> Value:
+    """A value as an expression has it."""
+    scalar = value[0]
+    if not scalar.is_valid:
+        return None
+    if type.kind in ("date", "timestamp"):
+        return int(scalar.value)
+    found: Value = scalar.as_py()
+    return found
