@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -16,8 +16,16 @@ from livejoin.dataflow.deltas.view_delta import ViewDelta
 from livejoin.dataflow.of_view import of_view
 from livejoin.errors import ReadError, ViolationError
 
+if TYPE_CHECKING:
+    from livejoin.database.lineage.causes import Cause, Given
+    from livejoin.database.reading import Row
+
 NOTHING: Mapping[str, tuple[int, int]] = MappingProxyType({})
 _MOST_ROWS = (1 << 63) - 1
+
+
+def _nothing() -> None:
+    """No changes are there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +63,7 @@ class Commit:
         dead_letters: The changes that were left out, with the reasons, for ``on_bad_rows="dead_letter"``; else none.
         repeated: Whether it is the answer to a request that was done before, and nothing was changed now; it has no
             deltas then.
+        given: The changes, as long as it is the last commit of its database.
         violations: Of a commit that is only tried the assertions that would refuse it, as the errors that would say so.
     """
 
@@ -78,6 +87,7 @@ class Commit:
         self.dead_letters: tuple[BadRow, ...] = ()
         self.repeated = False
         self.violations: tuple[ViolationError, ...] = ()
+        self.given: Callable[[], Given | None] = _nothing
         self._left_out = left_out  # how many of each table, in lower case, were ignored and late, where some were
         self._deltas = deltas
         self._quiet = quiet
@@ -130,6 +140,43 @@ class Commit:
         """
         check_number(max_rows, "max_rows", 1, _MOST_ROWS)
         return self._delta(view).batches(max_rows)
+
+    def why(self, view: str, row: Row) -> Cause:
+        """Which of its changes made a row of a view come or go: a least set that does it by itself.
+
+        Args:
+            view: The view's name.
+            row: The row, as a tuple in the order of the schema, or the values of some columns by their names: then all
+                rows with these values that came or went.
+
+        Raises:
+            ReadError: It is not the last commit of its database any more, since what its changes did is taken back for
+                this, and then done again. Or its changes are not taken back by their opposite: those by key (what they
+                replaced is not kept), of tables with a window, and of append-only tables; `Preview.why` answers for all
+                of them, before. Or no such row came or went.
+
+        Cost: O(found * log(changes)) previews.
+
+        >>> from livejoin import Database
+        >>> db = Database()
+        >>> db.execute("CREATE TABLE stock (item STRING, pieces INT)")
+        >>> view = db.create_view("many", "SELECT item FROM stock GROUP BY item HAVING SUM(pieces) > 10")
+        >>> commit = db.apply("stock", [("nuts", 17), ("bolts", 3), ("bolts", 30)])
+        >>> print(commit.why("many", {"item": "nuts"}))
+        many changes
+          + item = 'nuts'
+        by 1 of 3 changes:
+          insert stock: item = 'nuts', pieces = 17
+        """
+        delta = self[view]
+        given = self.given()
+        if given is None or given.contents.version != self.version:
+            msg = (
+                f"commit {self.version} is not the last one of its database, or had several versions; ask before the "
+                "next commit, or ask a preview: db.preview(changes).why(view, row)"
+            )
+            raise ReadError(msg)
+        return given.behind(delta, view, row)
 
     def _delta(self, view: str) -> ViewDelta:
         if view in self._deltas:

@@ -26,6 +26,7 @@ from livejoin.database.durable.bodies import (
 )
 from livejoin.database.durable.history import History
 from livejoin.database.durable.log import Log, Placed
+from livejoin.database.lineage.causes import Given
 from livejoin.database.shown_views import ShownViews
 from livejoin.database.slow_commits import SlowestCommits
 from livejoin.database.snapshots.declaration import plain_view
@@ -109,6 +110,7 @@ class Contents:
         histories: Of views with a history in a folder, where it lies; by name in lower case.
         log: The log that makes changes stay; None if nothing does.
         is_closed: Whether it takes no call any more.
+        last: The changes of the last commit, for who asks why it changed what it did.
     """
 
     workers: Workers
@@ -146,6 +148,7 @@ class Contents:
         self.histories: dict[str, History] = {}
         self.log: Log | None = None
         self.is_closed = False
+        self.last: Given | None = None
         self.guard = Guard(self._settle, self._is_busy)
 
     @property

@@ -103,7 +103,7 @@ class Explainer:
         row = dict(zip(names, (value_of(asked[at]) for at in range(len(names))), strict=True))
         if not found.length:
             return None
-        if found.traced.is_derived and found.length == 1:
+        if found.traced.is_derived and (found.length == 1 or not found.traced.projects):  # copies are one row
             return replace(self._stage(name, found, 0), row=row)
         return Why(name, row, (), tuple(self.combinations(found)), found.is_complete)
 
@@ -140,15 +140,12 @@ class Explainer:
         values = list[pa.Table]()
         numbers = list[Words]()
         is_complete = True
-        for piece in rows:
-            kept = [
-                line
-                for line in range(piece.num_rows)
-                if all(piece.column(at)[line].as_py() == value for at, value in rest.items())
-            ]
+        for whole in rows:
+            lines = range(whole.num_rows)
+            kept = [at for at in lines if all(whole.column(c)[at].as_py() == value for c, value in rest.items())]
             room = limit - sum(one.shape[0] for one in numbers)
             is_complete = len(kept) <= room
-            piece = piece.take(pa.array(kept[:room], pa.int64()))
+            piece = whole.take(pa.array(kept[:room], pa.int64()))
             values.append(piece.select(range(width)))
             numbers.append(_numbers(piece, width))
             if not is_complete:
@@ -196,7 +193,7 @@ class Explainer:
         alias = self._names.get(one.table.name.lower(), one.alias)
         why = self.why(alias, derived.relation, names, asked)
         assert why is not None, "a row of a relation is made of something"
-        return DerivedRow(alias, dict(zip(names, _row(row), strict=True)), why)
+        return DerivedRow(alias, dict(zip(names, _row(row), strict=True)), why, int(rows.copies[number]))
 
     def _absence(
         self, found: Trail, key: Sequence[tuple[str, str]], atoms: Sequence[int], there: Mapping[int, int]

@@ -40,11 +40,13 @@ class DerivedRow:
         alias: What the query calls it.
         row: The values by the names of the columns.
         why: What the row is made of.
+        copies: How often the row stands there.
     """
 
     alias: str
     row: Mapping[str, Any]
     why: Why
+    copies: int = 1
 
     def __str__(self) -> str:
         return f"{self.alias}: {values_text(self.row)}"
@@ -197,7 +199,7 @@ def values_text(values: Mapping[str, Any]) -> str:
     """Values by their names, as text.
 
     >>> values_text({"id": 7, "name": None})
-    "id = 7, name = NULL"
+    'id = 7, name = NULL'
     """
     return ", ".join(f"{name} = {_value_text(value)}" for name, value in values.items()) or "no columns"
 
@@ -215,7 +217,8 @@ def _part_as_dict(part: Part) -> dict[str, Any]:
         case SourceRow():
             return {"table": part.table, "alias": part.alias, "row": dict(part.row), "copies": part.copies}
         case DerivedRow():
-            return {"alias": part.alias, "row": dict(part.row), "why": part.why.to_dict()}
+            why = part.why.to_dict()
+            return {"alias": part.alias, "row": dict(part.row), "copies": part.copies, "why": why}
         case Absence():
             return {"absent": list(part.tables), "values": dict(part.values)}
         case _:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from livejoin.changes import ChangeBatch
 from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents
+from livejoin.database.lineage.causes import Cause, Given
 from livejoin.database.names import ByName
+from livejoin.database.reading import Row
 from livejoin.database.transactions.staging import OnConflict
 from livejoin.database.transactions.transaction import trial
-from livejoin.errors import ViolationError
+from livejoin.errors import ReadError, ViolationError
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +29,7 @@ class Preview:
         late: How many would come too late.
         deltas: The delta of each view that keeps deltas and that would change, by its name.
         violations: The assertions that would refuse it, as the errors that `livejoin.Database.apply` would raise.
+        given: The changes, for `why`.
     """
 
     version: int
@@ -35,6 +38,38 @@ class Preview:
     late: int
     deltas: Mapping[str, pa.Table]
     violations: tuple[ViolationError, ...] = ()
+    given: Given | None = field(default=None, repr=False)
+
+    def why(self, view: str, row: Row) -> Cause:
+        """Which of the changes make a row of a view come or go: a least set that does it by itself.
+
+        Args:
+            view: The view's name.
+            row: The row, as a tuple in the order of the schema, or the values of some columns by their names: then all
+                rows with these values that come or go.
+
+        Raises:
+            ReadError: No such row comes or goes, or the database has had another commit by now.
+
+        Cost: O(found * log(changes)) previews.
+
+        >>> from livejoin import Database
+        >>> db = Database()
+        >>> db.execute("CREATE TABLE stock (item STRING, pieces INT)")
+        >>> view = db.create_view("many", "SELECT item FROM stock GROUP BY item HAVING SUM(pieces) > 10")
+        >>> seen = db.preview("stock", [("nuts", 7), ("bolts", 3), ("nuts", 8)])
+        >>> print(seen.why("many", ("nuts",)))
+        many changes
+          + item = 'nuts'
+        by 2 of 3 changes:
+          insert stock: item = 'nuts', pieces = 7
+          insert stock: item = 'nuts', pieces = 8
+        """
+        if view not in self.deltas:
+            msg = f"the preview changes no view {view!r}; it changes {', '.join(self.deltas) or 'none'}"
+            raise ReadError(msg)
+        assert self.given is not None
+        return self.given.before(self.deltas[view], view, row)
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name}: {delta.num_rows} delta rows" for name, delta in self.deltas.items())
@@ -48,7 +83,9 @@ def previewed(contents: Contents, batches: Sequence[ChangeBatch], on_conflict: O
 
     def look(commit: Commit) -> None:
         deltas = ByName((name, commit[name]) for name in commit.views if commit.rows(name))
-        found.append(Preview(commit.version, commit.changes, commit.ignored, commit.late, deltas, commit.violations))
+        given = Given(contents, tuple(batches), on_conflict, contents.version, trial)
+        said = (commit.version, commit.changes, commit.ignored, commit.late, deltas, commit.violations)
+        found.append(Preview(*said, given))
 
     trial(contents, batches, on_conflict, look)
     return found[-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -17,6 +18,7 @@ from livejoin.database.contents import Contents
 from livejoin.database.declared.defaults import defaults_of
 from livejoin.database.durable.history import told
 from livejoin.database.durable.log import Log
+from livejoin.database.lineage.causes import Given
 from livejoin.database.names import ByName
 from livejoin.database.transactions.assertions import violations
 from livejoin.database.transactions.compaction import FEW, compact_in_turn, passed
@@ -134,7 +136,10 @@ def commit(
         versions = np.empty(batch.weights.shape, np.int64)
         versions.fill(contents.version + 1)
         changes.append((batch, versions))
-    return run(contents, changes, 1, "commit", on_conflict, notes=notes)
+    done = run(contents, changes, 1, "commit", on_conflict, notes=notes)
+    contents.last = Given(contents, tuple(batches), on_conflict, done.version, trial)
+    done.given = weakref.ref(contents.last)
+    return done
 
 
 class Tried(Exception):  # it says that nothing is wrong
