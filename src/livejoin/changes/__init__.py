@@ -7,7 +7,7 @@ value is taken exactly as it is or refused with its row and column, never rounde
 made another one first, where that is asked for, is in `livejoin.changes.coerce`.
 """
 
-from livejoin.changes.batch import ByKey, ChangeBatch, Defaults, read_changes
+from livejoin.changes.batch import ByKey, ChangeBatch, Defaults, joined, read_changes
 from livejoin.changes.debezium import BadMessage, TopicChanges, from_debezium, from_debezium_topics
 from livejoin.changes.delta_feed import from_delta
 from livejoin.changes.files import read_file
@@ -26,6 +26,7 @@ __all__ = [
     "from_debezium",
     "from_debezium_topics",
     "from_delta",
+    "joined",
     "read_changes",
     "read_file",
 ]

@@ -122,6 +122,29 @@ class ChangeBatch:
         )
 
 
+def joined(batches: Sequence[ChangeBatch]) -> ChangeBatch:
+    """The changes of several batches of a table, one behind the other; by key where one of them is.
+
+    Args:
+        batches: At least one.
+    """
+    if len(batches) == 1:
+        return batches[0]
+    first = batches[0]
+    rows = pa.concat_tables([batch.rows for batch in batches])
+    replaces = given = None
+    if any(batch.by_key for batch in batches):
+        flags = [np.zeros(one.length, np.bool_) if one.replaces is None else one.replaces for one in batches]
+        replaces = np.concatenate(flags)
+    if any(batch.given is not None for batch in batches):
+        whole = [
+            np.ones((len(rows.columns), one.length), np.bool_) if one.given is None else one.given for one in batches
+        ]
+        given = np.concatenate(whole, axis=1)
+    weights = np.concatenate([batch.weights for batch in batches])
+    return ChangeBatch(first.table, tuple(rows.columns), weights, None, replaces, given=given)
+
+
 def read_changes(
     table: Table,
     data: object,

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from threading import Lock
 from types import TracebackType
-from typing import Final, Literal, TypeAlias, overload
+from typing import Any, Final, Literal, TypeAlias, overload
 
 import pyarrow as pa
 
@@ -130,6 +130,39 @@ class Client:
         return self._read(
             Ask("POST", ("v1", "query"), {"format": "arrow"}, _asked(sql, parameters), _JSON_BODY, sql=sql)
         )
+
+    def why(self, view: str, row: Mapping[str, Any], *, limit: int = 100) -> dict[str, Any]:
+        """What a row of a view is made of; your token must be one that may read all tables below the view.
+
+        Args:
+            view: The view's name.
+            row: The row by the names of its columns; of a view with a key those of the key are enough. What JSON does
+                not know goes as text.
+            limit: The most combinations of rows.
+
+        Returns:
+            What `livejoin.database.lineage.found.Why.to_dict` gives, and the ``version``.
+
+        Raises:
+            ServerError: There is no such row.
+        """
+        query = {"get": json_body(dict(row)).decode(), "limit": str(limit)}
+        found: dict[str, Any] = self._exchange.ask(Ask("GET", ("v1", "views", view, "why"), query)).json()
+        return found
+
+    def why_not(self, view: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Why no row of a view has some values; as `why`.
+
+        Args:
+            view: The view's name.
+            values: The values by the names of columns.
+
+        Returns:
+            What `livejoin.database.lineage.found.WhyNot.to_dict` gives, and the ``version``.
+        """
+        query = {"get": json_body(dict(values)).decode()}
+        found: dict[str, Any] = self._exchange.ask(Ask("GET", ("v1", "views", view, "why_not"), query)).json()
+        return found
 
     def _read(self, asked: Ask) -> pa.Table:
         found = self._exchange.ask(asked)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, overload
 
 import pyarrow as pa
 
-from livejoin.changes import STRICT, Coerce, ExtraColumns
+from livejoin.changes import STRICT, ChangeBatch, Coerce, ExtraColumns, joined
 from livejoin.database import notebook
 from livejoin.database.arguments import (
     check_bytes,
@@ -879,6 +879,43 @@ left = -1; nothing of the commit stands
         intake = check_intake(coerce, extra_columns, self._intake)
         batches = transaction.read(self._contents, named, False, on_conflict, intake)
         return previewed(self._contents, batches, on_conflict)
+
+    @first
+    def what_if(
+        self,
+        steps: Iterable[Mapping[str, object]],
+        *,
+        on_conflict: OnConflict = "error",
+        coerce: Coerce | None = None,
+        extra_columns: ExtraColumns | None = None,
+    ) -> Preview:
+        """What several commits would change together; nothing is changed, and nobody who follows hears of it.
+
+        Args:
+            steps: The changes of each commit, by the names of the tables.
+            on_conflict: As for `apply`.
+            coerce: As for `apply`.
+            extra_columns: As for `apply`.
+
+        Returns:
+            As `preview` of one commit with all changes, those of each table one behind the other: deltas are net.
+
+        Raises:
+            LivejoinError: As `apply` would refuse the changes.
+
+        >>> db = Database()
+        >>> db.execute("CREATE TABLE stock (item STRING, pieces INT)")
+        >>> view = db.create_view("total", "SELECT SUM(pieces) AS pieces FROM stock")
+        >>> seen = db.what_if([{"stock": [("nuts", 7)]}, {"stock": [("bolts", 3)]}])
+        >>> seen.deltas["total"]["pieces"].to_pylist(), view.to_pylist()
+        ([None, 10], [{'pieces': None}])
+        """
+        intake = check_intake(coerce, extra_columns, self._intake)
+        found: dict[str, list[ChangeBatch]] = {}
+        for step in steps:
+            for batch in transaction.read(self._contents, step, False, on_conflict, intake):
+                found.setdefault(batch.table.name, []).append(batch)
+        return previewed(self._contents, [joined(batches) for batches in found.values()], on_conflict)
 
     @commits
     def refresh(

@@ -87,24 +87,28 @@ def look_up(access: Access, values: Mapping[int, Any], query: Query, codec: Code
     return pa.concat_tables(repeated(table, times, _LARGEST_PIECE)).combine_chunks()
 
 
-def asked_values(values: Mapping[str, Any], query: Query) -> dict[int, pa.Array]:
+def asked_values(values: Mapping[str, Any], query: Query, coerce: Coerce) -> dict[int, pa.Array]:
     """Values by the names of a result's columns, as Arrow by the columns' positions.
+
+    Args:
+        values: The values.
+        query: The query of the result.
+        coerce: As for `livejoin.changes.convert`.
 
     Raises:
         ReadError: A value is none of its column.
     """
     found = {}
     for place, (field, kind) in enumerate(zip(query.schema, query.root.types, strict=True)):
-        if field.name in values:
-            read = _payload if _is_payload(field, kind) else None
-            value = values[field.name]
-            found[place] = (
-                _array(value, field)
-                if is_made_list(field.type)
-                else read(value, field, kind)
-                if read
-                else _converted(value, field, kind, "strict")
-            )
+        if field.name not in values:
+            continue
+        value = values[field.name]
+        if is_made_list(field.type):
+            found[place] = _array(value, field)
+        elif kind.is_payload:
+            found[place] = _payload(value, field, kind)
+        else:
+            found[place] = _converted(value, field, kind, coerce)
     return found
 
 

@@ -597,13 +597,14 @@ class View(Readable):
         return estimated(self, aggregate, error, confidence, seed, max_draws)
 
     @alone
-    def why(self, row: Row, *, limit: int = 100) -> Why:
+    def why(self, row: Row, *, limit: int = 100, coerce: Coerce = "strict") -> Why:
         """Why a row is there: the rows of the tables that it is made of, found now; nothing is stored for it.
 
         Args:
             row: The row, as a tuple in the order of the schema or a dict by its names; of a view with a key a dict of
                 the key's columns is enough.
             limit: The most combinations of rows that are wanted; of a sub-query's row so many again.
+            coerce: As for `lookup`.
 
         Returns:
             For a join the combinations of rows that give it. For a group those that feed it, each with what it gives to
@@ -632,14 +633,15 @@ class View(Readable):
 
         check_number(limit, "limit", 1, _MOST_ROWS)
         with of_view(self.name):
-            return why(self, row, limit)
+            return why(self, row, limit, coerce)
 
     @alone
-    def why_not(self, row: Row) -> WhyNot:
+    def why_not(self, row: Row, *, coerce: Coerce = "strict") -> WhyNot:
         """Why no such row is there: the first thing that is missing, from the tables on.
 
         Args:
             row: The row, as a tuple in the order of the schema, or the values of some columns by their names.
+            coerce: As for `lookup`.
 
         Returns:
             The reason as a sentence: a table without a row that fits, a condition that is not true, a row that must not
@@ -665,7 +667,7 @@ class View(Readable):
         from livejoin.database.lineage.asking import why_not  # noqa: PLC0415 - which asks a database of its own
 
         with of_view(self.name):
-            return why_not(self, row)
+            return why_not(self, row, coerce)
 
     @alone
     def explain(self, *, analyze: bool = False) -> Explanation:

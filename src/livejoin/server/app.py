@@ -24,7 +24,7 @@ from livejoin.server.answers import RequestError, error_answer, json_answer
 from livejoin.server.door import Door, wants_page
 from livejoin.server.limits import Limits
 from livejoin.server.origins import check_origins
-from livejoin.server.routes import console, following, manual, reading, writing
+from livejoin.server.routes import console, following, lineage, manual, reading, writing
 from livejoin.server.routes.openapi import openapi
 from livejoin.server.service import Service, service_of, who_asks
 
@@ -115,6 +115,8 @@ def _routes() -> list[BaseRoute]:
         get("/v1/{kind:str}/{name}/rows", reading.rows),
         get("/v1/views/{name}/count", reading.count),
         get("/v1/views/{name}/explain", reading.explain),
+        get("/v1/views/{name}/why", lineage.why),
+        get("/v1/views/{name}/why_not", lineage.why_not),
         get("/v1/views/{name}/changes", following.events),
         WebSocketRoute("/v1/views/{name}/changes", following.socket),
         post("/v1/views/{name}/analyze", reading.analyze),

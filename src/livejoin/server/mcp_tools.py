@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 from livejoin.errors import LivejoinError
 from livejoin.server.access import Who
 from livejoin.server.json_values import objects
-from livejoin.server.routes import reading
+from livejoin.server.routes import lineage, reading
 from livejoin.server.service import Service
 
 _ROWS = 1000  # of an answer
@@ -125,6 +125,26 @@ def _server(service: Service) -> MCPServer[Any]:
             return {"version": version, "rows": shown, "all_rows": rows.num_rows}
 
         found: dict[str, Any] = await told(read)
+        return found
+
+    @server.tool()
+    async def why(view: str, row: dict[str, Any], context: Context[Any]) -> str:
+        """What a row of a view is made of: the rows of the tables that give it. The row, or the columns of a key."""
+        who = who_asks(context)
+        asked = json.dumps(row)
+        found: str = await told(
+            lambda: str(lineage.found(service, who, view, asked, lambda one, values: one.why(values, coerce="json")))
+        )
+        return found
+
+    @server.tool()
+    async def why_not(view: str, values: dict[str, Any], context: Context[Any]) -> str:
+        """Why no row of a view has some values: the first thing that is missing, from the tables on."""
+        who = who_asks(context)
+        asked = json.dumps(values)
+        found: str = await told(
+            lambda: str(lineage.found(service, who, view, asked, lambda one, row: one.why_not(row, coerce="json")))
+        )
         return found
 
     @server.tool()

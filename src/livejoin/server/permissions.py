@@ -72,6 +72,21 @@ def told_to(who: Who, error: ViolationError) -> ViolationError:
     return ViolationError(msg, error.table, assertion=error.assertion, count=error.count)
 
 
+def refuse_hidden_tables(db: Database, view: View, who: Who) -> None:
+    """Refuse what tells rows of the tables below a view, to somebody who may not read all of them.
+
+    Raises:
+        RequestError: There is such a table.
+    """
+    hidden = [name for name in db.tables if view._reads_table(name) and not who.may_read(name)]
+    if hidden:
+        msg = (
+            f"this tells rows of the tables below view {view.name!r}, and the token {who.name!r} may not read all of "
+            "them; ask with a token that may"
+        )
+        raise RequestError(msg, HTTPStatus.FORBIDDEN)
+
+
 def refuse_but_admin(who: Who, what: str) -> None:
     """Refuse what an admin alone may do.
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from livejoin.changes import Coerce
 from livejoin.database import reading
 from livejoin.database.lineage.explained import Explainer
 from livejoin.database.lineage.found import Why, WhyNot, values_text
-from livejoin.database.lineage.missing import missing
+from livejoin.database.lineage.missing import SHOWN, missing
 from livejoin.database.lineage.narrowing import Reader
 from livejoin.errors import ReadError
 from livejoin.shown import meant
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
     from livejoin.database.view import View
 
 
-def why(view: View, row: Row, limit: int) -> Why:
+def why(view: View, row: Row, limit: int, coerce: Coerce) -> Why:
     """As `livejoin.database.view.View.why`, of a limit that was checked."""
     given = _by_name(view, row)
     with _explaining(view, limit) as explainer:
         names = view.schema.names
-        asked = reading.asked_values(given, view._query)
+        asked = reading.asked_values(given, view._query, coerce)
         if len(asked) < len(names):
             _refuse_no_key(view, given)
             found = explainer.trail(view._query.root, asked, 1)
@@ -37,11 +38,11 @@ def why(view: View, row: Row, limit: int) -> Why:
         return answer
 
 
-def why_not(view: View, row: Row) -> WhyNot:
+def why_not(view: View, row: Row, coerce: Coerce) -> WhyNot:
     """As `livejoin.database.view.View.why_not`."""
     given = _by_name(view, row)
-    with _explaining(view, 1) as explainer:
-        asked = reading.asked_values(given, view._query)
+    with _explaining(view, SHOWN) as explainer:
+        asked = reading.asked_values(given, view._query, coerce)
         found = missing(explainer, view._query.root, view.schema.names, asked)
     if found is None:
         msg = f"view {view.name!r} has a row with {values_text(given)}; why() says what it is made of"

@@ -149,7 +149,8 @@ class Why:
     def _made_of(self) -> str:
         """How many combinations there are, and the steps, behind a row."""
         number = len(self.combinations)
-        many = "one combination" if number == 1 else f"{'' if self.is_complete else 'more than '}{number} combinations"
+        many = "one combination" if number == 1 else f"{number} combinations"
+        many = many if self.is_complete else f"more than {many}"
         said = [f"by {many} of rows"] if number else []
         return f", {'; '.join([*said, *self.steps])}" if said or self.steps else ""
 

@@ -9,7 +9,7 @@ from typing import Any, assert_never
 import pyarrow as pa
 
 from livejoin.database.lineage.explained import Asked, Explainer, Trail, first_rows, order_text, value_of
-from livejoin.database.lineage.found import Part, values_text
+from livejoin.database.lineage.found import DerivedRow, Part, values_text
 from livejoin.query.relational import (
     Aggregate,
     Distinct,
@@ -24,7 +24,8 @@ from livejoin.query.relational import (
 )
 from livejoin.query.traced import Traced, over_some, traced
 
-_SHOWN = 3  # rows that show a reason
+SHOWN = 3
+"""Rows that show a reason, at most of each relation."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,32 @@ def missing(explainer: Explainer, relation: Relation, names: Sequence[str], aske
 
 
 @dataclass(frozen=True)
+class _Level:
+    """What stands below some projections of a relation.
+
+    Args:
+        taken: The rest of the relation.
+        names: The names of its columns, those that users gave them where they are shown.
+        asked: The values that are known of them.
+    """
+
+    taken: Traced
+    names: Sequence[str]
+    asked: Asked
+
+    def below(self) -> _Level:
+        """One projection less."""
+        project, rest = self.taken.projects[0], self.taken.below(1)
+        names, asked = list(rest.relation.schema.names), dict[int, pa.Array]()
+        for at, output in enumerate(project.outputs):
+            if isinstance(output.source, int):
+                names[output.source] = self.names[at]
+                if at in self.asked:
+                    asked[output.source] = self.asked[at]
+        return _Level(rest, names, asked)
+
+
+@dataclass(frozen=True)
 class _Search:
     explainer: Explainer
 
@@ -60,32 +87,25 @@ class _Search:
         taken = traced(relation)
         if self.explainer.followed(taken, asked, 1).length:
             return None
-        levels, wanted = [(taken, asked)], asked
-        for level, project in enumerate(taken.projects, 1):
-            wanted = {
-                one.source: wanted[at]
-                for at, one in enumerate(project.outputs)
-                if isinstance(one.source, int) and at in wanted
-            }
-            levels.append((taken.below(level), wanted))
-        for level, (part, values) in enumerate(levels[1:], 1):
-            found = self.explainer.followed(part, values, _SHOWN)
+        level = _Level(taken, names, asked)
+        while level.taken.projects:
+            below = level.below()
+            found = self.explainer.followed(below.taken, below.asked, SHOWN)
             if found.length:
-                return self._stopped(levels[level - 1], names if level == 1 else None, found)
-        part, values = levels[-1]
-        if part.is_derived:
-            return self._of_stage(part.join.inputs[0].relation, values)
-        return self._of_join(part, values)
+                return self._stopped(level, found)
+            level = below
+        if not taken.is_derived:
+            return self._of_join(level)
+        return self._of_stage(taken.join.inputs[0].relation, level.names, level.asked)
 
-    def _stopped(self, above: tuple[Traced, Asked], names: Sequence[str] | None, found: Trail) -> Missing:
+    def _stopped(self, level: _Level, found: Trail) -> Missing:
         """Rows come up to a projection, and none with the values leaves it."""
-        taken, asked = above
-        project = taken.projects[0]
-        copied = {at: value for at, value in asked.items() if isinstance(project.outputs[at].source, int)}
-        passed = self.explainer.followed(taken, copied, _SHOWN)
+        project = level.taken.projects[0]
+        copied = {at: value for at, value in level.asked.items() if isinstance(project.outputs[at].source, int)}
+        passed = self.explainer.followed(level.taken, copied, SHOWN)
         if passed.length:
-            return self._others(passed, names or [one.name for one in project.outputs], asked)
-        condition = project.written or str(project.predicate)
+            return self._others(passed, level.names, level.asked)
+        condition = project.across or project.written or str(project.predicate)
         return Missing(f"the condition {condition} is not true", self._rows(found))
 
     def _others(self, found: Trail, names: Sequence[str], asked: Asked) -> Missing:
@@ -95,18 +115,17 @@ class _Search:
         other = {name: value for name, value in held.items() if wanted[name] != value}
         return Missing(f"what is there has {values_text(other or held)}", self._rows(found))
 
-    def _of_stage(self, relation: Relation, asked: Asked) -> Missing | None:
-        names = relation.schema.names
+    def _of_stage(self, relation: Relation, names: Sequence[str], asked: Asked) -> Missing | None:
         match relation:
             case Aggregate():
                 group = {at: value for at, value in asked.items() if at < relation.groups}
-                there = self.explainer.trail(relation, group, _SHOWN)
+                there = self.explainer.trail(relation, group, SHOWN)
                 if there.length:
                     return self._others(there, names, asked)
                 below = self.of(relation.input, relation.input.schema.names, group)
                 return below and Missing(f"its group has no rows: {below.reason}", below.rows)
             case TopK():
-                found = self.explainer.trail(relation.input, asked, _SHOWN)
+                found = self.explainer.trail(relation.input, asked, SHOWN)
                 if not found.length:
                     return self.of(relation.input, names, asked)
                 first = first_rows(relation.limit, relation.offset)
@@ -114,17 +133,17 @@ class _Search:
             case Ranked() | Running():
                 width = len(relation.input.types)
                 own = {at: value for at, value in asked.items() if at < width}
-                there = self.explainer.trail(relation, own, _SHOWN)
+                there = self.explainer.trail(relation, own, SHOWN)
                 if there.length:
                     return self._others(there, names, asked)
-                found = self.explainer.trail(relation.input, own, _SHOWN)
+                found = self.explainer.trail(relation.input, own, SHOWN)
                 if found.length and isinstance(relation, Ranked):
                     rank = relation.function.upper()
                     reason = f"its {rank} by {order_text(relation.keys, names)} is above {relation.limit:,}"
                     return Missing(reason, self._rows(found))
                 return self.of(relation.input, names[:width], own)
             case SetOperation():
-                return self._of_sides(relation, asked)
+                return self._of_sides(relation, names, asked)
             case Numbers():
                 return Missing("the constant rows of the query have other values")
             case Join() | Project() | Distinct():
@@ -132,8 +151,7 @@ class _Search:
             case _:
                 assert_never(relation)
 
-    def _of_sides(self, relation: SetOperation, asked: Asked) -> Missing:
-        names = relation.schema.names
+    def _of_sides(self, relation: SetOperation, names: Sequence[str], asked: Asked) -> Missing:
         left, right = (self.of(side, names, asked) for side in relation.below)
         match relation.kind:
             case "union":
@@ -151,19 +169,20 @@ class _Search:
                 )
                 return Missing(reason, () if right is None else right.rows)
             case "except":
-                found = self.explainer.trail(relation.right, asked, _SHOWN)
+                found = self.explainer.trail(relation.right, asked, SHOWN)
                 return Missing("the right side of EXCEPT has it", self._rows(found))
             case _:
                 assert_never(relation.kind)
 
-    def _of_join(self, taken: Traced, asked: Asked) -> Missing:
+    def _of_join(self, level: _Level) -> Missing:
+        taken, asked = level.taken, level.asked
         query = taken.join.query
         joined = list[int]()
         before: Trail | None = None
         for atom in _in_order(taken, asked):
             joined.append(atom)
             part, values = _some(taken, joined, asked)
-            found = self.explainer.followed(part, values, _SHOWN)
+            found = self.explainer.followed(part, values, SHOWN)
             if not found.length:
                 return self._no_row(taken, joined, asked, before)
             before = found
@@ -172,7 +191,7 @@ class _Search:
             if branch.above is not None or branch.kind == "optional":
                 continue
             part, values = _some(taken, [*joined, *branch.atoms], asked)
-            found = self.explainer.followed(part, values, _SHOWN)
+            found = self.explainer.followed(part, values, SHOWN)
             tables = " joined with ".join(self.explainer.table_name(taken.join, atom) for atom in branch.atoms)
             if branch.kind == "not exists" and found.length:
                 return Missing(f"a row of {tables} matches, which must not be there", self._rows(found))
@@ -181,9 +200,9 @@ class _Search:
         copied = {at: value for at, value in asked.items() if isinstance(query.outputs[at].source, int)}
         in_core = {at: value for at, value in copied.items() if self._atom(taken, at) in query.core}
         for wanted in (copied, in_core):
-            found = self.explainer.followed(taken, wanted, _SHOWN)
+            found = self.explainer.followed(taken, wanted, SHOWN)
             if found.length:
-                return self._others(found, [one.name for one in query.outputs], asked)
+                return self._others(found, level.names, asked)
         return Missing("no combination of its rows has all of this", self._rows(before))
 
     def _atom(self, taken: Traced, output: int) -> int:
@@ -198,7 +217,7 @@ class _Search:
         part, values = _some(taken, joined, asked, [atom])
         predicate = query.atoms[atom].predicate
         if predicate is not None:
-            found = self.explainer.followed(part, values, _SHOWN)
+            found = self.explainer.followed(part, values, SHOWN)
             if found.length:
                 rows = tuple(self.explainer.part(found, len(joined) - 1, int(line[-1])) for line in found.numbers)
                 return Missing(f"no row of {name} that fits passes the condition {predicate}", rows)
@@ -234,8 +253,12 @@ class _Search:
     def _rows(self, found: Trail) -> tuple[Part, ...]:
         """The rows of the first combinations, each once."""
         rows = list[Part]()
-        for line in range(min(found.length, _SHOWN)):
-            rows += [part for part in self.explainer.parts(found, line) if part not in rows]
+        for line in range(min(found.length, SHOWN)):
+            for part in self.explainer.parts(found, line):
+                below = [part]
+                if found.traced.is_derived and isinstance(part, DerivedRow):
+                    below = [one for combination in part.why.combinations[:SHOWN] for one in combination.parts]
+                rows += [one for one in below if one not in rows]
         return tuple(rows)
 
 

@@ -147,6 +147,29 @@ def _paths() -> dict[str, Any]:
                 ],
             )
         },
+        "/v1/views/{name}/why": {
+            "get": _does(
+                "What a row of a view is made of",
+                {"version": 7, "name": "totals", "row": {"customer": "Zoë", "n": 1}, "combinations": []},
+                given=[
+                    name,
+                    _query("get", 'the row, or the columns of a key, as {"customer":"Zoë"}'),
+                    _query("limit", "how many combinations of rows at most"),
+                    _query("format", "json or text"),
+                ],
+            )
+        },
+        "/v1/views/{name}/why_not": {
+            "get": _does(
+                "Why no such row is in a view",
+                {"version": 7, "name": "totals", "reason": "its group has no rows", "rows": []},
+                given=[
+                    name,
+                    _query("get", 'values that no row has, as {"customer":"Zoë"}'),
+                    _query("format", "json or text"),
+                ],
+            )
+        },
         "/v1/views/{name}/analyze": {
             "post": _does(
                 "Begin to count what a view really costs, or end it (admins)",

@@ -124,12 +124,12 @@ class _Wanted:
         refuse_others(request, "format", "limit", "at", "sample", "seed", "get", "version")
         asked = dict(request.query_params)
         self.form = format_of(asked.pop("format", "json"))
-        self.limit = _number(asked, "limit")
-        self.at = _number(asked, "at")
-        self.sample = _number(asked, "sample")
-        self.seed = _number(asked, "seed")
+        self.limit = number_of(asked, "limit")
+        self.at = number_of(asked, "at")
+        self.sample = number_of(asked, "sample")
+        self.seed = number_of(asked, "seed")
         self.get = asked.pop("get", None)
-        self.version = _number(asked, "version")
+        self.version = number_of(asked, "version")
         if sum(value is not None for value in (self.at, self.sample, self.get)) > 1:
             msg = "at, sample and get are three ways to say which rows; give one of them"
             raise RequestError(msg)
@@ -151,7 +151,12 @@ def format_of(text: str) -> Format:
     raise RequestError(msg)
 
 
-def _number(asked: dict[str, str], name: str) -> int | None:
+def number_of(asked: dict[str, str], name: str) -> int | None:
+    """A number that is asked for, which is taken out of what is asked; None if there is none.
+
+    Raises:
+        RequestError: It is none.
+    """
     text = asked.pop(name, None)
     if text is None:
         return None
@@ -200,7 +205,7 @@ def _looked_up(service: Service, view: View, text: str) -> tuple[pa.Table, int] 
     Raises:
         RequestError: A value is none of its column.
     """
-    wanted = _wanted_values(text, view.schema.names)
+    wanted = wanted_values(text, view.schema.names)
     for _ in range(_TRIES):
         version = service.db.version
         try:
@@ -254,7 +259,7 @@ def _with(rows: pa.Table, text: str | None, types: Sequence[SqlType]) -> pa.Tabl
     """The rows with some values, where some are asked for; O(rows)."""
     if text is None:
         return rows
-    wanted = _wanted_values(text, rows.column_names)
+    wanted = wanted_values(text, rows.column_names)
     known = {name.lower(): place for place, name in enumerate(rows.column_names)}
     for name, value in wanted.items():
         place = known[name.lower()]
@@ -270,8 +275,12 @@ def _with(rows: pa.Table, text: str | None, types: Sequence[SqlType]) -> pa.Tabl
     return rows
 
 
-def _wanted_values(text: str, columns: Sequence[str]) -> dict[str, Any]:
-    """The values by the names of columns that are asked for."""
+def wanted_values(text: str, columns: Sequence[str]) -> dict[str, Any]:
+    """The values by the names of columns that are asked for.
+
+    Raises:
+        RequestError: The text is no such object.
+    """
     try:
         wanted = read_json(text.encode())
     except RequestError as error:
