@@ -34,6 +34,7 @@ COMPARE = {
     "greater": operator.gt,
     "greater_equal": operator.ge,
 }
+COMPARISONS = [*COMPARE, *(f"not_{name}" for name in COMPARE)]
 INTEGER, TEXT = SqlType.integer(64), SqlType("string")
 NARROW, WIDE = SqlType("decimal", precision=9, scale=1), SqlType("decimal", precision=30, scale=2)
 LONG = "a text of more than sixteen bytes"
@@ -98,11 +99,12 @@ class Given:
         def stands(row: Row) -> bool:
             key, value = row[: self.keys], row[self.keys]
             bound = self.bounds.get(key)
+            refused = self.comparison.startswith("not_")
             if None in key or value is None or bound is None:
-                return False
+                return refused
             if isinstance(value, str):
                 value, bound = value.encode(), bound.encode()
-            return bool(COMPARE[self.comparison](value, bound))
+            return bool(COMPARE[self.comparison.removeprefix("not_")](value, bound)) != refused
 
         return Counter({row: times for row, times in self.rows.items() if times > 0 and stands(row)})
 
@@ -119,7 +121,7 @@ def scripts(draw: st.DrawFn, others: tuple[SqlType, ...]) -> tuple[Given, list[l
         *(st.sampled_from(VALUES[kind][:3] if i < len(keys) else VALUES[kind]) for i, kind in enumerate(types))
     )
     step = st.lists(st.tuples(row, WEIGHTS, st.booleans()), max_size=8)
-    return Given(types, len(keys), draw(st.sampled_from(list(COMPARE)))), draw(st.lists(step, max_size=8))
+    return Given(types, len(keys), draw(st.sampled_from(COMPARISONS))), draw(st.lists(step, max_size=8))
 
 
 def make_short(arena: Arena) -> None:

@@ -35,6 +35,9 @@ VIEWS = {
     "first": f"SELECT O.no, O.part, C.region {JOINED} ORDER BY O.no DESC, O.part, C.region LIMIT 4",
     "optional": "SELECT O.no, O.part, C.region FROM O LEFT JOIN C ON O.customer = C.id AND C.region > 1",
     "lonely": "SELECT O.no FROM O WHERE NOT EXISTS (SELECT 1 FROM C WHERE C.id = O.customer)",
+    "early": "SELECT O.no FROM O WHERE NOT EXISTS (SELECT 1 FROM C WHERE C.id = O.customer AND C.region < O.amount)",
+    "late": "SELECT customer, COUNT(*) AS n FROM O WHERE NOT EXISTS "
+    "(SELECT 1 FROM C WHERE C.id = O.customer AND C.region >= O.amount) GROUP BY customer",
     "absent": "SELECT O.no FROM O WHERE O.customer NOT IN (SELECT id FROM C)",
     "itself": "SELECT A.no AS a, B.no AS b FROM O A JOIN O B ON A.customer = B.no",
     "three": f"SELECT O.no, C.id, T.rate {JOINED} JOIN T ON C.region = T.region",

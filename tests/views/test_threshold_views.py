@@ -38,12 +38,24 @@ SELECTED = [
     "SELECT a, x FROM (SELECT a, x, AVG(x) OVER (PARTITION BY b) AS m FROM R) WHERE x > m",
     "SELECT b, x + 1 AS y FROM (SELECT b, x, MIN(x) OVER (PARTITION BY b) AS m FROM R) WHERE m < x AND b > 0",
     "SELECT b, SUM(x) AS s, MAX(x) AS m FROM R WHERE x > (SELECT AVG(v) FROM S WHERE k = a) GROUP BY b",
+    "SELECT a, x FROM R WHERE NOT EXISTS (SELECT 1 FROM S WHERE k = a AND v < x)",
+    "SELECT a, x FROM R WHERE NOT EXISTS (SELECT 1 FROM S WHERE k = a AND v <= x) AND b > 0",
+    "SELECT a, x FROM R WHERE NOT EXISTS (SELECT 1 FROM S WHERE k = a AND c = b AND v > x)",
+    "SELECT a, x FROM R WHERE NOT EXISTS (SELECT 1 FROM S WHERE v + 1 >= x AND c > 0)",
+    "SELECT a, x FROM R WHERE NOT EXISTS (SELECT 1 FROM S WHERE k = a AND v < x) "
+    "AND NOT EXISTS (SELECT 1 FROM S WHERE c = b AND v > x) AND EXISTS (SELECT 1 FROM S WHERE c = b AND v < x + 2)",
+    "SELECT a FROM R WHERE NOT EXISTS (SELECT 1 FROM S WHERE k = a AND v > x) AND a NOT IN (SELECT id FROM T)",
+    "SELECT b, z FROM R JOIN T ON a = id WHERE NOT EXISTS (SELECT 1 FROM S WHERE k = y AND v < z)",
+    "SELECT b, MAX(x) AS m FROM R WHERE NOT EXISTS (SELECT 1 FROM R q WHERE q.a = R.a AND q.x > R.x) GROUP BY b",
 ]
 SUMMED = [
     "SELECT b, COUNT(*) AS n, SUM(x) AS s, AVG(x) AS m FROM R WHERE x >= (SELECT AVG(v) FROM S WHERE k = a) GROUP BY b",
     "SELECT SUM(x) AS s, COUNT(a) AS n FROM R WHERE x <= (SELECT AVG(v) FROM S WHERE k = a)",
     "SELECT a, COUNT(*) AS n FROM R WHERE x < (SELECT MAX(v) FROM S WHERE k = a AND c = b) GROUP BY a",
     "SELECT y, COUNT(*) AS n, SUM(z) AS s FROM R, T WHERE a = id AND b > (SELECT AVG(v) FROM S) GROUP BY y",
+    "SELECT a, COUNT(*) AS n, SUM(x) AS s FROM R WHERE NOT EXISTS (SELECT 1 FROM S WHERE k = a AND v >= x) GROUP BY a",
+    "SELECT COUNT(*) AS n, AVG(x) AS m FROM R WHERE NOT EXISTS (SELECT 1 FROM S WHERE k = a AND c < b)",
+    "SELECT COUNT(*) AS n, SUM(b) AS m FROM R WHERE NOT EXISTS (SELECT 1 FROM S WHERE v < x)",
 ]
 OTHERS = {
     "SELECT a, g.m FROM R, (SELECT k, MAX(v) AS m FROM S GROUP BY k) g WHERE g.k = a AND x < g.m": "is shown",
@@ -51,6 +63,11 @@ OTHERS = {
     "SELECT r.x FROM R r, S s WHERE r.b = s.c AND r.x > (SELECT AVG(v) FROM S q WHERE q.k = r.a)": "many more than",
     "SELECT x FROM (SELECT x, MIN(x) OVER (PARTITION BY a) AS m FROM R) WHERE m < x": "several rows of groups",
     "SELECT a FROM R WHERE x <> (SELECT MAX(v) FROM S WHERE k = a)": "no comparison by <",
+    "SELECT a FROM R WHERE NOT EXISTS (SELECT 1 FROM S WHERE k = a AND v <> x)": "no comparison by <",
+    "SELECT a FROM R WHERE NOT EXISTS (SELECT 1 FROM S WHERE k = a AND v < x) OR a = 1": "may have a bound",
+    "SELECT a FROM R WHERE NOT COALESCE(x < (SELECT COALESCE(MAX(v), 1) FROM S WHERE k = a), FALSE)": "have a bound",
+    "SELECT r.x FROM R r JOIN S s ON r.b = s.c "
+    "WHERE NOT EXISTS (SELECT 1 FROM S q WHERE q.k = r.a AND q.v < r.x)": "many more than",
 }
 
 
@@ -204,3 +221,69 @@ def test_state_shrinks_and_is_read_again(tmp_path: Any) -> None:
     again = Database.load(tmp_path / "kept")
     assert rows(again, "low") == expected
     assert rows(again, "sums") == rows(database, "sums") == [(len(expected),)]
+
+
+LATEST = """
+CREATE TABLE P (id INT, k STRING, t DOUBLE);
+CREATE TABLE Q (k STRING, t DOUBLE);
+CREATE VIEW first AS SELECT id, k, t FROM P WHERE NOT EXISTS (SELECT 1 FROM Q WHERE Q.k = P.k AND Q.t < P.t);
+CREATE VIEW last AS SELECT id FROM P WHERE NOT EXISTS (SELECT 1 FROM Q WHERE Q.k = P.k AND Q.t >= P.t);
+CREATE VIEW counts AS SELECT k, COUNT(*) AS n FROM P
+    WHERE NOT EXISTS (SELECT 1 FROM Q WHERE Q.k = P.k AND Q.t > P.t) GROUP BY k;
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_rows_without_a_match_with_nan_null_and_empty_sides(threads: int, tmp_path: Any) -> None:
+    draw, database = random.Random(threads), Database(threads=threads)
+    database.execute(LATEST)
+    keys, times = (None, "", "a", "a text of more than sixteen bytes"), (None, float("nan"), -0.0, 0.0, 1.5, -2.0)
+    present: dict[str, list[tuple[Any, ...]]] = {"P": [], "Q": []}
+    kept: dict[str, Counter[Any]] = {name: Counter() for name in database.views}
+    for each in range(14):
+        changes: dict[str, list[dict[str, Any]]] = {"P": [], "Q": []}
+        for name in ("P", "Q"):
+            if each in (6, 10):  # a side that gets empty, and comes again
+                gone, present[name] = (present[name], []) if (each == 6) == (name == "Q") else ([], present[name])
+            else:
+                gone = [present[name].pop(draw.randrange(len(present[name]))) for _ in range(len(present[name]) // 3)]
+            came = [(draw.choice(keys), draw.choice(times)) for _ in range(draw.randrange(6))]
+            came = [(draw.randrange(3), *row) if name == "P" else row for row in came]
+            names = ("id", "k", "t") if name == "P" else ("k", "t")
+            changes[name] = [{**dict(zip(names, row, strict=True)), "_change_type": "delete"} for row in gone]
+            changes[name] += [{**dict(zip(names, row, strict=True)), "_change_type": "insert"} for row in came]
+            present[name] += came
+        commit = database.apply(changes)
+        database._check()
+        connection = connect()
+        connection.execute("CREATE TABLE P (id INT, k VARCHAR, t DOUBLE); CREATE TABLE Q (k VARCHAR, t DOUBLE)")
+        for name, given in present.items():
+            if given:
+                marks = ", ".join("?" * len(given[0]))
+                connection.executemany(f"INSERT INTO {name} VALUES ({marks})", given)
+        for view in database.views.values():
+            expected = multiset(connection.sql(view.sql).fetchall())
+            assert multiset(view.to_arrow()) == expected
+            kept[view.name].update(signed_multiset(commit[view.name]))
+            assert without_zeros(kept[view.name]) == expected
+    database.save(tmp_path / "kept")
+    for trusted in (False, True):
+        again = Database.load(tmp_path / "kept", trusted=trusted)
+        again._check()
+        assert all(multiset(again.views[v].to_arrow()) == multiset(database.views[v].to_arrow()) for v in kept)
+
+
+def test_a_refused_commit_leaves_rows_without_a_match_as_they_were() -> None:
+    database = Database()
+    database.execute("CREATE TABLE R (k INT, x INT); CREATE TABLE S (k INT, v INT)")
+    database.create_view("free", "SELECT k, x FROM R WHERE NOT EXISTS (SELECT 1 FROM S WHERE S.k = R.k AND v < x)")
+    database.create_view("checked", "SELECT 10 / v AS q FROM S")
+    database.apply({"R": [(1, 5), (1, None), (None, 1), (2, 7)], "S": [(1, 6)]})
+    before = multiset(database.views["free"].to_arrow())
+    assert before == Counter({(1, 5): 1, (1, None): 1, (None, 1): 1, (2, 7): 1})
+    with pytest.raises(ExpressionError):
+        database.apply({"R": [(1, 9), (2, 3)], "S": [(1, 0), (2, 1)]})
+    database._check()
+    assert multiset(database.views["free"].to_arrow()) == before
+    database.apply("S", [{"k": 1, "v": 1, "_change_type": "insert"}, {"k": 1, "v": 6, "_change_type": "delete"}])
+    assert multiset(database.views["free"].to_arrow()) == before - Counter({(1, 5): 1})

@@ -150,7 +150,7 @@ def _threshold(relation: Project, by: JoinPlanner) -> ComparedRows | None:
     optional = any(branch.kind == "optional" for branch in query.branches)
     is_narrow = (len(query.core) == 1 and not optional) or by.delta(query) is not None
     if is_narrow:
-        return _restricted(found) if by.restricts else found
+        return _restricted(found) if by.restricts and not found.comparison.startswith("not_") else found
     return found if _threshold(found.rows, by) else None
 
 

@@ -13,6 +13,12 @@ others in the order of the other side, and for each key the bound that its group
       rows:   k, x, ...                  of R, for which the rest is true
 
 Law: the rows of both are the same, as multisets. Rows of R without a group have no bound, and those of NULL neither.
+
+``NOT COALESCE(least < x, FALSE)``, which NOT EXISTS with one comparison becomes, is a threshold too: its groups are
+those of an outer join, and a row without a bound stands in the result.
+
+    Project                              NOT COALESCE(least < x, FALSE) AND rest
+      Join R, optional groups            R.k = groups.k
 """
 
 from __future__ import annotations
@@ -23,9 +29,10 @@ from dataclasses import dataclass, replace
 from livejoin.plan.operators import Comparison
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output
 from livejoin.query.aggregates import AggregateCall
+from livejoin.query.conjunctive import Branch
 from livejoin.query.filters import conjunction, conjuncts_of
 from livejoin.query.relational import Aggregate, Join, Project, Relation
-from livejoin.query.scalar import Call, Expression, Field, Scalar, fields_of, moved
+from livejoin.query.scalar import Call, Constant, Expression, Field, Scalar, fields_of, moved
 from livejoin.query.total import fails_on_large_numbers_only, is_total
 from livejoin.schema import SqlType
 
@@ -34,6 +41,12 @@ _TURNED: dict[str, Comparison] = {
     "less_equal": "greater_equal",
     "greater": "less",
     "greater_equal": "less_equal",
+}
+_REFUSED: dict[Comparison, Comparison] = {
+    "less": "not_less",
+    "less_equal": "not_less_equal",
+    "greater": "not_greater",
+    "greater_equal": "not_greater_equal",
 }
 _SUMS = ("count", "sum", "avg", "bool_and", "bool_or")
 _MOST_CALLS = 12  # whose sums a node of the tree has words for
@@ -75,7 +88,8 @@ def compared(relation: Relation) -> ComparedRows | str | None:
     if not relation.across or not isinstance(relation.input, Join):
         return None
     query = relation.input.query
-    groups = [atom for atom in query.core if _is_of_groups(relation.input, query.atoms[atom])]
+    single = (branch.atoms[0] for branch in query.branches if branch.kind == "optional" and len(branch.atoms) == 1)
+    groups = [atom for atom in (*query.core, *single) if _is_of_groups(relation.input, query.atoms[atom])]
     if not groups:
         return None
     if relation.predicate is None or (scalar := relation.predicate.scalar) is None:
@@ -195,6 +209,12 @@ def _is_single(join: Join, atom: Atom) -> bool:
 def _with_bounds(relation: Project, join: Join, part: Scalar, rest: Sequence[Scalar], place: int) -> ComparedRows | str:
     """The join without an atom of groups, one side of a comparison with which is its bound; or why that cannot be."""
     query, groups = join.query, join.query.atoms[place]
+    branch = next((one for one in query.branches if place in one.atoms), None)
+    if branch is not None:
+        inner = _refused(part)
+        if inner is None:
+            return "" if rest else "rows without a group may have a bound"
+        part = inner
     if not isinstance(part, Call) or part.function not in _TURNED:
         return "" if rest else "the condition is no comparison by <, <=, > or >="
     atoms = [_atoms_of(output, query) for output in query.outputs]
@@ -218,13 +238,16 @@ def _with_bounds(relation: Project, join: Join, part: Scalar, rest: Sequence[Sca
         return "a side of the comparison has no value for some rows, which may be rows without a group"
     if not all(map(fails_on_large_numbers_only, rest)):
         return "another condition has no value for some rows, which the comparison may drop"
-    keys = _keys(query, place)
-    if isinstance(keys, str):
-        return keys
+    if branch is not None and not _is_null_of_null(bound):
+        return "rows without a group may have a bound"
+    pairs = _keys(query, place) if branch is None else _pairs(query, branch)
+    if isinstance(pairs, str):
+        return pairs
+    keys = tuple(inner for _, inner in pairs)
     if not _is_unique(groups, keys) and not _is_single(join, groups):
         return f"a row may have several rows of {groups.alias}"
     types = [groups.table.columns[groups.column_of(variable)].type for variable in keys]
-    shown = [_column(query, place, variable) for variable in keys]
+    shown = [_column(query, place, variable) for variable, _ in pairs]
     if types != [query.atoms[ref.atom].table.columns[ref.column].type for ref in shown]:
         return "the key has another type in the groups"
     wider = _wider(bound.type, side.type)
@@ -233,7 +256,28 @@ def _with_bounds(relation: Project, join: Join, part: Scalar, rest: Sequence[Sca
     rows = _rows(relation, join, place, columns, shown, (*types, wider), _as(side, wider), rest)
     at = {column: len(keys) + 1 + i for i, column in enumerate(columns)}
     outputs = tuple(_moved(output, at) for output in relation.outputs)
-    return ComparedRows(bounds, rows, len(keys), comparison, outputs, relation.types, relation.across)
+    stands = comparison if branch is None else _REFUSED[comparison]
+    return ComparedRows(bounds, rows, len(keys), stands, outputs, relation.types, relation.across)
+
+
+def _refused(part: Scalar) -> Scalar | None:
+    """The condition that another one refuses, ``NOT COALESCE(c, FALSE)``; else None."""
+    match part:
+        case Call("not", (Call("coalesce", (inner, Constant(False))),)):
+            return inner
+        case _:
+            return None
+
+
+def _is_null_of_null(scalar: Scalar) -> bool:
+    """Whether an expression over one relation is known to be NULL where all of its columns are."""
+    match scalar:
+        case Field():
+            return True
+        case Call("cast" | "negate" | "add" | "subtract" | "multiply"):
+            return any(map(_is_null_of_null, scalar.arguments))
+        case _:
+            return False
 
 
 def _is_unique(groups: Atom, variables: Sequence[str]) -> bool:
@@ -251,8 +295,17 @@ def _atoms_of(output: Output, query: ConjunctiveQuery) -> frozenset[int]:
     return frozenset(query.head[field.position].atom for field in output.source.fields())
 
 
-def _keys(query: ConjunctiveQuery, place: int) -> tuple[str, ...] | str:
-    """The variables that an atom of the core is joined by; or why the join does without the atom in no case."""
+def _pairs(query: ConjunctiveQuery, branch: Branch) -> tuple[tuple[str, str], ...] | str:
+    """The variables that an optional atom is joined by, those above first; or why the join needs the atom."""
+    name = query.atoms[branch.atoms[0]].alias
+    place = query.branches.index(branch)
+    if any(other.above == place for other in query.branches):
+        return f"another relation hangs on {name}"
+    return branch.key if branch.above is None else f"{name} hangs on another optional relation"
+
+
+def _keys(query: ConjunctiveQuery, place: int) -> tuple[tuple[str, str], ...] | str:
+    """The variables that an atom of the core is joined by, each twice; or why the join needs the atom."""
     others = [query.edges[atom] for atom in query.core if atom != place]
     if not others:
         return "there is nothing else in the join"
@@ -264,7 +317,7 @@ def _keys(query: ConjunctiveQuery, place: int) -> tuple[str, ...] | str:
     keys = tuple(v for v in query.atoms[place].variables if v in elsewhere)
     if _parts(others) > _parts([*others, query.edges[place]]) - (not keys):
         return f"{query.atoms[place].alias} alone joins the others"
-    return keys
+    return tuple((variable, variable) for variable in keys)
 
 
 def _parts(edges: Iterable[frozenset[str]]) -> int:
@@ -343,7 +396,11 @@ def _rows(
     outputs = [_moved(query.outputs[column], at) for column in needed]
     outputs += [Output("", query.atoms[r.atom].table.columns[r.column].type.arrow, head.index(r)) for r in keys]
     outputs = [replace(output, name=f"c{i}") for i, output in enumerate(outputs)]
-    branches = tuple(replace(one, atoms=tuple(map(elsewhere, one.atoms))) for one in query.branches)
+    branches = tuple(
+        replace(one, atoms=tuple(map(elsewhere, one.atoms)), above=_above(one, query, place))
+        for one in query.branches
+        if place not in one.atoms
+    )
     atoms = tuple(atom for i, atom in enumerate(query.atoms) if i != place)
     refs = tuple(replace(ref, atom=elsewhere(ref.atom)) for ref in head)
     others = replace(query, atoms=atoms, head=refs, outputs=tuple(outputs), branches=branches)
@@ -372,6 +429,13 @@ def _rows(
         predicate=predicate,
         across=relation.across if rest else "",
     )
+
+
+def _above(branch: Branch, query: ConjunctiveQuery, place: int) -> int | None:
+    """The branch that another one hangs on, without the one of an atom."""
+    if branch.above is None:
+        return None
+    return branch.above - sum(place in one.atoms for one in query.branches[: branch.above])
 
 
 def _moved(output: Output, at: dict[int, int]) -> Output:

@@ -1,7 +1,8 @@
 """Rows in the order of their key and of a compared column, with the bounds of the keys: what lets them in or out.
 
 The state is the arena of `livejoin.kernels.thresholds`: an ordered multiset of all rows, and a record for each
-bound. NULL compares with nothing, so that rows and bounds with NULL are not kept.
+bound. NULL compares with nothing, so that bounds with NULL are not kept. Rows with NULL are not kept either, unless the
+rows are those that a comparison is not true for: then they lie at the end of their key where these are.
 """
 
 from __future__ import annotations
@@ -30,13 +31,18 @@ from livejoin.state.codec import Codec
 from livejoin.words import NULL_CODE, Words
 
 _CHANGES = 1024  # smallest buffer of changes
-_PLACES: dict[Comparison, tuple[int, int]] = {
-    "less": (0, 0),
-    "less_equal": (1, 0),
-    "greater": (1, 1),
-    "greater_equal": (0, 1),
+_PLACES: dict[Comparison, tuple[int, int, int]] = {
+    "less": (0, 0, 0),
+    "less_equal": (1, 0, 0),
+    "greater": (1, 1, 0),
+    "greater_equal": (0, 1, 0),
+    "not_less": (0, 1, 1),
+    "not_less_equal": (1, 1, 1),
+    "not_greater": (1, 0, 1),
+    "not_greater_equal": (0, 0, 1),
 }
-"""Whether the place of a bound is behind equal rows, and whether the rows behind the place are the result."""
+"""Whether the place of a bound is behind equal rows, whether the rows behind the place are the result, and whether rows
+without a bound are in it too."""
 _NO_VALUES = np.empty((0, 0), np.int64)
 
 
@@ -65,9 +71,12 @@ class BoundedRows:
         self.codec = codec
         self.keys = keys
         columns = (*range(keys), *range(keys + 1, keys + 1 + groups), keys)
-        order = tuple(SortKey(column, descending=False, nulls_first=True) for column in columns)
+        behind, above, self._is_open = _PLACES[comparison]
+        nulls_first = not (above and self._is_open)
+        order = tuple(SortKey(column, False, nulls_first or column != keys) for column in columns)
         self.order = RowOrder(tuple(types), order)
-        self.of_bounds = RowOrder(tuple(types[: keys + 1]), tuple(SortKey(c, False, True) for c in range(keys + 1)))
+        of_bounds = tuple(SortKey(column, False, nulls_first or column != keys) for column in range(keys + 1))
+        self.of_bounds = RowOrder(tuple(types[: keys + 1]), of_bounds)
         kinds = self.order.kinds
         start = self.order.offset(keys)
         key_words = self.of_bounds.offset(keys)
@@ -77,12 +86,12 @@ class BoundedRows:
         def first(words: int, begin: int = 0) -> Words:
             return np.array([0, 0, words, *kinds[begin:]], np.int64)
 
-        behind, above = _PLACES[comparison]
         row = w.BOUNDS_HEADER
         term = row + E_WORDS + len(kinds)
         record_key = w.B_NOW + 2 * bound_words
         form = [key_words, start, bound_words, behind, above, record_key + key_words, record_key, int(sums is not None)]
-        self.form = np.array([*form, row, term, term + values, term + 2 * values, *range(key_words)], np.int64)
+        places = [row, term, term + values, term + 2 * values]
+        self.form = np.array([*form, *places, self._is_open, *range(key_words)], np.int64)
         self.arena = Arena(term + 3 * values, (w.H_BOUNDS,), budget=codec.budget)
         maintain.prepare(self.arena.words, values, carried, E_WORDS + len(kinds))
         self._at = Addressed(
@@ -119,7 +128,8 @@ class BoundedRows:
         refuse_lists(rows.rows.select(range(len(self.order.types))), "a comparison with an aggregate")
         values = self.order.encode(rows.rows)
         moves = self.of_bounds.encode(bounds.rows)
-        kept = np.flatnonzero(self._has_values(self.order, values) & (rows.weights != 0))
+        there = rows.weights != 0
+        kept = np.flatnonzero(there if self._is_open else there & self._has_values(self.order, values))
         order = kept[np.lexsort((*values[1::-1, kept], rows.weights[kept] > 0, rows.versions[kept]))]
         values = np.ascontiguousarray(values[:, order])
         weights, versions = rows.weights[order], rows.versions[order]
@@ -148,7 +158,8 @@ class BoundedRows:
         cursor = np.zeros(3, np.int64)
         while cursor[0] >= 0:
             output = np.empty((width + 1, capacity), np.int64)
-            made = scan.scan(self.at.line, self.text(), cursor, output)
+            one = scan.scan_open if self._is_open else scan.scan
+            made = one(self.at.line, self.text(), cursor, output)
             if made:
                 yield self.order.decode(output[:width, :made], self.codec), output[width, :made]
 
@@ -196,7 +207,7 @@ class BoundedRows:
         for column in range(self.keys + 1):
             offset = order.code_offset(column)
             if offset is None:
-                there &= words[order.offset(column)] != np.iinfo(np.int64).min
+                there &= words[order.offset(column)] != order.place(column).null
             else:
                 there &= order.codes(column, words[offset]) != NULL_CODE
         return there

@@ -51,7 +51,7 @@ def inside(rows: BoundedRows) -> Iterator[tuple[int, int]]:
     walk.visit(int(m[t.T_ROOT]), int(m[t.T_HEIGHT]))
     for entry in walk.entries:
         record = _found(rows, entry + o.E_WORDS)
-        if record and is_inside(rows.at.buffers, entry, record + w.B_NOW, text):
+        if is_inside(rows.at.buffers, entry, record + w.B_NOW, text) if record else rows.form[w.P_OPEN]:
             yield entry, int(m[entry + o.E_COUNT]) >> 1
 
 

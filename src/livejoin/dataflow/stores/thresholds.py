@@ -2,7 +2,8 @@
 
 Law: after every delta, what `scan` gives is the rows whose compared column stands to the bound of their key as the
 comparison says, and the deltas of `maintain` add up to it. NULL compares with nothing: a row with NULL in its key or in
-the compared column is never in the result, and neither is a row whose key has no bound, or the bound NULL.
+the compared column is never in the result, and neither is a row whose key has no bound, or the bound NULL. Of a
+comparison that must not be true, as ``not_less``, all of these rows are always in the result.
 """
 
 from __future__ import annotations

@@ -54,7 +54,8 @@ P_ROW = 8  # where the row that is looked for is
 P_TERM = 9  # where values are: what a row adds, sums up to the places
 P_LOW = 10
 P_HIGH = 11
-P_OFFSETS = 12  # 0, 1, ..., as many as a key has words
+P_OPEN = 12  # 1: a row without a bound stands in the result
+P_OFFSETS = 13  # 0, 1, ..., as many as a key has words
 
 # Lines of the output, then the words of the row, then values
 L_WEIGHT = 0

@@ -76,10 +76,10 @@ from livejoin.kernels.thresholds.runs import (
     count_run,
     entry_here,
     find_places,
-    is_inside,
     record_of,
     set_bound,
     set_key,
+    stands,
     to_low,
 )
 from livejoin.kernels.values.dictionary_view import strings_of
@@ -265,8 +265,8 @@ def maintain(
     Args:
         store: The state. A caller starts with the words from H_CHANGE to H_STEP at 0.
         rows: The words of the changed rows, of shape (words of a row, n), none with NULL in its key or its compared
-            word; what each change adds to its row's multiplicity, never 0; its version, ascending. In each version the
-            negative weights come first.
+            word unless rows without a bound stand in the result; what each change adds to its row's multiplicity, never
+            0; its version, ascending. In each version the negative weights come first.
         moves: The bounds that come and go: their words, of shape (words of a key and a bound, k), 1 or -1, and their
             versions, ascending.
         arguments: Where sums are kept, the values that the groups' kernel takes in for these rows.
@@ -325,8 +325,7 @@ def maintain(
                 s.place[0] = term
                 accumulate_block(m, s.summed, values, weights.shape[0], by, change, s.place, 1)
             _change_row(s, weight, strings)
-            record = record_of(s, row)
-            if record != 0 and m[record + B_HAS] == 1 and is_inside(s, row, record + B_NOW, strings):
+            if stands(s, row, strings):
                 if form[P_SUMMED] == 0:
                     m[H_TOTAL] += weight
                 if emit or form[P_SUMMED] == 1:

@@ -39,6 +39,7 @@ from livejoin.kernels.thresholds.layout import (
     P_BOUND,
     P_KEY,
     P_OFFSETS,
+    P_OPEN,
     P_RECORD_KEY,
     P_ROW,
 )
@@ -63,6 +64,18 @@ def record_of(s: ThresholdBuffers, row: int) -> int:
 
 
 @helper
+def stands(s: ThresholdBuffers, row: int, text: Texts) -> bool:
+    """Whether a row is in the result, by the bound that its key has now."""
+    m = s.arena
+    record = record_of(s, row)
+    if record == 0 or m[record + B_HAS] == 0:
+        open_: bool = s.form[P_OPEN] == 1
+        return open_
+    inside: bool = is_inside(s, row, record + B_NOW, text)
+    return inside
+
+
+@helper
 def set_bound(s: ThresholdBuffers, bound: int) -> None:
     """Make a bound the compared words of the row that is looked for."""
     m, form = s.arena, s.form
@@ -81,7 +94,11 @@ def set_key(s: ThresholdBuffers, record: int) -> None:
 
 @helper
 def find_places(s: ThresholdBuffers, record: int, text: Texts) -> None:
-    """Find the two places that the run of a bound that moved lies between; H_SIGN is 0 if there is none."""
+    """Find the two places that the run of a bound that moved lies between; H_SIGN is 0 if there is none.
+
+    A bound that comes lets the rows on its side in. Where rows without a bound stand in the result it lets the others
+    out: it was at the end of these.
+    """
     m, form, bounded = s.arena, s.form, s.bounded
     now, old = record + B_NOW, record + B_NOW + form[P_BOUND]
     above = form[P_ABOVE] == 1
@@ -94,9 +111,10 @@ def find_places(s: ThresholdBuffers, record: int, text: Texts) -> None:
             m[H_SIGN] = 1 if (side < 0) != above else -1
     elif m[record + B_HAS] == 1 or m[record + B_HAD] == 1:
         one = now if m[record + B_HAS] == 1 else old
-        m[H_LOW] = one if above else 0
-        m[H_HIGH] = 0 if above else one
-        m[H_SIGN] = 1 if m[record + B_HAS] == 1 else -1
+        is_open = form[P_OPEN] == 1
+        m[H_LOW] = one if above != is_open else 0
+        m[H_HIGH] = 0 if above != is_open else one
+        m[H_SIGN] = 1 if (m[record + B_HAS] == 1) != is_open else -1
 
 
 @helper

@@ -5,17 +5,18 @@ from __future__ import annotations
 from livejoin.kernels.jit import kernel
 from livejoin.kernels.memory.layout import D_LOG, D_SLOTS, MASK32
 from livejoin.kernels.ordered.order_nodes import T_LEAF, T_PLACE
+from livejoin.kernels.ordered.order_tree import first_leaf, seek
 from livejoin.kernels.parameters import Addresses, Cursor, Output, Texts
 from livejoin.kernels.thresholds.buffers import opened
 from livejoin.kernels.thresholds.layout import B_NOW, H_BOUNDS, P_ABOVE, P_BOUND, P_KEY, P_RECORD_KEY, P_ROW
-from livejoin.kernels.thresholds.runs import entry_here, is_inside, set_key, to_low
+from livejoin.kernels.thresholds.runs import entry_here, is_inside, record_of, set_key, to_low
 from livejoin.kernels.values.dictionary_view import strings_of
 from livejoin.kernels.values.row_order import E_COUNT, E_WORDS, O_WIDTH, compare
 
 
 @kernel
 def scan(store: Addresses, text: Texts, cursor: Cursor, output: Output) -> int:
-    """Write the rows of the result, key by key, where rows are selected.
+    """Write the rows of the result, key by key, where rows are selected and those without a bound are not in it.
 
     Args:
         store, text: As for `maintain`.
@@ -59,6 +60,56 @@ def scan(store: Addresses, text: Texts, cursor: Cursor, output: Output) -> int:
         cursor[1] = 0
     cursor[0] = -1
     return made
+
+
+@kernel
+def scan_open(store: Addresses, text: Texts, cursor: Cursor, output: Output) -> int:
+    """Write the rows of the result, key by key, where rows are selected and those without a bound are in it.
+
+    Args:
+        store, text: As for `maintain`.
+        cursor: int64[3]: 0 to begin, then 1 with a leaf and a place of a row in the result, -1 at the end; changed.
+        output: As for `scan`.
+
+    Returns:
+        The number of rows written.
+
+    Cost: O(1) a row and O(log n) a key of the rows.
+    """
+    s, strings = opened(store), strings_of(text)
+    m, form, width = s.arena, s.form, s.whole[O_WIDTH]
+    row = form[P_ROW]
+    above = form[P_ABOVE] == 1
+    resumes = cursor[0] == 1
+    m[T_LEAF], m[T_PLACE] = cursor[1], cursor[2]
+    if not resumes:
+        m[T_LEAF] = first_leaf(m)
+    made, record, begun = 0, 0, False
+    while True:
+        entry = entry_here(m)
+        if entry == 0:
+            cursor[0] = -1
+            return made
+        if not begun or compare(m, s.key, entry, row, strings) != 0:
+            begun = True
+            for i in range(form[P_KEY]):
+                m[row + E_WORDS + i] = m[entry + E_WORDS + i]
+            record = record_of(s, row)
+            if record != 0 and above and not resumes:
+                to_low(s, record + B_NOW, strings)
+                continue
+        resumes = False
+        if record != 0 and not above and not is_inside(s, entry, record + B_NOW, strings):
+            seek(m, s.key, row, 1, strings)
+            continue
+        if made == output.shape[1]:
+            cursor[0], cursor[1], cursor[2] = 1, m[T_LEAF], m[T_PLACE]
+            return made
+        for i in range(width):
+            output[i, made] = m[entry + E_WORDS + i]
+        output[width, made] = m[entry + E_COUNT] >> 1
+        made += 1
+        m[T_PLACE] += 1
 
 
 @kernel

@@ -15,7 +15,11 @@ from livejoin.search.algorithm import Algorithm
 if TYPE_CHECKING:
     from livejoin.plan.operators import Operator
 
-Comparison = Literal["less", "less_equal", "greater", "greater_equal"]
+Comparison = Literal[
+    "less", "less_equal", "greater", "greater_equal", "not_less", "not_less_equal", "not_greater", "not_greater_equal"
+]
+"""How rows stand to the bound of their key. With ``not_`` the comparison is FALSE or NULL, as it is for rows with NULL
+and for those whose key has no bound."""
 
 
 @dataclass(frozen=True, eq=False)
