@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from decimal import Decimal
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -24,12 +25,17 @@ COLUMNS: dict[str, tuple[SqlType, list[Any]]] = {
     "x": (SqlType("double"), [None, 0.0, math.nan, 1.5, -math.inf]),
     "s": (SqlType("string"), [None, "", "a", "ä"]),
     "d": (SqlType.decimal(38, 2), [None, Decimal("0.00"), Decimal("12345678901234567890.12")]),
+    "m": (SqlType("months"), [None, pa.MonthDayNano([1, 0, 0]), pa.MonthDayNano([0, 0, 0])]),
+    "b": (SqlType("boolean"), [None, False, True]),
     "l": (SqlType.array(SqlType.integer(32)), [None, [], [None], [1, 2]]),
 }
 
 
+History = tuple[list[str], list[list[tuple[int, tuple[Any, ...]]]]]
+
+
 @st.composite
-def histories(draw: st.DrawFn) -> tuple[list[str], list[list[tuple[int, tuple[Any, ...]]]]]:
+def histories(draw: st.DrawFn) -> History:
     """Columns, and commits of signed rows of which none takes a row that is not there."""
     names = draw(st.lists(st.sampled_from(list(COLUMNS)), min_size=1, max_size=4, unique=True))
     row = st.tuples(*(st.sampled_from(COLUMNS[name][1]) for name in names))
@@ -61,11 +67,17 @@ def delta(names: list[str], version: int, commit: list[tuple[int, tuple[Any, ...
 
 
 @FUZZ
-@given(histories(), st.integers(1, 8))
-def test_rows_roll_to_every_version_and_back(
-    history: tuple[list[str], list[list[tuple[int, tuple[Any, ...]]]]], chunk: int
-) -> None:
-    """From any version to any other one, in however small chunks, also where one row stands there many times."""
+@given(histories(), st.integers(1, 8), st.sampled_from([0, rolling._FEW]), st.sampled_from([0, 1, rolling._EACH]))
+def test_rows_roll_to_every_version_and_back(history: History, chunk: int, few: int, each: int) -> None:
+    """From any version to any other one, in however small chunks, also where one row stands there many times.
+
+    Whether one column is looked at for the rows that go or all, and value by value or for all values at once.
+    """
+    with patch.multiple(rolling, _FEW=few, _EACH=each, CHUNK=chunk):
+        _check_all_ways(history, chunk)
+
+
+def _check_all_ways(history: History, chunk: int) -> None:
     names, commits = history
     types = [COLUMNS[name][0] for name in names]
     states = [table(names, [])]
@@ -106,3 +118,12 @@ def test_a_chunk_that_loses_no_row_is_shared() -> None:
     found = rolled(rows, [delta(["n"], 1, [(-1, (30,))])], [COLUMNS["n"][0]])
     shared = [there.buffers()[1].address for there in found["n"].chunks]
     assert [one.buffers()[1].address in shared for one in rows["n"].chunks] == [True, False, True, True]
+
+
+def test_chunks_stay_few_where_rows_come_one_by_one() -> None:
+    rows, types = table(["n"], [(n,) for n in range(10)]), [COLUMNS["n"][0]]
+    for number in range(100):
+        changed = [(-1, (number,)), (1, (number + 10,))]
+        rows = rolled(rows, [delta(["n"], number + 1, changed)], types)
+        assert rows["n"].num_chunks <= 2
+    assert sorted(rows["n"].to_pylist()) == list(range(100, 110))
