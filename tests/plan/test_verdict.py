@@ -165,10 +165,44 @@ def test_the_first_lines_do_not_hide_what_is_checked() -> None:
     db.execute("CREATE TABLE orders (ok BIGINT PRIMARY KEY, ck BIGINT, day BIGINT, price BIGINT)")
     db.apply("orders", [(i, 1, i, i * 7919 % 1000) for i in range(800)])
     lines = db.explain(MORE["itself"]).text().splitlines()
-    said = " ".join(" ".join(lines[:3]).split())
-    assert "A change of orders meets all rows of orders with the same ck (about 1,600 rows)" in said
-    assert "and changes up to 1,600 rows of the result." in said
+    said = " ".join(" ".join(lines[:4]).split())
+    assert "A change of orders meets all rows of orders with the same ck (about 800 rows), as a and as b: about" in said
+    assert ": about 1,600 rows in all, and changes up to 1,600 rows of the result." in said
     assert "Each combination of rows that it meets is checked: a.day < b.day AND a.price > b.price." in said
+
+
+def test_each_number_of_the_first_line_is_of_the_rows_that_it_names() -> None:
+    """What is met of one table is no number of rows of another one; all rows together are called so."""
+    db = Database()
+    db.execute("CREATE TABLE item (item BIGINT PRIMARY KEY, cat BIGINT)")
+    db.execute("CREATE TABLE sale (sid BIGINT PRIMARY KEY, who BIGINT, item BIGINT)")
+    db.apply({"item": [(i, i % 5) for i in range(10)], "sale": [(i, i % 4, i % 10) for i in range(120)]})
+    join = "FROM sale a JOIN sale b ON a.who = b.who"
+    for sql, said in (
+        (
+            f"SELECT a.sid, b.sid AS other {join}",
+            "meets all rows of sale with the same who (about 30 rows), as a and as b: about 60 rows in all, and "
+            "changes about 60 rows of the result.",
+        ),
+        (
+            f"SELECT i.cat, COUNT(*) AS n {join} JOIN item i ON i.item = b.item GROUP BY i.cat",
+            "meets all rows of sale with the same who (about 30 rows): up to 61 rows in all, with the rows of "
+            "other tables that these meet, and changes up to 5 rows of the result.",
+        ),
+        (
+            "SELECT i.cat, s.sid FROM item i JOIN sale s ON s.item = i.item WHERE s.who = 3 AND i.cat = 1",
+            "meets, where it fits the query's conditions, all rows of sale with the same item that fit the query's "
+            "conditions (about 3 rows, 12 at most): less than 1 row on average (12 at most) in all",
+        ),
+        ("SELECT cat, COUNT(*) AS n FROM item GROUP BY cat", "tables get: it looks up 1 stored row, and changes 1 row"),
+        (
+            "SELECT sid, who FROM sale ORDER BY who, sid LIMIT 3",
+            "tables get: it looks up 1 stored row, and changes up to 2 rows of the result.",
+        ),
+    ):
+        told = db.explain(sql)
+        assert said in verdict(told), verdict(told)
+        assert told.to_dict()["verdict"] == verdict(told)
 
 
 def test_what_is_said_of_nothing() -> None:

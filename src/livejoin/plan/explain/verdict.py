@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, assert_never
 
-from livejoin.plan.explain.effects.amount import NOTHING, Amount, Growth
+from livejoin.plan.explain.effects.amount import NOTHING, Amount, Growth, largest, total
 from livejoin.search.guarantee import UpdateBound
 
 if TYPE_CHECKING:
@@ -42,18 +42,19 @@ _MADE = re.compile(r"\bc\d+\b")  # a column that no user named
 _UPKEEP = {
     UpdateBound.ALWAYS: "",
     UpdateBound.FIFO: (
-        "Keeping the indexes right takes constant time while rows leave in the order in which they came, or never "
-        "leave; it takes longer the more rows come and go while others stay."
+        "A change also marks rows that begin or cease to have a match. On average these are few while rows leave in "
+        "the order in which they came, or never leave. They are more where a row stays while its only matches come "
+        "and go."
     ),
     UpdateBound.LAMBDA: (
-        "Keeping the indexes right takes constant time while rows never leave; it takes longer the more rows come and "
-        "go while others stay."
+        "A change also marks rows that begin or cease to have a match. On average these are few while rows never "
+        "leave. They are more where a row stays while its only matches come and go."
     ),
     UpdateBound.LINEAR: (
-        "Keeping right what the plan stores may take time in proportion to the number of rows in the tables."
+        "To update what the plan stores may take time in proportion to the number of rows in the tables."
     ),
     UpdateBound.POLYNOMIAL: (
-        "Keeping right what the plan stores may take more time than in proportion to the rows in the tables."
+        "To update what the plan stores may take more time than in proportion to the number of rows in the tables."
     ),
 }
 
@@ -115,7 +116,7 @@ def _headline(changing: Sequence[Effect]) -> str:
     worst = changing[0]
     match worst.growth:
         case Growth.NONE:
-            return f"A change costs about the same however large the tables get: {_looks_at(changing)}."
+            return f"A change costs about the same however large the tables get: it {_of_any(changing)}."
         case Growth.KEY:
             return f"A change of {worst.table} {_way(worst, 'meets', 'looks up')}, and changes {_result(worst)}."
         case Growth.TABLE:
@@ -124,37 +125,54 @@ def _headline(changing: Sequence[Effect]) -> str:
             assert_never(worst.growth)
 
 
-def _looks_at(changing: Sequence[Effect]) -> str:
+def _of_any(changing: Sequence[Effect]) -> str:
+    """What a change of any table does where nothing of it grows."""
     hops = [hop for one in changing for way in one.ways for hop in way.reach.hops]
-    if not hops:
-        return "no other row of a table is looked at"
     kept = [hop for hop in hops if hop.kept]
-    if all(hop.by_key for hop in kept):
-        if not kept:
-            return "it looks up whether there are matching rows, and reads none of them"
-        return "it meets at most one row of each other table, found by its key"
-    return "it meets a number of rows that does not grow"
+    looked_up, result = largest(one.looked_up for one in changing), largest(one.result for one in changing)
+    parts = []
+    if kept and all(hop.by_key for hop in kept):
+        parts.append("meets at most one row of each other table, found by its key")
+    elif kept:
+        parts.append(f"meets {rows(largest(one.met for one in changing))}")
+    elif hops:
+        parts.append("only asks whether there are matching rows")
+    if looked_up != NOTHING:
+        parts.append(f"looks up {stored(looked_up)}")
+    return f"{', '.join(parts) or 'meets no other row'}, and changes {_of_result(result)}"
 
 
 def _result(one: Effect) -> str:
-    said = rows(one.result)
-    for behind in (" on average", " now"):
-        if behind in said:
-            return f"{said.replace(behind, '')} of the result{behind}"
-    return f"{said} of the result"
+    return _of_result(one.result)
+
+
+def _of_result(amount: Amount) -> str:
+    return re.sub(r"\b(rows?)\b", r"\1 of the result", rows(amount), count=1)
 
 
 def _way(one: Effect, meets: str, looks_up: str) -> str:
-    """The rows that a change meets, or looks up above the joins, in words."""
-    ways = [[hop for hop in way.reach.hops if hop.kept and hop.rows.growth] for way in one.ways]
-    hops = max(ways, key=lambda way: (max((hop.rows.growth for hop in way), default=0), len(way)), default=[])
-    if not hops:
-        causes = " and all ".join(cause.replace(" per ", " with the same ") for cause in one.causes)
-        return f"{looks_up} all {causes} ({_in_all(one.looked_up)})"
-    first, *others = [_rows_of(hop) for hop in hops]
-    then = "".join(f", for each of them {other}" for other in others[: _SHOWN - 1])
-    more = ", and so on" if len(others) >= _SHOWN else ""
-    return f"{meets} all {first}{then}{more} ({_in_all(one.met)})"
+    """The rows that a change meets, or looks up above the joins, in words; each number is of the rows that it names."""
+    ways = [(way, [hop for hop in way.reach.hops if hop.kept and hop.rows.growth]) for way in one.ways]
+    growing = [(way, hops) for way, hops in ways if hops]
+    if not growing:
+        return f"{looks_up} {stored(one.looked_up)}, more as there are more {_listed(_first(one.causes))}"
+    way, hops = max(growing, key=lambda found: (max(hop.rows.growth for hop in found[1]), len(found[1])))
+    first = f"all {_rows_of(hops[0])} ({_in_all(hops[0].rows)})"
+    then = "".join(f", for each of them {_rows_of(hop)} ({_in_all(hop.rows)} each)" for hop in hops[1:_SHOWN])
+    more = ", and so on" if len(hops) > _SHOWN else ""
+    fitting = ", where it fits the query's conditions," if way.reach.is_selected else ""
+    return f"{meets}{fitting} {first}{then}{more}{_altogether(one, [found for found, _ in growing], hops)}"
+
+
+def _altogether(one: Effect, ways: Sequence[Way], shown: Sequence[Hop]) -> str:
+    """All rows that a change meets, where these are more, or fewer, than those that were named."""
+    if one.met.expected is None or rows(one.met) == rows(shown[0].rows):
+        return ""
+    occurrences = dict.fromkeys(f"through {way.through}" if way.through else f"as {way.alias}" for way in ways)
+    once = "" if len(occurrences) == 1 else f", {_listed_plain([*occurrences])}"
+    named = total(hop.met for way in ways for hop in way.reach.hops if hop.kept and hop.rows.growth)
+    others = ", with the rows of other tables that these meet" if rows(named) != rows(one.met) else ""
+    return f"{once}: {rows(one.met)} in all{others}"
 
 
 def _in_all(amount: Amount) -> str:
@@ -165,6 +183,10 @@ _SHOWN = 3
 
 
 def _rows_of(hop: Hop) -> str:
+    return _matching(hop) + (" that fit the query's conditions" if hop.is_selected else "")
+
+
+def _matching(hop: Hop) -> str:
     if hop.is_nested:
         return "rows of a nested query" + (" with the same key" if hop.columns else "")
     if not hop.columns:
@@ -305,7 +327,9 @@ def rows(amount: Amount) -> str:
     else:
         about = "up to " if amount.is_bound else "" if expected == most and expected < _ROUNDED else "about "
         found = f"{about}{number(expected)} {'row' if number(expected) == '1' else 'rows'}"
-    return found + (f" ({number(most)} at most)" if most is not None and most >= 2 * max(1.0, expected) else "")
+    if most is None or most < 2 * max(1.0, expected):
+        return found
+    return f"{found}{' on average' if amount.is_bound else ''} ({number(most)} at most)"
 
 
 _ROUNDED = 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -75,6 +76,20 @@ class Amount:
         is_bound = self.is_bound or self.expected is None or self.expected > most
         return Amount(expected, most if self.most is None else min(most, self.most), is_bound)
 
+    def among(self, there: float) -> Amount:
+        """So many, of those that are there now, of which there is one at least when it changes.
+
+        >>> Amount(300.0, 900.0, causes=("rows of r",), growth=Growth.KEY).among(5.0)
+        Amount(expected=5.0, most=5.0, is_bound=True, causes=('rows of r',), growth=<Growth.KEY: 1>)
+        """
+        if self == NOTHING or there == math.inf:
+            return self
+        limit = max(1.0, there)
+        most = limit if self.most is None else min(limit, self.most)
+        if self.expected is not None and self.expected <= limit:
+            return replace(self, most=most)
+        return replace(self, expected=limit, most=most, is_bound=True)
+
     def _with(self, other: Amount) -> Amount:
         causes = tuple(dict.fromkeys((*self.causes, *other.causes)))
         growth = max(self.growth, other.growth)
@@ -91,6 +106,17 @@ def total(amounts: Iterable[Amount]) -> Amount:
     for one in amounts:
         found = found.plus(one)
     return found
+
+
+def largest(amounts: Iterable[Amount]) -> Amount:
+    """The one that is expected to be most, or whose number is unknown; a bound where others are less.
+
+    >>> largest([Amount(1.0, 1.0), Amount(2.0, 2.0)])
+    Amount(expected=2.0, most=2.0, is_bound=True, causes=(), growth=<Growth.NONE: 0>)
+    """
+    found = [*amounts]
+    most = max(found, key=lambda one: math.inf if one.expected is None else one.expected, default=NOTHING)
+    return most if all(one.expected == most.expected for one in found) else most.bounded()
 
 
 def _product(one: float | None, other: float | None) -> float | None:

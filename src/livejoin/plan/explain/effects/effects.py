@@ -7,14 +7,14 @@ a group that takes another one's place is one row that changes.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
 from livejoin.plan.explain.effects.amount import NOTHING, ONE, Amount, Growth, total
 from livejoin.plan.explain.effects.figures import Figures
-from livejoin.plan.explain.effects.reach import Reach, grown, is_optional, reach
+from livejoin.plan.explain.effects.reach import Reach, grown, is_optional, reach, tells_apart
+from livejoin.plan.explain.effects.sizes import Sizes, Some, most_rows, read_by
 from livejoin.plan.operators import (
     AggregateOperator,
     AnnotatedOperator,
@@ -36,11 +36,7 @@ from livejoin.plan.operators import (
 )
 from livejoin.query import Atom, ConjunctiveQuery
 from livejoin.query.orders import EVERY_ROW, RowsAround
-from livejoin.query.scalar import Expression
 from livejoin.schema import Table
-
-Some = frozenset[int] | None
-"""Positions of columns of which different values are counted; None if rows are."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +110,8 @@ def effects(plan: Operator, tables: tuple[Table, ...], figures: Figures) -> tupl
         tables: The tables of the query.
         figures: The known figures of the tables.
     """
-    found = [_effect(plan, table, figures) for table in tables]
+    sizes = Sizes(figures)
+    found = [_effect(plan, table, figures, sizes) for table in tables]
     return tuple(sorted(found, key=lambda one: (one.promise == "static", -one.growth, -_size(one))))
 
 
@@ -123,13 +120,13 @@ def _size(one: Effect) -> float:
     return -1.0 if there is None else there
 
 
-def _effect(plan: Operator, table: Table, figures: Figures) -> Effect:
+def _effect(plan: Operator, table: Table, figures: Figures, sizes: Sizes) -> Effect:
     promise: Literal["", "static", "append-only"] = (
         "static" if table.static else "append-only" if table.append_only else ""
     )
     if table.static:
         return Effect(table.name, promise, NOTHING, NOTHING)
-    walk = _Walk(table, figures)
+    walk = _Walk(table, figures, sizes)
     change = walk.of(plan, None)
     ways = tuple(way for found in walk.ways.values() for way in found)
     above_first = (way for found in reversed([*walk.ways.values()]) for way in found)
@@ -164,6 +161,16 @@ class _Change:
     different: Amount
     delta: Amount
 
+    def within(self, rows: float, different: float) -> _Change:
+        """No more of it than there are: each row goes and another one comes, or only one of these.
+
+        Args:
+            rows: The most rows that the relation has.
+            different: The most different values of the columns.
+        """
+        both = rows if self.delta == self.rows else 2 * rows
+        return _Change(self.rows.among(rows), self.different.among(different), self.delta.among(both))
+
 
 _UNTOUCHED = _Change(NOTHING, NOTHING, NOTHING)
 _ITSELF = _Change(ONE, ONE, ONE)
@@ -175,8 +182,9 @@ class _Walk:
     Each operator counts once, however many read it.
     """
 
-    def __init__(self, table: Table, figures: Figures) -> None:
+    def __init__(self, table: Table, figures: Figures, sizes: Sizes) -> None:
         self._table = table.name.lower()
+        self._sizes = sizes
         self._figures = figures
         self._known: dict[tuple[Operator, Some], _Change] = {}
         self.ways: dict[Operator, list[Way]] = {}
@@ -191,8 +199,19 @@ class _Walk:
             some: The columns of which different values are counted.
         """
         if (plan, some) not in self._known:
-            self._known[plan, some] = self._of(plan, some)
+            self._known[plan, some] = self._within_sizes(plan, some, self._of(plan, some))
         return self._known[plan, some]
+
+    def _within_sizes(self, plan: Operator, some: Some, found: _Change) -> _Change:
+        """No more of a change than there are rows: what passes rows on has as many as what is below it."""
+        if isinstance(plan, (ProjectOperator, StoredOperator)) or (isinstance(plan, SelectedOperator) and plan.inputs):
+            return found
+        moved = isinstance(plan, (TopKOperator, RankedOperator, ThresholdOperator))  # one goes where another one comes
+        if isinstance(plan, SetOperator):
+            sides = [self.of(one, None) for one in plan.inputs]
+            moved = any(one.delta != one.rows for one in sides)
+        there = self._sizes.rows(plan) * (1 + moved)
+        return found.within(there, there if some is None else self._sizes.values(plan, some))
 
     def _of(self, plan: Operator, some: Some) -> _Change:
         match plan:
@@ -245,11 +264,12 @@ class _Walk:
         query = plan.query
         derived = dict(plan.named)
         own = None if query.free is None else (plan.asked or query.free)
+        is_distinct = query.free is not None and not query.sums
         wanted = None if some is None else _variables(plan, some)
         rows, different, delta = NOTHING, NOTHING, NOTHING
         below = {name: self.of(one, None) for name, one in derived.items()}
         ways = self.ways[plan] = []
-        limits = {name: _most_rows(one) for name, one in derived.items()}
+        limits = {name: most_rows(one) for name, one in derived.items()}
         for position, atom in enumerate(query.atoms):
             name = atom.table.name
             if name in below:
@@ -261,6 +281,8 @@ class _Walk:
             if begin == _UNTOUCHED:
                 continue
             found = reach(query, position, own, self._figures, limits)
+            if is_distinct and not tells_apart(query, position, query.free or frozenset()):  # it may be there already
+                found = found.bounded()
             through = _through(atom) if name in below else ""
             ways.append(Way(atom.alias, found, through, begin.delta, tuple(one.alias for one in query.atoms)))
             rows = rows.plus(begin.rows.times(found.results))
@@ -289,7 +311,7 @@ class _Walk:
 
     def _project(self, plan: ProjectOperator, some: Some) -> _Change:
         sources = None if some is None else [plan.outputs[column].source for column in sorted(some)]
-        below = self.of(plan.input, _read(sources))
+        below = self.of(plan.input, None if sources is None else read_by(sources))
         if plan.predicate is None:
             return below
         return _Change(below.rows.bounded(), below.different.bounded(), below.delta.bounded())
@@ -306,7 +328,7 @@ class _Walk:
 
     def _stored(self, plan: Operator, below: _Change, rows: Amount) -> _Change:
         """What changes above a store, in which every row that changes below is looked up."""
-        self.looked_up[plan] = below.delta
+        self.looked_up[plan] = _replaced(below.delta) if _counts_copies(plan) else below.delta
         return _Change(rows, rows, rows)
 
     def _moved(self, plan: RankedOperator | RunningOperator, some: Some) -> _Change:
@@ -369,6 +391,15 @@ def _replaced(rows: Amount) -> Amount:
 _MAY_STAY = ("min", "max", "min_by", "max_by", "mode", "percentile_cont", "percentile_disc", "bool_and", "bool_or")
 
 
+def _counts_copies(plan: Operator) -> bool:
+    """Whether what comes to a store are results with numbers of copies, of which an old one and a new one come."""
+    while len(plan.below) == 1:
+        plan = plan.below[0]
+        if not isinstance(plan, (ProjectOperator, SelectedOperator, StoredOperator)):
+            break
+    return isinstance(plan, JoinOperator) and bool(plan.query.sums)
+
+
 def _what(plan: Operator) -> str:
     """What the rows of a relation are that is no table."""
     while isinstance(plan, (ProjectOperator, SelectedOperator, StoredOperator)) and len(plan.below) == 1:
@@ -380,23 +411,6 @@ def _through(atom: Atom) -> str:
     return "a nested query" if any(column.is_made for column in atom.table.columns) else atom.alias
 
 
-def _most_rows(plan: Operator) -> float:
-    """The most rows that a relation can have, whatever the tables hold; infinity where nothing bounds them."""
-    match plan:
-        case StoredOperator() | ProjectOperator():
-            return _most_rows(plan.input)
-        case AggregateOperator() | ThresholdAggregateOperator():
-            return math.inf if plan.groups else 1.0
-        case AnnotatedOperator():
-            return math.inf if plan.asked else 1.0
-        case TopKOperator():
-            return math.inf if plan.limit >= EVERY_ROW else float(plan.limit)
-        case NumbersOperator():
-            return float(plan.count)
-        case _:
-            return math.inf
-
-
 def _variables(plan: AnyJoin, some: frozenset[int]) -> frozenset[str]:
     """The variables of a join that some of its columns are made of."""
     query = plan.query
@@ -405,31 +419,16 @@ def _variables(plan: AnyJoin, some: frozenset[int]) -> frozenset[str]:
         if isinstance(plan, AnnotatedOperator):
             places |= {column} if column < len(query.head) else set()
         else:
-            found = _read([query.outputs[column].source])
+            found = read_by([query.outputs[column].source])
             places |= set(range(len(query.head))) if found is None else found
     return frozenset(query.variable(query.head[place]) for place in places)
 
 
 def _columns(plan: SelectedOperator, some: frozenset[int]) -> Iterator[int]:
     """The columns of the relation below that some columns are made of."""
-    found = _read([plan.query.outputs[column].source for column in sorted(some)])
+    found = read_by([plan.query.outputs[column].source for column in sorted(some)])
     places = range(len(plan.query.head)) if found is None else sorted(found)
     yield from (plan.query.head[place].column for place in places)
-
-
-def _read(sources: list[int | Expression] | None) -> Some:
-    """The positions that some columns are made of; None for all rows, or where that cannot be told."""
-    if sources is None:
-        return None
-    places: set[int] = set()
-    for source in sources:
-        if isinstance(source, int):
-            places.add(source)
-        elif source.scalar is None:
-            return None
-        else:
-            places |= {field.position for field in source.fields()}
-    return frozenset(places)
 
 
 def _base_columns(plan: Operator, columns: tuple[int, ...]) -> tuple[ConjunctiveQuery, int, tuple[int, ...]] | None:

@@ -86,6 +86,19 @@ class TableSample:
         counts = np.bincount(inverse, self.weights[there], found.shape[0]).astype(np.int64)
         return found.view(np.int64), counts
 
+    def values(self, columns: Sequence[int]) -> float | None:
+        """The most different values of some columns, NULL included; None if a column is not known.
+
+        Cost: O(sample log sample).
+        """
+        known = self.counts(columns)
+        if known is None:
+            return None
+        rare = 0 if self.is_whole else int(np.count_nonzero(known[1] == 1))
+        scale = self.rows / max(1.0, float(self.weights.sum()))
+        nulls = int(known[1].sum()) < int(self.weights.sum())
+        return float(known[1].shape[0]) + rare * (scale - 1.0) + nulls
+
 
 @dataclass
 class Figures:
@@ -113,6 +126,17 @@ class Figures:
         known = self.statistics.of(table.name).passing_of(condition.text).value
         sample = self.samples.get(table.name.lower())
         return sample.passing(condition) if known is None and sample is not None else known
+
+    def values(self, table: Table, columns: Sequence[int]) -> float | None:
+        """The most different values of some columns, NULL included; None if that is not known.
+
+        Of a sample each value that was drawn once may stand for as many as there are rows for each one drawn.
+        """
+        known = self.statistics.of(table.name).distinct_of(columns)
+        sample = self.samples.get(table.name.lower())
+        if known.value is not None and (known.known == "given" or sample is None):
+            return known.value + any(table.columns[column].nullable for column in columns)
+        return None if sample is None else sample.values(columns)
 
     def meeting(self, one: Table, columns: Sequence[int], other: Table, others: Sequence[int]) -> Meeting | None:
         """How many rows of a table meet a row of another one; None if that is not known.

@@ -43,6 +43,7 @@ class Hop:
         is_nested: Whether it is over the rows of a nested query.
         met: The rows of it that all combinations together meet; none if it leads to no column that is asked for.
         position: Position of the atom in the join.
+        is_selected: Whether only rows that fit a condition of the query on them alone are met.
     """
 
     alias: str
@@ -57,6 +58,7 @@ class Hop:
     is_nested: bool = False
     met: Amount = NOTHING
     position: int = -1
+    is_selected: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,18 @@ class Reach:
         hops: The steps from atom to atom.
         met: The rows that are met.
         results: The results of the join that come or go; different ones where only some columns are asked for.
+        is_selected: Whether only changes that fit a condition of the query on them alone go there.
     """
 
     hops: tuple[Hop, ...]
     met: Amount
     results: Amount
+    is_selected: bool = False
+
+    def bounded(self) -> Reach:
+        """At most as far: a change may stop on its way, where nothing new comes of it."""
+        hops = tuple(replace(hop, met=hop.met.bounded()) for hop in self.hops)
+        return replace(self, hops=hops, met=self.met.bounded(), results=self.results.bounded())
 
 
 def reach(
@@ -138,19 +147,13 @@ class _Walk:
                 results = results.times(hop.rows)
                 met = met.plus(results)
                 hops[atom] = replace(hop, met=results)
-                coincide = wanted is not None and not hop.by_key and not self._tells_apart(atom, wanted)
+                coincide = wanted is not None and not hop.by_key and not tells_apart(query, atom, wanted)
                 results = results.bounded() if coincide else results
             else:
                 hops[atom] = replace(hop, kept=False)
                 if hop.rows.expected is None or hop.rows.expected < 1:
                     results = results.bounded()
-        return Reach(tuple(hops[atom] for atom in visited[1:]), met, results)
-
-    def _tells_apart(self, atom: int, wanted: frozenset[str]) -> bool:
-        """Whether different rows of an atom differ in the wanted variables."""
-        one = self._query.atoms[atom]
-        shown = {column for column, v in zip(one.columns, one.variables, strict=True) if v in wanted}
-        return any(shown.issuperset(key) for key in one.table.keys)
+        return Reach(tuple(hops[atom] for atom in visited[1:]), met, results, query.atoms[start].predicate is not None)
 
     def _own(self, start: int) -> Amount:
         """The rows of the change itself that take part."""
@@ -211,6 +214,7 @@ class _Walk:
         called = self._table_name(one.table)
         alias = called if one.alias == one.table.name else one.alias
         hop = Hop(alias, called, names, compared, before, rows, by_key, True, source, nested, position=atom)
+        hop = replace(hop, is_selected=one.predicate is not None)
         return hop, sources
 
     def _meeting(
@@ -253,6 +257,13 @@ class _Walk:
                 needed.add(one)
                 waiting += [parent for parent in parents.get(one, ()) if parent not in needed]
         return needed
+
+
+def tells_apart(query: ConjunctiveQuery, atom: int, wanted: frozenset[str]) -> bool:
+    """Whether different rows of an atom differ in the wanted variables."""
+    one = query.atoms[atom]
+    shown = {column for column, v in zip(one.columns, one.variables, strict=True) if v in wanted}
+    return any(shown.issuperset(key) for key in one.table.keys)
 
 
 def grown(table: Table, columns: Sequence[int]) -> str:

@@ -1,0 +1,178 @@
+"""How many rows a relation can have: whatever its tables hold, and with the rows that they have now.
+
+A change replaces no more rows than there are, and no more groups than there are different values: a GROUP BY over five
+regions changes at most five rows, however many orders a change meets. The values of columns of one table are counted
+together; of several tables they are at most the product.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from livejoin.plan.explain.effects.figures import Figures
+from livejoin.plan.explain.effects.reach import is_optional, reach
+from livejoin.plan.operators import (
+    AggregateOperator,
+    AnnotatedOperator,
+    AnyJoin,
+    JoinOperator,
+    NumbersOperator,
+    Operator,
+    ProjectOperator,
+    RankedOperator,
+    RunningOperator,
+    SelectedOperator,
+    SetOperator,
+    StoredOperator,
+    ThresholdAggregateOperator,
+    ThresholdOperator,
+    TopKOperator,
+)
+from livejoin.query.orders import EVERY_ROW
+from livejoin.query.scalar import Expression
+
+Some = frozenset[int] | None
+"""Positions of columns of which different values are counted; None if rows are."""
+
+
+def most_rows(plan: Operator) -> float:
+    """The most rows that a relation can have, whatever the tables hold; infinity where nothing bounds them."""
+    match plan:
+        case StoredOperator() | ProjectOperator():
+            return most_rows(plan.input)
+        case AggregateOperator() | ThresholdAggregateOperator():
+            return math.inf if plan.groups else 1.0
+        case AnnotatedOperator():
+            return math.inf if plan.asked else 1.0
+        case TopKOperator():
+            return math.inf if plan.limit >= EVERY_ROW else float(plan.limit)
+        case NumbersOperator():
+            return float(plan.count)
+        case _:
+            return math.inf
+
+
+class Sizes:
+    """The most rows and values of relations with the rows that their tables have now; mutable: each is found once.
+
+    Args:
+        figures: The known figures of the tables.
+    """
+
+    def __init__(self, figures: Figures) -> None:
+        self._figures = figures
+        self._rows: dict[Operator, float] = {}
+        self._values: dict[tuple[Operator, frozenset[int]], float] = {}
+
+    def rows(self, plan: Operator) -> float:
+        """The most rows that a relation has now; infinity where that is not known."""
+        if plan not in self._rows:
+            self._rows[plan] = min(most_rows(plan), self._rows_of(plan))
+        return self._rows[plan]
+
+    def values(self, plan: Operator, columns: Iterable[int]) -> float:
+        """The most different values that some columns of a relation have now; infinity where that is not known."""
+        some = frozenset(columns)
+        if not some:
+            return 1.0
+        if (plan, some) not in self._values:
+            self._values[plan, some] = min(self.rows(plan), self._values_of(plan, some))
+        return self._values[plan, some]
+
+    def _rows_of(self, plan: Operator) -> float:
+        match plan:
+            case StoredOperator() | ProjectOperator() | TopKOperator() | RunningOperator():
+                return self.rows(plan.input)
+            case RankedOperator():
+                ranked = plan.limit * self.values(plan.input, plan.partition) if not plan.ranks_all else math.inf
+                return min(ranked, self.rows(plan.input))
+            case AggregateOperator():
+                return self.values(plan.input, range(plan.groups))
+            case ThresholdAggregateOperator():
+                return self.rows(plan.rows)
+            case ThresholdOperator():
+                return self.rows(plan.rows)
+            case SetOperator():
+                sides = [self.rows(one) for one in plan.inputs]
+                return {"except": sides[0], "intersect": min(sides)}.get(plan.operation, sum(sides))
+            case SelectedOperator() | JoinOperator() | AnnotatedOperator():
+                return self._joined(plan)
+            case _:
+                return math.inf
+
+    def _joined(self, plan: AnyJoin | SelectedOperator) -> float:
+        """The results of a join: those of its groups, or the rows of a table that meet at most one of each other."""
+        query = plan.query
+        if query.free is not None and not isinstance(plan, SelectedOperator):
+            places = {place for place, ref in enumerate(query.head) if query.variable(ref) in query.free}
+            return self._product(plan, places)
+        if isinstance(plan, SelectedOperator) and plan.inputs:
+            return self.rows(plan.inputs[0])
+        derived = dict(() if isinstance(plan, SelectedOperator) else plan.named)
+        most = math.inf
+        for position in query.core:
+            table = query.atoms[position].table
+            there = self._figures.rows(table) if table.name not in derived else None
+            if there is not None and all(hop.by_key for hop in reach(query, position, None, self._figures).hops):
+                most = min(most, there.expected)
+        return most
+
+    def _values_of(self, plan: Operator, some: frozenset[int]) -> float:
+        match plan:
+            case ProjectOperator():
+                places = read_by([plan.outputs[column].source for column in some])
+                return math.inf if places is None else self.values(plan.input, places)
+            case StoredOperator():
+                return self.values(plan.input, some)
+            case AggregateOperator():
+                return self.values(plan.input, some) if max(some) < plan.groups else math.inf
+            case TopKOperator():
+                return self.values(plan.input, some)
+            case RankedOperator() | RunningOperator():
+                return self.values(plan.input, some) if max(some) < len(plan.input.types) else math.inf
+            case SetOperator():
+                sides = [self.values(one, some) for one in plan.inputs]
+                return {"except": sides[0], "intersect": min(sides)}.get(plan.operation, sum(sides))
+            case AnnotatedOperator():
+                return self._product(plan, some) if max(some) < len(plan.query.head) else math.inf
+            case JoinOperator() | SelectedOperator():
+                places = read_by([plan.query.outputs[column].source for column in some])
+                return math.inf if places is None else self._product(plan, places)
+            case _:
+                return math.inf
+
+    def _product(self, plan: AnyJoin | SelectedOperator, places: Iterable[int]) -> float:
+        """The most different values of columns of a join's head: of each atom those of its own, multiplied."""
+        query = plan.query
+        columns: dict[int, set[int]] = {}
+        for place in places:
+            columns.setdefault(query.head[place].atom, set()).add(query.head[place].column)
+        derived = (
+            dict(zip((query.atoms[0].table.name,), plan.inputs, strict=False))
+            if isinstance(plan, SelectedOperator)
+            else dict(plan.named)
+        )
+        found = 1.0
+        for position, own in columns.items():
+            table = query.atoms[position].table
+            if table.name in derived:
+                one = self.values(derived[table.name], own)
+            else:
+                known = self._figures.values(table, sorted(own))
+                one = math.inf if known is None else known
+            found *= one + is_optional(query, position)
+        return found
+
+
+def read_by(sources: list[int | Expression]) -> Some:
+    """The positions that some columns are made of; None where that cannot be told."""
+    places: set[int] = set()
+    for source in sources:
+        if isinstance(source, int):
+            places.add(source)
+        elif source.scalar is None:
+            return None
+        else:
+            places |= {field.position for field in source.fields()}
+    return frozenset(places)
