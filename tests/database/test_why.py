@@ -16,6 +16,7 @@ import pytest
 from livejoin import Database, ReadError, View
 from livejoin.database.lineage.causes import CausingChange
 from livejoin.database.lineage.found import Absence, Combination, DerivedRow, SourceRow
+from livejoin.errors import AbsentIndexError
 
 TABLES = """
     CREATE TABLE customers (id BIGINT PRIMARY KEY, name STRING);
@@ -220,6 +221,20 @@ def test_a_question_that_is_none_is_refused() -> None:
     with pytest.raises(ReadError, match="limit is 0"):
         view.why({"id": 10}, limit=0)
     assert view.why({"id": "10"}, coerce="json").row["id"] == 10
+
+
+def test_a_pass_over_a_large_table_can_be_refused() -> None:
+    db = Database()
+    db.execute("CREATE TABLE big (id INT PRIMARY KEY, k INT); CREATE TABLE small (id INT PRIMARY KEY)")
+    view = db.create_view("v", "SELECT b.id, b.k FROM big b JOIN small s ON b.k = s.id")
+    group = db.create_view("g", "SELECT k, COUNT(*) AS n FROM big GROUP BY k")
+    db.apply({"big": [(i, i % 100) for i in range(20_000)], "small": [(i,) for i in range(100)]})
+    assert view.why({"id": 7}, scan=False).rows("small") == [{"id": 7}]
+    with pytest.raises(AbsentIndexError, match=r"rows of table 'big', and a pass over its 20,000 rows was not allowed"):
+        group.why({"k": 3}, scan=False)
+    assert not group.why({"k": 3}).is_complete
+    with pytest.raises(AbsentIndexError, match="scan=True"):
+        group.why_not({"k": 300}, scan=False)
 
 
 @pytest.mark.parametrize("options", [{}, {"threads": 2}])

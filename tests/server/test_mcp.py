@@ -41,9 +41,11 @@ def test_a_model_looks_around_and_asks(server: Server, db: livejoin.Database) ->
 
     async def conversation(client: Client, ask: Ask) -> None:
         tools = {tool.name for tool in (await client.list_tools()).tools}
-        assert tools == {"list_views", "describe", "explain", "query", "changes_since"}
+        assert tools == {"list_views", "describe", "explain", "query", "changes_since", "why", "why_not"}
         there = await ask("list_views")
         assert [view["name"] for view in there["views"]] == ["totals", "pairs", "quiet"]
+        assert "t: k = 1" in await ask("why", view="pairs", row={"k": 1, "w": 5})
+        assert "no row of u with k = 0" in await ask("why_not", view="pairs", values={"k": 0})
         described = await ask("describe", name="pairs")
         assert described["rows"] == 1
         assert "verdict" in described["explanation"]

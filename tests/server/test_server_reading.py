@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from decimal import Decimal
 
 import httpx
 import pyarrow as pa
@@ -191,3 +192,31 @@ def test_a_result_that_nobody_can_list_is_read_in_parts(db: livejoin.Database) -
         assert "has 9 rows; an answer has 8 at most" in whole.json()["error"]["message"]
         page = client.get("/v1/views/pairs/rows?limit=4&at=7").json()
         assert page["rows"] == db.views["pairs"].to_pylist()[7:]
+
+
+def test_why_and_why_not(client: httpx.Client, db: livejoin.Database) -> None:
+    db.create_view("sums", "SELECT t.d, SUM(u.w) AS w FROM t JOIN u ON t.k = u.k GROUP BY t.d")
+    found = client.get("/v1/views/sums/why", params={"get": '{"d": "1.10"}'}).json()
+    assert (found["version"], found["row"], found["is_complete"]) == (2, {"d": "1.10", "w": 3}, True)
+    assert sorted(one["gives"]["w"] for one in found["combinations"]) == [0, 1, 2]
+    assert found["combinations"][0]["parts"][0]["row"] == ROWS[0] | {"b": "aGk="}
+    text = client.get("/v1/views/sums/why", params={"get": '{"D": "1.10", "w": 3}', "format": "text", "limit": "1"})
+    assert text.text.startswith("sums has d = 1.10, w = 3, by more than one combination of rows")
+    missing = client.get("/v1/views/sums/why_not", params={"get": '{"d": "99999999.99"}'}).json()
+    assert missing["reason"] == "its group has no rows: there is no row of u with k = 4"
+    assert missing["rows"][0]["row"]["k"] == 4
+    for path, says in (
+        ("why", "give the row as ?get="),
+        ("why?get={}", "allowed is a JSON object"),
+        ('why?get={"d": "7.00"}', "has no row with d = '7.00'; why_not"),
+        ('why_not?get={"d": "1.10"}', "has a row with d = '1.10'"),
+        ('why?get={"d": "1.10"}&limit=0', "allowed are 1 to 1,000"),
+        ('why?get={"d": "1.10"}&format=csv', "allowed are json and text"),
+        ('why_not?get={"d": "1.10"}&limit=3', "limit"),
+    ):
+        answer = client.get(f"/v1/views/sums/{path}")
+        assert answer.status_code == 400, answer.text
+        assert says in answer.json()["error"]["message"]
+    with livejoin.connect(str(client.base_url)) as remote:
+        assert remote.why("sums", {"d": Decimal("1.10")})["row"]["w"] == 3
+        assert remote.why_not("sums", {"w": 77})["rows"]

@@ -150,8 +150,8 @@ class Commit:
                 rows with these values that came or went.
 
         Raises:
-            ReadError: It is not the last commit of its database any more, since what its changes did is taken back for
-                this, and then done again. Or its changes are not taken back by their opposite: those by key (what they
+            ReadError: The database has had another commit since: what the changes did is taken back for this, and then
+                done again. Or its changes are not taken back by their opposite: those by key (what they
                 replaced is not kept), of tables with a window, and of append-only tables; `Preview.why` answers for all
                 of them, before. Or no such row came or went.
 

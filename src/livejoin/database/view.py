@@ -597,7 +597,7 @@ class View(Readable):
         return estimated(self, aggregate, error, confidence, seed, max_draws)
 
     @alone
-    def why(self, row: Row, *, limit: int = 100, coerce: Coerce = "strict") -> Why:
+    def why(self, row: Row, *, limit: int = 100, coerce: Coerce = "strict", scan: bool = True) -> Why:
         """Why a row is there: the rows of the tables that it is made of, found now; nothing is stored for it.
 
         Args:
@@ -605,6 +605,8 @@ class View(Readable):
                 the key's columns is enough.
             limit: The most combinations of rows that are wanted; of a sub-query's row so many again.
             coerce: As for `lookup`.
+            scan: Whether a table of more than 10,000 rows is passed over where no key leads to its rows; without it
+                that is refused, and says which table.
 
         Returns:
             For a join the combinations of rows that give it. For a group those that feed it, each with what it gives to
@@ -613,7 +615,8 @@ class View(Readable):
 
         Raises:
             ReadError: The row does not fit the schema, or is not there: `why_not` says why.
-            CapacityError: What is looked at takes more memory than there may be.
+            AbsentIndexError: No key leads to the rows of a large table, and ``scan`` is false.
+            CapacityError: The rows that are looked at take more memory than there may be.
 
         Cost: a probe a row where keys of tables lead from the row's values to the rows that give it. Else a pass over
         the words of a table, a few ns a row, for each occurrence that no key leads to; and a sub-query that is not
@@ -632,16 +635,18 @@ class View(Readable):
         from livejoin.database.lineage.asking import why  # noqa: PLC0415 - which asks a database of its own
 
         check_number(limit, "limit", 1, _MOST_ROWS)
+        check_switch(scan, "scan")
         with of_view(self.name):
-            return why(self, row, limit, coerce)
+            return why(self, row, limit, coerce, scan)
 
     @alone
-    def why_not(self, row: Row, *, coerce: Coerce = "strict") -> WhyNot:
+    def why_not(self, row: Row, *, coerce: Coerce = "strict", scan: bool = True) -> WhyNot:
         """Why no such row is there: the first thing that is missing, from the tables on.
 
         Args:
             row: The row, as a tuple in the order of the schema, or the values of some columns by their names.
             coerce: As for `lookup`.
+            scan: As for `why`.
 
         Returns:
             The reason as a sentence: a table without a row that fits, a condition that is not true, a row that must not
@@ -649,7 +654,8 @@ class View(Readable):
 
         Raises:
             ReadError: The row does not fit the schema, or it is there: `why` says what it is made of.
-            CapacityError: What is looked at takes more memory than there may be.
+            AbsentIndexError: As for `why`.
+            CapacityError: The rows that are looked at take more memory than there may be.
 
         Cost: as for `why`, once for each table of the join that it comes to.
 
@@ -666,8 +672,9 @@ class View(Readable):
         """
         from livejoin.database.lineage.asking import why_not  # noqa: PLC0415 - which asks a database of its own
 
+        check_switch(scan, "scan")
         with of_view(self.name):
-            return why_not(self, row, coerce)
+            return why_not(self, row, coerce, scan)
 
     @alone
     def explain(self, *, analyze: bool = False) -> Explanation:

@@ -24,7 +24,7 @@ from livejoin.schema.tables import (
     ForeignKey,
     Table,
 )
-from livejoin.schema.types import ELEMENT, VARIANT, Kind, SqlType, is_made_list, is_variant
+from livejoin.schema.types import ELEMENT, VARIANT, Kind, SqlType, instants_of, is_made_list, is_variant
 from livejoin.schema.windows import WindowRange, span_of
 
 __all__ = [
@@ -61,6 +61,7 @@ __all__ = [
     "WindowRange",
     "declared_columns",
     "form_of",
+    "instants_of",
     "is_made_list",
     "is_variant",
     "options",

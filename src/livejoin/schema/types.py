@@ -209,3 +209,9 @@ class SqlType:
                 return f"{self.kind.upper()}<{', '.join(str(kind) for _, kind in self.inner)}>"
             case _:
                 return self.kind.upper()
+
+
+def instants_of(names: Sequence[str], types: Sequence[SqlType]) -> frozenset[str]:
+    """The names of the columns that are instants."""
+    pairs = zip(names, types, strict=False)
+    return frozenset(name for name, kind in pairs if kind.kind == "timestamp" and not kind.is_local)

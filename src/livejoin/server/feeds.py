@@ -21,9 +21,9 @@ from zlib import crc32
 from livejoin.database import Changes, Database, Update
 from livejoin.database.versions.links import Link
 from livejoin.errors import LivejoinError, ReadError
-from livejoin.schema import COMMIT_VERSION
+from livejoin.schema import COMMIT_VERSION, instants_of
 from livejoin.server.answers import RequestError, arrow_bytes
-from livejoin.server.json_values import dumps, instants_of, objects
+from livejoin.server.json_values import dumps, objects
 
 if TYPE_CHECKING:
     from livejoin.server.limits import Limits

@@ -17,8 +17,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from livejoin.schema import SqlType
-
 _MICROSECONDS = (("D", 86_400_000_000), ("H", 3_600_000_000), ("M", 60_000_000))
 _SECOND = 1_000_000
 
@@ -40,12 +38,6 @@ def objects(table: pa.Table, instants: frozenset[str] = frozenset()) -> list[dic
     if not columns:
         return [{}] * table.num_rows
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
-def instants_of(names: Sequence[str], types: Sequence[SqlType]) -> frozenset[str]:
-    """The names of the columns that are instants."""
-    pairs = zip(names, types, strict=False)
-    return frozenset(name for name, kind in pairs if kind.kind == "timestamp" and not kind.is_local)
 
 
 def values(column: pa.ChunkedArray, is_instant: bool = False) -> list[Any]:

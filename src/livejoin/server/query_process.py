@@ -19,8 +19,8 @@ import pyarrow as pa
 from livejoin.database.versions.queried import queried
 from livejoin.database.versions.rows_at import Named
 from livejoin.errors import CapacityError, LivejoinError
+from livejoin.schema import instants_of
 from livejoin.server.answers import arrow_bytes
-from livejoin.server.json_values import instants_of
 
 _SPARE = 1 << 30  # beyond what is counted: what the kernels and DuckDB take for themselves
 

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from livejoin.database.view import View
 
 
-def why(view: View, row: Row, limit: int, coerce: Coerce) -> Why:
+def why(view: View, row: Row, limit: int, coerce: Coerce, scan: bool) -> Why:
     """As `livejoin.database.view.View.why`, of a limit that was checked."""
     given = _by_name(view, row)
-    with _explaining(view, limit) as explainer:
+    with _explaining(view, limit, scan) as explainer:
         names = view.schema.names
         asked = reading.asked_values(given, view._query, coerce)
         if len(asked) < len(names):
@@ -38,10 +38,10 @@ def why(view: View, row: Row, limit: int, coerce: Coerce) -> Why:
         return answer
 
 
-def why_not(view: View, row: Row, coerce: Coerce) -> WhyNot:
+def why_not(view: View, row: Row, coerce: Coerce, scan: bool) -> WhyNot:
     """As `livejoin.database.view.View.why_not`."""
     given = _by_name(view, row)
-    with _explaining(view, SHOWN) as explainer:
+    with _explaining(view, SHOWN, scan) as explainer:
         asked = reading.asked_values(given, view._query, coerce)
         found = missing(explainer, view._query.root, view.schema.names, asked)
     if found is None:
@@ -51,14 +51,14 @@ def why_not(view: View, row: Row, coerce: Coerce) -> WhyNot:
 
 
 @contextmanager
-def _explaining(view: View, limit: int) -> Iterator[Explainer]:
+def _explaining(view: View, limit: int, scan: bool) -> Iterator[Explainer]:
     """What finds rows of a view's database; blocks that are made for it go in the end."""
     contents = view._images.contents
     names = {name: one.name for name, one in contents.views.items()}
     contents.start_changing()
     try:
         contents.budget.begin()
-        yield Explainer(Reader(contents, view._options), limit, names)
+        yield Explainer(Reader(contents, view._options, scan), limit, names)
     finally:
         contents.end_changing()
 

@@ -45,7 +45,7 @@ class CausingChange:
 
     Args:
         table: The table's name.
-        position: Its position among the changes that were given for the table.
+        position: The position among the changes that were given for the table.
         kind: ``insert``, ``delete``, or ``upsert``, which takes the place of the row with its key.
         row: The values by the names of the columns.
     """
@@ -92,7 +92,7 @@ class Given:
     Args:
         contents: The database's contents.
         batches: The changes of each table.
-        on_conflict: What happened to conflicts.
+        on_conflict: The way in which conflicts were taken.
         version: The database's version when they can be asked about.
         trial: As `livejoin.database.transactions.transaction.trial`.
     """
@@ -112,7 +112,7 @@ class Given:
         """Which changes of a preview make rows of a view come and go.
 
         Args:
-            delta: What they all do to the view.
+            delta: The delta of the view, by all of them.
             view: The view's name.
             row: The row, as a tuple, or the values of some columns by their names.
 

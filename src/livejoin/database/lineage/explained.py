@@ -33,6 +33,7 @@ from livejoin.query.relational import (
 )
 from livejoin.query.scalar import Value
 from livejoin.query.traced import Traced, is_comparable, traced, where
+from livejoin.schema import instants_of
 from livejoin.words import Words
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class Explainer:
         """Why a row is in a relation; None if it is not.
 
         Args:
-            name: What the relation is called.
+            name: The name of the relation.
             relation: The relation.
             names: The names of its columns.
             asked: The values of all columns.
@@ -103,9 +104,10 @@ class Explainer:
         row = dict(zip(names, (value_of(asked[at]) for at in range(len(names))), strict=True))
         if not found.length:
             return None
+        instants = instants_of(names, relation.types)
         if found.traced.is_derived and (found.length == 1 or not found.traced.projects):  # copies are one row
-            return replace(self._stage(name, found, 0), row=row)
-        return Why(name, row, (), tuple(self.combinations(found)), found.is_complete)
+            return replace(self._stage(name, found, 0), row=row, instants=instants)
+        return Why(name, row, (), tuple(self.combinations(found)), found.is_complete, instants)
 
     def trail(self, relation: Relation, asked: Asked, limit: int) -> Trail:
         """The combinations of rows that give rows with some values.
@@ -180,20 +182,21 @@ class Explainer:
         """A row of an atom."""
         one = found.traced.join.query.atoms[atom]
         rows = found.found[atom]
-        row = rows.rows.take(np.array([number]))
+        row, copies = rows.rows.take(np.array([number])), int(rows.copies[number])
         derived = next((side for side in found.traced.join.inputs if side.table.name == one.table.name), None)
         if derived is None:
             values = dict(zip((c.name for c in one.table.columns), _row(row), strict=True))
             base = self._reader.contents.tables[one.table.name.lower()]
             for name in base.dropped():
                 del values[name]
-            return SourceRow(base.table.name, one.alias, values, int(rows.copies[number]))
+            instants = instants_of([column.name for column in one.table.columns], row.types)
+            return SourceRow(base.table.name, one.alias, values, copies, instants)
         asked = {at: row.arrow(at) for at in range(len(row.types))}
         names = derived.relation.schema.names
         alias = self._names.get(one.table.name.lower(), one.alias)
         why = self.why(alias, derived.relation, names, asked)
         assert why is not None, "a row of a relation is made of something"
-        return DerivedRow(alias, dict(zip(names, _row(row), strict=True)), why, int(rows.copies[number]))
+        return DerivedRow(alias, dict(zip(names, _row(row), strict=True)), why, copies, why.instants)
 
     def _absence(
         self, found: Trail, key: Sequence[tuple[str, str]], atoms: Sequence[int], there: Mapping[int, int]
@@ -274,7 +277,9 @@ class Explainer:
                 where_from = "both sides" if len(there) == 2 else f"the {'left' if left else 'right'} side"
                 step = f"from {where_from} of UNION"
             case "intersect":
-                step = "on both sides of INTERSECT"
+                ways = ("the left side of INTERSECT", "the right side of INTERSECT")
+                both = tuple(DerivedRow(way, row, side) for way, side in zip(ways, there, strict=True))
+                return Why(name, row, ("on both sides of INTERSECT",), (Combination(both),), True)
             case "except":
                 step = (
                     "more often on the left side of EXCEPT than on the right"

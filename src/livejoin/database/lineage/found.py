@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC
 from typing import Any, TypeAlias, assert_never
 
 from livejoin.shown import shown
@@ -17,15 +18,17 @@ class SourceRow:
 
     Args:
         table: The table's name.
-        alias: What the query calls the table where it reads this row.
+        alias: The name that the query has for the table where it reads this row.
         row: The values by the names of the columns.
         copies: How often the row stands in the table.
+        instants: The columns that are a TIMESTAMP, in UTC.
     """
 
     table: str
     alias: str
     row: Mapping[str, Any]
     copies: int = 1
+    instants: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
     def __str__(self) -> str:
         name = self.table if self.alias.lower() == self.table.lower() else f"{self.table} {self.alias}"
@@ -37,16 +40,18 @@ class DerivedRow:
     """A row of a view or a sub-query that the query reads.
 
     Args:
-        alias: What the query calls it.
+        alias: The name that the query has for it.
         row: The values by the names of the columns.
-        why: What the row is made of.
+        why: The rows that it is made of.
         copies: How often the row stands there.
+        instants: As of a `SourceRow`.
     """
 
     alias: str
     row: Mapping[str, Any]
     why: Why
     copies: int = 1
+    instants: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.alias}: {values_text(self.row)}"
@@ -92,9 +97,10 @@ class Why:
     Args:
         name: The view, or what the query calls the sub-query.
         row: The row, by the names of the columns.
-        steps: What the row went through above the join, in words: ``one of the first 3 rows by price DESC``.
+        steps: Words for the way of the row above the join: ``one of the first 3 rows by price DESC``.
         combinations: The combinations of rows that give it; of a group those that feed it.
         is_complete: Whether these are all; else there are more than were asked for.
+        instants: As of a `SourceRow`.
     """
 
     name: str
@@ -102,6 +108,7 @@ class Why:
     steps: tuple[str, ...]
     combinations: tuple[Combination, ...]
     is_complete: bool
+    instants: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         """The rows of a table that it is made of, each once, in the order in which they are found."""
@@ -133,7 +140,7 @@ class Why:
         """The same as plain Python values, for JSON."""
         return {
             "name": self.name,
-            "row": dict(self.row),
+            "row": _told(self.row, self.instants),
             "steps": list(self.steps),
             "combinations": [
                 {"parts": [_part_as_dict(part) for part in one.parts], "gives": dict(one.gives)}
@@ -173,7 +180,7 @@ class WhyNot:
     Args:
         name: The view.
         values: The values that were asked for.
-        reason: What is missing, as a sentence.
+        reason: A sentence that says what is missing.
         rows: Rows that show it: those that lack a partner, that fail a condition, or that stand in the way.
     """
 
@@ -213,13 +220,26 @@ def _value_text(value: Any) -> str:
     return shown(value) if isinstance(value, bytes | list | dict | tuple) else str(value)
 
 
+def _told(row: Mapping[str, Any], instants: frozenset[str]) -> dict[str, Any]:
+    """A row for those who do not know its types: an instant says that it is in UTC."""
+    return {
+        name: value.replace(tzinfo=UTC) if name in instants and value is not None else value
+        for name, value in row.items()
+    }
+
+
 def _part_as_dict(part: Part) -> dict[str, Any]:
     match part:
         case SourceRow():
-            return {"table": part.table, "alias": part.alias, "row": dict(part.row), "copies": part.copies}
+            return {
+                "table": part.table,
+                "alias": part.alias,
+                "row": _told(part.row, part.instants),
+                "copies": part.copies,
+            }
         case DerivedRow():
             why = part.why.to_dict()
-            return {"alias": part.alias, "row": dict(part.row), "copies": part.copies, "why": why}
+            return {"alias": part.alias, "row": _told(part.row, part.instants), "copies": part.copies, "why": why}
         case Absence():
             return {"absent": list(part.tables), "values": dict(part.values)}
         case _:

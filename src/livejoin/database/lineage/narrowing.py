@@ -24,6 +24,7 @@ from livejoin.dataflow.batches import BATCH, Rows, no_rows, stack
 from livejoin.dataflow.graph import Choices
 from livejoin.dataflow.node import Node
 from livejoin.dataflow.reading.asked_rows import AskedRows
+from livejoin.errors import AbsentIndexError
 from livejoin.plan.query_plan import plan_query
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.bound_query import Query
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 NAME = "the question"
 _PROBES = 10_000  # of keys at most; more of them are found by a pass
+_LARGE = 10_000  # rows, of which a pass takes longer than anybody notices
 _VALUES = 1_000_000  # of a column that are handed on
 
 
@@ -60,11 +62,13 @@ class Reader:
     Args:
         contents: The database's contents; blocks are added to it that go when its graph is tidied.
         options: How the view is maintained whose relations are read, so that its own blocks are found.
+        scan: Whether large tables may be passed over where no key leads to their rows.
     """
 
-    def __init__(self, contents: Contents, options: ViewOptions) -> None:
+    def __init__(self, contents: Contents, options: ViewOptions, scan: bool = True) -> None:
         self.contents = contents
         self._options = options
+        self._scan = scan
 
     def words(self, values: Mapping[int, pa.Array], types: Sequence[SqlType]) -> dict[int, Words]:
         """The words of values by the positions of their columns; of one that no row has, a word that none has."""
@@ -72,7 +76,11 @@ class Reader:
         return {at: AskedRows(codec, [types[at]], [value], 1).codes(0) for at, value in values.items()}
 
     def table_rows(self, name: str, sets: Mapping[int, Words]) -> Found:
-        """Rows of a base table whose columns have one of some values each."""
+        """Rows of a base table whose columns have one of some values each.
+
+        Raises:
+            AbsentIndexError: No key leads to them, the table is large, and a pass over it was not allowed.
+        """
         base = self.contents.tables[name.lower()]
         rest = dict(sets)
         key = next((key for key in base.table.keys if probes(key, sets)), None)
@@ -82,6 +90,7 @@ class Reader:
             rest = {column: values for column, values in sets.items() if column not in key}
             copies = np.ones(ids.shape[0], np.int64)
         else:
+            self._refuse_large(f"table {base.table.name!r}", base.rows)
             ids, copies = base.live_rows()
         for column, values in rest.items():
             kept = np.flatnonzero(_among(base.columns_of(ids, [column])[0], values))
@@ -99,6 +108,7 @@ class Reader:
             asked = Rows.of_words(codec, [relation.types[one] for one in columns], _grid(columns, sets))
             rows, copies, _ = access.rows_with(columns, asked)
             return Found(rows, copies)
+        self._refuse_large("a sub-query", node.size())
         pieces, weights = [no_rows(codec, relation.types)], [np.empty(0, np.int64)]
         for rows, times in node.scan(BATCH):
             kept = np.ones(rows.length, np.bool_)
@@ -109,6 +119,14 @@ class Reader:
                 pieces.append(rows.take(some))
                 weights.append(times[some])
         return Found(stack(pieces), np.concatenate(weights))
+
+    def _refuse_large(self, what: str, rows: float) -> None:
+        if not self._scan and rows > _LARGE:
+            msg = (
+                f"no key leads to the rows of {what}, and a pass over its {rows:,.0f} rows was not allowed; allow it "
+                "with scan=True, or declare a key of the table by which its rows are found"
+            )
+            raise AbsentIndexError(msg)
 
     def _node(self, relation: Relation) -> Node:
         """The block of a relation: the one that is there, else one that is loaded now."""

@@ -54,7 +54,7 @@ def found(
     """What a question about a row of a view gives, for somebody.
 
     Raises:
-        RequestError: They may not read a table below the view; or the text is no row.
+        RequestError: Some table below the view is not for them to read; or the text is no row.
     """
     view = service.view(name, who)
     refuse_hidden_tables(service.db, view, who)

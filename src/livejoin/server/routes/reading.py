@@ -14,10 +14,9 @@ from livejoin.changes.convert import convert
 from livejoin.database import View
 from livejoin.errors import AbsentIndexError, AbsentNameError, CapacityError, ChangeValueError, ReadError
 from livejoin.plan import Explanation
-from livejoin.schema import Column, SqlType, Table
+from livejoin.schema import Column, SqlType, Table, instants_of
 from livejoin.server.access import Who
 from livejoin.server.answers import FORMATS, TYPES, Format, RequestError, json_answer, rows_answer
-from livejoin.server.json_values import instants_of
 from livejoin.server.permissions import refuse_but_admin
 from livejoin.server.routes.bodies import JSON, kind_of, read_body, read_json, read_object, refuse_others
 from livejoin.server.service import Service, service_of, who_asks
@@ -155,7 +154,7 @@ def number_of(asked: dict[str, str], name: str) -> int | None:
     """A number that is asked for, which is taken out of what is asked; None if there is none.
 
     Raises:
-        RequestError: It is none.
+        RequestError: The text is no number.
     """
     text = asked.pop(name, None)
     if text is None:

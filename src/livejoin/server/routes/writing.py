@@ -12,9 +12,10 @@ from starlette.responses import Response
 
 from livejoin.database import Commit
 from livejoin.database.transactions.staging import OnConflict
+from livejoin.schema import instants_of
 from livejoin.server.access import Who
 from livejoin.server.answers import RequestError, json_answer, violation
-from livejoin.server.json_values import instants_of, objects, plain
+from livejoin.server.json_values import objects, plain
 from livejoin.server.permissions import refuse_script, told_to, violations_told_to
 from livejoin.server.routes.bodies import (
     ARROW,
