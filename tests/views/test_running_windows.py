@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from livejoin import Commit, Database
-from livejoin.errors import CapacityError
+from livejoin.errors import CapacityError, UnsupportedQueryError
 from oracle import connect, multiset, signed_multiset, without_zeros
 from reader import check_reading
 from strategies import EXAMPLES
@@ -128,3 +128,35 @@ def test_sums_beyond_their_type() -> None:
     database.apply("N", [(3, -1, -1)])
     assert view.to_arrow()["i"].to_pylist() == [1 << 62, (1 << 62) + 1, 1 << 62]
     database._check()
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        ("SUM(b) OVER (ORDER BY a ROWS BETWEEN 2 PRECEDING AND CURRENT ROW EXCLUDE CURRENT ROW)", "by EXCLUDE"),
+        ("COUNT(*) OVER (ORDER BY a ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING EXCLUDE TIES)", "EXCLUDE"),
+        ("NTH_VALUE(b, 0) OVER (ORDER BY a)", "from 1 to 10,000"),
+        ("NTH_VALUE(b, a) OVER (ORDER BY a)", "from 1 to 10,000"),
+        ("NTH_VALUE(b, 2) OVER (PARTITION BY a)", "needs an order"),
+        ("NTH_VALUE(b, 2) IGNORE NULLS OVER (ORDER BY a ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)", "so many"),
+        ("NTH_VALUE(b, 2) OVER (ORDER BY a RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)", "write ROWS"),
+        ("PERCENT_RANK() OVER (PARTITION BY a)", "needs an order"),
+        ("CUME_DIST() OVER (ORDER BY a ROWS 2 PRECEDING)", "OVER a frame is not supported"),
+    ],
+)
+def test_what_is_refused_says_what_to_write(function: str, said: str) -> None:
+    database = Database()
+    database.execute("CREATE TABLE R (a INT, b INT)")
+    with pytest.raises(UnsupportedQueryError, match=said):
+        database.create_view("v", f"SELECT a, {function} AS w FROM R")
+
+
+def test_a_row_by_its_number_that_stays_is_not_in_the_delta() -> None:
+    database = Database()
+    database.execute("CREATE TABLE R (id INT PRIMARY KEY, x INT)")
+    database.create_view("v", "SELECT id, NTH_VALUE(x, 3) OVER (ORDER BY id) AS w FROM R")
+    database.apply("R", [(i, 10 * i) for i in range(1, 9)])
+    changed = database.apply("R", [{"id": 5, "x": 50, "_change_type": "delete"}])["v"]
+    assert changed.column("id").to_pylist() == [5]
+    changed = database.apply("R", [{"id": 1, "x": 10, "_change_type": "delete"}])["v"]
+    assert sorted(changed.column("id").to_pylist()) == [1, 3, 3, 4, 4, 6, 6, 7, 7, 8, 8]  # of row 2 it stays NULL

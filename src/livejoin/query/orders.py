@@ -30,6 +30,8 @@ RunningFunction = Literal[
     "first_known",
     "last_known",
     "lag",
+    "nth",
+    "nth_known",
 ]
 
 
@@ -67,13 +69,16 @@ class RunningCall:
 
     Args:
         function: The function's name; FIRST is the value of the first row, FIRST_PEER that of the first row with the
-            row's keys, FIRST_KNOWN that of the first row that has one, LAG that of a row before.
+            row's keys, FIRST_KNOWN that of the first row that has one, LAG that of a row before, NTH that of a row that
+            is so many from the first one, NTH_KNOWN that of one among those that have a value.
         argument: Position of the argument in the input's columns, None for COUNT(*).
         type: The type of the result.
         back: How many rows before, of LAG.
+        nth: Which row, of NTH and NTH_KNOWN; the first one is 1.
     """
 
     function: RunningFunction
     argument: int | None
     type: SqlType
     back: int = 0
+    nth: int = 0

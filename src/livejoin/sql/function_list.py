@@ -67,9 +67,10 @@ AGGREGATES: Final = (
 """A call of each aggregate; ``x`` and ``y`` are DOUBLEs, ``i`` is an INT, ``b`` a BOOLEAN, ``s`` a STRING."""
 
 WINDOWS: Final = (
-    *("row_number()", "rank()", "dense_rank()", "lag(x)", "lead(x)", "count(x)", "count_if(b)", "sum(x)", "avg(x)"),
-    *("min(x)", "max(x)", "first(x)", "first_value(x)", "last(x)", "last_value(x)", "stddev(x)", "stddev_pop(x)"),
-    *("stddev_samp(x)", "variance(x)", "var_pop(x)", "var_samp(x)"),
+    *("row_number()", "rank()", "dense_rank()", "percent_rank()", "cume_dist()", "lag(x)", "lead(x)"),
+    *("nth_value(x, 2)", "count(x)", "count_if(b)", "sum(x)", "avg(x)", "min(x)", "max(x)", "first(x)"),
+    *("first_value(x)", "last(x)", "last_value(x)", "stddev(x)", "stddev_pop(x)", "stddev_samp(x)", "variance(x)"),
+    *("var_pop(x)", "var_samp(x)"),
 )
 """A call of each window function over a part of each partition; over a whole partition every aggregate is one."""
 

@@ -49,9 +49,13 @@ _OF_ROWS: dict[RunningFunction, int] = {
     "first_known": aggregates.FIRST_KNOWN,
     "last_known": aggregates.LAST_KNOWN,
     "lag": aggregates.LAG,
+    "nth": aggregates.NTH,
+    "nth_known": aggregates.NTH_KNOWN,
 }
+_COUNTED = (aggregates.NTH, aggregates.NTH_KNOWN)
 _MOMENTS: tuple[RunningFunction, ...] = ("var_pop", "var_samp", "stddev_pop", "stddev_samp")
-_ROUNDED: tuple[RunningFunction, ...] = ("avg", *_MOMENTS)
+_TELL_LESS: tuple[RunningFunction, ...] = ("avg", *_MOMENTS, "nth", "nth_known")
+"""The functions whose result may be as it was though the words that it is made of are others."""
 
 
 class RunningStore(PartitionedState):
@@ -168,7 +172,7 @@ class RunningStore(PartitionedState):
                 kind = aggregates.SUM_DOUBLE if type_.kind == "double" else wide
             case "var_pop" | "var_samp" | "stddev_pop" | "stddev_samp":
                 kind = aggregates.MOMENTS
-            case "first" | "last" | "first_peer" | "first_known" | "last_known" | "lag":
+            case "first" | "last" | "first_peer" | "first_known" | "last_known" | "lag" | "nth" | "nth_known":
                 kind = _OF_ROWS[call.function]
             case "min" | "max":
                 kind = aggregates.LEAST if (call.function == "min") != place.key.descending else aggregates.GREATEST
@@ -176,8 +180,8 @@ class RunningStore(PartitionedState):
                 assert_never(call.function)
         what = [place.offset, place.width, place.last, at, place.null, place.hole, int(not place.key.nulls_first)]
         flip = -1 if place.key.descending else 0
-        words = _NUMBER_WORDS.get(kind, place.width)
-        more = int(call.function == "avg") or call.back
+        words = _NUMBER_WORDS.get(kind, place.width + (kind in _COUNTED))
+        more = int(call.function == "avg") or call.back or call.nth
         return [kind, *what, flip, int(type_.kind == "double"), more], words
 
     def _decoded(self, words: Words) -> Rows:
@@ -192,8 +196,8 @@ class RunningStore(PartitionedState):
         return Rows(self.codec, self.types, columns, words.shape[1])
 
     def _net(self, delta: Delta, rows: Words) -> Delta:
-        """A delta without rows whose averages are as they were, though they are of other sums and numbers."""
-        if delta.rows.length < 2 or all(call.function not in _ROUNDED for call in self._calls):
+        """A delta without rows whose results are as they were, as an average may be of other sums and numbers."""
+        if delta.rows.length < 2 or all(call.function not in _TELL_LESS for call in self._calls):
             return delta
         first = len(self.order.types)
         codes = np.stack([delta.rows.codes(first + i) for i in range(len(self._calls))])

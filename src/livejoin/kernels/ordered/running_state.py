@@ -34,6 +34,8 @@ OPENING_PEER = 10  # those of the first row with the row's keys
 FIRST_KNOWN = 11  # those of the first row of the frame that are not NULL
 LAST_KNOWN = 12
 LAG = 13  # those of the row so many rows before
+NTH = 14  # those of the row so many from the first one, then how many there are, up to that
+NTH_KNOWN = 15  # the same among the rows whose argument is not NULL
 
 # Plan: the number of calls, the words of all, the most rows that a LAG goes back, which frame it is and of AROUND how
 # many rows before and behind (below 0 it begins behind the row, or ends before it), of UP_TO_FAR how many behind (below
@@ -55,7 +57,7 @@ A_HOLE = 6  # the word that words were moved away from, towards which side
 A_DOWN = 7  # 1 where they were moved down, those above it
 A_FLIP = 8  # -1 where bits are inverted, else 0
 A_DOUBLE = 9  # 1 of a double, whose bits below the sign are inverted where it is set
-A_ROWS = 10  # of LAG: how many; of a sum: whether its values are counted
+A_ROWS = 10  # of LAG and NTH: how many; of a sum: whether its values are counted
 CALL = 11
 
 _SIGN = -(1 << 63)
@@ -145,6 +147,16 @@ def _is_beyond(m: Arena, c: Plan, a: int, entry: int, state: Line, text: Texts) 
     return bool(x != y and c[a + A_LAST] * compare_bytes(x, y, text) == sign)
 
 
+@inlined
+def _count_to(m: Arena, c: Plan, a: int, source: int, state: Line) -> None:
+    """Count a row of those up to the one that is asked for, and note the argument of that one."""
+    counted, asked = c[a + A_AT] + c[a + A_WIDTH], c[a + A_ROWS]
+    if state[counted] < asked:
+        state[counted] += 1
+        if state[counted] == asked:
+            _copy(m, c, a, source, state)
+
+
 @helper
 def clear(c: Plan, state: Line) -> None:
     """The aggregates of no rows."""
@@ -176,12 +188,16 @@ def advance(m: Arena, c: Plan, entry: int, is_first: bool, state: Line, ring: Li
             back = c[a + A_ROWS]
             if past >= back:
                 _copy(m, c, a, ring[(past - back) % c[C_BACK]] + E_WORDS + c[a + A_FROM], state)
+        elif kind == NTH:
+            _count_to(m, c, a, source, state)
         elif kind == LATEST or (kind == OPENING and is_first) or (kind == OPENING_PEER and past == 0):
             _copy(m, c, a, source, state)
         elif kind != OPENING and kind != OPENING_PEER and not _is_null(c, a, m, source):
             if kind == LEAST or kind == GREATEST:
                 if _is_beyond(m, c, a, entry, state, text):
                     _copy(m, c, a, source, state)
+            elif kind == NTH_KNOWN:
+                _count_to(m, c, a, source, state)
             elif kind == LAST_KNOWN or (kind == FIRST_KNOWN and _is_null(c, a, state, at)):
                 _copy(m, c, a, source, state)
             elif kind == MOMENTS:

@@ -132,7 +132,9 @@ class RunningOperator(PlanOperator):
         return (self.input,)
 
     def identity(self, algorithm: Algorithm, adaptive: bool) -> Identity:
-        calls = tuple((call.function, call.argument, call.back) for call in self.calls)
+        calls = tuple(
+            (call.function, call.argument, call.back, *([call.nth] if call.nth else [])) for call in self.calls
+        )
         what = (self.partition, said_keys(self.keys), _said_frame(self.frame), calls)
         return ("running", *what, said_types(self.types))
 

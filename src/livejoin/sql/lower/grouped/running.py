@@ -50,8 +50,10 @@ _FUNCTIONS: dict[type[exp.Expr], RunningFunction] = {
     exp.Stddev: "stddev_samp",
     exp.Lag: "lag",
     exp.Lead: "lag",
+    exp.NthValue: "nth",
 }
 _OF_ROW: tuple[RunningFunction, ...] = ("first", "last", "first_peer", "first_known", "last_known", "lag")
+_NTHS: tuple[RunningFunction, ...] = ("nth", "nth_known")
 _SPREADS: tuple[RunningFunction, ...] = ("var_pop", "var_samp", "stddev_pop", "stddev_samp")
 _OFFSETS = (exp.Lag, exp.Lead)
 _NUMBERS = ("integer", "decimal", "double")
@@ -66,6 +68,7 @@ class Frame:
         function: The window function.
         argument: The column of its argument, None for COUNT(*).
         back: For LAG and LEAD, how many rows away.
+        nth: For NTH_VALUE, which row.
         over: The rows that it is over, relative to the row.
         reverse: Whether the rows are taken from the last to the first.
     """
@@ -73,6 +76,7 @@ class Frame:
     function: RunningFunction
     argument: int | None
     back: int
+    nth: int
     over: RunningFrame
     reverse: bool
 
@@ -111,7 +115,29 @@ def is_spread(call: exp.Expr) -> bool:
 
 def has_type_of_argument(function: RunningFunction) -> bool:
     """Whether the result of a function is one of the values of its argument."""
-    return function in ("min", "max", *_OF_ROW)
+    return function in ("min", "max", *_OF_ROW, *_NTHS)
+
+
+def is_nth(call: exp.Expr) -> bool:
+    """Whether a call gives the value of a row by its number in the frame: NTH_VALUE."""
+    return isinstance(call, exp.NthValue)
+
+
+def up_to_nth(reach: Reach, over: RunningFrame, nth: int) -> tuple[Reach, RunningFrame] | None:
+    """The frame that ends with the row of a number where one goes on to the last row; None if there is no such frame.
+
+    The first rows of a frame up to the last row of the partition are those of one up to so many rows behind each.
+    """
+    match reach, over:
+        case "before", _:
+            return reach, over
+        case "whole", _:
+            return "before", RowsUpTo(nth - 1)
+        case "behind", "rows":
+            return "before", RowsAround(0, nth - 1)
+        case "behind", RowsUpTo(begin):
+            return "before", RowsAround(begin, nth - 1 + max(-begin, 0))
+    return None
 
 
 def reach_of(node: exp.Window, name: str, source: Source, at: int) -> tuple[Reach, RunningFrame]:
@@ -121,6 +147,12 @@ def reach_of(node: exp.Window, name: str, source: Source, at: int) -> tuple[Reac
         UnsupportedQueryError: The frame is another one.
     """
     spec = node.args.get("spec")
+    if spec is not None and spec.args.get("exclude") is not None:
+        msg = (
+            f"{name} OVER a frame that leaves out rows, by EXCLUDE, is not supported, nor is it by Spark: take the "
+            "row's own value away from the result, or write ROWS between other bounds"
+        )
+        raise source.unsupported("EXCLUDE", msg, at)
     if spec is None:
         return ("before" if node.args.get("order") else "whole"), "range"
     is_rows = str(spec.args.get("kind") or "").upper() == "ROWS"
@@ -176,6 +208,8 @@ def function_of(
     match function, reach:
         case None, _:
             return None
+        case "nth", _:
+            return ("nth_known" if known else "nth"), False
         case "lag", _:
             return ("last_known" if known else "lag"), isinstance(call, exp.Lead)
         case "first" | "last", "whole":
@@ -198,13 +232,30 @@ def back_of(call: exp.Expr, name: str, source: Source, at: int) -> int:
     Raises:
         UnsupportedQueryError: The argument is no number from 0 to 10,000.
     """
+    return _rows_of(call, 0, name, source, at)
+
+
+def nth_of(call: exp.Expr, name: str, source: Source, at: int) -> int:
+    """Which row of its frame NTH_VALUE gives.
+
+    Raises:
+        UnsupportedQueryError: The argument is no number from 1 to 10,000.
+    """
+    return _rows_of(call, 1, name, source, at)
+
+
+def _rows_of(call: exp.Expr, least: int, name: str, source: Source, at: int) -> int:
+    """A number of rows that a call is given, which is 1 if there is none."""
     given = call.args.get("offset")
     if given is None:
         return 1
     number = given.name if isinstance(given, exp.Literal) and not given.is_string else ""
-    if number.isdigit() and int(number) <= _MOST_BACK:
+    if number.isdigit() and least <= int(number) <= _MOST_BACK:
         return int(number)
-    msg = f"{name} takes a whole number of rows from 0 to {_MOST_BACK:,}, written as one, and {shown(given)} is found"
+    msg = (
+        f"{name} takes a whole number of rows from {least} to {_MOST_BACK:,}, written as one, and {shown(given)} is "
+        "found"
+    )
     raise source.unsupported(name, msg, at)
 
 
@@ -238,7 +289,7 @@ def with_running(rows: Relation, windows: Sequence[RunningWindow]) -> tuple[Rela
         calls: list[RunningCall] = []
         for i in chosen:
             frame = windows[i].frame
-            call = RunningCall(frame.function, frame.argument, windows[i].type, frame.back)
+            call = RunningCall(frame.function, frame.argument, windows[i].type, frame.back, frame.nth)
             if call not in calls:
                 calls.append(call)
             places[i] = len(found.types) + calls.index(call)

@@ -19,14 +19,17 @@ from livejoin.sql.lower.grouped.running import (
     Frame,
     back_of,
     function_of,
+    is_nth,
     is_of_row,
     is_offset,
     is_spread,
+    nth_of,
     reach_of,
+    up_to_nth,
     with_filter,
 )
 from livejoin.sql.lower.grouped.unmaintained import OVER
-from livejoin.sql.parse.source import shown
+from livejoin.sql.parse.source import Source, shown
 from livejoin.sql.resolved.column import REF, bound_column, key_of
 from livejoin.sql.resolved.item import Item, distinct_names
 from livejoin.sql.resolved.query import SelectBlock
@@ -121,6 +124,8 @@ class Below:
         """The result of a window function; for LAG, the default if there is no row that far away."""
         call = node.this.this if isinstance(node.this, (exp.IgnoreNulls, exp.RespectNulls)) else node.this
         self._refuse_within(node)
+        if isinstance(call, (exp.PercentRank, exp.CumeDist)):
+            return self._share(node, call)
         if is_offset(call) and self._back(call) == 0:
             return self.over(call.this.copy())
         default = call.args.get("default") if is_offset(call) else None
@@ -134,6 +139,30 @@ class Below:
             there.this.set("this", exp.true())
         is_beyond = exp.Is(this=self._placed(there), expression=exp.null())
         return exp.Case(ifs=[exp.If(this=is_beyond, true=self.over(default.copy()))], default=self._placed(plain))
+
+    def _share(self, node: exp.Window, call: exp.Expr) -> exp.Expr:
+        """The result of PERCENT_RANK or CUME_DIST, from a rank or a running count and the number of all rows."""
+        at = call_offset(call, self._source, self._block.start)
+        name = written_name(call, self._source, at)
+        _refuse_frame(node, name, self._source, at)
+        if node.args.get("order") is None:
+            raise self._source.unsupported(name, _needs_order(name), at)
+        rows, before = node.copy(), node.copy()
+        rows.set("this", exp.Count(this=exp.Star()))
+        rows.set("order", None)
+        is_share = isinstance(call, exp.CumeDist)
+        before.set("this", exp.Count(this=exp.Star()) if is_share else exp.Rank())
+        number, place = (exp.cast(self._placed(one), "DOUBLE") for one in (rows, before))
+        if is_share:
+            return exp.paren(exp.Div(this=place, expression=number))
+        one = exp.cast(exp.Literal.number(1), "DOUBLE")
+        share = exp.Div(
+            this=exp.paren(exp.Sub(this=place, expression=one.copy())),
+            expression=exp.paren(exp.Sub(this=number.copy(), expression=one.copy())),
+        )
+        several = exp.GT(this=number, expression=one)
+        nothing = exp.cast(exp.Literal.number(0), "DOUBLE")
+        return exp.paren(exp.Case(ifs=[exp.If(this=several, true=share)], default=nothing))
 
     def _refuse_within(self, node: exp.Window) -> None:
         within = next((one for one in node.find_all(exp.Window) if one is not node), None)
@@ -172,15 +201,13 @@ class Below:
         name = written_name(inner, self._source, at)
         rank = _RANKS.get(type(inner))
         order = node.args.get("order")
-        if rank is not None and node.args.get("spec"):
-            msg = f"{name} OVER a frame is not supported: a rank is that among all rows of the partition"
-            raise self._source.unsupported(name, msg, at)
+        if rank is not None:
+            _refuse_frame(node, name, self._source, at)
         frame = None if rank is not None else self._frame(node, inner, name, at)
         if frame is None and rank is None and (find_aggregate(inner.copy()) is None or _is_window_function(inner)):
             raise self._source.unsupported(name, f"{name} OVER is not supported yet: {OVER}", at)
         if (rank is not None or frame is not None) and order is None:
-            msg = f"{name} needs an order: write OVER (PARTITION BY ... ORDER BY ...)"
-            raise self._source.unsupported(name, msg, at)
+            raise self._source.unsupported(name, _needs_order(name), at)
         partition = tuple(dict.fromkeys(self._column(part.unnest()) for part in node.args.get("partition_by") or ()))
         is_ordered = rank is not None or frame is not None
         keys = [self._key(key) for key in order.expressions] if is_ordered and order is not None else []
@@ -199,13 +226,24 @@ class Below:
             reach, over = KNOWN_BEFORE if ignores else BACKWARD
         else:
             reach, over = reach_of(node, name, self._source, at)
+        nth = nth_of(call, name, self._source, at) if is_nth(call) else 0
+        if nth:
+            if node.args.get("order") is None:
+                raise self._source.unsupported(name, _needs_order(name), at)
+            # The rows that have a value may be any of a frame that goes on to the last row.
+            bounded = up_to_nth(reach, over, nth) if reach == "before" or not ignores else None
+            if bounded is None:
+                said = "IGNORE NULLS " if ignores else ""
+                msg = f"{name} {said}OVER a frame to the last row is not supported: write ROWS to so many FOLLOWING"
+                raise self._source.unsupported(name, msg, at)
+            reach, over = bounded
         if reach == "whole" and not (is_of_row(call) and node.args.get("order")):
             return None
         found = function_of(call, reach, over, known=ignores)
         if ignores and is_offset(call) and self._back(call) != 1:
             msg = f"{name} with IGNORE NULLS takes one row: leave the number out"
             raise self._source.unsupported(name, msg, at)
-        if isinstance(node.this, exp.Filter) and (is_offset(call) or is_of_row(call)):
+        if isinstance(node.this, exp.Filter) and (is_offset(call) or is_of_row(call) or nth):
             msg = f"{name} OVER takes no FILTER: write CASE WHEN ... END as its value, and IGNORE NULLS"
             raise self._source.unsupported(name, msg, at)
         if found is None or call.args.get("expressions"):
@@ -223,7 +261,7 @@ class Below:
         if is_spread(call) and value is not None:
             value = exp.Cast(this=value.copy(), to=exp.DataType.build("double"))
         argument = None if value is None else self._column(value.unnest())
-        return Frame(function, argument, self._back(call) if function == "lag" else 0, over, reverse)
+        return Frame(function, argument, self._back(call) if function == "lag" else 0, nth, over, reverse)
 
     def _value_first(self, value: exp.Expr, *, last: bool) -> SortKey:
         """The key that puts rows with a value first in an order, or last."""
@@ -247,6 +285,17 @@ class Below:
                 elif isinstance(value, list):
                     call.set(name, [part.transform(self._exchanged) for part in value])
         return found
+
+
+def _needs_order(name: str) -> str:
+    return f"{name} needs an order: write OVER (PARTITION BY ... ORDER BY ...)"
+
+
+def _refuse_frame(node: exp.Window, name: str, source: Source, at: int) -> None:
+    """Refuse the frame of a rank."""
+    if node.args.get("spec"):
+        msg = f"{name} OVER a frame is not supported: a rank is that among all rows of the partition"
+        raise source.unsupported(name, msg, at)
 
 
 def _is_window_function(call: exp.Expr) -> bool:
