@@ -34,7 +34,7 @@ Every message names what was found, where it was found, what is allowed there an
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from typing import Any
@@ -135,6 +135,12 @@ class ChangeError(LivejoinError):
         if row >= 0:
             where += f", row {row} of the given changes" if where else f"row {row} of the given changes"
         super().__init__(f"{where}: {message}" if where else message)
+
+    def of_row(self, shown: str) -> Self:
+        """The same error of a row that is named by what is in it: of SQL nobody sees the changes that it makes."""
+        where = f"table {self.table!r}, the row with {shown}: " if self.table else ""
+        self.row, self.args = -1, (f"{where}{self.message}",)
+        return self
 
 
 class ChangeFormatError(ChangeError):

@@ -5,7 +5,9 @@ A value may have no Python object (a date after the year 9999), and a Python obj
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable
+from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any
 
@@ -39,13 +41,46 @@ def shown_scalar(scalar: pa.Scalar) -> str:
 
 
 def shown_row(row: pa.Table, most: int) -> str:
-    """The first row of a table as text, with at most ``most`` columns.
+    """The first row of a table as text, with at most ``most`` columns; values are written as in SQL.
 
     >>> shown_row(pa.table({"a": [1], "b": ["x"], "c": [None]}), 2)
     "a = 1, b = 'x', ..."
+    >>> shown_row(pa.table({"day": [dt.date(2026, 2, 1)], "price": [Decimal("1.50")], "note": [None]}), 3)
+    "day = DATE '2026-02-01', price = 1.50, note = NULL"
     """
-    values = [f"{name} = {shown_scalar(row.column(i)[0])}" for i, name in enumerate(row.column_names[:most])]
+    values = [f"{name} = {_in_sql(row.column(i)[0])}" for i, name in enumerate(row.column_names[:most])]
     return ", ".join([*values, *(["..."] if row.num_columns > most else [])])
+
+
+def _in_sql(scalar: pa.Scalar) -> str:
+    """An Arrow value as SQL writes it, as far as a plain literal says it; else by its Python object."""
+    try:
+        value = scalar.as_py()
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        return shown_scalar(scalar)
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).upper()
+        case Decimal():
+            return f"{value:f}"
+        case dt.datetime():
+            return f"TIMESTAMP '{value}'"
+        case dt.date():
+            return f"DATE '{value}'"
+        case str():
+            return text_literal(shortened(value))
+        case bytes():
+            return f"X'{shortened(value.hex())}'"
+        case _:
+            return shown_scalar(scalar)
+
+
+def text_literal(value: str) -> str:
+    """A text as SQL writes it, whatever is in it."""
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def shortened(text: str, most: int = _MOST) -> str:

@@ -37,7 +37,7 @@ def test_a_script_is_piped_in_and_stays(
 ) -> None:
     text = SCRIPT.replace("UPDATE t SET a = 0 WHERE id = 99;", "INSERT INTO t VALUES (4, 1000);")
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
-    assert main(["shell", str(tmp_path / "a shop")]) == 0
+    assert main(["shell", "--create", str(tmp_path / "a shop")]) == 0
     shown = capsys.readouterr().out
     assert "2 changes, version 1; v: 2 delta rows" in shown
     assert "2 changes, version 2; v: 2 delta rows" in shown
@@ -115,6 +115,29 @@ def test_a_folder_that_is_open_is_told(tmp_path: Path, capsys: pytest.CaptureFix
     with livejoin.open(tmp_path / "db"):
         assert main(["shell", str(tmp_path / "db"), "-c", "SELECT 1"]) == 2
     assert "is open" in capsys.readouterr().err
+
+
+def test_a_mistyped_folder_is_no_new_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    livejoin.open(tmp_path / "shop").close()
+    (tmp_path / "notes").mkdir()
+    for mistyped in ("shpo", "notes"):
+        assert main(["shell", str(tmp_path / mistyped), "-c", "SELECT 1 AS n"]) == 2
+        told = " ".join(capsys.readouterr().err.split())
+        assert "there is no database" in told
+        assert "'shop'" in told
+        assert "--create" in told
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["notes", "shop"]
+    typed = io.StringIO()
+    typed.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr("sys.stdin", typed)
+    answers = ["no", "yes", ".quit"]
+    monkeypatch.setattr("builtins.input", lambda _: answers.pop(0))
+    assert main(["shell", str(tmp_path / "new")]) == 2
+    assert not (tmp_path / "new").exists()
+    assert main(["shell", str(tmp_path / "new")]) == 0
+    assert (tmp_path / "new" / "log").is_dir()
 
 
 def test_words_are_completed() -> None:

@@ -254,6 +254,7 @@ def test_what_a_commit_says() -> None:
         commit["other"]
     commit = db.apply("G", [{"src": 5, "_change_type": "delete"}], on_conflict="ignore")
     assert (commit.version, commit.changes, commit.ignored) == (2, 0, 1)
+    assert repr(commit) == "Commit(version=2, changes=0)"
     assert commit["V"].num_rows == 0
 
 

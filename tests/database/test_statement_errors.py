@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import livejoin
-from livejoin.errors import ChangeValueError, SqlError
+from livejoin.errors import ChangeError, ChangeValueError, ExpressionError, SqlError
 from livejoin.sql.parse.source import Source
 
 
@@ -41,6 +41,8 @@ WRONG = [
     "MERGE INTO t USING (SELECT id, ^y FROM s) r ON t.id = r.id WHEN MATCHED THEN DELETE",
     "INSERT INTO t (id) SELECT ^y FROM s",
     "INSERT INTO t VALUES (1, ^nope, 'z')",
+    "MERGE INTO t USING (VALUES (1, ^nope)) AS r(id, x) ON t.id = r.id WHEN MATCHED THEN DELETE",
+    "MERGE INTO t USING (VALUES (1, 2)) AS r(id, x) ON t.id = r.^y WHEN MATCHED THEN DELETE",
 ]
 
 
@@ -156,3 +158,26 @@ def test_an_error_has_no_traceback_of_our_own_inside(call: Any) -> None:
     while one is not None:
         one = one.__cause__ or (None if one.__suppress_context__ else one.__context__)
         assert one is None or not type(one).__module__.startswith("livejoin"), repr(one)
+
+
+@pytest.mark.parametrize(
+    ("sql", "row"),
+    [
+        ("UPDATE t SET id = 8 WHERE id = 7", "the row with the key (id = 8)"),
+        ("BEGIN; UPDATE t SET bal = 1 WHERE id = 8; INSERT INTO t VALUES (9, 1, 'z'), (7, 1, 'x'); COMMIT", "(id = 7)"),
+        ("INSERT INTO p VALUES (DATE '2026-02-01', 1.5), (NULL, -1)", "the values (day = NULL, price = -1.00)"),
+        ("INSERT INTO p VALUES (DATE '2026-02-01', -1)", "the row (price = -1.00) breaks CHECK"),
+    ],
+)
+def test_rows_are_named_by_what_is_in_them(db: livejoin.Database, sql: str, row: str) -> None:
+    db.execute("DROP TABLE IF EXISTS p; CREATE TABLE p (day DATE, price DECIMAL(10, 2), CHECK (price > 0))")
+    with pytest.raises(ChangeError) as caught:
+        db.execute(sql)
+    assert row in str(caught.value)
+    assert "of the given changes" not in str(caught.value)
+    assert caught.value.row == -1
+
+
+def test_an_expression_is_named_as_it_is_written(db: livejoin.Database) -> None:
+    with pytest.raises(ExpressionError, match=r"cannot evaluate 'id \* 2000000000' for the row"):
+        db.execute("UPDATE t SET id = id * 2000000000")

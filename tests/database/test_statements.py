@@ -297,6 +297,8 @@ def test_transactions_are_one_commit(db: livejoin.Database) -> None:
         ("DELETE FROM t WHERE id = 1 OR", None, SqlSyntaxError, "OR"),
         ("DELETE FROM t WHERE id = 1) OR (1 = 1", None, SqlSyntaxError, "not expected"),
         ("MERGE INTO t USING s ON t.id = s.id", None, SqlSyntaxError, "WHEN"),
+        ("MERGE INTO t USING VALUES (1) s(b) ON t.id = b WHEN MATCHED THEN DELETE", None, SqlSyntaxError, r"\(VALUES"),
+        ("MERGE INTO t USING (VALUES (1)) s(b, c) ON t.id = b WHEN MATCHED THEN DELETE", None, LivejoinError, "column"),
         ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN INSERT *", None, SqlSyntaxError, "expected UPDATE SET"),
         ("SELECT 1", None, UnsupportedQueryError, "changes nothing"),
     ],
@@ -318,6 +320,18 @@ def test_all_columns_of_a_source(db: livejoin.Database) -> None:
     db.execute("INSERT INTO t BY NAME SELECT 'nine' AS s, 9 AS id")
     found = sorted(row for row in rows(db, "t") if row[0] in (1, 8, 9))
     assert found == [(1, 5, "one"), (8, 5, "eight"), (9, None, "nine")]
+
+
+@pytest.mark.parametrize(
+    "source", ["(VALUES (1, 7), (8, NULL)) AS x(id, a)", "(SELECT id, a FROM s) x", "s AS x (id, a, b)"]
+)
+@pytest.mark.parametrize("all_columns", [True, False])
+def test_columns_of_a_source_have_names(db: livejoin.Database, source: str, all_columns: bool) -> None:
+    db.execute("DELETE FROM s; INSERT INTO s VALUES (1, 7, 'one'), (8, NULL, 'eight')")
+    found, new = ("*", "*") if all_columns else ("a = x.a", "(id, a) VALUES (x.id, x.a)")
+    clauses = f"WHEN MATCHED THEN UPDATE SET {found} WHEN NOT MATCHED THEN INSERT {new}"
+    db.execute(f"MERGE INTO t USING {source} ON t.id = x.id {clauses}")
+    assert sorted(row for row in rows(db, "t") if row[0] in (1, 8)) == [(1, 7, "x"), (8, None, None)]
 
 
 def test_one_row_by_its_key_beside_others_of_its_table(db: livejoin.Database) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
+import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -97,7 +98,8 @@ def _shell(given: argparse.Namespace, errors: Console) -> int:
     from livejoin.cli.shell import Shell, open_database  # noqa: PLC0415
 
     try:
-        with open_database(given.folder) as database:
+        asks = given.command_text is None and sys.stdin.isatty()
+        with open_database(given.folder, create=given.create, asks=asks) as database:
             return OK if Shell(database, Console(highlight=False), errors).run(given.command_text) else FAILED
     except LivejoinError as error:
         _show(errors, error)
@@ -250,7 +252,8 @@ def parser() -> argparse.ArgumentParser:
         epilog=_OF_ANY,
     )
     shell.set_defaults(command=_shell)
-    shell.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="where it stays; made if it is missing")
+    shell.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="where it stays")
+    shell.add_argument("--create", action="store_true", help="make a database in FOLDER if there is none")
     shell.add_argument("-c", dest="command_text", metavar="SQL", help="run this, print what it gives, and end")
     serve = commands.add_parser(
         "serve",

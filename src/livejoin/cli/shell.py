@@ -11,6 +11,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,14 @@ from rich.text import Text
 
 import livejoin
 from livejoin.changes.files import csv_options
-from livejoin.errors import LivejoinError, SchemaError
+from livejoin.database.durable.home import is_home
+from livejoin.errors import LivejoinError, SchemaError, StateError
 from livejoin.own_folders import cache_folder
+from livejoin.shown import meant
 from livejoin.sql import is_complete, statements
 
 _MOST_ROWS = 50
+_MOST_BESIDE = 8  # databases that are named
 _MOST_HISTORY = 2000
 _PROMPT, _MORE = "livejoin> ", "     ...> "
 _WORDS = (
@@ -60,9 +64,40 @@ _WORDS = (
 )
 
 
-def open_database(folder: Path | None) -> livejoin.Database:
-    """The database of a folder, or one in memory."""
-    return livejoin.Database() if folder is None else livejoin.open(folder)
+def open_database(folder: Path | None, *, create: bool, asks: bool) -> livejoin.Database:
+    """The database of a folder, or one in memory.
+
+    Args:
+        folder: The folder; None for a database in memory.
+        create: Whether one is made where there is none.
+        asks: Whether that may be asked, as somebody types.
+
+    Raises:
+        StateError: There is no database, and none is to be made; or as `livejoin.open`, which raises others too.
+    """
+    if folder is None:
+        return livejoin.Database()
+    if not create and _is_free(folder):
+        near = _databases_beside(folder)
+        known = f"; beside it are {', '.join(map(repr, near))}{meant(folder.name, near)}" if near else ""
+        msg = f"there is no database in {str(folder)!r}{known}"
+        if not asks:
+            raise StateError(f"{msg}. livejoin shell --create {shlex.quote(str(folder))} makes one")
+        if input(f"{msg}. Make one? [y/N] ").strip().lower() not in ("y", "yes"):
+            raise StateError("no database was made")
+    return livejoin.open(folder)
+
+
+def _is_free(folder: Path) -> bool:
+    """Whether opening a folder would make a database in it."""
+    return not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+
+
+def _databases_beside(folder: Path) -> list[str]:
+    """The names of folders beside one that look like databases, the first of them."""
+    above = folder.absolute().parent
+    found = (one.name for one in sorted(above.iterdir()) if is_home(one)) if above.is_dir() else iter(())
+    return list(islice(found, _MOST_BESIDE))
 
 
 class Shell:

@@ -194,5 +194,6 @@ class Commit:
         sizes = ", ".join(
             f"{name}: {delta.num_rows} delta rows{' on disk' if delta.is_in_files else ''}"
             for name, delta in self._deltas.items()
+            if delta.num_rows
         )
         return f"Commit(version={self.version}, changes={self.changes}" + (f", {sizes})" if sizes else ")")

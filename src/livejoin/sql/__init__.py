@@ -27,7 +27,7 @@ from livejoin.sql.tables.piece import Piece
 from livejoin.sql.tables.row_changes import ALL_OF_SOURCE, VALUE, ChangedRows, NewRows, RowChanges, constants_of
 from livejoin.sql.tables.same_columns import columns_named, other_table_text, renamed_text, same_columns_text
 from livejoin.sql.tables.schema_file import SchemaText, parse_schema, parse_schema_text
-from livejoin.sql.tables.script import is_complete, pieces, places, statements, text_literal
+from livejoin.sql.tables.script import is_complete, pieces, places, statements
 from livejoin.sql.tables.statement import (
     CreateTable,
     CreateView,
@@ -91,7 +91,6 @@ __all__ = [
     "renamed_text",
     "same_columns_text",
     "statements",
-    "text_literal",
     "to_duckdb",
     "violations_of",
 ]

@@ -9,7 +9,7 @@ _shtab_livejoin_subparsers=(run explain shell serve token warm init check doctor
 
 _shtab_livejoin_run_option_strings=(-h --help --fresh --memory-limit --spill --spill-over)
 _shtab_livejoin_explain_option_strings=(-h --help --schema --log --format --out --strict --allow-product --cells --terms)
-_shtab_livejoin_shell_option_strings=(-h --help -c)
+_shtab_livejoin_shell_option_strings=(-h --help --create -c)
 _shtab_livejoin_serve_option_strings=(-h --help --host --port --flight --sql --tokens --certificate --key)
 _shtab_livejoin_token_option_strings=(-h --help --read --write --admin)
 _shtab_livejoin_warm_option_strings=(-h --help)
@@ -36,6 +36,7 @@ _shtab_livejoin_explain___allow_product_nargs=0
 _shtab_livejoin_explain___terms_nargs=0
 _shtab_livejoin_shell__h_nargs=0
 _shtab_livejoin_shell___help_nargs=0
+_shtab_livejoin_shell___create_nargs=0
 _shtab_livejoin_serve__h_nargs=0
 _shtab_livejoin_serve___help_nargs=0
 _shtab_livejoin_token__h_nargs=0

@@ -76,6 +76,7 @@ complete -c livejoin -n '_shtab_livejoin_using explain' -l cells -x -d 'also say
 complete -c livejoin -n '_shtab_livejoin_using explain' -l terms -d 'with --format svg: draw the plan in the papers'"'"' words, its tree with keys and views, and not the query'
 complete -c livejoin -n '_shtab_livejoin_using; and test $_shtab_livejoin_npos -eq 0' -a shell -d 'A database in a folder, or in memory without one: type SQL, or pipe a script in. .help says more.'
 complete -c livejoin -n '_shtab_livejoin_using shell' -s h -l help -d 'show this help message and exit'
+complete -c livejoin -n '_shtab_livejoin_using shell' -l create -d 'make a database in FOLDER if there is none'
 complete -c livejoin -n '_shtab_livejoin_using shell' -s c -x -d 'run this, print what it gives, and end'
 complete -c livejoin -n '_shtab_livejoin_using; and test $_shtab_livejoin_npos -eq 0' -a serve -d 'Serve a database: read and follow its views, change its tables, by HTTP, server-sent events and WebSockets. docs/server.md says more.'
 complete -c livejoin -n '_shtab_livejoin_using serve' -s h -l help -d 'show this help message and exit'

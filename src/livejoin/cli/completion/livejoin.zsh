@@ -119,8 +119,9 @@ _shtab_livejoin_serve_defaults_added=0
 
 _shtab_livejoin_shell_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--create[make a database in FOLDER if there is none]"
   "-c[run this, print what it gives, and end]:SQL:"
-  ":where it stays\; made if it is missing:"
+  ":where it stays:"
 )
 
 # guard to ensure default positional specs are added only once per session

@@ -166,9 +166,14 @@ def refuse_home(path: Path) -> None:
     """
     found = path.resolve()
     for one in (found, found.parent):
-        if (one / LOCK).is_file() and (one / LOG).is_dir():
+        if is_home(one):
             msg = f"{str(path)!r} belongs to the folder of a database, {str(one)!r}; save to a folder of its own"
             raise StateError(msg)
+
+
+def is_home(path: Path) -> bool:
+    """Whether a folder looks like that of a database."""
+    return (path / LOCK).is_file() and (path / LOG).is_dir()
 
 
 def _refuse_others(path: Path, names: set[str]) -> None:

@@ -15,7 +15,7 @@ from livejoin.database.view import View
 from livejoin.errors import SchemaError
 from livejoin.schema import Assertion, ForeignKey, Table
 from livejoin.schema.names import backticked
-from livejoin.sql import text_literal
+from livejoin.shown import text_literal
 
 _NOTHING = "SELECT '' AS assertion, CAST(0 AS BIGINT) AS violations WHERE FALSE"
 

@@ -6,7 +6,8 @@ The queries of a statement are answered over the tables as they are; what they g
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,7 +20,7 @@ from livejoin.database.contents import Contents
 from livejoin.database.declared.defaults import defaults_of
 from livejoin.database.statements.asked_once import asked
 from livejoin.database.transactions import transaction
-from livejoin.errors import ChangeError, ChangeValueError, SchemaError, SqlError, UnsupportedQueryError
+from livejoin.errors import ChangeError, ChangeValueError, ExpressionError, SchemaError, SqlError, UnsupportedQueryError
 from livejoin.families.cells.workers import Workers
 from livejoin.schema import CHANGE_TYPE, Table
 from livejoin.schema.names import backticked
@@ -27,6 +28,7 @@ from livejoin.shown import shown_row
 from livejoin.sql import ALL_OF_SOURCE, VALUE, ChangedRows, NewRows, RowChanges, constants_of, names_read
 
 _SHOWN = 6  # columns of a row in a message
+_IN_VALUE = re.compile(rf" in '{VALUE}\d+'")
 _AS_WRITTEN = Intake(coerce="json")  # a constant has the type of its text, and becomes what it is exactly
 
 
@@ -51,6 +53,8 @@ class Pending:
             self._add(contents, statement)
         except SqlError as error:
             raise statement.at_its_place(error) from error
+        except ExpressionError as error:  # the columns of the queries have names that nobody has written
+            raise ExpressionError(_IN_VALUE.sub("", str(error))) from error
 
     def _add(self, contents: Contents, statement: RowChanges) -> None:
         table = contents.declared(statement.table)
@@ -75,9 +79,23 @@ class Pending:
                 )
                 raise UnsupportedQueryError(msg, clause="BEGIN")
 
-    def given(self) -> dict[str, object]:
+    def given(self) -> dict[str, pa.Table]:
         """The changes as a commit takes them."""
         return {name: pa.concat_tables(parts) for name, parts in self.tables.items() if parts}
+
+
+def of_statement(contents: Contents, error: ChangeError, given: Mapping[str, pa.Table]) -> ChangeError:
+    """An error of the changes that statements made, which names the row and not the place of its change.
+
+    Args:
+        contents: The database's contents.
+        error: The error.
+        given: The changes, by the names of their tables.
+    """
+    if error.row < 0 or error.table not in given:
+        return error
+    row = given[error.table].slice(error.row, 1)
+    return error.of_row(_named_row(contents.declared(error.table), row))
 
 
 def _tables_of(contents: Contents, view: str) -> Iterator[str]:
@@ -121,12 +139,15 @@ def _changes(contents: Contents, table: Table, part: NewRows | ChangedRows, defa
     except ChangeValueError as error:
         if error.row < 0:
             raise
-        row = old.slice(error.row, 1)
-        shown = f"the key ({shown_row(row.select(list(table.primary_key)), _SHOWN)})"
-        if not table.primary_key:
-            shown = f"the values ({shown_row(row, _SHOWN)})"
-        msg = f"what is to become of the row with {shown}: {error.message}"
+        msg = f"what is to become of the row with {_named_row(table, old.slice(error.row, 1))}: {error.message}"
         raise ChangeValueError(msg, table.name) from error
+
+
+def _named_row(table: Table, row: pa.Table) -> str:
+    """A row by its key, or without one by its values."""
+    if table.primary_key:
+        return f"the key ({shown_row(row.select([table.columns[place].name for place in table.primary_key]), _SHOWN)})"
+    return f"the values ({shown_row(row.drop_columns([CHANGE_TYPE] * (CHANGE_TYPE in row.column_names)), _SHOWN)})"
 
 
 def _with_key(contents: Contents, table: Table, query: str) -> Contents | None:

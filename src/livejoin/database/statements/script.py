@@ -12,10 +12,10 @@ from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents
 from livejoin.database.statements.asked_once import asked_with_types
 from livejoin.database.statements.declaring import declare
-from livejoin.database.statements.row_changes import Pending
+from livejoin.database.statements.row_changes import Pending, of_statement
 from livejoin.database.transactions import transaction
 from livejoin.database.transactions.requests import Numbered
-from livejoin.errors import SqlError, UnsupportedQueryError
+from livejoin.errors import ChangeError, SqlError, UnsupportedQueryError
 from livejoin.schema import SqlType
 from livejoin.sql import (
     CreateAssertion,
@@ -175,5 +175,8 @@ def _ended(pending: Pending | None) -> Pending:
 
 
 def _committed(contents: Contents, changes: Pending, notes: Mapping[str, Any]) -> Commit:
-    batches = transaction.read(contents, changes.given(), False, "error")
-    return transaction.commit(contents, batches, "error", notes)
+    given = changes.given()
+    try:
+        return transaction.commit(contents, transaction.read(contents, given, False, "error"), "error", notes)
+    except ChangeError as error:
+        raise of_statement(contents, error, given) from error.__cause__

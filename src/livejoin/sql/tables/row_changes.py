@@ -383,14 +383,19 @@ def _merge(words: _Words) -> RowChanges:
     words.expect("INTO")
     table, alias = _target(words, ("USING",))
     words.expect("USING")
+    if words.word() == "VALUES":
+        words.refuse("VALUES stands in parentheses there, with names: USING (VALUES (1, 'x'), (2, 'y')) AS s(id, name)")
     if words.take("("):
         source = f"({words.until()})"
         words.expect(")")
         words.take("AS")
         other = words.name("the source")
     else:
-        source, other = _target(words, ("ON",))
+        source, other = _target(words, ("ON", "("))
         source = backticked(source)
+    if words.word() == "(":
+        columns = ", ".join(map(backticked, words.names()))
+        source = f"(SELECT * FROM {source} AS {backticked(other)}({columns}))"
     words.expect("ON")
     sides = _Sides(table, alias, source, other, words.until("WHEN"))
     parts: list[NewRows | ChangedRows] = []

@@ -11,7 +11,7 @@ import numpy as np
 from sqlglot import Token, TokenType
 
 from livejoin.errors import SqlSyntaxError
-from livejoin.shown import shown
+from livejoin.shown import shown, text_literal
 from livejoin.sql.parse.parse import tokenized
 from livejoin.sql.parse.source import Source
 from livejoin.sql.tables.piece import Filled, Piece
@@ -192,9 +192,3 @@ def literal(value: object, source: Source, offset: int) -> str:
 
 def _signed(number: str) -> str:
     return f"({number})" if number.startswith("-") else number
-
-
-def text_literal(value: str) -> str:
-    """A text as SQL writes it, whatever is in it."""
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
