@@ -186,6 +186,11 @@ def test_a_token_sees_what_it_may_read(guarded: Server) -> None:
     assert (stats["tables"], stats["views"]) == ({}, {"totals": 1})
     assert not stats.keys() & {"server", "database"}
     assert [one["number"] for one in stats["blocks"]] == [one["number"] for one in page["blocks"]]
+    own = next(one["number"] for one in page["blocks"] if one["views"])
+    for one in stats["blocks"]:  # over t, of which nothing is told, but what the view itself says
+        assert (one["received"], one["bytes"], one["touched"]) == (None, None, None)
+        assert (one["rows"], one["passed"]) == ((1, 1) if one["number"] == own else (None, None))
+        assert one["commits"] == 1
     for path in ("/v1/graph", "/v1/stats"):
         text = get(guarded, path, "page").text
         assert not any(f'"{name}"' in text for name in ("pairs", "quiet", "above_", "u", "ts", "secret"))

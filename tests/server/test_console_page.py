@@ -174,6 +174,100 @@ def test_a_server_that_goes_away_and_comes_back(page: Page, shop: livejoin.Datab
     page.told.clear()
 
 
+def test_a_view_is_live_again_before_the_next_commit(page: Page, shop: livejoin.Database) -> None:
+    """Who comes back and knows all rows is told no change: the answer itself says that it is heard."""
+    shop.apply("orders", [(1, "Ann", "1.00")], coerce="json")
+    with Server(shop, port=0) as server:
+        port = int(server.url.rpartition(":")[2])
+        shown(page, server, "view/totals")
+        until_cells(page, ["Ann"])
+    said = "document.querySelector('.one .said').textContent"
+    page.until(f"{said}.startsWith('the connection broke')")
+    page.told.clear()  # what failed is told there
+    with Server(shop, port=port):
+        page.until(f"{said} === '1 row · version 2 · live'", 30)
+        assert not page.run("document.querySelector('.one').classList.contains('stale')")
+        page.told.clear()
+        page.open("about:blank")
+    page.told.clear()
+
+
+def test_a_view_with_order_by_stands_in_its_order(page: Page, shop: livejoin.Database) -> None:
+    amounts = {"Ann": "5.00", "Bob": "70.00", "Cy": None, "Dan": "6.00"}
+    shop.apply("orders", [(i, name, amount) for i, (name, amount) in enumerate(amounts.items())], coerce="json")
+    best = "SELECT customer, SUM(amount) AS total FROM orders GROUP BY customer"
+    shop.execute(f"CREATE VIEW best AS {best} ORDER BY total DESC, customer LIMIT 3")
+    shop.execute(f"CREATE VIEW least AS {best} ORDER BY total ASC NULLS LAST")
+    with Server(shop, port=0) as server:
+        shown(page, server, "view/best")
+        until_cells(page, ["Bob", "Dan", "Ann"])
+        shop.apply("orders", [(9, "Ann", "2.00")], coerce="json")
+        until_cells(page, ["Bob", "Ann", "Dan"])
+        page.run(
+            "document.querySelector('regular-table thead th').dispatchEvent(new MouseEvent('click', {bubbles: true}))"
+        )
+        until_cells(page, ["Ann", "Bob", "Dan"])
+        shown(page, server, "view/least")
+        until_cells(page, ["Dan", "Ann", "Bob", "Cy"])
+
+
+def test_an_assertion_is_marked(page: Page, shop: livejoin.Database) -> None:
+    shop.execute("CREATE ASSERTION dear CHECK (NOT EXISTS (SELECT id FROM orders WHERE amount < 0))")
+    with Server(shop, port=0) as server:
+        shown(page, server, "graph")
+        page.until("document.getElementById('box v dear') !== null")
+        assert page.run("document.getElementById('box v dear').classList.contains('assertion')")
+        assert page.run("document.querySelector('#box\\\\ v\\\\ dear .what').textContent") == "assertion"
+        shown(page, server, "view/dear")
+        page.until("document.querySelector('.names a[aria-current] .mark')?.textContent === 'assertion'")
+        assert "a commit that would give it one is refused" in page.text()
+        assert page.run("document.querySelectorAll('.names .mark').length") == 1
+
+
+def test_what_is_under_way_is_not_begun_again(page: Page, shop: livejoin.Database) -> None:
+    """Neither by a second press nor by Enter: one view is created, one file loaded."""
+    with Server(shop, port=0) as server:
+        shown(page, server, "sql")
+        asked = "performance.getEntriesByType('resource').filter((one) => one.name.includes('{}')).length"
+        again = "for (let i = 0; i < 3; i++) document.querySelector('dialog[open] form').requestSubmit()"
+        write(page, "SELECT customer FROM orders WHERE amount > 2")
+        press(page, "Create view…")
+        page.run("document.querySelector('dialog[open] input').value = 'twice'")
+        page.run(again)
+        assert page.run("document.querySelector('dialog[open] .primary').disabled")
+        page.until("location.hash === '#/view/twice'")
+        assert page.run(asked.format("v1/execute")) == 1
+        page.until("document.querySelector('.one .said').textContent.endsWith('live')")
+        page.told.clear()  # the answer 409: it has no key
+        shown(page, server, "sql")
+        page.until("document.querySelector('.editor')?.shadowRoot != null")
+        drop(page, "orders.csv", b"id,customer,amount\r\n1,Ann,1.50\r\n")
+        page.until("document.querySelector('dialog[open] select')?.value === 'orders'")
+        page.run(again)
+        page.until("document.querySelector('.said').textContent.startsWith('orders.csv:')")
+        assert page.run(asked.format("v1/tables/orders?")) == 1
+
+
+def test_what_is_wider_than_a_phone_scrolls_and_shows_it(page: Page, shop: livejoin.Database) -> None:
+    for i in range(4):
+        shop.execute(
+            f"CREATE VIEW more{i} AS SELECT customer, COUNT(*) AS n FROM orders WHERE id > {i} GROUP BY customer"
+        )
+    with Server(shop, port=0) as server:
+        page.look(390, 844)
+        shown(page, server, "graph")
+        page.until("document.querySelector('.canvas').classList.contains('more-right')")
+        page.run("document.querySelector('.canvas').scrollLeft = 1e6")
+        page.until("document.querySelector('.canvas').classList.contains('more-left')")
+        assert not page.run("document.querySelector('.canvas').classList.contains('more-right')")
+        shown(page, server, "health")
+        page.until("document.querySelector('.wide tbody tr') !== null")
+        cut = "[...document.querySelectorAll('.list')].filter((one) => one.scrollWidth > one.clientWidth + 1).length"
+        assert page.run(cut) == 0  # a table that is too wide scrolls in its frame, which is in the order of keys
+        assert page.run("[...document.querySelectorAll('.wide')].every((one) => one.tabIndex === 0)")
+        assert page.run("document.documentElement.scrollWidth") == 390
+
+
 def test_a_token_is_asked_for_once_and_is_in_no_address(page: Page, shop: livejoin.Database) -> None:
     secret = "s3cr3t-t0ken"
     known = [(hashlib.sha256(secret.encode()).hexdigest(), Who("page", frozenset(("totals",)), frozenset()))]

@@ -122,6 +122,21 @@ def test_lists_and_explanations(client: httpx.Client) -> None:
     views = {view["name"]: view for view in client.get("/v1/views").json()["views"]}
     assert (views["totals"]["key"], views["quiet"]["key"]) == (["k"], None)
     assert [column["type"] for column in views["totals"]["columns"]] == ["BIGINT", "BIGINT"]
+    assert not any("order" in view for view in views.values())
+    for sql, order in (
+        (
+            "SELECT w, COUNT(*) AS n FROM u GROUP BY w ORDER BY n DESC, w LIMIT 2",
+            [("n", True, False), ("w", False, True)],
+        ),
+        ("SELECT k, w + 1 AS x FROM u ORDER BY k DESC NULLS FIRST", [("k", True, True)]),
+        ("SELECT w FROM u ORDER BY w, k DESC", [("w", False, True)]),  # as far as the columns are there
+        ("SELECT w FROM u ORDER BY k", []),
+        ("SELECT x FROM (SELECT k, w AS x FROM u ORDER BY w DESC LIMIT 3) s WHERE k > 0", [("x", True, False)]),
+    ):
+        client.post("/v1/execute", json={"sql": f"CREATE OR REPLACE VIEW ordered AS {sql}"}).raise_for_status()
+        found = client.get("/v1/views/ordered").json().get("order", [])
+        assert [(one["column"], one["descending"], one["nulls_first"]) for one in found] == order, sql
+    client.post("/v1/execute", json={"sql": "DROP VIEW ordered"}).raise_for_status()
     tables = {table["name"]: table for table in client.get("/v1/tables").json()["tables"]}
     assert tables["t"]["key"] == ["k"]
     assert client.get("/v1/views/pairs").json()["sql"].startswith("SELECT t.k")

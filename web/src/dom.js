@@ -55,6 +55,30 @@ export const say = (/** @type {Element | null | undefined} */ element, /** @type
   if (element && element.textContent !== text) element.textContent = text;
 };
 
+/**
+ * Let the edges of what scrolls fade where there is more of it, so that one sees that it scrolls.
+ *
+ * @template {HTMLElement} T
+ * @param {T} element
+ * @param {AbortSignal} signal Ends it.
+ * @returns {T}
+ */
+export function fades(element, signal) {
+  const look = () => {
+    const { scrollLeft, scrollWidth, clientWidth, scrollTop, scrollHeight, clientHeight } = element;
+    element.classList.toggle("more-left", scrollLeft > 2);
+    element.classList.toggle("more-right", scrollLeft + clientWidth < scrollWidth - 2);
+    element.classList.toggle("more-up", scrollTop > 2);
+    element.classList.toggle("more-down", scrollTop + clientHeight < scrollHeight - 2);
+  };
+  const sizes = new ResizeObserver(look), inside = new MutationObserver(look);
+  sizes.observe(element);
+  inside.observe(element, { childList: true, subtree: true });
+  element.addEventListener("scroll", look, { passive: true, signal });
+  signal.addEventListener("abort", () => { sizes.disconnect(); inside.disconnect(); }, { once: true });
+  return element;
+}
+
 /** Whether the reader asked for less motion. */
 export const isCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 

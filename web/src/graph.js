@@ -5,7 +5,7 @@
  * @module graph
  */
 
-import { h, isCalm, s, say } from "./dom.js";
+import { fades, h, isCalm, s, say } from "./dom.js";
 import { bytes, count, many, rate, seconds } from "./format.js";
 import { layout } from "./layout.js";
 
@@ -62,6 +62,7 @@ export class GraphPlace {
     this.ending = new AbortController();
     /** @type {{ element: SVGSVGElement, width: number, height: number } | null} */ this.svg = null;
     this.canvas = h("div", { class: "canvas", tabindex: "-1" });
+    fades(this.canvas, this.ending.signal);
     this.names = h("datalist", { id: "boxes" });
     this.find = h("input", { type: "search", list: "boxes", placeholder: "Find a table or view", "aria-label": "Find a table or view", onchange: () => {
       const found = [...this.items.values()].find((one) => one.title.toLowerCase() === this.find.value.trim().toLowerCase());
@@ -156,7 +157,7 @@ export class GraphPlace {
   box(item, x, y) {
     const clip = (/** @type {string} */ text, most = 23) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
     return s("g", {
-      id: `box ${item.id}`, class: `box ${item.kind}`, transform: `translate(${x} ${y})`, role: "button", tabindex: 0,
+      id: `box ${item.id}`, class: `box ${item.kind}${item.of.assertion ? " assertion" : ""}`, transform: `translate(${x} ${y})`, role: "button", tabindex: 0,
       "aria-label": `${item.what} ${item.title}`, onclick: () => this.choose(item.id),
     },
       s("rect", { class: "outline", width: BOX.width, height: BOX.height, rx: 6 }),
@@ -247,7 +248,7 @@ export class GraphPlace {
             ...(item.of.keys?.length ? [h("dt", {}, "Keys"), h("dd", {}, item.of.keys.join(", "))] : []))] : []),
         ];
       case "view":
-        return [h("p", {}, "A view: whoever follows it is told each change."), h("pre", { class: "sql" }, item.of.sql),
+        return [h("p", {}, item.of.assertion ? assertionSaid(item.of.assertion) : "A view: whoever follows it is told each change."), h("pre", { class: "sql" }, item.of.sql),
           h("dl", {}, h("dt", {}, "Columns"), h("dd", {}, columnsOf(item.of.columns)))];
       case "block":
         return [
@@ -312,6 +313,11 @@ export class GraphPlace {
 /** @type {(columns: { name: string, type: string }[]) => Node[]} */
 const columnsOf = (columns) => columns.map(({ name, type }) => h("span", { class: "column" }, name, h("span", { class: "muted" }, ` ${type.toLowerCase()}`)));
 
+/** What an assertion does. @param {"enforced" | "warn"} kind */
+export const assertionSaid = (kind) => kind === "enforced"
+  ? "An assertion: it has no rows, and a commit that would give it one is refused."
+  : "An assertion that warns: each of its rows violates it, and commits are not refused.";
+
 /** The boxes of a graph, each behind all that it reads. @param {Graph} graph */
 export function itemsOf(graph) {
   /** @type {Map<string, Item>} */
@@ -322,7 +328,7 @@ export function itemsOf(graph) {
     const reads = [...of.tables.map((one) => `t ${one}`), ...of.below.map((one) => `b ${one}`)];
     add({ id: `b ${of.number}`, kind: "block", title: `#${of.number}`, what: of.kind, reads, of });
   }
-  for (const of of graph.views) add({ id: `v ${of.name}`, kind: "view", title: of.name, what: "view", reads: of.block === null ? [] : [`b ${of.block}`], of });
+  for (const of of graph.views) add({ id: `v ${of.name}`, kind: "view", title: of.name, what: of.assertion ? "assertion" : "view", reads: of.block === null ? [] : [`b ${of.block}`], of });
   for (const item of items.values()) {
     item.reads = item.reads.filter((one) => items.has(one));
     for (const one of item.reads) items.get(one)?.readers.push(item.id);
@@ -358,11 +364,14 @@ export function flowsOf(items, { now, before, seconds: span }) {
       const pace = commits ? did("seconds") / commits : is.commits ? is.seconds / is.commits : 0;
       const lambda = is.touched !== null && is.received ? is.touched / is.received : null;
       const shown = {
-        size: many(is.rows, "row"), time: pace ? seconds(pace) : bytes(is.bytes),
-        flow: commits ? `${rate(received / span)}/s → ${is.passed === null ? "not asked" : `${rate(passed / span)}/s`}` : "",
+        size: is.rows === null ? "" : many(is.rows, "row"), time: pace ? seconds(pace) : is.bytes === null ? "" : bytes(is.bytes),
+        flow: !commits || is.received === null ? "" : `${rate(received / span)}/s → ${is.passed === null ? "not asked" : `${rate(passed / span)}/s`}`,
       };
       /** @type {[string, string][]} */
-      const rows = [
+      const rows = is.received === null || is.rows === null || is.bytes === null ? [
+        ["Rows and changes", "of a table that you may not read"],
+        ["Time a commit", is.commits ? `${seconds(pace)}${commits ? "" : " on average"}` : "none so far"],
+      ] : [
         ["Changes a second", rate(received / span || 0)], ["Delta rows a second", is.passed === null ? "nobody asks" : rate(passed / span || 0)],
         ["Changes so far", count(is.received)], ["Delta rows so far", is.passed === null ? "nobody asks" : count(is.passed)],
         ["Commits that ended here", is.stopped === null ? "nobody asks" : `${count(is.stopped)} of ${count(is.commits)}`],
@@ -370,7 +379,7 @@ export function flowsOf(items, { now, before, seconds: span }) {
         ...(lambda === null ? [] : /** @type {[string, string][]} */ ([["Rows visited a change (λ)", lambda.toPrecision(3)]])),
         ["Rows", count(is.rows)], ["Memory", bytes(is.bytes)],
       ];
-      found.set(item.id, { shown, rows, moved: commits > 0, passes: passed > 0, stopped: did("stopped") });
+      found.set(item.id, { shown, rows, moved: commits > 0, passes: is.passed === null && is.received === null ? commits > 0 : passed > 0, stopped: did("stopped") });
     } else {
       const rows = now.views[item.title] ?? 0, block = item.of.block;
       const is = blocks.get(block), was = old.get(block);

@@ -4,7 +4,7 @@
  * @module health
  */
 
-import { h, s, say } from "./dom.js";
+import { fades, h, s, say } from "./dom.js";
 import { bytes, clock, count, many, rate, seconds } from "./format.js";
 
 /** @typedef {import("./server.js").Watch} Watch */
@@ -52,7 +52,7 @@ export class HealthPlace {
     this.followers = h("tbody");
     this.slow = h("tbody");
     const listed = (/** @type {string} */ title, /** @type {string[]} */ heads, /** @type {Element} */ body) =>
-      h("article", { class: "list" }, h("h2", {}, title), h("table", {}, h("thead", {}, h("tr", {}, heads.map((one) => h("th", { scope: "col", class: one.startsWith(">") && "right" }, one.replace(">", ""))))), body));
+      h("article", { class: "list" }, h("h2", {}, title), fades(h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": title }, h("table", {}, h("thead", {}, h("tr", {}, heads.map((one) => h("th", { scope: "col", class: one.startsWith(">") ? "right" : one === "" && "share" }, one.replace(">", ""))))), body)), this.ending.signal));
     this.element = h("section", { class: "place health", "aria-label": "Health" },
       h("div", { class: "bar" }, h("h1", {}, "Health"), h("p", { class: "muted" }, "lines: up to the last three minutes")),
       h("div", { class: "tiles" }, tile("commits", "Commits a second"), tile("changes", "Changes a second"), tile("p50", "Commit, median", false), tile("p99", "Commit, 99th percentile", false),
@@ -96,12 +96,12 @@ export class HealthPlace {
     }
     const graph = this.watch.graph;
     const kinds = new Map(graph?.blocks.map((one) => [one.number, `#${one.number} ${one.kind}`]));
-    const blocks = [...now.blocks].sort((a, b) => b.bytes - a.bytes).slice(0, 20);
-    const tables = Object.entries(now.tables).map(([name, one]) => ({ name, bytes: one.bytes, seconds: null, commits: 0 })).sort((a, b) => b.bytes - a.bytes).slice(0, 10);
-    const all = [...blocks.map((one) => ({ name: kinds.get(one.number) ?? `#${one.number}`, bytes: one.bytes, seconds: one.seconds, commits: one.commits })), ...tables].sort((a, b) => b.bytes - a.bytes);
+    const blocks = now.blocks.map((one) => ({ ...one, bytes: one.bytes ?? 0, isTold: one.bytes !== null })).sort((a, b) => b.bytes - a.bytes).slice(0, 20);
+    const tables = Object.entries(now.tables).map(([name, one]) => ({ name, bytes: one.bytes, isTold: true, seconds: null, commits: 0 })).sort((a, b) => b.bytes - a.bytes).slice(0, 10);
+    const all = [...blocks.map((one) => ({ name: kinds.get(one.number) ?? `#${one.number}`, bytes: one.bytes, isTold: one.isTold, seconds: one.seconds, commits: one.commits })), ...tables].sort((a, b) => b.bytes - a.bytes);
     const most = Math.max(1, ...all.map((one) => one.bytes));
     this.memory.replaceChildren(...(all.length ? all : []).map((one) => h("tr", {},
-      h("th", { scope: "row" }, one.name), h("td", { class: "right" }, bytes(one.bytes)),
+      h("th", { scope: "row" }, one.name), h("td", { class: "right" }, one.isTold ? bytes(one.bytes) : "not told"),
       h("td", { class: "share" }, h("div", { class: "share-bar", style: { width: `${(100 * one.bytes) / most}%` } })),
       h("td", { class: "right" }, one.seconds === null ? "" : seconds(one.seconds)),
       h("td", { class: "right" }, one.commits && one.seconds ? seconds(one.seconds / one.commits) : ""))));

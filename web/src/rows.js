@@ -48,13 +48,15 @@ const textOf = (/** @type {any} */ value) => JSON.stringify(value, (_, one) => (
 export class LiveRows {
   /**
    * @param {string} view
-   * @param {{ columns: Column[], key: string[] | null }} described
+   * @param {{ columns: Column[], key: string[] | null, order?: { column: string, descending: boolean, nulls_first: boolean }[] }} described
    * @param {{ onChange: (said: { came: number, went: number, isAll: boolean, version: number }) => void, onState: (state: string) => void, onOver: (error: Error) => void }} calls
    */
   constructor(view, described, calls) {
     this.columns = described.columns;
     this.key = described.key ?? [];
+    this.natural = described.order ?? []; // the order of the query
     this.calls = calls;
+    this.version = 0;
     this.filter = "";
     /** @type {Row[]} */ this.all = [];
     /** @type {Row[]} */ this.list = [];
@@ -74,6 +76,7 @@ export class LiveRows {
   /** @param {Row[]} rows @param {import("livejoin").Info} info */
   take(rows, info) {
     this.all = rows;
+    this.version = info.version;
     this.turn++;
     const until = performance.now() + LIT;
     const isFirst = this.said.version === 0 && this.byKey.size === 0;
@@ -117,11 +120,16 @@ export class LiveRows {
     const wanted = this.filter.toLowerCase();
     const names = this.columns.map((one) => one.name);
     const kept = wanted ? this.all.filter((row) => names.some((name) => String(typeof row[name] === "object" ? textOf(row[name]) : row[name]).toLowerCase().includes(wanted))) : [...this.all];
-    const columns = this.order ? [this.order.column] : this.key.length ? this.key : names;
-    const ways = columns.map((name) => /** @type {const} */ ([name, comparison(/** @type {Column} */ (this.columns.find((one) => one.name === name)))]));
-    const sign = this.order?.isDown ? -1 : 1;
+    const ascending = (/** @type {string} */ column) => ({ column, descending: false, nulls_first: true });
+    const chosen = this.order ? [{ column: this.order.column, descending: this.order.isDown, nulls_first: !this.order.isDown }] : this.natural;
+    const ways = [...chosen, ...(this.key.length ? this.key : names).map(ascending)].map((one) =>
+      ({ ...one, way: comparison(/** @type {Column} */ (this.columns.find(({ name }) => name === one.column))) }));
     this.list = kept.sort((a, b) => {
-      for (const [name, way] of ways) { const found = way(a[name], b[name]); if (found) return sign * found; }
+      for (const { column, way, descending, nulls_first } of ways) {
+        const [x, y] = [a[column] ?? null, b[column] ?? null];
+        const found = (x === null) !== (y === null) ? ((x === null) === nulls_first ? -1 : 1) : (descending ? -1 : 1) * way(x, y);
+        if (found) return found;
+      }
       return 0;
     });
   }

@@ -53,15 +53,16 @@ export const pathOf = (/** @type {"views" | "tables"} */ kind, /** @type {string
   `v1/${kind}/${encodeURIComponent(name)}${rest}`;
 
 /**
- * @typedef {object} BlockFigures Figures of a block since its process made it; null where nobody asked for them.
+ * @typedef {object} BlockFigures Figures of a block since its process made it; null where nobody asked for them, or over tables that
+ *   this token may not read.
  * @property {number} number
- * @property {number} rows
- * @property {number} bytes
+ * @property {number | null} rows
+ * @property {number | null} bytes
  * @property {number} seconds
  * @property {number | null} touched
  * @property {number} commits
  * @property {number | null} stopped
- * @property {number} received
+ * @property {number | null} received
  * @property {number | null} passed
  *
  * @typedef {object} TableFigures
@@ -98,7 +99,7 @@ export const pathOf = (/** @type {"views" | "tables"} */ kind, /** @type {string
  * @property {{ name: string, admin: boolean, reads_all: boolean }} who
  * @property {{ name: string, readable: boolean, writable: boolean, columns?: Column[], keys?: string[] }[]} tables
  * @property {GraphBlock[]} blocks
- * @property {{ name: string, block: number | null, sql: string, columns: Column[] }[]} views
+ * @property {{ name: string, block: number | null, sql: string, columns: Column[], assertion?: "enforced" | "warn" }[]} views
  *
  * @typedef {object} Tick What happened in about a second.
  * @property {Stats} now

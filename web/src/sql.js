@@ -212,7 +212,7 @@ export class SqlPlace {
       this.watch.hurry();
       announce(`The view ${name.value} was created`);
       this.go(`#/view/${encodeURIComponent(name.value)}`);
-    });
+    }).catch((error) => this.fail(error));
   }
 
   /** @param {FileList | null} files */
@@ -294,7 +294,7 @@ const beginning = () => [
  * @param {Node[]} body
  * @param {string} verb
  * @param {() => Promise<void>} act
- * @returns {Promise<void>} When it is closed.
+ * @returns {Promise<void>} When it is closed, and what is under way has ended; what then fails is its error.
  */
 function sheet(title, body, verb, act) {
   const bad = h("p", { class: "bad", role: "alert", hidden: true });
@@ -302,20 +302,27 @@ function sheet(title, body, verb, act) {
   const form = h("form", {}, h("h2", {}, title), body, bad, h("div", { class: "buttons" }, h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"), does));
   const dialog = h("dialog", { class: "sheet", "aria-label": title }, form);
   document.body.append(dialog);
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    does.disabled = true;
-    bad.hidden = true;
-    try {
-      await act();
-      dialog.close();
-    } catch (error) {
-      bad.hidden = false;
-      say(bad, String(/** @type {Error} */ (error).message));
-    } finally {
-      does.disabled = false;
-    }
-  });
   dialog.showModal();
-  return new Promise((resolve) => dialog.addEventListener("close", () => { dialog.remove(); resolve(); }, { once: true }));
+  return new Promise((resolve, reject) => {
+    /** @type {Promise<void> | null} */ let work = null; // what is under way, also when the dialog is closed meanwhile
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      if (work) return;
+      does.disabled = true;
+      bad.hidden = true;
+      form.setAttribute("aria-busy", "true");
+      try {
+        await (work = act());
+        dialog.close();
+      } catch (error) {
+        bad.hidden = false;
+        say(bad, String(/** @type {Error} */ (error).message));
+      } finally {
+        work = null;
+        does.disabled = false;
+        form.removeAttribute("aria-busy");
+      }
+    });
+    dialog.addEventListener("close", () => { dialog.remove(); (work ?? Promise.resolve()).then(resolve, reject); }, { once: true });
+  });
 }

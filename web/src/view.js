@@ -6,6 +6,7 @@
 
 import { parse } from "livejoin";
 import { advice, grounds, later } from "./advice.js";
+import { assertionSaid } from "./graph.js";
 import { announce, h, say } from "./dom.js";
 import { count, many, rate } from "./format.js";
 import { Grid } from "./grid.js";
@@ -39,9 +40,10 @@ export class ViewPlace {
     if (!graph) return;
     const tables = graph.tables.filter((one) => one.readable);
     this.shown ??= graph.views.length ? { kind: "views", name: graph.views[0].name } : tables.length ? { kind: "tables", name: tables[0].name } : null;
+    const marks = new Map(graph.views.map((one) => [one.name, one.assertion]));
     const links = (/** @type {"views" | "tables"} */ kind, /** @type {{ name: string }[]} */ some) => h("ul", {}, some.map(({ name }) =>
       h("li", {}, h("a", { href: `#/${kind.slice(0, -1)}/${encodeURIComponent(name)}`, "aria-current": this.shown?.kind === kind && this.shown.name === name && "page" },
-        h("span", { class: "name" }, name), h("span", { class: "muted number", "data-rows": `${kind} ${name}` })))));
+        h("span", { class: "name" }, name), marks.get(name) ? h("span", { class: "mark" }, "assertion") : "", h("span", { class: "muted number", "data-rows": `${kind} ${name}` })))));
     this.list.replaceChildren(
       h("h2", {}, "Views"), graph.views.length ? links("views", graph.views) : h("p", { class: "muted" }, "none yet"),
       h("h2", {}, "Tables"), tables.length ? links("tables", tables) : h("p", { class: "muted" }, "none that you may read"));
@@ -101,10 +103,11 @@ class One {
     this.filter = h("input", { type: "search", placeholder: "Filter rows", "aria-label": "Filter rows", hidden: true, oninput: () => this.source instanceof LiveRows && this.source.find(this.filter.value) });
     this.tabs = h("div", { class: "tabs", role: "tablist" });
     this.panel = h("div", { class: "panel", role: "tabpanel" });
-    const admin = watch.graph?.who.admin;
+    const admin = watch.graph?.who.admin, assertion = watch.graph?.views.find((one) => one.name === name && kind === "views")?.assertion;
+    this.dropping = h("button", { class: "quiet danger", onclick: () => this.drop() }, assertion ? "Drop assertion…" : "Drop view…");
     this.element = h("div", { class: "one" },
-      h("div", { class: "bar" }, h("div", {}, h("h1", {}, name), this.said), this.filter,
-        kind === "views" && admin ? h("button", { class: "quiet danger", onclick: () => this.drop() }, "Drop view…") : ""),
+      h("div", { class: "bar" }, h("div", {}, h("h1", {}, name), assertion ? h("p", { class: "muted" }, assertionSaid(assertion)) : "", this.said), this.filter,
+        kind === "views" && admin ? this.dropping : ""),
       this.note, kind === "views" ? this.tabs : "", this.panel);
     if (kind === "views") {
       for (const [id, title] of TABS.filter(([id]) => admin || id !== "actual")) {
@@ -132,10 +135,14 @@ class One {
   follow(described) {
     this.filter.hidden = false;
     let isShown = false;
-    const source = new LiveRows(this.name, described, {
+    const said = (/** @type {number} */ version) => {
+      const total = source.total(), all = source.all.length;
+      say(this.said, `${many(total, "row")}${total < all ? ` of ${count(all)}` : ""} · version ${count(version)} · live`);
+    };
+    /** @type {LiveRows} */ const source = new LiveRows(this.name, described, {
       onChange: ({ came, went, isAll, version }) => {
-        const total = source.total(), all = source.all.length;
-        say(this.said, `${many(total, "row")}${total < all ? ` of ${count(all)}` : ""} · version ${count(version)} · live`);
+        const all = source.all.length;
+        said(version);
         if (!isAll && came + went) announce(`${this.name}: ${count(came)} rows came or changed, ${count(went)} went; ${many(all, "row")}`, OFTEN);
         if (isShown) this.grid.draw();
         else { isShown = true; this.grid.show(source); }
@@ -143,6 +150,7 @@ class One {
       onState: (state) => {
         this.element.classList.toggle("stale", state === "waiting" || state === "connecting");
         if (state === "waiting") say(this.said, "the connection broke; coming back …");
+        if (state === "live" && isShown) said(source.version); // who knows all is told no change
       },
       onOver: (error) => {
         const status = /** @type {any} */ (error).status;
@@ -278,12 +286,15 @@ class One {
     document.body.append(sure);
     sure.addEventListener("close", async () => {
       sure.remove();
-      if (sure.returnValue !== "drop") return;
+      if (sure.returnValue !== "drop" || this.dropping.disabled) return;
+      this.dropping.disabled = true;
       try {
         await read("v1/execute", { json: { sql: `DROP VIEW ${quoted(this.name)}` } });
         this.watch.hurry();
       } catch (error) {
         this.tell(String(/** @type {Error} */ (error).message), true);
+      } finally {
+        this.dropping.disabled = false;
       }
     });
     sure.showModal();

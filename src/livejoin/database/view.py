@@ -319,12 +319,14 @@ class View(Readable):
 
     @alone
     def count(self) -> int:
-        """Rows of the result, counted with multiplicities. Nothing is enumerated, except the groups under HAVING.
+        """Rows of the result, counted with multiplicities. Nothing is enumerated, except the groups under HAVING, and
+        matches that are checked.
 
         Cost: O(1) for a view with deltas, which keeps the number up to date after the first call; and for stores (set
         operations, groups with a store, the first rows of an order). In a view with ``deltas=False`` the first call
-        after a change costs O(base rows); there a view ``SELECT COUNT(*) FROM ...`` keeps the number up to date at the
-        cost of a change.
+        after a change costs O(base rows). Where a condition over several tables, as ``a.ts < b.ts``, is checked on each
+        match, these first calls go through all matches. With ``deltas=False`` a view ``SELECT COUNT(*) FROM ...`` keeps
+        the number up to date at the cost of a change.
 
         Raises:
             CapacityError: The number is beyond 64 bits.

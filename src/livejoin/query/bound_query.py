@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from livejoin.query.conjunctive import ConjunctiveQuery
 from livejoin.query.orders import SortKey
-from livejoin.query.relational import Join, Project, Relation
+from livejoin.query.relational import Join, Project, Relation, TopK
 from livejoin.query.scalar import Expression
 from livejoin.schema import Table
 
@@ -44,6 +45,21 @@ class Query:
     def read(self) -> Relation:
         """What is read: the result, or the relation below it, whose first columns are the result's."""
         return self.root.input if self.order_below and isinstance(self.root, Project) else self.root
+
+    @property
+    def shown_order(self) -> tuple[SortKey, ...]:
+        """The order in which the rows are read, over the columns of the result, as far as it has them."""
+        keys, relation, projections = self.order, self.root, []
+        while not keys and isinstance(relation, Project):
+            projections.append(relation)
+            relation = relation.input
+        if not keys and isinstance(relation, TopK):
+            keys = relation.keys
+        elif self.order_below and isinstance(self.root, Project):
+            projections = [self.root]
+        for projection in reversed(projections):
+            keys = tuple(_shown(keys, projection))
+        return keys
 
     @property
     def joins(self) -> tuple[ConjunctiveQuery, ...]:
@@ -90,3 +106,12 @@ def _read(expression: Expression, table: Table) -> set[int]:
     text = expression.text.lower()
     names = ['"{}"'.format(column.name.lower().replace('"', '""')) for column in table.columns]
     return {position for position, name in enumerate(names) if name in text}
+
+
+def _shown(keys: Sequence[SortKey], projection: Project) -> Iterator[SortKey]:
+    """The first keys of an order by the columns of a projection that are these, until one is not there."""
+    places = {one.source: place for place, one in reversed([*enumerate(projection.outputs)])}
+    for key in keys:
+        if key.column not in places:
+            return
+        yield replace(key, column=places[key.column])

@@ -2,7 +2,8 @@
 
 Who may read a view may know how it is maintained, as `GET /v1/views/NAME/explain` says it too: the blocks below the
 view, and the names of what its query names. The rows and changes of a table or a view are told to those who may read
-it, figures of the whole database to those who may read all.
+it, figures of the whole database to those who may read all. A block over a table that one may not read says nothing of
+its rows, unless it is a view that one may.
 
 Both are made once for all who ask: the figures at most twice a second, the graph anew when it has changed.
 """
@@ -23,6 +24,7 @@ from livejoin.database.slow_commits import SlowCommit
 from livejoin.server.access import Who
 
 if TYPE_CHECKING:
+    from livejoin.database import View
     from livejoin.server.service import Service
 
 _FRESH = 0.5  # seconds
@@ -82,7 +84,9 @@ class Figures:
         """
         present = self._figures()
         stats = present["stats"]
-        seen = _seen_by(who, [_linked(block, stats["tables"]) for block in stats["blocks"]], stats["tables"])
+        linked = [_linked(block, stats["tables"]) for block in stats["blocks"]]
+        seen = _seen_by(who, linked, stats["tables"])
+        hidden = _over_hidden(who, linked)
         readable = [name for name in stats["tables"] if name in seen.tables and who.may_read(name)]
         found = {
             "version": stats["version"],
@@ -90,7 +94,11 @@ class Figures:
             "graph": _digest([present["graph"], sorted(seen.views), sorted(seen.tables)]),
             "at": present["at"],
             "tables": {name: _of_table(stats["tables"][name]) for name in readable},
-            "blocks": [_of_block(block) for block in stats["blocks"] if block["number"] in seen.blocks],
+            "blocks": [
+                _of_block(block, block["number"] in hidden, not seen.views.isdisjoint(_shown(block["read_by"])))
+                for block in stats["blocks"]
+                if block["number"] in seen.blocks
+            ],
             "views": {name: rows for name, rows in _views(stats["blocks"]) if name in seen.views},
         }
         if who.reads_all:
@@ -110,11 +118,7 @@ class Figures:
         present = self._figures()
         whole = self._outlines(present["graph"])
         seen = _seen_by(who, whole["blocks"], [one["name"] for one in whole["tables"]])  # not by the figures' numbers
-        views = [
-            {"name": one["name"], "block": one["block"], "sql": one["sql"], "columns": one["columns"]}
-            for one in whole["views"]
-            if one["name"] in seen.views
-        ]
+        views = [one for one in whole["views"] if one["name"] in seen.views]
         tables = [
             {"name": one["name"], "readable": who.may_read(one["name"]), "writable": who.may_write(one["name"])}
             | ({"columns": one["columns"], "keys": one["keys"]} if _may_know(who, one["name"]) else {})
@@ -204,6 +208,7 @@ class Figures:
                         "name": name,
                         "block": of_view.get(name),
                         "sql": view.sql,
+                        **assertion_of(view),
                         "columns": [
                             {"name": column, "type": str(kind)}
                             for column, kind in zip(view.schema.names, view.types, strict=True)
@@ -237,13 +242,18 @@ def _is_block(read: str, tables: Container[str]) -> bool:
 def _shape(stats: Mapping[str, Any], service: Service) -> str:
     """What the graph is, in a few characters: another one where it has changed."""
     blocks = [[block["kind"], block["reads"], block["read_by"]] for block in stats["blocks"]]
-    views = [[name, view.sql] for name, view in service.db.views.items()]
+    views = [[name, view.sql, assertion_of(view)] for name, view in service.db.views.items()]
     tables = [[table.name, str(table.columns), table.described_keys()] for table in service.db.tables.values()]
     return _digest([blocks, views, tables])
 
 
 def _digest(value: object) -> str:
     return hashlib.sha256(repr(value).encode()).hexdigest()[:16]
+
+
+def assertion_of(view: View) -> dict[str, str]:
+    """Of an assertion whether it is ``enforced`` or lets commits ``warn``; nothing of another view."""
+    return {} if view.assertion is None else {"assertion": "enforced" if view.assertion.enforced else "warn"}
 
 
 def _may_know(who: Who, table: str) -> bool:
@@ -280,8 +290,29 @@ def _of_table(table: Mapping[str, Any]) -> dict[str, Any]:
     return {"rows": table["rows"], "bytes": table["capacity_bytes"], "changes": table["changes"], "late": table["late"]}
 
 
-def _of_block(block: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: block[of] for name, of in _FIGURES.items()}
+def _of_block(block: Mapping[str, Any], is_hidden: bool, is_shown: bool) -> dict[str, Any]:
+    """The figures of a block; what would tell of rows that may not be read is None.
+
+    Args:
+        block: The figures.
+        is_hidden: Whether it is over rows that may not be read.
+        is_shown: Whether it is a view that may be read: its rows and changes are told.
+    """
+    told = {name: block[of] for name, of in _FIGURES.items()}
+    return told | dict.fromkeys(_OF_ROWS if not is_shown else _OF_ROWS - _OF_RESULTS, None) if is_hidden else told
+
+
+_OF_RESULTS = frozenset(("rows", "passed"))
+_OF_ROWS = _OF_RESULTS | {"bytes", "received", "touched"}
+
+
+def _over_hidden(who: Who, blocks: Iterable[Mapping[str, Any]]) -> set[int]:
+    """The numbers of the blocks, each behind those that it reads, that are over a table that somebody may not read."""
+    found: set[int] = set()
+    for block in blocks:
+        if not found.isdisjoint(block["below"]) or not all(map(who.may_read, block["tables"])):
+            found.add(block["number"])
+    return found
 
 
 def _of_commit(commit: SlowCommit) -> dict[str, Any]:

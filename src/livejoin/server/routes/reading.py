@@ -17,6 +17,7 @@ from livejoin.plan import Explanation
 from livejoin.schema import Column, SqlType, Table, instants_of
 from livejoin.server.access import Who
 from livejoin.server.answers import FORMATS, TYPES, Format, RequestError, json_answer, rows_answer
+from livejoin.server.figures import assertion_of
 from livejoin.server.permissions import refuse_but_admin
 from livejoin.server.routes.bodies import JSON, kind_of, read_body, read_json, read_object, refuse_others
 from livejoin.server.service import Service, service_of, who_asks
@@ -51,15 +52,20 @@ async def view(request: Request) -> Response:
 
 
 def describe_view(view: View) -> dict[str, Any]:
-    """What there is to say of a view; of an assertion also whether it is ``enforced`` or lets commits ``warn``."""
-    asserts = {} if view.assertion is None else {"assertion": "enforced" if view.assertion.enforced else "warn"}
+    """What there is to say of a view; of one with ORDER BY also the order, of an assertion also what it does."""
+    names = view.schema.names
+    order = [
+        {"column": names[key.column], "descending": key.descending, "nulls_first": key.nulls_first}
+        for key in view._query.shown_order
+    ]
     return {
         "name": view.name,
         "columns": _columns(view.schema, view.types),
         "key": next((list(key) for key in view.keys), None),
         "changes": view.deltas,
         "sql": view.sql,
-        **asserts,
+        **({"order": order} if order else {}),
+        **assertion_of(view),
     }
 
 
