@@ -120,6 +120,12 @@ def test_docstrings_name_what_is_there(package: str) -> None:
     assert not found
 
 
+def test_messages_name_pages_of_the_manual_that_there_are() -> None:
+    named = {name for path in SOURCES for name in re.findall(r"livejoin docs ([a-z-]+)", path.read_text())}
+    assert "refused" in named
+    assert [name for name in sorted(named) if not (DOCS / f"{name}.md").exists()] == []
+
+
 def test_the_check_finds_what_is_not_there() -> None:
     assert missing("see `kernels/crown/nothing.py` and `families/crown/`") == ["kernels/crown/nothing.py"]
     assert missing("`livejoin.plan.nothing`, `livejoin.plan.query_plan.plan_query`") == ["livejoin.plan.nothing"]

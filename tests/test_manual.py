@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import webbrowser
+from collections import Counter
 from importlib import import_module
 from pathlib import Path
 
+import duckdb
 import pytest
+from sqlglot import exp, parse_one
 from starlette.testclient import TestClient
 
 import livejoin
 from livejoin.cli.main import FAILED, OK, main
 from livejoin.server import app
+from livejoin.sql import to_duckdb
+from livejoin.sql.parse.refuse import _SELECT_CLAUSES
 
 ROOT = Path(__file__).parents[1]
 sys.path += [str(ROOT / "tools"), str(ROOT)]
 
 from manual.api import written  # noqa: E402
+from manual.clauses import CLAUSES, TABLES  # noqa: E402
 from manual.links import for_page  # noqa: E402
 from manual.pictures import FOLDER, PICTURES  # noqa: E402
 from manual.plain import SCRIPT, plain  # noqa: E402
 from manual.reference import COMPLETION, PAGES, SCHEMA, SHELLS, completion, json_schema  # noqa: E402
+from manual.sql_reference import answer  # noqa: E402
 
 from hatch_build import for_index  # noqa: E402
 
@@ -115,6 +123,8 @@ def test_the_command_opens_it(pages: Path, monkeypatch: pytest.MonkeyPatch, caps
     assert main(["docs"]) == main(["docs", "late", "rows"]) == main(["docs", "--address"]) == OK
     assert opened == [(pages / "index.html").as_uri(), (pages / "search.html").as_uri() + "?q=late+rows"]
     assert capsys.readouterr().out.splitlines()[-1] == opened[0]
+    assert main(["docs", "api/view", "--address"]) == OK  # a page, as messages of errors name them
+    assert capsys.readouterr().out.splitlines() == [(pages / "api" / "view.html").as_uri()]
     monkeypatch.setattr(sys.modules["livejoin.cli.docs"], "manual", lambda: None)
     assert main(["docs"]) == FAILED
     assert "make docs" in capsys.readouterr().err
@@ -123,6 +133,25 @@ def test_the_command_opens_it(pages: Path, monkeypatch: pytest.MonkeyPatch, caps
 @pytest.mark.parametrize("name", sorted(PICTURES))
 def test_the_pictures_of_concepts_are_what_their_program_draws(name: str) -> None:
     assert (FOLDER / f"{name}.svg").read_text() == PICTURES[name](), "run python tools/manual/pictures.py"
+
+
+def test_the_page_of_clauses_has_all_of_them_and_duckdb_gives_the_same_rows() -> None:
+    db, peer = livejoin.Database(), duckdb.connect()
+    for name, (columns, rows) in TABLES.items():
+        db.create_table(name, columns)
+        db.apply({name: rows})
+        peer.execute(f"CREATE TABLE {name} ({columns.replace('STRING', 'VARCHAR')})")
+        peer.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+    met = set()
+    for said, sql in (case for cases in CLAUSES.values() for case in cases):
+        tree = parse_one(sql, dialect="spark")
+        met |= {name for node in tree.find_all(exp.Select, exp.Subquery) for name, value in node.args.items() if value}
+        wanted = peer.execute(to_duckdb(sql, db._contents.catalog)).fetchall()
+        found = [tuple(row.values()) for row in answer(db, sql).to_pylist()]
+        assert Counter(found) == Counter(wanted), sql
+        assert "LIMIT" not in sql or found == wanted, sql
+        assert all(word in sql for word in re.findall(r"`([A-Z ]+)`", said)), (said, sql)
+    assert met >= _SELECT_CLAUSES | {"windows"}
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))

@@ -96,7 +96,7 @@ class SqlTypeError(SqlError):
 
 
 class UnsupportedQueryError(SqlError):
-    """A query that livejoin does not maintain.
+    """A query that livejoin does not maintain. Its last line names the page of the manual with all refusals.
 
     Args:
         clause: The clause that livejoin does not maintain, for example ``GROUP BY``.
@@ -105,6 +105,9 @@ class UnsupportedQueryError(SqlError):
     def __init__(self, message: str, sql: str = "", line: int = 0, column: int = 0, clause: str = "") -> None:
         self.clause = clause
         super().__init__(message, sql, line, column)
+
+    def _render(self) -> str:
+        return f"{super()._render()}\n  see: livejoin docs refused"
 
 
 class SchemaError(LivejoinError):

@@ -83,6 +83,7 @@ AGGREGATES = [
     "string_agg(s, ','), listagg(DISTINCT s, '-'), listagg(s, ' ') WITHIN GROUP (ORDER BY src), group_concat(s)",
     "array_agg(src ORDER BY w), array_agg(s ORDER BY d DESC), listagg(s) WITHIN GROUP (ORDER BY s DESC)",
     "count_if(src > 1), count_if(b) FILTER (WHERE src > 1), count(*) FILTER (WHERE b), count(src) FILTER (WHERE b)",
+    "count_if(DISTINCT b), count_if(DISTINCT src > 1) FILTER (WHERE b)",
     "sum(src) FILTER (WHERE b), avg(m) FILTER (WHERE src > 1 AND b), sum(DISTINCT src) FILTER (WHERE b)",
     "sum(CASE WHEN b THEN src ELSE 0 END), sum(IF(b, m, 0)), sum(IF(b, m, NULL)), sum(CASE WHEN b THEN 1 END)",
     "sum(src) / count(*), sum(m) / count(m), 100.0 * sum(m) / sum(src), sum(src) + sum(dst) * 2, -count(*)",

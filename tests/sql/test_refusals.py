@@ -186,7 +186,34 @@ def test_names_types_and_syntax(cases: list[tuple[str, str]], kind: type[SqlErro
 
 def test_the_message_shows_line_and_caret() -> None:
     error, _, _ = refusal("SELECT src\nFROM G\n  ^SORT BY src")
-    assert str(error).splitlines()[1:] == ["  at line 3, column 3:", "      SORT BY src", "      ^"]
+    *shown, see = str(error).splitlines()[1:]
+    assert shown == ["  at line 3, column 3:", "      SORT BY src", "      ^"]
+    assert see == "  see: livejoin docs refused"
+
+
+NESTS = [
+    ("SELECT * FROM (", ") q"),
+    ("SELECT 1 AS one FROM (SELECT * FROM (", ") q) p"),
+    ("WITH w AS (", ")\nSELECT * FROM w"),
+    ("SELECT src FROM K WHERE EXISTS (", ")"),
+    ("SELECT src FROM K WHERE src IN (", ")"),
+    ("SELECT src, (", ") AS s FROM K"),
+    ("SELECT src FROM K UNION ALL (", ")"),
+    ("SELECT * FROM K, LATERAL (", ") q"),
+    ("SELECT 1 AS o FROM K SEMI JOIN (", ") q ON TRUE"),
+]
+
+
+@pytest.mark.parametrize(("before", "behind"), NESTS, ids=[before for before, _ in NESTS])
+def test_the_caret_is_at_the_same_place_in_a_query_around(before: str, behind: str) -> None:
+    for marked, _ in (*CLAUSES, *NAMES, *TYPES):
+        alone, sql, offset = refusal(marked)
+        try:
+            bind_query(before + sql + behind, CATALOG)
+        except SqlError as error:
+            is_of_more = error.message != alone.message  # of the text around, as of a value that it compares
+            is_in_condition = "CURRENT_" in error.message and "WHERE" in before  # then the caret is at its beginning
+            assert is_of_more or is_in_condition or offset_of(error) == len(before) + offset, error
 
 
 def test_an_empty_text() -> None:

@@ -80,7 +80,7 @@ SAID = [
     # Functions
     (
         "SELECT ^soundex(s) AS x FROM T",
-        "SOUNDEX is not supported: livejoin has no such function; docs/functions.md lists",
+        "SOUNDEX is not supported: livejoin has no such function; those that it has: livejoin docs functions",
     ),
     (
         "SELECT ^split(s, ',') AS x FROM T",

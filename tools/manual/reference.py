@@ -1,5 +1,5 @@
-"""What is made of the code: ``docs/cli.md``, ``docs/refused.md`` of the tests of refusals, completion for shells,
-and the JSON schema of pipeline files.
+"""What is made of the code: pages of the SQL reference, ``docs/cli.md``, ``docs/refused.md`` of the tests of refusals,
+completion for shells, and the JSON schema of pipeline files.
 
 This program writes them anew; `tests/test_manual.py` says where they are not what it would write.
 """
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / name) for name in ("src", "tests/support", "tests", "tests/sql")]
+sys.path[:0] = [str(ROOT / name) for name in ("src", "tools", "tests/support", "tests", "tests/sql")]
 
 import shtab  # noqa: E402
 import test_query_refusals  # noqa: E402  # after the path
@@ -25,6 +25,7 @@ from livejoin.cli.main import SHELLS, parser  # noqa: E402
 from livejoin.errors import SqlError, UnsupportedQueryError  # noqa: E402
 from livejoin.pipeline.model import PipelineFile  # noqa: E402
 from livejoin.sql import bind_query  # noqa: E402
+from manual import sql_reference  # noqa: E402
 
 _CLI = """# The command line
 
@@ -124,7 +125,7 @@ def json_schema() -> str:
     return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
 
 
-PAGES = {"cli": cli, "refused": refused}
+PAGES = {"cli": cli, "refused": refused, **sql_reference.PAGES}
 COMPLETION = ROOT / "src" / "livejoin" / "cli" / "completion"
 
 if __name__ == "__main__":

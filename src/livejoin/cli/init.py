@@ -19,7 +19,7 @@ CREATE VIEW sales AS
 """
 
 _SERVER = """\
-# livejoin serve server.toml; all keys are in docs/server.md
+# livejoin serve server.toml; all keys: livejoin docs server
 
 folder = "data"        # each commit is on the disk when its answer comes
 sql = "schema.sql"

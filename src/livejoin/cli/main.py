@@ -241,7 +241,8 @@ def parser() -> argparse.ArgumentParser:
             "explain",
             help="say what maintaining a query will cost, and why",
             description="Say what maintaining a query will cost, and why: its class with a witness, the plan, what a "
-            "change costs, what would make it better. Nothing is loaded or run. docs/explain.md says how to read it.",
+            "change costs, what would make it better. Nothing is loaded or run. How to read it: "
+            "livejoin docs explain.",
             epilog=_OF_EXPLAIN,
         )
     )
@@ -259,7 +260,7 @@ def parser() -> argparse.ArgumentParser:
         "serve",
         help="serve a database over HTTP, and over Arrow Flight SQL",
         description="Serve a database: read and follow its views, change its tables, by HTTP, server-sent events and "
-        "WebSockets. docs/server.md says more.",
+        "WebSockets. More: livejoin docs server.",
         epilog=_OF_ANY,
     )
     serve.set_defaults(command=_served, is_serve=True)
@@ -325,7 +326,7 @@ def parser() -> argparse.ArgumentParser:
     completion = commands.add_parser(
         "completion",
         help="print what completes commands and options in a shell",
-        description="Print what completes commands and options in a shell. docs/install.md says where it belongs.",
+        description="Print what completes commands and options in a shell. Where it belongs: livejoin docs install.",
         epilog=_OF_ANY,
     )
     completion.set_defaults(command=_completion)
@@ -333,8 +334,8 @@ def parser() -> argparse.ArgumentParser:
     docs = commands.add_parser(
         "docs",
         help="open the manual in a browser",
-        description="Open the manual that came with livejoin in a browser, and print where it is. With words, print "
-        "the sections that have them, and open the search for them.",
+        description="Open the manual that came with livejoin in a browser, and print where it is. With the name "
+        "of a page, open that. With other words, print the sections that have them, and open the search for them.",
         epilog=_OF_ANY,
     )
     docs.set_defaults(command=_docs)

@@ -1,53 +1,209 @@
-"""``docs/functions.md``: the list of supported functions, generated from the tables that bind them."""
+"""The functions that views may call: one example of each, from which the pages of the reference are made.
+
+``tools/manual/sql_reference.py`` binds and runs the examples; a test says which function lacks one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
 from typing import Final
 
-from livejoin.sql.scalars.functions.by_name import accepted_arguments
-
-_TOPICS: Final[dict[str, tuple[str, ...]]] = {
+EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "Numbers": (
-        *("abs", "acos", "asin", "atan", "atan2", "bround", "cbrt", "ceil", "ceiling", "cos", "cosh", "degrees", "e"),
-        *("exp", "floor", "isnan", "ln", "log", "log10", "log2", "mod", "negative", "pi", "pmod", "positive", "pow"),
-        *("power", "radians", "rint", "round", "sign", "signum", "sin", "sinh", "sqrt", "tan", "tanh", "try_add"),
-        *("try_divide", "try_mod", "try_multiply", "try_subtract"),
+        "abs(-3)",
+        "acos(1)",
+        "asin(0)",
+        "atan(0)",
+        "atan2(0, 1)",
+        "bround(2.5)",
+        "cbrt(8)",
+        "ceil(1.2)",
+        "ceiling(1.2)",
+        "cos(0)",
+        "cosh(0)",
+        "degrees(pi())",
+        "e()",
+        "exp(0)",
+        "floor(-1.2)",
+        "isnan(0)",
+        "ln(1)",
+        "log(2, 8)",
+        "log10(1000)",
+        "log2(8)",
+        "mod(-7, 3)",
+        "negative(3)",
+        "pi()",
+        "pmod(-7, 3)",
+        "positive(3)",
+        "pow(2, 10)",
+        "power(2, 10)",
+        "radians(180)",
+        "rint(2.5)",
+        "round(2.345, 2)",
+        "sign(-3)",
+        "signum(-3)",
+        "sin(0)",
+        "sinh(0)",
+        "sqrt(9)",
+        "tan(0)",
+        "tanh(0)",
+        "try_add(2147483647, 1)",
+        "try_divide(1, 0)",
+        "try_mod(1, 0)",
+        "try_multiply(2147483647, 2)",
+        "try_subtract(5, 2)",
     ),
     "Strings and bytes": (
-        *("ascii", "base64", "bit_length", "btrim", "char_length", "character_length", "concat", "concat_ws"),
-        *("contains", "crc32", "endswith", "format_string", "hex", "ilike", "initcap", "lcase", "left", "len"),
-        *("length", "levenshtein", "like", "locate", "lower", "lpad", "ltrim", "md5", "octet_length", "position"),
-        *("printf", "regexp", "regexp_extract", "regexp_like", "regexp_replace", "repeat", "replace", "reverse"),
-        *("right", "rlike", "rpad", "rtrim", "sha", "sha1", "sha2", "space", "split()[]", "split_part"),
-        *("startswith", "substr", "substring", "to_char", "to_varchar", "translate", "trim", "ucase", "unhex", "upper"),
+        "ascii('A')",
+        "base64('Spark')",
+        "bit_length('abc')",
+        "btrim(' abc ')",
+        "char_length('abc')",
+        "character_length('abc')",
+        "concat('a', 'b')",
+        "concat_ws('-', 'a', NULL, 'b')",
+        "contains('Spark', 'park')",
+        "crc32('Spark')",
+        "endswith('Spark', 'ark')",
+        "format_string('%s has %d', 'Ada', 3)",
+        "hex(255)",
+        "ilike('Spark', 's%')",
+        "initcap('ada lovelace')",
+        "lcase('ABC')",
+        "left('Spark', 2)",
+        "len('abc')",
+        "length('abc')",
+        "levenshtein('kitten', 'sitting')",
+        "like('Spark', 'S%')",
+        "locate('a', 'banana')",
+        "lower('ABC')",
+        "lpad('7', 3, '0')",
+        "ltrim('  a')",
+        "md5('a')",
+        "octet_length('é')",
+        "position('a', 'banana')",
+        "printf('%05.1f', 3.14159D)",
+        "regexp('Spark', '^S')",
+        "regexp_extract('order 17', '([0-9]+)', 1)",
+        "regexp_like('Spark', '^S')",
+        "regexp_replace('a1b22', '[0-9]+', '#')",
+        "repeat('ab', 3)",
+        "replace('banana', 'an', 'o')",
+        "reverse('abc')",
+        "right('Spark', 2)",
+        "rlike('Spark', '^S')",
+        "rpad('7', 3, '.')",
+        "rtrim('a  ')",
+        "sha('a')",
+        "sha1('a')",
+        "sha2('a', 224)",
+        "space(2)",
+        "split('a,b,c', ',')[1]",
+        "split_part('a,b,c', ',', 2)",
+        "startswith('Spark', 'Sp')",
+        "substr('Spark', 2, 3)",
+        "substring('Spark', 2, 3)",
+        "to_char(1234.5, '9,999.99')",
+        "to_varchar(1234.5, '9,999.99')",
+        "translate('abc', 'ab', 'xy')",
+        "trim(' abc ')",
+        "ucase('abc')",
+        "unhex('4A')",
+        "upper('abc')",
     ),
     "Dates and times": (
-        *("add_months", "convert_timezone", "date_add", "date_diff", "date_format", "date_from_unix_date", "date_part"),
-        *("date_sub", "date_trunc", "datediff", "datepart", "day", "dayname", "dayofmonth", "dayofweek", "dayofyear"),
-        *("from_unixtime", "from_utc_timestamp", "hour", "last_day", "make_date", "make_ym_interval", "minute"),
-        *("month", "monthname", "months_between", "next_day", "quarter", "second", "timestamp_seconds", "to_date"),
-        *("to_timestamp", "to_unix_timestamp", "to_utc_timestamp", "trunc", "try_to_date", "try_to_timestamp"),
-        *("unix_date", "unix_micros", "unix_millis", "unix_seconds", "unix_timestamp", "weekday", "weekofyear", "year"),
+        "add_months(DATE '2024-01-31', 1)",
+        "convert_timezone('Europe/Zurich', 'UTC', TIMESTAMP_NTZ '2024-07-01 12:00:00')",
+        "date_add(DATE '2024-02-28', 2)",
+        "date_diff(DATE '2024-03-01', DATE '2024-02-01')",
+        "date_format(DATE '2024-02-03', 'dd.MM.yyyy')",
+        "date_from_unix_date(19756)",
+        "date_part('year', DATE '2024-02-03')",
+        "date_sub(DATE '2024-03-01', 1)",
+        "date_trunc('month', TIMESTAMP '2024-02-03 10:11:12')",
+        "datediff(DATE '2024-03-01', DATE '2024-02-01')",
+        "datepart('year', DATE '2024-02-03')",
+        "day(DATE '2024-02-03')",
+        "dayname(DATE '2024-02-03')",
+        "dayofmonth(DATE '2024-02-03')",
+        "dayofweek(DATE '2024-02-03')",
+        "dayofyear(DATE '2024-02-03')",
+        "from_unixtime(0)",
+        "from_utc_timestamp(TIMESTAMP '2024-07-01 12:00:00', 'Europe/Zurich')",
+        "hour(TIMESTAMP '2024-02-03 10:11:12')",
+        "last_day(DATE '2024-02-03')",
+        "make_date(2024, 2, 3)",
+        "make_ym_interval(1, 2)",
+        "minute(TIMESTAMP '2024-02-03 10:11:12')",
+        "month(DATE '2024-02-03')",
+        "monthname(DATE '2024-02-03')",
+        "months_between(DATE '2024-03-31', DATE '2024-01-31')",
+        "next_day(DATE '2024-02-03', 'MON')",
+        "quarter(DATE '2024-02-03')",
+        "second(TIMESTAMP '2024-02-03 10:11:12')",
+        "timestamp_seconds(60)",
+        "to_date('2024-02-03')",
+        "to_timestamp('03.02.2024', 'dd.MM.yyyy')",
+        "to_unix_timestamp(TIMESTAMP '1970-01-02 00:00:00')",
+        "to_utc_timestamp(TIMESTAMP '2024-07-01 12:00:00', 'Europe/Zurich')",
+        "trunc(DATE '2024-02-03', 'year')",
+        "try_to_date('no date')",
+        "try_to_timestamp('no time')",
+        "unix_date(DATE '1970-01-11')",
+        "unix_micros(TIMESTAMP '1970-01-01 00:00:01')",
+        "unix_millis(TIMESTAMP '1970-01-01 00:00:01')",
+        "unix_seconds(TIMESTAMP '1970-01-01 00:00:01')",
+        "unix_timestamp(TIMESTAMP '1970-01-02 00:00:00')",
+        "weekday(DATE '2024-02-03')",
+        "weekofyear(DATE '2024-02-03')",
+        "year(DATE '2024-02-03')",
     ),
     "Choices and NULL": (
-        *("coalesce", "decode", "equal_null", "greatest", "if", "ifnull", "isnotnull", "isnull", "least", "nanvl"),
-        *("nullif", "nullifzero", "nvl", "nvl2", "zeroifnull"),
+        "coalesce(NULL, 2, 3)",
+        "decode(2, 1, 'one', 2, 'two', 'many')",
+        "equal_null(NULL, NULL)",
+        "greatest(1, 3, 2)",
+        "if(1 < 2, 'yes', 'no')",
+        "ifnull(NULL, 2)",
+        "isnotnull(1)",
+        "isnull(1)",
+        "least(1, 3, 2)",
+        "nanvl(CAST('NaN' AS DOUBLE), 0)",
+        "nullif(2, 2)",
+        "nullifzero(0)",
+        "nvl(NULL, 2)",
+        "nvl2(NULL, 1, 2)",
+        "zeroifnull(NULL)",
     ),
     "Bits and hashes": (
-        *("&", "^", "bit_count", "hash", "shiftleft", "shiftright", "shiftrightunsigned", "xxhash64", "|", "~"),
+        "12 & 10",
+        "12 ^ 10",
+        "bit_count(7)",
+        "hash('a', 1)",
+        "shiftleft(1, 3)",
+        "shiftright(-8, 1)",
+        "shiftrightunsigned(-8, 1)",
+        "xxhash64('a', 1)",
+        "12 | 10",
+        "~5",
     ),
     "Conversions": (
-        *("bigint", "binary", "boolean", "date", "decimal", "double", "float", "int", "real", "smallint", "string"),
-        *("timestamp", "tinyint"),
+        "bigint('7')",
+        "binary('a')",
+        "boolean('yes')",
+        "date('2024-02-03')",
+        "decimal(2.7)",
+        "double('1.5')",
+        "float('1.5')",
+        "int(2.7)",
+        "real('1.5')",
+        "smallint('7')",
+        "string(7)",
+        "timestamp('2024-02-03 10:11:12')",
+        "tinyint('7')",
     ),
 }
-_SPELLED: Final = {
-    "split()[]": "split(text, pattern)[number]",
-    **{sign: f"a {sign} b" for sign in "&^|"},
-    "~": "~a",
-    "locate": "locate, instr",
-}
+"""A call of each function of one row, by topic."""
 
 AGGREGATES: Final = (
     *("any_value(x)", "approx_count_distinct(x)", "approx_percentile(x, 0.5)", "arbitrary(x)", "array_agg(x)"),
@@ -74,53 +230,14 @@ WINDOWS: Final = (
 )
 """A call of each window function over a part of each partition; over a whole partition every aggregate is one."""
 
-_HEAD = """# Functions
 
-The functions that livejoin maintains, with the meaning that Spark 4 gives them in ANSI mode. Any other one is refused
-by its name. This page is made from the tables that bind them (`src/livejoin/sql/function_list.py`).
+def name_of(example: str) -> str:
+    """The function that an example calls, as the tables that bind functions name it.
 
-Operators: `+ - * / % DIV`, `||`, `= <> < <= > >= <=>`, `AND OR NOT`, `BETWEEN`, `IN`, `LIKE`, `ILIKE` and `RLIKE`,
-`LIKE ANY` and `ALL`, `IS [NOT] NULL`, `IS [NOT] TRUE`, `IS [NOT] DISTINCT FROM`, `<< >> >>>`, `CASE`, `CAST`,
-`TRY_CAST` and `::`, `EXTRACT(field FROM time)`, `dateadd(unit, n, time)`, `datediff(unit, start, end)`, and intervals.
-
-What stands beside a function is what it takes. Spark converts values of some other types by itself, and so does
-livejoin."""
-
-
-def markdown() -> str:
-    """The text of ``docs/functions.md``."""
-    parts = [_HEAD]
-    for topic, names in _TOPICS.items():
-        parts += [f"## {topic}", "\n".join(["| function | takes |", "|---|---|", *_lines(names)])]
-    parts += [
-        "## Aggregates",
-        "With `DISTINCT`, `FILTER (WHERE ...)`, and an order where one counts. What Spark approximates is exact.",
-        _called(AGGREGATES),
-        "## Window functions",
-        "Over whole partitions all aggregates; over a part of each partition, as `(PARTITION BY k ORDER BY t)`, these:",
-        _called(WINDOWS),
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-def listed() -> frozenset[str]:
-    """The names of all scalar functions on the page."""
-    return frozenset(name for names in _TOPICS.values() for name in names)
-
-
-def _lines(names: tuple[str, ...]) -> Iterator[str]:
-    """A line for each function, and one for all names of one function."""
-    taken: dict[object, list[str]] = {}
-    for name in names:
-        taken.setdefault(accepted_arguments(name), []).append(name)
-    for arguments, same in taken.items():
-        shown = ", ".join(_code(_SPELLED.get(name, name)) for name in same)
-        yield f"| {shown} | {arguments!s} |"
-
-
-def _code(text: str) -> str:
-    return ", ".join(f"`{part}`" for part in ([text] if "(" in text else text.split(", "))).replace("|", "\\|")
-
-
-def _called(calls: tuple[str, ...]) -> str:
-    return ", ".join(f"`{call}`" for call in calls) + "."
+    >>> name_of("abs(-3)"), name_of("split('a,b', ',')[1]"), name_of("12 & 10")
+    ('abs', 'split()[]', '&')
+    """
+    if ")[" in example:
+        return f"{example.partition('(')[0]}()[]"
+    found = re.match(r"\w+(?=\()", example)
+    return found[0] if found else example.strip("0123456789 ")

@@ -11,13 +11,13 @@
 _shtab_livejoin_commands() {
   local _commands=(
     check:'Say whether a pipeline file, or a server'"'"'s file with its statements, is right; nothing runs.'
-    completion:'Print what completes commands and options in a shell. docs/install.md says where it belongs.'
-    docs:'Open the manual that came with livejoin in a browser, and print where it is. With words, print the sections that have them, and open the search for them.'
+    completion:'Print what completes commands and options in a shell. Where it belongs: livejoin docs install.'
+    docs:'Open the manual that came with livejoin in a browser, and print where it is. With the name of a page, open that. With other words, print the sections that have them, and open the search for them.'
     doctor:'Say what this machine and installation are, and whether livejoin does here what it should; ten seconds. Put the text into a report of an error.'
-    explain:'Say what maintaining a query will cost, and why: its class with a witness, the plan, what a change costs, what would make it better. Nothing is loaded or run. docs/explain.md says how to read it.'
+    explain:'Say what maintaining a query will cost, and why: its class with a witness, the plan, what a change costs, what would make it better. Nothing is loaded or run. How to read it: livejoin docs explain.'
     init:'Write a small project that runs: tables, a view, a server, some changes.'
     run:'Run a pipeline file on Spark: its tables, its views and where the deltas go. A run that was stopped or killed continues from its checkpoint.'
-    serve:'Serve a database: read and follow its views, change its tables, by HTTP, server-sent events and WebSockets. docs/server.md says more.'
+    serve:'Serve a database: read and follow its views, change its tables, by HTTP, server-sent events and WebSockets. More: livejoin docs server.'
     shell:'A database in a folder, or in memory without one: type SQL, or pipe a script in. .help says more.'
     token:'Make a token, print it once, and add what it may do to a file, which does not hold the token.'
     warm:'Compile into the cache each kernel that neither came with livejoin nor was compiled before, so that no process compiles later. The cache is below NUMBA_CACHE_DIR, XDG_CACHE_HOME or ~/.cache.'

@@ -293,7 +293,7 @@ def _of_path(descriptor: fl.FlightDescriptor) -> Prepared:
 
 
 def _unknown(what: str, name: str) -> RequestError:
-    msg = f"{what} {name:.200} is not known here; docs/flight-sql.md lists what is"
+    msg = f"{what} {name:.200} is not known here; what is: livejoin docs flight-sql"
     return RequestError(msg, HTTPStatus.NOT_IMPLEMENTED)
 
 

@@ -31,7 +31,7 @@ _WHAT = {
     "naming": "depends on the names that columns have inside",
 }
 _REMEDY = {
-    "aggregate": "allowed are expressions over one row of the join, and the aggregates that docs/functions.md lists",
+    "aggregate": "allowed are expressions over one row of the join, and aggregates (livejoin docs aggregates)",
     "window": "allowed are expressions over one row of the join",
     "table": "it gives several rows; allowed are expressions with one value a row",
     "volatile": "its value changes from call to call, but a deleted row must give the value that it had when it was "

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef, EdgeKind
-from livejoin.sql.lower.conditions.split import conjuncts
+from livejoin.sql.lower.conditions.split import conjuncts, note_places
 from livejoin.sql.lower.parts.part_tree import below, flat, without_atoms
 from livejoin.sql.parse.source import offset_of
 from livejoin.sql.parse.sub_queries import has_marks
@@ -155,6 +155,8 @@ class Parts:
         first = place.within if is_beside and place.within is not None else len(self.parts)
         for relation in block.scope.relations:
             self._take(relation)
+        for condition in (*block.conditions, *(one for part in block.parts for one in part.conditions)):
+            note_places(condition, block.source, block.start)
         hanging = {atom for part in block.parts for atom in part.atoms}
         core = tuple(start + r.atom for r in block.scope.relations if r.atom not in hanging)
         conditions, equalities = self._placed(block.conditions, start), _moved(block.equalities, start)

@@ -34,7 +34,7 @@ from livejoin.sql.scalars.expression import RowType, bind_expression
 from livejoin.sql.scalars.operands import BOOLEAN
 
 BEHIND = "behind"
-AT = "at"  # in the ``meta`` of a condition that is not written as one: where the text says it
+AT = "at"  # in the ``meta`` of a condition that is not written as one, or elsewhere: where the text says it
 _BOUNDARIES = (TokenType.ON, TokenType.WHERE, TokenType.AND)
 _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
@@ -141,11 +141,28 @@ def join_conditions(
     found = Equalities(scope, source, among)
     others = [(equality_of(using, scope), using.offset) for using in merged if not found.add(using)]
     for conjunct in (part for condition in conditions for part in conjuncts(condition)):
-        at = conjunct.meta.get(AT, source.behind(_BOUNDARIES, offset_of(conjunct, offset)))
+        at = _begin(conjunct, source, offset)
         equality = column_equality(conjunct, at)
         if equality is None or not found.add(equality) or equality.left.atom == equality.right.atom:
             others.append((conjunct, at))
     return found, _without_computed(others, found)
+
+
+def note_places(condition: exp.Expr, source: Source, offset: int) -> None:
+    """Note where each conjunct stands in the text, for a condition that moves to a SELECT with other tokens.
+
+    Args:
+        condition: A resolved condition.
+        source: The tokens of the SELECT in whose text it stands.
+        offset: A position for conjuncts without one.
+    """
+    for conjunct in conjuncts(condition):
+        conjunct.meta[AT] = _begin(conjunct, source, offset)
+
+
+def _begin(conjunct: exp.Expr, source: Source, offset: int) -> int:
+    at: int | None = conjunct.meta.get(AT)
+    return source.behind(_BOUNDARIES, offset_of(conjunct, offset)) if at is None else at
 
 
 def _without_computed(conditions: Sequence[tuple[exp.Expr, int]], found: Equalities) -> list[tuple[exp.Expr, int]]:

@@ -218,7 +218,7 @@ class Grouping:
         if call.name == "count_if":
             self._check(call, values[0], BOOLEAN)
             condition = values[0] if condition is None else exp.and_(condition, values[0])
-            values = ()
+            values = values if call.distinct else ()
         if call.distinct:
             value = values[0] if len(values) == 1 else self._combination(values, call)
             return Wanted(AggregateCall("count", None, True, BIGINT), where(value, condition))

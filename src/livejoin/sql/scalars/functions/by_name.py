@@ -98,7 +98,7 @@ def is_known(name: str) -> bool:
 def no_function(name: str) -> str:
     """That there is no function of a name, and which one may be meant."""
     known = [*sorted(known_names()), *_AGGREGATES]
-    return f"livejoin has no such function{meant(name, known)}; docs/functions.md lists those that it has"
+    return f"livejoin has no such function{meant(name, known)}; those that it has: livejoin docs functions"
 
 
 @dataclass(frozen=True)
