@@ -144,7 +144,35 @@ def test_declarations_stand_all_or_none(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["serve", str(folder), "--sql", str(sql), "--port", "99999"]) == 2
     told = " ".join(capsys.readouterr().err.split())
     assert "declares w, which the database does not have" in told
+    assert "has changed" not in told
     assert "port is 99999; allowed are numbers from 0" in told
+
+
+def test_what_has_changed_since_it_was_declared_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    models, tokens, file = tmp_path / "models", tmp_path / "tokens.toml", tmp_path / "app.toml"
+    models.mkdir()
+    model = models / "totals.sql"
+    (tmp_path / "schema.sql").write_text(SQL.replace("totals", "others"))
+    assert main(["token", str(tokens), "ada", "--read", "total", "--write", "t"]) == 0
+    file.write_text("folder = 'db'\nport = 0\nsql = 'schema.sql'\nmodels = 'models'\ntokens = 'tokens.toml'")
+    model.write_text("\nSELECT k, nope FROM {{ source('shop', 't') }}")
+    for command in ("check", "serve"):
+        assert main([command, str(file)]) == 2
+        told = capsys.readouterr().err
+        assert "totals.sql:2" in "".join(told.split())
+        assert "no column 'nope'" in " ".join(told.split())
+    model.write_text("SELECT k FROM {{ source('shop', 't') }}")
+    assert main(["check", str(file)]) == 0
+    in_vain = "the token 'ada' names 'total', which is neither a view nor a table (did you mean 'totals'?)"
+    assert in_vain in " ".join(capsys.readouterr().out.split())
+    with served(str(file)):
+        pass
+    for text, is_changed in (("SELECT  k FROM {{ source('shop', 't') }}", False), ("SELECT v FROM t", True)):
+        model.write_text(text)
+        assert main(["serve", str(file), "--port", "99999"]) == 2
+        told = " ".join(capsys.readouterr().err.split())
+        assert in_vain in told
+        assert ("the text of totals has changed, and the database keeps the old query" in told) == is_changed
 
 
 def test_ports_and_folders_that_are_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -105,8 +105,17 @@ trigger = "1 second"
         load(file)
     file.write_text(text)
     (tmp_path / "models" / "staging" / "flags.sql").write_text("select idd from {{ source('shop', 'marks') }}")
-    with pytest.raises(PipelineError, match=r"1: models: flags: .*did you mean 'id'"):
+    with pytest.raises(PipelineError, match=r"1: models: .*flags.sql: .*did you mean 'id'"):
         load(file)
     file.write_text(text.replace('models = "models"', ""))
     with pytest.raises(PipelineError, match="views: is missing"):
         load(file)
+
+
+def test_what_follows_a_reference_stays_where_it_is(tmp_path: Path) -> None:
+    text = "SELECT a,\n  {{ source('s',\n  't') }}.b, c FROM {{ ref('x') }} WHERE d;\n"
+    found = read_models(written(tmp_path, {"v": text, "x": "SELECT 1 AS a"}))["v"]
+    lines, wanted = found.splitlines(), text.splitlines()
+    assert found.split() == ["SELECT", "a,", "`t`", ".b,", "c", "FROM", "`x`", "WHERE", "d"]
+    assert [line.find("FROM") for line in lines] == [line.find("FROM") for line in wanted]
+    assert lines[2].index("WHERE") == wanted[2].index("WHERE")

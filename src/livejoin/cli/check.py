@@ -16,7 +16,7 @@ SCHEMA = Path(__file__).parent / "pipeline.schema.json"
 
 
 def check(path: Path) -> str:
-    """What a file is and has, in a line.
+    """What a file is and has, in a line; a line more for each name in the file of tokens that nothing has.
 
     Raises:
         PipelineError: A pipeline file is wrong; the message lists all errors, with keys and lines.
@@ -30,13 +30,12 @@ def check(path: Path) -> str:
 
         found = load(path)
         return f"{path} is right: a pipeline of {_counted(len(found.declared), len(found.views))}"
-    from livejoin.cli.serve import declare  # noqa: PLC0415  # an extra of its own
+    from livejoin.cli.serve import declare, in_vain  # noqa: PLC0415  # an extra of its own
     from livejoin.server.access import read_tokens  # noqa: PLC0415  # an extra of its own
     from livejoin.server.settings import read_settings  # noqa: PLC0415
 
     settings = read_settings(path)
-    if settings.tokens is not None:
-        read_tokens(settings.tokens)
+    access = None if settings.tokens is None else read_tokens(settings.tokens)
     options = {
         name: value for name, value in settings.database.items() if not name.startswith("spill")
     }  # makes a folder
@@ -44,7 +43,8 @@ def check(path: Path) -> str:
     if settings.sql is None and settings.models is None:
         return f"{path} is right: a server of {settings.folder or 'a database that keeps nothing'}"
     declare(db, settings)
-    return f"{path} is right: a server of {_counted(len(db.tables), len(db.views))}"
+    right = f"{path} is right: a server of {_counted(len(db.tables), len(db.views))}"
+    return "\n".join([right, *(() if access is None else in_vain(access, db))])
 
 
 def _counted(tables: int, views: int) -> str:

@@ -6,6 +6,7 @@ import argparse
 import gc
 import signal
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,22 @@ from rich.console import Console
 
 import livejoin
 from livejoin.database import Database
-from livejoin.errors import SchemaError, StorageError
+from livejoin.errors import LivejoinError, PipelineError, SchemaError, SqlError, StorageError
 from livejoin.server import Server, read_tokens
-from livejoin.server.access import new_token
+from livejoin.server.access import Tokens, new_token
 from livejoin.server.flight import FlightServer
 from livejoin.server.settings import Settings, Tls, read_settings
-from livejoin.sql import CreateTable, CreateView, Statement, parse_statement, pieces, read_models
+from livejoin.shown import meant
+from livejoin.sql import (
+    CreateTable,
+    CreateView,
+    Statement,
+    model_files,
+    normal_text,
+    parse_statement,
+    pieces,
+    read_models,
+)
 
 
 def settings_of(given: argparse.Namespace) -> Settings:
@@ -60,6 +71,8 @@ def serve(given: argparse.Namespace, console: Console) -> None:
     with ExitStack() as ending:
         db = ending.enter_context(_opened(settings))
         _declare(db, settings, console)
+        for warning in () if access is None else in_vain(access, db):
+            console.print(warning, style="yellow", markup=False)
         server = Server(
             db,
             host=settings.host,
@@ -103,6 +116,13 @@ def _opened(settings: Settings) -> Database:
         raise SchemaError(msg) from error
 
 
+def in_vain(access: Tokens, db: Database) -> Iterator[str]:
+    """What tokens may read or write that is not there, which may be a slip; a line each."""
+    known = [*db.tables, *db.views]
+    for who, name in access.named_in_vain(known):
+        yield f"the token {who!r} names {name!r}, which is neither a view nor a table{meant(name, known)}"
+
+
 def declare(db: Database, settings: Settings) -> None:
     """Run the file of declarations, and make the views of the folder of models.
 
@@ -112,7 +132,10 @@ def declare(db: Database, settings: Settings) -> None:
     if settings.sql is not None:
         db.execute(_text(settings.sql))
     for name, query in _models(settings).items():
-        db.create_view(name, query)
+        try:
+            db.create_view(name, query)
+        except LivejoinError as error:
+            raise _of_file(error, settings, name) from error
 
 
 def _text(path: Path | None) -> str:
@@ -127,6 +150,13 @@ def _models(settings: Settings) -> dict[str, str]:
     return {} if settings.models is None else read_models(settings.models)
 
 
+def _of_file(error: LivejoinError, settings: Settings, view: str) -> PipelineError:
+    """The error of a view with the file that it is of; lines and columns are those of the file."""
+    assert settings.models is not None
+    path = model_files(settings.models)[view.lower()]
+    return PipelineError(str(error), str(path), line=error.line if isinstance(error, SqlError) else 0)
+
+
 def _declare(db: Database, settings: Settings, console: Console) -> None:
     """Declare all where the database is new, all of it or nothing; elsewhere say what it has not yet."""
     if settings.sql is None and settings.models is None:
@@ -137,7 +167,8 @@ def _declare(db: Database, settings: Settings, console: Console) -> None:
         return
     all_pieces = pieces(_text(settings.sql), None)
     plain = [one for one in all_pieces if not (one.begins_transaction or one.ends_transaction)]
-    declared = [*(_declared(parse_statement(piece.text)) for piece in plain), *_models(settings)]
+    statements = [parse_statement(piece.text) for piece in plain]
+    declared = [*(_declared(statement) for statement in statements), *(models := _models(settings))]
     absent = [name for name in declared if name and name not in db.tables and name not in db.views]
     if absent:
         place = " and ".join(path.name for path in (settings.sql, settings.models) if path is not None)
@@ -147,6 +178,19 @@ def _declare(db: Database, settings: Settings, console: Console) -> None:
             style="yellow",
             markup=False,
         )
+    views = {one.name: one.sql for one in statements if isinstance(one, CreateView)} | models
+    changed = [name for name, sql in views.items() if name in db.views and not _is_same(db.views[name].sql, sql)]
+    if changed:
+        console.print(
+            f"the text of {', '.join(changed)} has changed, and the database keeps the old query: "
+            "CREATE OR REPLACE VIEW moves a view to the new one (livejoin docs guides/change-the-sql)",
+            style="yellow",
+            markup=False,
+        )
+
+
+def _is_same(before: str, now: str) -> bool:
+    return normal_text(before) == normal_text(now)
 
 
 def _declared(statement: Statement) -> str:

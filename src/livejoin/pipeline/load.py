@@ -37,7 +37,7 @@ from livejoin.spark.run_options import RunOptions
 from livejoin.spark.sinks import Sink
 from livejoin.spark.sources import FileSource
 from livejoin.spark.time_zone import SETTING, is_utc
-from livejoin.sql import bind_view, names_read, parse_columns, read_models, violations_of
+from livejoin.sql import bind_view, model_files, names_read, parse_columns, read_models, violations_of
 
 _KEY = re.compile(r"(CONSTRAINT\s+\S+\s+)?(PRIMARY\s+KEY\b|FOREIGN\s+KEY\b|UNIQUE\s*\()", re.IGNORECASE)
 _CARRIED = {CHANGE_TYPE: "STRING", SEQUENCE: "BIGINT"}
@@ -179,7 +179,7 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
         except LivejoinError as error:
             problems.append(_Problem(("sink", "kind"), str(error)))
     if not problems:
-        problems = _unbound(parsed, views, tables)
+        problems = _unbound(parsed, views, tables, folder)
     if problems:
         raise _report(path, text, problems)
     trigger = parsed.run.trigger
@@ -385,7 +385,9 @@ def _sql(view: ViewText, folder: Path) -> str:
     return view.sql if view.sql is not None else (folder / str(view.sql_file)).read_text(encoding="utf-8")
 
 
-def _unbound(parsed: PipelineFile, views: Mapping[str, str], tables: Mapping[str, Table]) -> list[_Problem]:
+def _unbound(
+    parsed: PipelineFile, views: Mapping[str, str], tables: Mapping[str, Table], folder: Path
+) -> list[_Problem]:
     """Errors of references between tables and of views; a view that reads a wrong view is not reported again."""
     catalog = Catalog()
     problems = []
@@ -398,6 +400,7 @@ def _unbound(parsed: PipelineFile, views: Mapping[str, str], tables: Mapping[str
         return problems
     bound: dict[str, Query] = {}
     wrong: set[str] = set()
+    files = {} if parsed.models is None else model_files(folder / local_path(parsed.models, "models"))
     for name, sql in views.items():
         try:
             bound[name.lower()] = bind_view(name, sql, catalog, bound, views, parsed.run.allow_product)
@@ -407,7 +410,7 @@ def _unbound(parsed: PipelineFile, views: Mapping[str, str], tables: Mapping[str
             if not is_first:
                 continue
             if name not in parsed.views:
-                problems.append(_Problem(("models",), f"{name}: {error}"))
+                problems.append(_Problem(("models",), f"{files[name.lower()]}: {error}"))
                 continue
             key = "sql" if parsed.views[name].sql is not None else "sql_file"
             problems.append(_Problem(("views", name, key), str(error)))

@@ -9,7 +9,7 @@ import hashlib
 import hmac
 import secrets
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Protocol
@@ -100,6 +100,11 @@ class Tokens:
             if hmac.compare_digest(known, digest):
                 found = who
         return found
+
+    def named_in_vain(self, known: Iterable[str]) -> list[tuple[str, str]]:
+        """The token and the name of each right to a view or table that is not among the known ones."""
+        there = {name.lower() for name in known} | {_ALL}
+        return [(who.name, name) for _, who in self._known for name in sorted((who.reads | who.writes) - there)]
 
 
 class _Entry(BaseModel):

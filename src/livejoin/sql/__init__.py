@@ -22,7 +22,7 @@ from livejoin.sql.tables.alter_columns import (
 )
 from livejoin.sql.tables.assertion import CreateAssertion, DropAssertion, violations_of
 from livejoin.sql.tables.declare import parse_columns, parse_create_table
-from livejoin.sql.tables.models import read_models
+from livejoin.sql.tables.models import model_files, read_models
 from livejoin.sql.tables.piece import Piece
 from livejoin.sql.tables.row_changes import ALL_OF_SOURCE, VALUE, ChangedRows, NewRows, RowChanges, constants_of
 from livejoin.sql.tables.same_columns import columns_named, other_table_text, renamed_text, same_columns_text
@@ -76,6 +76,7 @@ __all__ = [
     "columns_named",
     "constants_of",
     "is_complete",
+    "model_files",
     "names_read",
     "names_said",
     "normal_text",

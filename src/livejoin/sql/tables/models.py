@@ -23,27 +23,42 @@ _CONFIG = re.compile(r"\{\{-?\s*config\b")
 _UNDERSTOOD = "understood are {{ ref('view') }} and {{ source('name', 'table') }}"
 
 
-def read_models(folder: Path) -> dict[str, str]:
-    """The SQL of each view, in an order in which each follows those that it reads.
+def model_files(folder: Path) -> dict[str, Path]:
+    """The file of each view, by its name in lower case.
 
     Args:
         folder: The folder; files that end in ``.sql`` count, also those in folders below.
 
     Raises:
-        PipelineError: The folder has no such file, a file cannot be read, two have one name, one has what is not
-            understood or reads a file that is not there, or files read one another in a circle.
+        PipelineError: The folder has no such file, or two have one name.
     """
     files: dict[str, Path] = {}
     for path in sorted(folder.rglob("*.sql")):
-        name = path.stem
-        if name.lower() in files:
-            msg = f"{str(files[name.lower()])!r} is a view of this name already; give each file a name of its own"
+        name = path.stem.lower()
+        if name in files:
+            msg = f"{str(files[name])!r} is a view of this name already; give each file a name of its own"
             raise PipelineError(msg, str(path))
-        files[name.lower()] = path
+        files[name] = path
     if not files:
         what = "has no file that ends in .sql" if folder.is_dir() else "is no folder"
         msg = f"{what}; models are SQL files, one a view"
         raise PipelineError(msg, str(folder))
+    return files
+
+
+def read_models(folder: Path) -> dict[str, str]:
+    """The SQL of each view, in an order in which each follows those that it reads.
+
+    What stands in a file at a line and column stands there in the SQL too, so that errors say where in the file.
+
+    Args:
+        folder: The folder, as for `model_files`.
+
+    Raises:
+        PipelineError: The folder has no such file, a file cannot be read, two have one name, one has what is not
+            understood or reads a file that is not there, or files read one another in a circle.
+    """
+    files = model_files(folder)
     names = {key: path.stem for key, path in files.items()}
     texts, reads = {}, {}
     for key, path in files.items():
@@ -55,8 +70,9 @@ def read_models(folder: Path) -> dict[str, str]:
                 msg = f"there is no file {said}.sql for ref({said!r}){meant(said, names.values())}"
                 raise PipelineError(msg, str(path), line=_line(text, place))
         reads[key] = [said.lower() for said, _ in found]
-        text = _REF.sub(lambda match: backticked(names[_said(match).lower()]), text)
-        texts[key] = _SOURCE.sub(lambda match: backticked(match[3] or match[4]), text).strip().removesuffix(";")
+        text = _REF.sub(lambda match: _in_place(match, names[_said(match).lower()]), text)
+        text = _SOURCE.sub(lambda match: _in_place(match, match[3] or match[4]), text)
+        texts[key] = text.rstrip().removesuffix(";")
     return {names[key]: texts[key] for key in _ordered(reads, names, folder)}
 
 
@@ -92,6 +108,12 @@ def _refuse_other(text: str, path: Path) -> None:
             advice = f"{_UNDERSTOOD}; write the SQL out, as `dbt compile` does"
         msg = f"{shortened(' '.join(found.split()))} is not understood: {advice}"
         raise PipelineError(msg, str(path), line=_line(text, match.start()))
+
+
+def _in_place(match: re.Match[str], name: str) -> str:
+    """A name with blanks behind it, so that all that follows stays where it is."""
+    first, *others = match[0].split("\n")
+    return backticked(name).ljust(len(first)) + "".join("\n" + " " * len(line) for line in others)
 
 
 def _said(match: re.Match[str]) -> str:

@@ -24,7 +24,7 @@ def aggregate_text(
         kept: The conditions.
     """
     if call.name == "count_if":
-        return "count(*)" + _where([*values, *kept])
+        return f"count({'DISTINCT ' + values[0] if call.distinct else '*'})" + _where([*values, *kept])
     if call.name == "count":
         counted = "DISTINCT " + _row(values) if call.distinct else "*"
         return f"count({counted})" + _where([*map(_NOT_NULL.format, values), *kept])
