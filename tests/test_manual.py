@@ -208,5 +208,10 @@ def test_the_manual_is_searched_without_a_browser(
     assert lines[1].startswith("  rows that come late are kept")
     assert "search.html?q=late+rows" in lines[-2]
     assert lines[-1] == "no browser was found here; open the address in one"
+    (tmp_path / "cli.html").write_text(page.format(id="b", h="livejoin run", p="livejoin and livejoin"))
+    (tmp_path / "joins.html").write_text(page.format(id="c", h="Two tables", p="livejoin keeps a join") + "</article>")
+    assert main(["docs", "join", "--address"]) == OK  # "livejoin" is on every page
+    found = capsys.readouterr().out.splitlines()
+    assert [line.rpartition("/")[2] for line in found if line.startswith("  file:")] == ["joins.html"]
     assert main(["docs", "nowhere", "--address"]) == OK
     assert "no page has all of the words: nowhere" in capsys.readouterr().out

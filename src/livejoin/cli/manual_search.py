@@ -9,6 +9,7 @@ from pathlib import Path
 
 _LATE = ("decisions", "how-to", "benchmarks", "changes", "contributing", "architecture", "glossary")
 """Pages for those who change livejoin; they come behind the pages for users."""
+_OWN = "livejoin"
 _SKIPPED = frozenset(("script", "style", "nav", "aside", "head"))
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4"))
 _IN_HEADING, _AROUND = 20, 70  # what a word in a heading counts; characters that are shown before and behind a word
@@ -81,28 +82,33 @@ def hits(folder: Path, words: list[str], most: int = 6) -> list[Section]:
     Cost: reading each page that has the words.
     """
     wanted = [word.lower() for word in words]
+    own = "" if any(_OWN in word for word in wanted) else _OWN  # which has "join" in it, and stands on every page
     found: list[tuple[tuple[bool, int, str], Section]] = []
     for path in sorted(folder.rglob("*.html")):
         name = path.relative_to(folder).as_posix()
         html = path.read_text(encoding="utf-8")
-        lower = html.lower()
+        lower = _without(html, own)
         if name in ("search.html", "genindex.html") or not all(word in lower for word in wanted):
             continue
         page = _Page(name)
         page.feed(html)
         is_late = name.partition("/")[0].removesuffix(".html") in _LATE
         for section in page.found:
-            text, heading = section.text.lower(), section.heading.lower()
+            text, heading = _without(section.text, own), _without(section.heading, own)
             if all(word in text for word in wanted):
                 weight = sum(min(text.count(word), 5) + _IN_HEADING * (word in heading) for word in wanted)
                 found.append(((is_late, -weight, section.address), section))
     return [section for _, section in sorted(found, key=lambda one: one[0])[:most]]
 
 
+def _without(text: str, name: str) -> str:
+    return text.lower().replace(name, "") if name else text.lower()
+
+
 def excerpt(section: Section, words: list[str]) -> str:
     """The text around the first place of a word."""
     text = section.text.removeprefix(" ".join(section.heading.split())).strip()
-    place = re.search("|".join(map(re.escape, words)), text, re.IGNORECASE)
+    place = re.search("|".join(rf"(?<!live){re.escape(word)}" for word in words), text, re.IGNORECASE)
     middle = 0 if place is None else place.start()
     begin, end = max(0, middle - _AROUND), middle + 2 * _AROUND
     shown = text[begin:end]
