@@ -217,7 +217,9 @@ def test_the_sample_of_explain_is_what_is_printed(tmp_path: Path, capsys: pytest
         "JOIN G C ON B.dst = C.src"
     )
     (tmp_path / "schema.sql").write_text("CREATE TABLE G (src BIGINT, dst BIGINT)")
-    (tmp_path / "changes.csv").write_text("src,dst\n1,2\n2,3\n")
+    (tmp_path / "changes.csv").write_text(
+        "src,dst\n" + "".join(f"{i % 10},{i % 10 * 3 % 10 + i // 10}\n" for i in range(40))
+    )
     sample = next(code for code in snippets("", "docs/explain.md") if "livejoin explain" in code)
     command, *lines = sample.splitlines()
     arguments = command.removeprefix("$ livejoin ").split()

@@ -64,7 +64,7 @@ def test_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert said.err == ""
     lines = said.out.splitlines()
     assert lines[0].startswith(
-        "verdict     A change of G meets all rows of G whose src is its dst, for each of them rows"
+        "verdict     A change of G meets all rows of G whose src is its dst (how many is unknown), for each"
     )
     assert lines[1:].index("            One change of") < lines.index(HOP3)
     for word in (

@@ -192,7 +192,7 @@ def test_each_number_of_the_first_line_is_of_the_rows_that_it_names() -> None:
         (
             "SELECT i.cat, s.sid FROM item i JOIN sale s ON s.item = i.item WHERE s.who = 3 AND i.cat = 1",
             "meets, where it fits the query's conditions, all rows of sale with the same item that fit the query's "
-            "conditions (about 3 rows, 12 at most): less than 1 row on average (12 at most) in all",
+            "conditions (about 3 rows, 6 at most): less than 1 row on average (6 at most) in all",
         ),
         ("SELECT cat, COUNT(*) AS n FROM item GROUP BY cat", "tables get: it looks up 1 stored row, and changes 1 row"),
         (

@@ -12,8 +12,10 @@ from rich.console import Console
 from rich.text import Text
 
 from livejoin.changes import ChangeBatch, read_changes, read_file
+from livejoin.dataflow.measured import samples_of_log
 from livejoin.errors import ChangeFormatError, LivejoinError, SqlError
 from livejoin.plan import Explanation, Statistics, UpdateBound, describe_query, require
+from livejoin.plan.explain.describing.query import Present
 from livejoin.plan.explain.describing.spread import with_cells
 from livejoin.plan.explain.suggestions.not_null import with_not_null
 from livejoin.query.bound_query import Query
@@ -77,7 +79,7 @@ def _explanation(request: Request) -> Explanation:
         raise
     logs = _logs(request.logs, query)
     found = with_not_null(
-        describe_query(query, Statistics(), log=logs or None),
+        describe_query(query, Statistics(), log=logs or None, present=Present(samples=samples_of_log(query, logs))),
         query,
         schema.catalog,
         lambda catalog: bind_query(query.sql, catalog, schema.views, request.allow_product),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from livejoin.catalog import Catalog
 from livejoin.changes import ChangeBatch, read_changes
 from livejoin.database.arguments import check_changes, check_limit, check_switch
 from livejoin.database.contents import Contents
 from livejoin.database.statements.views import ViewSettings
+from livejoin.dataflow.measured import samples_of_log
 from livejoin.families.registry import check_algorithm
 from livejoin.plan import Explanation, describe_query
 from livejoin.plan.explain.describing.query import Present
@@ -42,6 +44,8 @@ def explain_query(
     known = contents.known(query.joins, settings.statistics, check_limit(settings.preprocessing_limit))
     changes = _read(contents, log) if log else None
     threads, present = contents.workers.threads, contents.graph.present(query)
+    if changes:
+        present = replace(present, samples={**samples_of_log(query, changes), **present.samples})
     if suppose:
         present = Present(samples=present.samples)  # rows of static tables are left out as these are declared now
     found = with_not_null(

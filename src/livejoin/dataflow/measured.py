@@ -1,4 +1,4 @@
-"""Rows of the tables of a query, all or a sample, for what an explanation says of a change."""
+"""Rows of the tables of a query, or of a change log, all or a sample, for what an explanation says of a change."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from zlib import crc32
 
 import numpy as np
 
+from livejoin.changes import ChangeBatch
 from livejoin.dataflow.evaluator import Evaluator
 from livejoin.errors import ExpressionError
-from livejoin.plan.explain.effects.figures import TableSample
+from livejoin.plan.explain.effects.figures import Marks, TableSample
 from livejoin.query.bound_query import Query
 from livejoin.query.scalar import Expression
+from livejoin.schema import Table
 from livejoin.state.codec import Codec
 from livejoin.state.table import BaseTable
 from livejoin.words import Words
@@ -35,37 +37,77 @@ def samples(query: Query, tables: Mapping[str, BaseTable], codec: Codec) -> dict
     return {name: _sample(base, used[name], codec) for name, base in there.items()}
 
 
+def samples_of_log(query: Query, changes: Iterable[ChangeBatch]) -> dict[str, TableSample]:
+    """The rows that a change log leaves in the tables of a query, by names in lower case; nothing of other tables.
+
+    Cost: O(n log n) for n changes.
+
+    Args:
+        query: The query.
+        changes: The log, one batch a table.
+    """
+    used, codec, found = query.used_columns(), Codec(), {}
+    for batch in changes:
+        table = batch.table
+        if table.name not in used:
+            continue
+        words, place = np.unique(codec.encode(batch.rows, table), axis=1, return_inverse=True)
+        left = np.bincount(place.ravel(), batch.weights, words.shape[1]).astype(np.int64)
+        total = int(left[left > 0].sum())
+        there = np.flatnonzero(left > 0)
+        if total:
+            chosen = _some(there, table)
+            columns = {column: words[column, chosen] for column in sorted(used[table.name])}
+            found[table.name.lower()] = _sampled(total, left[chosen], columns, table, codec, is_log=True)
+    return found
+
+
 def _sample(base: BaseTable, columns: Iterable[int], codec: Codec) -> TableSample:
     ids, weights = base.live_rows()
-    if ids.shape[0] > MOST_ROWS:
-        # With one seed for all, rows that belong together would be drawn together.
-        draw = np.random.default_rng(crc32(base.table.name.lower().encode()))
-        chosen = np.unique(draw.integers(0, ids.shape[0], MOST_ROWS))
-        ids, weights = ids[chosen], weights[chosen]
+    chosen = _some(np.arange(ids.shape[0]), base.table)
+    ids, weights = ids[chosen], weights[chosen]
     dropped = {name.lower() for name in base.dropped()}
     known = sorted(column for column in columns if base.table.columns[column].name.lower() not in dropped)
     words = dict(zip(known, base.columns_of(ids, known), strict=True)) if known else {}
+    return _sampled(base.total, weights, words, base.table, codec)
 
-    def passing(condition: Expression) -> float | None:
-        return _passing(base, condition, words, weights, codec)
 
-    return TableSample(base.total, weights, words, passing)
+def _some(places: Words, table: Table) -> Words:
+    """All places, or so many of them as are looked at."""
+    if places.shape[0] <= MOST_ROWS:
+        return places
+    # With one seed for all, rows that belong together would be drawn together.
+    draw = np.random.default_rng(crc32(table.name.lower().encode()))
+    return places[np.unique(draw.integers(0, places.shape[0], MOST_ROWS))]
+
+
+def _sampled(
+    total: int, weights: Words, words: Mapping[int, Words], table: Table, codec: Codec, is_log: bool = False
+) -> TableSample:
+    passed: dict[Expression, Marks | None] = {}
+
+    def passing(condition: Expression) -> Marks | None:
+        if condition not in passed:
+            passed[condition] = _passing(table, condition, words, weights.shape[0], codec)
+        return passed[condition]
+
+    return TableSample(total, weights, words, passing, is_log)
 
 
 def _passing(
-    base: BaseTable, condition: Expression, words: Mapping[int, Words], weights: Words, codec: Codec
-) -> float | None:
-    """The share of some rows for which a condition is true; None if it has no value for one, or reads other columns."""
-    columns = base.table.columns
+    table: Table, condition: Expression, words: Mapping[int, Words], number: int, codec: Codec
+) -> Marks | None:
+    """Those of some rows for which a condition is true; None if it has no value for one, or reads other columns."""
+    columns = table.columns
     read = {field.position for step in condition.steps or (condition,) for field in step.fields()}
     parts = condition.steps or (condition,)
     if any(part.scalar is None for part in parts) or not words.keys() >= read:
         return None
-    lines = np.zeros((len(columns), weights.shape[0]), np.int64)
+    lines = np.zeros((len(columns), number), np.int64)
     for column, line in words.items():
         lines[column] = line
     try:
-        passed = Evaluator([condition], columns, codec).words(lines)[0] == 1
+        marks: Marks = Evaluator([condition], columns, codec).words(lines)[0] == 1
     except ExpressionError:
         return None
-    return float(weights[passed].sum() / max(1, int(weights.sum())))
+    return marks

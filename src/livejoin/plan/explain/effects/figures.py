@@ -3,16 +3,19 @@
 The law of an estimate: for tables that are counted whole, `Meeting.expected` is the number of pairs of rows with equal
 keys divided by the rows of the first table, so that it is right for skewed keys too, and `Meeting.most` is the number
 of rows with the most frequent key. From samples of n and m of N and M rows the pairs are counted among these, and
-multiplied by N/n * M/m, which is right on average; few pairs say little, and statistics are taken instead.
+multiplied by N/n * M/m, which is right on average; few pairs say little, and statistics are taken instead. Where the
+query has conditions on one of the two tables alone, pairs are counted among the rows that fit: those of frequent keys
+may fit more often, or less.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from livejoin.query.scalar import Expression
 from livejoin.schema import Table
@@ -21,6 +24,9 @@ from livejoin.words import NULL_CODE, Words
 
 Source = Literal["counted", "sampled", "given", "observed"]
 """Where a figure is from: all rows of the tables, a sample of them, the user, or a change log."""
+
+Marks: TypeAlias = npt.NDArray[np.bool_]
+"""Which rows of a sample it is."""
 
 _FEW_PAIRS = 30  # among samples: their number is off by a fifth then
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -35,11 +41,13 @@ class Meeting:
         expected: The mean over the rows that are there.
         most: The rows that meet the row that meets most of them; None if that is not known.
         source: Where the figures are from.
+        fits: Whether only rows that fit the conditions were counted.
     """
 
     expected: float
     most: float | None
     source: Source
+    fits: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,13 +58,15 @@ class TableSample:
         rows: How many rows the table has, with their multiplicities.
         weights: How often each row of the sample is there.
         columns: The words of the columns that are known, by their positions.
-        passing: The share of the rows of the sample for which a condition is true; None where it has no value.
+        passing: The rows of the sample for which a condition is true; None where it has no value.
+        is_log: Whether it is of the rows that a change log leaves.
     """
 
     rows: int
     weights: Words
     columns: Mapping[int, Words]
-    passing: Callable[[Expression], float | None]
+    passing: Callable[[Expression], Marks | None]
+    is_log: bool = False
 
     @property
     def is_whole(self) -> bool:
@@ -66,17 +76,29 @@ class TableSample:
     @property
     def source(self) -> Source:
         """Where figures of it are from."""
+        if self.is_log:
+            return "observed"
         return "counted" if self.is_whole else "sampled"
 
-    def counts(self, columns: Sequence[int]) -> tuple[Words, Words] | None:
-        """A word for each different key, ascending, and how often each is there.
+    def share(self, condition: Expression) -> float | None:
+        """The share of the rows for which a condition is true; None where it has no value."""
+        passed = self.passing(condition)
+        return None if passed is None else float(self.weights[passed].sum() / max(1, int(self.weights.sum())))
+
+    def counts(self, columns: Sequence[int], condition: Expression | None = None) -> tuple[Words, Words] | None:
+        """A word for each different key, ascending, and how often each is there, in rows that fit a condition.
 
         The word of several columns is a hash: two keys among 2^17 have one word with a probability of 2^-30. NULL is in
-        no key. None if a column is not known. Cost: O(sample log sample).
+        no key. None if a column, or which rows fit, is not known. Cost: O(sample log sample).
         """
         if not self.columns.keys() >= set(columns):
             return None
         there = np.ones(self.weights.shape[0], np.bool_)
+        if condition is not None:
+            passed = self.passing(condition)
+            if passed is None:
+                return None
+            there &= passed
         word = np.zeros(self.weights.shape[0], np.uint64)
         for column in columns:
             there &= self.columns[column] != NULL_CODE
@@ -111,7 +133,7 @@ class Figures:
 
     statistics: Statistics = field(default_factory=Statistics)
     samples: Mapping[str, TableSample] = field(default_factory=dict)
-    _found: dict[tuple[str, tuple[int, ...], str, tuple[int, ...]], Meeting | None] = field(default_factory=dict)
+    _found: dict[tuple[Hashable, ...], Meeting | None] = field(default_factory=dict)
 
     def rows(self, table: Table) -> Meeting | None:
         """The rows of a table; None if that is not known."""
@@ -119,13 +141,13 @@ class Figures:
         sample = self.samples.get(table.name.lower())
         if figure.value is not None and (figure.known == "given" or sample is None):
             return Meeting(figure.value, figure.value, "given" if figure.known == "given" else "observed")
-        return None if sample is None else Meeting(sample.rows, sample.rows, "counted")
+        return None if sample is None else Meeting(sample.rows, sample.rows, "observed" if sample.is_log else "counted")
 
     def share(self, table: Table, condition: Expression) -> float | None:
         """The share of the rows of a table for which a condition is true; None if that is not known."""
         known = self.statistics.of(table.name).passing_of(condition.text).value
         sample = self.samples.get(table.name.lower())
-        return sample.passing(condition) if known is None and sample is not None else known
+        return sample.share(condition) if known is None and sample is not None else known
 
     def values(self, table: Table, columns: Sequence[int]) -> float | None:
         """The most different values of some columns, NULL included; None if that is not known.
@@ -138,7 +160,14 @@ class Figures:
             return known.value + any(table.columns[column].nullable for column in columns)
         return None if sample is None else sample.values(columns)
 
-    def meeting(self, one: Table, columns: Sequence[int], other: Table, others: Sequence[int]) -> Meeting | None:
+    def meeting(
+        self,
+        one: Table,
+        columns: Sequence[int],
+        other: Table,
+        others: Sequence[int],
+        conditions: tuple[Expression | None, Expression | None] = (None, None),
+    ) -> Meeting | None:
         """How many rows of a table meet a row of another one; None if that is not known.
 
         Args:
@@ -146,17 +175,36 @@ class Figures:
             columns: The columns of that table that are compared.
             other: The table of the rows that are met.
             others: The columns of the other table, in the same order.
+            conditions: What the rows of the one table, and those of the other one, have to fit; it counts where that
+                can be told of the rows that are there, and else not (`Meeting.fits`).
         """
-        place = (one.name.lower(), tuple(columns), other.name.lower(), tuple(others))
+        known = any(
+            condition is not None and self.statistics.of(table.name).passing_of(condition.text).value is not None
+            for table, condition in zip((one, other), conditions, strict=True)
+        )
+        if known:  # shares that are given, or were observed, go before rows
+            conditions = (None, None)
+        place = (one.name.lower(), tuple(columns), other.name.lower(), tuple(others), *conditions)
         if place not in self._found:
-            self._found[place] = self._meeting(one, columns, other, others)
+            self._found[place] = self._meeting(one, columns, other, others, conditions)
         return self._found[place]
 
-    def _meeting(self, one: Table, columns: Sequence[int], other: Table, others: Sequence[int]) -> Meeting | None:
+    def _meeting(
+        self,
+        one: Table,
+        columns: Sequence[int],
+        other: Table,
+        others: Sequence[int],
+        conditions: tuple[Expression | None, Expression | None],
+    ) -> Meeting | None:
         known = self._by_statistics(one, columns, other, others)
         first, second = (self.samples.get(table.name.lower()) for table in (one, other))
         if (known is not None and known.source == "given") or first is None or second is None:
             return known
+        if conditions != (None, None):
+            fitting = _met(first, columns, second, others, conditions)
+            if fitting is not None:
+                return replace(fitting, fits=True)
         met = _met(first, columns, second, others)
         return known if met is None else met
 
@@ -173,9 +221,15 @@ class Figures:
         return Meeting(rows.value / max(1.0, keys.value, here or 0.0), None, source)
 
 
-def _met(first: TableSample, columns: Sequence[int], second: TableSample, others: Sequence[int]) -> Meeting | None:
+def _met(
+    first: TableSample,
+    columns: Sequence[int],
+    second: TableSample,
+    others: Sequence[int],
+    conditions: tuple[Expression | None, Expression | None] = (None, None),
+) -> Meeting | None:
     """Pairs of rows with equal keys; None if there are too few in samples, or a column is not known."""
-    some, there = first.counts(columns), second.counts(others)
+    some, there = first.counts(columns, conditions[0]), second.counts(others, conditions[1])
     if some is None or there is None:
         return None
     (keys, counts), (other_keys, other_counts) = some, there
@@ -183,12 +237,21 @@ def _met(first: TableSample, columns: Sequence[int], second: TableSample, others
     mine, theirs = np.zeros((2, both.shape[0]), np.float64)
     mine[place[: keys.shape[0]]] = counts
     theirs[place[keys.shape[0] :]] = other_counts
-    seen, scale = float(first.weights.sum()), second.rows / max(1.0, float(second.weights.sum()))
+    seen, scale = _weight(first, conditions[0]), second.rows / max(1.0, float(second.weights.sum()))
     whole = first.is_whole and second.is_whole
-    itself = 0.0 if whole or second is not first or tuple(columns) != tuple(others) else seen  # sure, in a sample too
+    same = second is first and tuple(columns) == tuple(others) and conditions[0] == conditions[1]
+    itself = 0.0 if whole or not same else seen  # sure, in a sample too
     pairs = float(mine @ theirs) - itself
     if not whole and pairs < _FEW_PAIRS:
         return None
     largest = float(theirs[mine > 0].max(initial=0.0))
     most = largest if second.is_whole else largest * scale if largest >= _FEW_ROWS else None
-    return Meeting((pairs * scale + itself) / max(1.0, seen), most, "counted" if whole else "sampled")
+    return Meeting(
+        (pairs * scale + itself) / max(1.0, seen), most, first.source if first.source == "sampled" else second.source
+    )
+
+
+def _weight(sample: TableSample, condition: Expression | None) -> float:
+    """The rows of a sample that fit a condition."""
+    passed = None if condition is None else sample.passing(condition)
+    return float((sample.weights if passed is None else sample.weights[passed]).sum())

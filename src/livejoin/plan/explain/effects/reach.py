@@ -16,9 +16,12 @@ from dataclasses import dataclass, replace
 from livejoin.plan.explain.effects.amount import NOTHING, ONE, Amount, Growth
 from livejoin.plan.explain.effects.figures import Figures, Meeting
 from livejoin.query import Atom, ConjunctiveQuery
+from livejoin.query.scalar import Expression
 from livejoin.schema import Table
 
 _MADE = re.compile(r"[a-z]\d+")
+
+Conditions = tuple[Expression | None, Expression | None]
 
 NONE_DERIVED: Mapping[str, float] = {}
 
@@ -199,7 +202,7 @@ class _Walk:
         limit = self._derived.get(one.table.name, one.table.settings.window_rows or math.inf)
         if not by_key and limit < math.inf:
             rows = rows.capped(limit)
-        if one.predicate is not None:
+        if one.predicate is not None and (meeting is None or not meeting.fits):
             share = self._figures.share(one.table, one.predicate)
             expected_ = rows.expected if share is None or rows.expected is None else rows.expected * share
             rows = replace(rows, expected=expected_, is_bound=rows.is_bound or share is None)
@@ -225,7 +228,8 @@ class _Walk:
             return self._figures.rows(one.table), ()
         for other in visited:
             if set(known) <= self._columns[other].keys():
-                return self._between(other, one, own, known), (other,)
+                conditions = (self._query.atoms[other].predicate, one.predicate)
+                return self._between(other, one, own, known, conditions), (other,)
         whole = self._figures.rows(one.table)
         holders = {v: next(other for other in visited if v in self._columns[other]) for v in known}
         groups = {other: [v for v in known if holders[v] == other] for other in holders.values()}
@@ -237,10 +241,13 @@ class _Walk:
         most = min((part.most for part in met if part.most is not None), default=None)
         return Meeting(whole.expected * share, most, met[0].source), tuple(groups)
 
-    def _between(self, other: int, one: Atom, own: Columns, known: Sequence[str]) -> Meeting | None:
+    def _between(
+        self, other: int, one: Atom, own: Columns, known: Sequence[str], conditions: Conditions = (None, None)
+    ) -> Meeting | None:
         """The rows of an atom that a row of another one meets by some variables."""
         columns, others = zip(*sorted((self._columns[other][v], own[v]) for v in known), strict=True)
-        return self._figures.meeting(self._query.atoms[other].table, columns, one.table, others)
+        table = self._query.atoms[other].table
+        return self._figures.meeting(table, columns, one.table, others, conditions)
 
     def _needed(
         self, visited: Sequence[int], parents: Mapping[int, tuple[int, ...]], wanted: frozenset[str]
