@@ -10,7 +10,7 @@ import time
 import pytest
 
 import livejoin
-from livejoin.database.transactions.guard import Guard, alone, first
+from livejoin.database.transactions.guard import alone, first, open_guard
 
 READERS = 8
 
@@ -19,7 +19,7 @@ class Book:
     """Calls that read and one that commits, which say in which order they ran."""
 
     def __init__(self) -> None:
-        self._guard = Guard(lambda: None, lambda: False)
+        self._guard = open_guard()
         self.order: list[str] = []
         self.may_go_on = threading.Event()
         self.has_begun = threading.Event()

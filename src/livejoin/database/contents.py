@@ -149,7 +149,7 @@ class Contents:
         self.log: Log | None = None
         self.is_closed = False
         self.last: Given | None = None
-        self.guard = Guard(self._settle, self._is_busy)
+        self.guard = Guard(self._settle, self._is_busy, self._is_due)
 
     @property
     def shown(self) -> ShownViews:
@@ -197,6 +197,10 @@ class Contents:
     def _is_busy(self) -> bool:
         """Whether a call was cut off and left something unfinished."""
         return self.is_compacting or not (self.journal is None and self.replacement is None and self._is_tidy)
+
+    def _is_due(self) -> bool:
+        """Whether `_settle` has something to do, or another thread is telling; asked without the lock."""
+        return bool(self.letters) or self.is_telling or self.links.has_news or self._is_busy() or self.budget.refuses
 
     def _settle(self) -> None:
         """Bring to its end what a call was cut off in.

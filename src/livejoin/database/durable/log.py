@@ -6,7 +6,8 @@ so, and `settle` keeps it, or cuts it off the file, by whether memory has what i
 lock of the database.
 
 To be durable is waited for without that lock. Whoever comes first syncs all that is written by then; who waited
-meanwhile finds it done. A sync that failed is never tried again, as the system may have dropped what it could not
+meanwhile finds it done, and learns it at once: it waits for the end of that sync, and not for its turn to ask, which
+the next sync would take. A sync that failed is never tried again, as the system may have dropped what it could not
 write: from then on the database refuses every call, and opening the folder again finds what the disk has.
 """
 
@@ -39,6 +40,7 @@ SEGMENT_RECORDS = 20_000
 _OFF_BYTES = 8 << 20
 """With ``off``: so many bytes are synchronised beside the commits, as a commit that begins a segment waits for all."""
 _NAME_DIGITS = 12
+_PATIENCE = 0.05  # seconds after which one who waits looks itself: a sync that was cut off wakes nobody
 
 
 @dataclass(frozen=True)
@@ -174,6 +176,8 @@ class Log:
         self._segment = segment
         self._synced = segment.end
         self._syncing = threading.Lock()
+        self._under_way = threading.Event()  # the last sync that began; set where it has ended
+        self._under_way.set()
         self._pending: _Pending | None = None
         self._fresh: int | None = None  # where what the call under way appended ends
         self._waiting: dict[int, int] = {}  # by thread: what a call of it is not told to be durable yet
@@ -407,18 +411,28 @@ class Log:
         Raises:
             StorageError: The system refused, now or earlier.
         """
+        while upto is not None and self._synced < upto:
+            under_way = self._under_way
+            if under_way.is_set() or not self._syncing.locked():
+                break
+            under_way.wait(_PATIENCE)
+        if upto is not None and self._synced >= upto:
+            return
         with self._syncing:
             goal = self.written
             if self._synced >= (goal if upto is None else upto):
                 return
             self.refuse()
+            ended = self._under_way = threading.Event()
             try:
                 self._segment.file.sync()
                 is_deleted = self._segment.file.is_deleted()
+                self._synced = goal
             except OSError as error:
                 self._fail(error)
                 self.refuse()
-            self._synced = goal
+            finally:
+                ended.set()
         if is_deleted:
             raise StorageError(self._deleted("what was committed stands in memory alone"))
 

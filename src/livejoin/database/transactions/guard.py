@@ -37,8 +37,9 @@ class Guard:
     """The lock of a database, and what has to be done before a call may look at the data.
 
     Args:
-        settle: Finishes what a cut-off call left.
+        settle: Finishes what a cut-off call left, and tells of what became durable.
         is_busy: Whether a cut-off call left something.
+        is_due: Whether ``settle`` has something to do; asked without the lock.
 
     Attributes:
         turn: Held by a call that commits, from where it waits for the lock.
@@ -52,13 +53,14 @@ class Guard:
     log: Log | None = None
     room: Callable[[], None] | None = None
 
-    def __init__(self, settle: Callable[[], None], is_busy: Callable[[], bool]) -> None:
+    def __init__(self, settle: Callable[[], None], is_busy: Callable[[], bool], is_due: Callable[[], bool]) -> None:
         self.turn = threading.RLock()
         self.gate = threading.RLock()
         self.queue = threading.RLock()
         self.lock = threading.RLock()
         self._settle = settle
         self._is_busy = is_busy
+        self._is_due = is_due
         _guards.add(self)
 
     def enter(self, again: bool) -> None:
@@ -91,6 +93,8 @@ class Guard:
         """
         assert self.log is not None
         self.log.wait(due)
+        if not self._is_due():  # what this call has to tell waits since it had the lock
+            return
         with self.lock:
             if not self.log.is_closed:  # by another thread, which has told of all that stood
                 self._settle()
@@ -103,7 +107,7 @@ class Guard:
 
 def open_guard() -> Guard:
     """A guard that keeps nobody out: of a view that is being made, while the database's own says that it is busy."""
-    return Guard(lambda: None, lambda: False)
+    return Guard(lambda: None, lambda: False, lambda: False)
 
 
 class Guarded(Protocol):
