@@ -129,6 +129,32 @@ def test_deltas_are_spilled_where_the_file_or_the_command_says(
 
 
 @pytest.mark.spark
+@pytest.mark.torture
+def test_a_folder_of_models_from_start_to_check(
+    spark: SparkSession, pipeline: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Files of SQL that read one another; then one of them is changed, and the next run tells the difference."""
+    models = pipeline.parent / "models"
+    models.mkdir()
+    (models / "hop2.sql").write_text("SELECT x.src, y.dst FROM {{ ref('edges') }} x JOIN G y ON x.dst = y.src")
+    (models / "edges.sql").write_text("SELECT src, dst FROM {{ source('graph', 'G') }} WHERE src < 9")
+    before, _, behind = PIPELINE.partition("[views.hop2]")
+    pipeline.write_text('models = "models"\n' + before + behind[behind.index("[sink]") :])
+    assert main(["check", str(pipeline)]) == OK
+    assert "1 table and 2 views" in capsys.readouterr().out
+    assert main(["run", str(pipeline), "--fresh"]) == OK
+    said = capsys.readouterr().out
+    for view, rows in (("edges", 2), ("hop2", 1)):
+        assert f"{view}: DuckDB {rows} rows, livejoin {rows} rows: identical" in said
+    (models / "edges.sql").write_text("SELECT src, dst FROM {{ source('graph', 'G') }} WHERE src > 1")
+    (pipeline.parent / "in" / "2.csv").write_text("3,4,insert\n")
+    assert main(["run", str(pipeline)]) == OK
+    said = capsys.readouterr().out
+    assert "edges: DuckDB 2 rows, livejoin 2 rows: identical" in said
+    assert "hop2: DuckDB 1 rows, livejoin 1 rows: identical" in said
+
+
+@pytest.mark.spark
 def test_a_run_from_start_to_check(spark: SparkSession, pipeline: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", str(pipeline)]) == OK
     said = capsys.readouterr().out
