@@ -175,8 +175,8 @@ class Figures:
             columns: The columns of that table that are compared.
             other: The table of the rows that are met.
             others: The columns of the other table, in the same order.
-            conditions: What the rows of the one table, and those of the other one, have to fit; it counts where that
-                can be told of the rows that are there, and else not (`Meeting.fits`).
+            conditions: The conditions that rows of the one table, and of the other one, have to fit; they count where
+                the rows that are there say which do (`Meeting.fits`).
         """
         known = any(
             condition is not None and self.statistics.of(table.name).passing_of(condition.text).value is not None
