@@ -7,6 +7,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -190,6 +191,25 @@ def test_a_view_is_live_again_before_the_next_commit(page: Page, shop: livejoin.
         page.told.clear()
         page.open("about:blank")
     page.told.clear()
+
+
+def test_a_row_is_asked_why(page: Page, shop: livejoin.Database) -> None:
+    shop.apply("orders", [(WIDE, "Ann", Decimal(5)), (8, "Ann", Decimal(2)), (9, "Bob", Decimal(1))])
+    with Server(shop, port=0) as server:
+        shown(page, server, "view/totals")
+        until_cells(page, ["Ann", "Bob"])
+        page.run("document.querySelector('regular-table tbody td').click()")
+        press(page, "Why this row?")
+        answer = "document.querySelector('.explained [role=status] pre')"
+        page.until(f"{answer}?.textContent.includes('2 combinations') ?? false")
+        said = page.run(f"{answer}.textContent")
+        assert f"id = {WIDE}" in said
+        page.run("document.querySelector('.question input').value = '{\"customer\": \"Eve\"}'")
+        press(page, "Why is it there?")
+        page.until("document.querySelector('.explained .bad')?.textContent.includes('why_not') ?? false")
+        press(page, "Why is it not?")
+        page.until(f"{answer}?.textContent.includes('no row of orders') ?? false")
+        page.told.clear()  # the answer 400
 
 
 def test_a_view_with_order_by_stands_in_its_order(page: Page, shop: livejoin.Database) -> None:

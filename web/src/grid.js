@@ -36,6 +36,7 @@ export class Grid {
     this.element = h("div", { class: "grid" }, this.table);
     /** @type {Row[]} */ this.visible = [];
     this.from = 0;
+    /** Is called with the row of a cell that was clicked. @type {((row: Row) => void) | null} */ this.onRow = null;
     this.isDrawing = false;
     this.isStale = false;
     this.table.addStyleListener(() => this.style());
@@ -117,6 +118,9 @@ export class Grid {
     const cell = event.target instanceof Element ? event.target.closest("th") : null;
     const meta = cell && this.table.getMeta(cell), column = meta && this.source?.columns[meta.x];
     if (column && this.source?.sort) this.source.sort(column.name);
+    const data = event.target instanceof Element ? event.target.closest("td") : null;
+    const at = data && this.table.getMeta(data), row = at && this.visible[at.y - this.from];
+    if (row) this.onRow?.(row);
   }
 }
 

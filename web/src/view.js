@@ -16,7 +16,7 @@ import { ask, pathOf, read } from "./server.js";
 /** @typedef {import("./server.js").Watch} Watch */
 
 const OFTEN = 15_000; // milliseconds between two texts for a screen reader
-const TABS = /** @type {const} */ ([["rows", "Rows"], ["picture", "Picture"], ["explained", "Explained"], ["actual", "Actual"], ["sql", "SQL"]]);
+const TABS = /** @type {const} */ ([["rows", "Rows"], ["picture", "Picture"], ["explained", "Explained"], ["why", "Why"], ["actual", "Actual"], ["sql", "SQL"]]);
 
 /** The list of views and tables, of which one is shown. */
 export class ViewPlace {
@@ -104,9 +104,18 @@ class One {
     this.tabs = h("div", { class: "tabs", role: "tablist" });
     this.panel = h("div", { class: "panel", role: "tabpanel" });
     const admin = watch.graph?.who.admin, assertion = watch.graph?.views.find((one) => one.name === name && kind === "views")?.assertion;
+    /** What the tab Why asks, as JSON. */ this.asked = "";
+    this.asking = h("button", { class: "quiet", hidden: true, onclick: () => { this.choose("why"); this.panel.querySelector("form")?.requestSubmit(); } }, "Why this row?");
+    if (kind === "views") {
+      this.grid.onRow = (row) => {
+        const names = this.source?.key.length ? this.source.key : this.source?.columns.map((one) => one.name) ?? [];
+        this.asked = asJson(names.map((one) => [one, row[one]]));
+        this.asking.hidden = false;
+      };
+    }
     this.dropping = h("button", { class: "quiet danger", onclick: () => this.drop() }, assertion ? "Drop assertion…" : "Drop view…");
     this.element = h("div", { class: "one" },
-      h("div", { class: "bar" }, h("div", {}, h("h1", {}, name), assertion ? h("p", { class: "muted" }, assertionSaid(assertion)) : "", this.said), this.filter,
+      h("div", { class: "bar" }, h("div", {}, h("h1", {}, name), assertion ? h("p", { class: "muted" }, assertionSaid(assertion)) : "", this.said), this.filter, this.asking,
         kind === "views" && admin ? this.dropping : ""),
       this.note, kind === "views" ? this.tabs : "", this.panel);
     if (kind === "views") {
@@ -253,11 +262,35 @@ class One {
     }
   }
 
-  /** @param {"rows" | "picture" | "explained" | "actual" | "sql"} id */
+  /** What a row is made of, or what is missing for one: its values as JSON, and the answer. */
+  why() {
+    const example = this.source ? asJson((this.source.key.length ? this.source.key : this.source.columns.map((one) => one.name)).map((one) => [one, null])) : "{}";
+    const values = h("input", { name: "row", value: this.asked || example, spellcheck: "false", autocomplete: "off" });
+    const answer = h("div", { role: "status" });
+    const put = async (/** @type {"why" | "why_not"} */ question) => {
+      this.asked = values.value;
+      answer.replaceChildren(h("p", { class: "muted" }, "…"));
+      try {
+        const path = pathOf("views", this.name, `/${question}?format=text&get=${encodeURIComponent(values.value)}`);
+        answer.replaceChildren(h("pre", {}, await (await ask(path, { signal: this.ending.signal })).text()));
+      } catch (error) {
+        answer.replaceChildren(h("p", { class: "bad" }, String(/** @type {Error} */ (error).message)));
+      }
+    };
+    const form = h("form", { class: "question", onsubmit: (/** @type {SubmitEvent} */ event) => { event.preventDefault(); put("why"); } },
+      h("label", {}, "The row, or the columns of a key, as JSON", values),
+      h("div", { class: "buttons left" }, h("button", { class: "primary" }, "Why is it there?"), h("button", { type: "button", onclick: () => put("why_not") }, "Why is it not?")));
+    this.panel.replaceChildren(h("div", { class: "explained" }, h("p", { class: "muted" }, "What the row is made of: the rows of the tables that give it. Click a row of the tab Rows to ask about it."), form, answer));
+  }
+
+  /** @param {"rows" | "picture" | "explained" | "why" | "actual" | "sql"} id */
   async choose(id) {
     this.mark(id);
     this.filter.hidden = id !== "rows" || !(this.source instanceof LiveRows);
-    if (id === "rows") {
+    this.asking.hidden = true;
+    if (id === "why") {
+      this.why();
+    } else if (id === "rows") {
       this.panel.replaceChildren(this.grid.element);
       this.grid.draw();
     } else if (id === "actual") {
@@ -305,6 +338,9 @@ class One {
     this.source?.close();
   }
 }
+
+/** Values by names as a JSON text, whose integers have all their digits. @param {[string, any][]} pairs */
+const asJson = (pairs) => `{${pairs.map(([name, value]) => `${JSON.stringify(name)}: ${typeof value === "bigint" ? value : JSON.stringify(value ?? null)}`).join(", ")}}`;
 
 /** A name as SQL quotes it. */
 export const quoted = (/** @type {string} */ name) => `\`${name.replaceAll("`", "``")}\``;
