@@ -102,6 +102,7 @@ class WheelHook(BuildHookInterface):
         environment |= {
             "PYTHONPATH": os.pathsep.join(path for path in paths if path),
             "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONHASHSEED": "0",  # the order of sets, so that a second build gives the same bytes
             "NUMBA_CPU_NAME": "generic",
             "NUMBA_CPU_FEATURES": "",
             "NUMBA_DISABLE_INTEL_SVML": "1",  # not in every process

@@ -1,13 +1,30 @@
-"""Measurements as pictures, PNG and SVG, with matplotlib."""
+"""Measurements as pictures, PNG and SVG, with matplotlib.
+
+A system has one colour in all of them, numbers are written out, and the SVG follows a dark page around it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
 from benchmarks.crown.measure import Measurement
 from benchmarks.crown.report import AXES, TITLES, Results, a_change, label
+from livejoin.plan.draw.theme import theme
+
+_COLOURS = {
+    "livejoin": "#0969da",
+    "DYN": "#bf8700",
+    "change propagation": "#1a7f37",
+    "DuckDB": "#8250df",
+    "differential dataflow": "#cf222e",
+    "DBSP": "#0a7ea4",
+}
+"""Of each system, readable on a light and on a dark page."""
+_OTHERS = ("#953800", "#bf3989", "#57606a")
+_STYLES = ("-", "--", ":", "-.")
 
 
 class MissingPackageError(Exception):
@@ -42,6 +59,9 @@ def draw(results: Results, folder: Path) -> list[Path]:
             "axes.spines.top": False,
             "axes.spines.right": False,
             "axes.titlelocation": "left",
+            **{f"{name}.color": theme("light")["ink"] for name in ("text", "xtick", "ytick")},
+            **{f"axes.{name}": theme("light")["ink"] for name in ("edgecolor", "labelcolor", "titlecolor")},
+            **{f"{name}.facecolor": theme("light")["page"] for name in ("figure", "axes", "savefig")},
         }
     )
     folder.mkdir(parents=True, exist_ok=True)
@@ -67,6 +87,12 @@ def draw(results: Results, folder: Path) -> list[Path]:
     return files
 
 
+def colour_of(system: str) -> str:
+    """The colour of a system, the same in every picture."""
+    known = system.partition(",")[0]
+    return _COLOURS.get(known) or _OTHERS[sum(map(ord, known)) % len(_OTHERS)]
+
+
 def _told(mode: str) -> str:
     return "all deltas" if mode == "delta" else "the result after every tenth"
 
@@ -84,9 +110,10 @@ def _bars(measurements: Sequence[Measurement], title: str, file: Path) -> list[P
             if label(m) == system:
                 at = queries.index(m.query) + (number - (len(systems) - 1) / 2) * width
                 hatch = None if m.status == "right" else "////"
-                axes.bar(at, a_change(m), width, color=f"C{number}", hatch=hatch, edgecolor="white", linewidth=0.3)
-        axes.bar(0, 0, color=f"C{number}", label=system)
-    axes.set(yscale="log", title=f"{title}; hatched: until the limit")
+                look: dict[str, Any] = {"color": colour_of(system), "alpha": 0.55 if "," in system else 1}
+                axes.bar(at, a_change(m), width, hatch=hatch, edgecolor=theme("light")["page"], linewidth=0.3, **look)
+        axes.bar(0, 0, color=colour_of(system), alpha=0.55 if "," in system else 1, label=system)
+    axes.set(yscale="log", title=f"{title}; hatched: until the limit", ylabel="microseconds a change")
     axes.set_xticks(range(len(queries)), queries)
     _legend(axes)
     return _saved(figure, file)
@@ -99,19 +126,20 @@ def _memory(measurements: Sequence[Measurement], file: Path) -> list[Path]:
     groups = list(dict.fromkeys((m.stream, m.query) for m in measurements))
     systems = list(dict.fromkeys(label(m) for m in measurements))
     figure, axes = plt.subplots(figsize=(5 + 0.4 * len(groups), 3.6), layout="constrained")
-    for number, system in enumerate(systems):
+    for system in systems:
         chosen = [m for m in measurements if label(m) == system]
         at = [groups.index((m.stream, m.query)) for m in chosen]
         grown = [max(1e-1, (m.points[-1].memory - m.idle) / 1e6) for m in chosen]
-        axes.plot(at, grown, "o", color=f"C{number}", label=system, markersize=4)
-    axes.set(yscale="log", title=TITLES["memory"])
+        filled = "none" if "," in system else colour_of(system)
+        axes.plot(at, grown, "o", color=colour_of(system), markerfacecolor=filled, label=system, markersize=4)
+    axes.set(yscale="log", title=TITLES["memory"], ylabel="MB")
     axes.set_xticks(range(len(groups)), [f"{stream}\n{query}" for stream, query in groups], rotation=60, ha="right")
     _legend(axes)
     return _saved(figure, file)
 
 
 def _lines(name: str, measurements: Sequence[Measurement], file: Path) -> list[Path]:
-    """Cost of a change against what the experiment varies: a colour a query, a style a system."""
+    """Cost of a change against what the experiment varies: a colour a system, a style a query."""
     from matplotlib import pyplot as plt  # noqa: PLC0415
 
     axis = AXES[name]
@@ -121,12 +149,19 @@ def _lines(name: str, measurements: Sequence[Measurement], file: Path) -> list[P
         cost = a_change(m)
         if cost is not None and m.status == "right":
             lines.setdefault((m.query, m.mode if name == "batches" else m.system), []).append((value, cost))
-    colours = list(dict.fromkeys(query for query, _ in lines))
-    styles = list(dict.fromkeys(kind for _, kind in lines))
+    queries = list(dict.fromkeys(query for query, _ in lines))
+    kinds = list(dict.fromkeys(kind for _, kind in lines))
+    marks = "osD^vP*X"
     figure, axes = plt.subplots(figsize=(8, 3.6), layout="constrained")
     for (query, kind), points in lines.items():
-        look = {"color": f"C{colours.index(query)}", "linestyle": ("-", "--", ":", "-.")[styles.index(kind) % 4]}
-        axes.plot(*zip(*sorted(points), strict=True), marker="o", markersize=3, label=f"{query}, {kind}", **look)
+        # Where one system alone is measured, its modes differ by style.
+        system, styled = ("livejoin", kinds.index(kind)) if name == "batches" else (kind, queries.index(query))
+        look: dict[str, Any] = {
+            "color": colour_of(system),
+            "linestyle": _STYLES[styled % 4],
+            "marker": marks[queries.index(query) % 8],
+        }
+        axes.plot(*zip(*sorted(points), strict=True), markersize=3, label=f"{query}, {kind}", **look)
     axes.set(xscale="log", yscale="log", title=TITLES[name], xlabel=axis, ylabel="microseconds a change")
     _legend(axes)
     return _saved(figure, file)
@@ -137,9 +172,8 @@ def _counting(measurements: Sequence[Measurement], file: Path) -> list[Path]:
 
     figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
     for m in measurements:
-        axes.plot(
-            [p.rows for p in m.points], [p.seconds * 1e3 for p in m.points], marker="o", markersize=3, label=m.system
-        )
+        rows, spent = [p.rows for p in m.points], [p.seconds * 1e3 for p in m.points]
+        axes.plot(rows, spent, marker="o", markersize=3, label=m.system, color=colour_of(m.system))
     axes.set(xscale="log", yscale="log", title=TITLES["counting"], xlabel="rows of the result", ylabel="milliseconds")
     _legend(axes)
     return _saved(figure, file)
@@ -151,9 +185,29 @@ def _legend(axes: Any) -> None:
 
 def _saved(figure: Any, file: Path) -> list[Path]:
     from matplotlib import pyplot as plt  # noqa: PLC0415
+    from matplotlib.ticker import FuncFormatter  # noqa: PLC0415
 
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            if axis.get_scale() == "log":
+                axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     files = [file.with_name(file.name + suffix) for suffix in (".png", ".svg")]
+    title = figure.axes[0].get_title("left")
     figure.savefig(files[0], dpi=120)
     figure.savefig(files[1], metadata={"Date": None})
     plt.close(figure)
+    files[1].write_text(_with_dark_mode(files[1].read_text(encoding="utf-8"), title), encoding="utf-8")
     return files
+
+
+def _with_dark_mode(svg: str, title: str) -> str:
+    """A picture whose ink and paper change on a dark page, with its title for those who do not see it."""
+    light, dark = theme("light"), theme("dark")
+    rules = "".join(
+        f'[style*="{what}: {light[name]}"]{{{what}:{dark[name]} !important}}'
+        for name in ("ink", "page")
+        for what in ("fill", "stroke")
+    )
+    begin = svg.index(">", svg.index("<svg")) + 1
+    added = f"\n <title>{escape(title)}</title>\n <style>@media (prefers-color-scheme:dark){{{rules}}}</style>"
+    return svg[:begin] + added + svg[begin:]

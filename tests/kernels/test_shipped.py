@@ -105,6 +105,16 @@ def test_what_came_is_loaded_and_nothing_is_compiled(folder: Path, tmp_path: Pat
     assert not list((tmp_path / "cache").rglob("*.nbi"))
 
 
+def test_a_file_says_nothing_of_the_process_that_wrote_it(folder: Path) -> None:
+    """Neither addresses nor places, so that a second build gives the same bytes."""
+    files = [path for path in folder.iterdir() if path.suffix == ".code"]
+    assert files
+    for path in files:
+        content = path.read_bytes()
+        assert b" at 0x" not in content
+        assert b"site-packages" not in content
+
+
 def test_a_fork_uses_what_was_loaded_and_loads_more(folder: Path, tmp_path: Path) -> None:
     printed, told = python(READ, folder, "fork", NUMBA_CACHE_DIR=str(tmp_path / "cache"))
     assert (printed, told) == (["2 compiled 0 loaded 2"] * 2, "")

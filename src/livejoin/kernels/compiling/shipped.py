@@ -180,6 +180,10 @@ class KernelCache(_Cache):
         self._kept.flush()
 
 
+_NO_TEXT = ""
+"""In place of Numba's account of the types, which has addresses of the process, so that a second build is the same."""
+
+
 class _ShippedLibrary(JITCodeLibrary):
     """Machine code of a file. Its code for the linker is parsed only when a kernel that calls it is compiled."""
 
@@ -193,7 +197,8 @@ class _ShippedLibrary(JITCodeLibrary):
 
 def write(path: Path, result: Any) -> str:
     """Write a kernel that was compiled in this process. Give the checksum of the file."""
-    (name, _, (code, bitcode)), *others = result._reduce()
+    (name, _, (code, bitcode)), about, environment, signature, objects, lifted, _, *rest = result._reduce()
+    others = [about, environment, signature, objects, lifted, _NO_TEXT, *rest]
     linked = result.library._get_module_for_linking()
     symbols = (*linked.functions, *linked.global_variables)
     defined = sorted(symbol.name for symbol in symbols if not symbol.is_declaration)
