@@ -171,6 +171,16 @@ def test_the_first_lines_do_not_hide_what_is_checked() -> None:
     assert "Each combination of rows that it meets is checked: a.day < b.day AND a.price > b.price." in said
 
 
+def test_the_first_lines_are_sentences(told: dict[str, Explanation]) -> None:
+    for name, one in told.items():
+        first = verdict(one)
+        assert not re.search(r"unknown each|more the rows|and the rows of \w+ per|up to at most|\(\)|, ,", first), (
+            name,
+            first,
+        )
+        assert "Keeping the indexes" not in first, name
+
+
 def test_each_number_of_the_first_line_is_of_the_rows_that_it_names() -> None:
     """What is met of one table is no number of rows of another one; all rows together are called so."""
     db = Database()

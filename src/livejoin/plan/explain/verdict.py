@@ -155,10 +155,10 @@ def _way(one: Effect, meets: str, looks_up: str) -> str:
     ways = [(way, [hop for hop in way.reach.hops if hop.kept and hop.rows.growth]) for way in one.ways]
     growing = [(way, hops) for way, hops in ways if hops]
     if not growing:
-        return f"{looks_up} {stored(one.looked_up)}, more as there are more {_listed(_first(one.causes))}"
+        return f"{looks_up} {stored(one.looked_up)}, more as there are more {_listed_plain(_first(one.causes))}"
     way, hops = max(growing, key=lambda found: (max(hop.rows.growth for hop in found[1]), len(found[1])))
     first = f"all {_rows_of(hops[0])} ({_in_all(hops[0].rows)})"
-    then = "".join(f", for each of them {_rows_of(hop)} ({_in_all(hop.rows)} each)" for hop in hops[1:_SHOWN])
+    then = "".join(f", for each of them {_rows_of(hop)} ({_for_each(hop.rows)})" for hop in hops[1:_SHOWN])
     more = ", and so on" if len(hops) > _SHOWN else ""
     fitting = ", where it fits the query's conditions," if way.reach.is_selected else ""
     return f"{meets}{fitting} {first}{then}{more}{_altogether(one, [found for found, _ in growing], hops)}"
@@ -173,6 +173,10 @@ def _altogether(one: Effect, ways: Sequence[Way], shown: Sequence[Hop]) -> str:
     named = total(hop.met for way in ways for hop in way.reach.hops if hop.kept and hop.rows.growth)
     others = ", with the rows of other tables that these meet" if rows(named) != rows(one.met) else ""
     return f"{once}: {rows(one.met)} in all{others}"
+
+
+def _for_each(amount: Amount) -> str:
+    return _in_all(amount) + ("" if amount.expected is None else " each")
 
 
 def _in_all(amount: Amount) -> str:
