@@ -17,7 +17,7 @@ from livejoin.dataflow.reading.store_access import ScannedAccess
 from livejoin.dataflow.stores.running import RunningStore
 from livejoin.errors import CapacityError
 from livejoin.kernels.memory.layout import H_BUMP, H_END
-from livejoin.query.orders import RowsAround, RowsUpTo, RunningCall, RunningFrame, SortKey
+from livejoin.query.orders import RangeAround, RowsAround, RowsUpTo, RunningCall, RunningFrame, SortKey
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from ordered_rows import Row, check_partitions, content, delta_of, sort
@@ -49,6 +49,11 @@ CALLS = (
     RunningCall("var_pop", 2, DOUBLE),
     RunningCall("stddev_samp", 2, DOUBLE),
 )
+NTHS = (
+    RunningCall("nth", 1, TEXT, 0, 2),
+    RunningCall("nth_known", 2, DOUBLE, 0, 2),
+    RunningCall("nth", 3, BIGINT, 0, 1),
+)
 PEERS = (RunningCall("first_peer", 1, TEXT), RunningCall("first_peer", 3, BIGINT))
 LAGS = (RunningCall("lag", 1, TEXT, 1), RunningCall("lag", 3, BIGINT, 3), RunningCall("lag", 2, DOUBLE, 2))
 
@@ -69,6 +74,9 @@ def result(call: RunningCall, rows: list[Row]) -> Any:
         case "min" | "max":
             known = sorted(there, key=lambda value: value.encode() if isinstance(value, str) else value)
             return (known[0] if call.function == "min" else known[-1]) if known else None
+        case "nth" | "nth_known":
+            counted = values if call.function == "nth" else there
+            return counted[call.nth - 1] if len(counted) >= call.nth else None
         case "first":
             return values[0] if values else None
         case "last":
@@ -99,6 +107,14 @@ def spread(function: str, values: list[float]) -> float | None:
     return math.sqrt(squares / counted) if function.startswith("stddev") else squares / counted
 
 
+def is_within(other: Row, row: Row, key: SortKey, frame: RangeAround) -> bool:
+    """Whether the key of a row is within a distance of another one's, or both are NULL."""
+    one, own = other[key.column], row[key.column]
+    if one is None or own is None:
+        return one is own
+    return bool(frame.begin <= (own - one if key.descending else one - own) <= frame.end)
+
+
 def expected(
     present: set[Row], partition: list[int], keys: list[SortKey], frame: RunningFrame, calls: tuple[RunningCall, ...]
 ) -> Counter[Row]:
@@ -115,6 +131,10 @@ def expected(
             begin, end = 0, i + 1
             if isinstance(frame, RowsAround):
                 begin, end = max(i - frame.before, 0), max(i + frame.behind + 1, 0)
+            if isinstance(frame, RangeAround):
+                near = [other for other in ordered if is_within(other, row, keys[0], frame)]
+                found[(*row, *(result(call, near) for call in calls))] += 1
+                continue
             if isinstance(frame, RowsUpTo):
                 end = max(i + frame.behind + 1, 0)
             if frame == "range":
@@ -143,29 +163,51 @@ FRAMES: list[tuple[RunningFrame, tuple[RunningCall, ...]]] = [
     ("range", PEERS),
     *((RowsUpTo(behind), CALLS) for behind in (1, 2, 5, -1, -3)),
     ("rows", LAGS),
+    ("rows", NTHS),
+    ("range", NTHS),
     ("rows", (*LAGS, CALLS[3])),
     *(
         (RowsAround(*frame), CALLS)
         for frame in ((0, 0), (1, 0), (2, 0), (0, 2), (1, 1), (3, 2), (2, -1), (-1, 3), (-2, 2))
     ),
 ]
+SUMS = (
+    RunningCall("count", None, BIGINT),
+    RunningCall("count", 1, BIGINT),
+    RunningCall("avg", 0, DOUBLE),
+    RunningCall("sum", 0, BIGINT),
+)
+BY_DISTANCE: list[tuple[tuple[list[int], list[SortKey]], tuple[RunningFrame, tuple[RunningCall, ...]]]] = [
+    ((partition, [key]), (RangeAround(*ends), calls))
+    for partition, key in (
+        ([1], SortKey(0, False, True)),
+        ([], SortKey(0, True, True)),
+        ([0], SortKey(3, True, False)),
+        ([], SortKey(3, False, False)),
+    )
+    for ends in ((-1, 0), (0, 0), (-2, 1), (1, 2), (-2, -1), (-(1 << 61), 1 << 60))
+    for calls in (SUMS, CALLS)
+] + [
+    (([1], [SortKey(2, descending, descending)]), (RangeAround(*ends), calls))
+    for descending in (False, True)
+    for ends in ((-1.5, 0.0), (-0.25, 6.5), (1.5, 8.0))
+    for calls in (SUMS, NTHS)
+]
 CELLS = st.tuples(*(st.sampled_from(values) for values in VALUES))
 
 
 @FUZZ
 @given(
-    spec=st.sampled_from(SPECS),
-    frame=st.sampled_from(FRAMES),
+    asked=st.one_of(st.tuples(st.sampled_from(SPECS), st.sampled_from(FRAMES)), st.sampled_from(BY_DISTANCE)),
     steps=st.lists(st.lists(CELLS, max_size=8), max_size=8),
     batched=st.booleans(),
 )
 def test_the_changes_are_the_differences_of_the_results(
-    spec: tuple[list[int], list[SortKey]],
-    frame: tuple[RunningFrame, tuple[RunningCall, ...]],
+    asked: tuple[tuple[list[int], list[SortKey]], tuple[RunningFrame, tuple[RunningCall, ...]]],
     steps: list[list[Row]],
     batched: bool,
 ) -> None:
-    partition, keys = spec
+    (partition, keys), frame = asked
     codec = Codec()
     store = RunningStore(partition, keys, *frame, codec, TYPES)
     present: set[Row] = set()

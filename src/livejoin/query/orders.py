@@ -59,8 +59,23 @@ class RowsUpTo:
     behind: int
 
 
-RunningFrame: TypeAlias = Literal["rows", "range"] | RowsAround | RowsUpTo
-"""The rows up to each, or up to the last one with its keys, or some around it, or up to some behind or before it."""
+@dataclass(frozen=True)
+class RangeAround:
+    """A frame of all rows whose one key is within a distance of each row's, in the direction of the order.
+
+    Args:
+        begin: The distance from the key of a row to the first one of its frame: days of a date, microseconds of a
+            timestamp, units of the last digit of a decimal; below 0 the frame begins before the row.
+        end: The distance to the last one.
+    """
+
+    begin: int | float
+    end: int | float
+
+
+RunningFrame: TypeAlias = Literal["rows", "range"] | RowsAround | RowsUpTo | RangeAround
+"""The rows up to each, or up to the last one with its keys, or some around it, or up to some behind or before it, or
+all within a distance."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from livejoin.kernels.ordered import running as kernel
 from livejoin.kernels.ordered import running_state as aggregates
 from livejoin.kernels.ordered import running_walks as walks
 from livejoin.kernels.values.row_order import O_WIDTH
-from livejoin.query.orders import RowsAround, RowsUpTo, RunningCall, RunningFrame, RunningFunction, SortKey
+from livejoin.query.orders import RangeAround, RowsAround, RowsUpTo, RunningCall, RunningFrame, RunningFunction, SortKey
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from livejoin.state.exact_aggregates import averages, bigint_column, decimals, double_words
@@ -52,6 +52,8 @@ _OF_ROWS: dict[RunningFunction, int] = {
     "nth": aggregates.NTH,
     "nth_known": aggregates.NTH_KNOWN,
 }
+_TAKEN_AWAY = (aggregates.ROWS, aggregates.VALUES, aggregates.SUM, aggregates.SUM_WIDE)
+_OF_KEY = aggregates.C_CALLS - aggregates.C_KEY
 _COUNTED = (aggregates.NTH, aggregates.NTH_KNOWN)
 _MOMENTS: tuple[RunningFunction, ...] = ("var_pop", "var_samp", "stddev_pop", "stddev_samp")
 _TELL_LESS: tuple[RunningFunction, ...] = ("avg", *_MOMENTS, "nth", "nth_known")
@@ -154,9 +156,32 @@ class RunningStore(PartitionedState):
                 frame = (aggregates.AROUND, self._frame.before, self._frame.behind)
             case RowsUpTo():
                 frame = (aggregates.UP_TO_FAR, 0, self._frame.behind)
+            case RangeAround():
+                frame = (aggregates.WITHIN, *self._ends(self._frame))
             case _:
                 assert_never(self._frame)
-        return np.array([len(calls), at, back, *frame, *(word for call in calls for word in call)], np.int64)
+        of_key = self._key(calls) if isinstance(self._frame, RangeAround) else [0] * _OF_KEY
+        return np.array([len(calls), at, back, *frame, *of_key, *(word for call in calls for word in call)], np.int64)
+
+    def _ends(self, frame: RangeAround) -> tuple[int, int]:
+        """The words that are added to a row's key for the ends of its frame."""
+        ends = np.array([frame.begin, frame.end], np.float64 if self._is_by_double else np.int64)
+        first, last = ends.view(np.int64).tolist()
+        return first, last
+
+    @property
+    def _is_by_double(self) -> bool:
+        (key,) = self._arguments[1]
+        return self.order.types[key.column].kind == "double"
+
+    def _key(self, calls: Sequence[Sequence[int]]) -> list[int]:
+        """How the key of the order is read, and whether the calls can be taken away from what they are of."""
+        (key,) = self._arguments[1]
+        place = self.order.place(key.column)
+        flip = -1 if place.key.descending else 0
+        slides = all(call[aggregates.A_KIND] in _TAKEN_AWAY for call in calls)
+        what = [place.offset, place.null, place.hole, int(not place.key.nulls_first)]
+        return [*what, flip, int(self._is_by_double), int(slides)]
 
     def _call(self, call: RunningCall, at: int) -> tuple[list[int], int]:
         """The plan of a call whose words begin at a place, and how many these are."""
@@ -181,7 +206,8 @@ class RunningStore(PartitionedState):
         what = [place.offset, place.width, place.last, at, place.null, place.hole, int(not place.key.nulls_first)]
         flip = -1 if place.key.descending else 0
         words = _NUMBER_WORDS.get(kind, place.width + (kind in _COUNTED))
-        more = int(call.function == "avg") or call.back or call.nth
+        is_counted = call.function == "avg" or isinstance(self._frame, RangeAround)
+        more = call.back or call.nth or int(is_counted)
         return [kind, *what, flip, int(type_.kind == "double"), more], words
 
     def _decoded(self, words: Words) -> Rows:
@@ -197,7 +223,8 @@ class RunningStore(PartitionedState):
 
     def _net(self, delta: Delta, rows: Words) -> Delta:
         """A delta without rows whose results are as they were, as an average may be of other sums and numbers."""
-        if delta.rows.length < 2 or all(call.function not in _TELL_LESS for call in self._calls):
+        tells_less = isinstance(self._frame, RangeAround) or any(one.function in _TELL_LESS for one in self._calls)
+        if delta.rows.length < 2 or not tells_less:
             return delta
         first = len(self.order.types)
         codes = np.stack([delta.rows.codes(first + i) for i in range(len(self._calls))])

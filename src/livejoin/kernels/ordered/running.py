@@ -8,7 +8,8 @@ changes or whose aggregates change, which is a row of the delta.
 
 The *frame* of a row, which its aggregates are over, is the rows up to it (ROWS), or up to the last one with its keys
 (RANGE), or up to so many rows behind it or before it, or from so many rows before it to so many behind. With the last
-kind each row is computed by itself, O(rows of a frame), if its frame has one that changed.
+kind each row is computed by itself, O(rows of a frame), if its frame has one that changed. All rows within a distance
+of each are a frame too (`livejoin.kernels.ordered.distance_walk`).
 
 Law: the changes written for a version are the result after it minus the result before it, as multisets.
 """
@@ -18,6 +19,7 @@ from __future__ import annotations
 from livejoin.kernels.jit import kernel
 from livejoin.kernels.memory.arena import words as view
 from livejoin.kernels.memory.layout import AT_ONCE, DONE, MORE, NEED_SPACE, OUTPUT_FULL
+from livejoin.kernels.ordered.distance_walk import walk_within
 from livejoin.kernels.ordered.order_nodes import COUNT, FIRST, LEAF, NEXT
 from livejoin.kernels.ordered.order_tree import first_leaf
 from livejoin.kernels.ordered.running_state import (
@@ -25,6 +27,7 @@ from livejoin.kernels.ordered.running_state import (
     C_FRAME,
     UP_TO_FAR,
     UP_TO_PEERS,
+    WITHIN,
 )
 from livejoin.kernels.ordered.running_walks import walk, walk_around, walk_far, walk_to_peers
 from livejoin.kernels.ordered.runs import (
@@ -68,7 +71,8 @@ def maintain(
 
     Cost: O(log n) a change, and O(1) for each row between two changes of a partition and version, and of the delta;
     LAG over k rows, and a frame of k rows, add O(k log n) for each partition and version, a frame O(k) for each row of
-    which it has one that changed. A frame up to some rows behind or before each takes O(log n) for each row.
+    which it has one that changed. A frame up to some rows behind or before each takes O(log n) for each row; one of
+    rows within a distance O(log^2 n) for each partition and version.
     """
     s, strings = opened(store), strings_of(text)
     m, c = s.arena, Changes(view(values), weights.shape[0], view(weights), view(versions), view(touched))
@@ -101,6 +105,8 @@ def maintain(
                 needed = walk_around(s, row, version, emit, strings, out)
             elif frame == UP_TO_FAR:
                 needed = walk_far(s, row, version, emit, strings, out)
+            elif frame == WITHIN:
+                needed = walk_within(s, row, version, emit, strings, out)
             elif frame == UP_TO_PEERS:
                 needed = walk_to_peers(s, row, version, emit, strings, out)
             else:

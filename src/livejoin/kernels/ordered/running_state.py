@@ -18,6 +18,7 @@ UP_TO = 0
 UP_TO_PEERS = 1
 AROUND = 2
 UP_TO_FAR = 3
+WITHIN = 4
 
 # What a call is; the words that it has in an entry stand behind it
 ROWS = 0  # rows
@@ -39,14 +40,22 @@ NTH_KNOWN = 15  # the same among the rows whose argument is not NULL
 
 # Plan: the number of calls, the words of all, the most rows that a LAG goes back, which frame it is and of AROUND how
 # many rows before and behind (below 0 it begins behind the row, or ends before it), of UP_TO_FAR how many behind (below
-# 0 it ends before the row), then for each call
+# 0 it ends before the row), of WITHIN what is added to a row's key for the first row and for the last one, then how
+# that key is read, as an argument is, and whether all calls can be taken away again; then for each call
 C_NUMBER = 0
 C_WORDS = 1
 C_BACK = 2
 C_FRAME = 3
 C_BEFORE = 4
 C_BEHIND = 5
-C_CALLS = 6
+C_KEY = 6
+C_NULL = 7
+C_HOLE = 8
+C_DOWN = 9
+C_FLIP = 10
+C_DOUBLE = 11
+C_SLIDES = 12
+C_CALLS = 13
 A_KIND = 0
 A_FROM = 1  # the argument's first word among the row's
 A_WIDTH = 2  # its words
@@ -212,3 +221,21 @@ def advance(m: Arena, c: Plan, entry: int, is_first: bool, state: Line, ring: Li
                     _add(state, at + 1, low, m[source] ^ c[a + A_FLIP], 3)
                 elif kind == SUM_DOUBLE:
                     _add_double(state, at + 1, _code(c, a, m[source]))
+
+
+@helper
+def retreat(m: Arena, c: Plan, entry: int, state: Line) -> None:
+    """Take a row away from aggregates that are numbers of rows, and sums of integers and decimals with such numbers."""
+    for call in range(c[C_NUMBER]):
+        a = C_CALLS + call * CALL
+        kind, at = c[a + A_KIND], c[a + A_AT]
+        source = entry + E_WORDS + c[a + A_FROM]
+        if kind != ROWS and _is_null(c, a, m, source):
+            continue
+        state[at] -= 1
+        if kind == SUM:
+            code = -_code(c, a, m[source])
+            _add(state, at + 1, code, code >> 63, 2)
+        elif kind == SUM_WIDE:
+            low, high = m[source + 1] ^ _SIGN ^ c[a + A_FLIP], m[source] ^ c[a + A_FLIP]
+            _add(state, at + 1, -low, ~high + (1 if low == 0 else 0), 3)

@@ -59,7 +59,7 @@ def _stands(s: PartitionBuffers, entry: int) -> bool:
 
 
 @helper
-def _settle(s: PartitionBuffers, entry: int, version: int, emit: bool, out: Output) -> int:
+def settle(s: PartitionBuffers, entry: int, version: int, emit: bool, out: Output) -> int:
     """Write how else than before an entry stands in the result, but if not ``emit``; the number of changes."""
     m, p, c, state = s.arena, s.plan, s.calls, s.state
     is_there = m[entry + E_COUNT] >> 1 > 0
@@ -104,7 +104,7 @@ def _begin(s: PartitionBuffers, first: Plan, row: int, text: Texts) -> int:
 
 
 @helper
-def _next(s: PartitionBuffers, row: int, leaf: int, place: int, text: Texts) -> tuple[int, int, int]:
+def next_entry(s: PartitionBuffers, row: int, leaf: int, place: int, text: Texts) -> tuple[int, int, int]:
     """The entry at a place or behind it in a row's partition, 0 if there is none; its leaf and its place."""
     m, prefix = s.arena, s.prefix
     while leaf != 0 and place == m[leaf + COUNT]:
@@ -123,7 +123,7 @@ def walk(s: PartitionBuffers, row: int, version: int, emit: bool, text: Texts, o
     past = _begin(s, p, row, text)
     is_first = past == 0
     seek(m, p, row, 0, text)
-    entry, leaf, place = _next(s, row, m[T_LEAF], m[T_PLACE], text)
+    entry, leaf, place = next_entry(s, row, m[T_LEAF], m[T_PLACE], text)
     waiting, since, made = m[H_TOUCHED], 0, 0
     while entry != 0:
         if m[entry + E_COUNT] >> 1 > 0:
@@ -139,8 +139,8 @@ def walk(s: PartitionBuffers, row: int, version: int, emit: bool, text: Texts, o
             since += 1
             if waiting == 0 and since > c[C_BACK] and _stands(s, entry):
                 return made
-        made += _settle(s, entry, version, emit, out)
-        entry, leaf, place = _next(s, row, leaf, place + 1, text)
+        made += settle(s, entry, version, emit, out)
+        entry, leaf, place = next_entry(s, row, leaf, place + 1, text)
     return made
 
 
@@ -150,7 +150,7 @@ def walk_to_peers(s: PartitionBuffers, row: int, version: int, emit: bool, text:
     m, keys, c, state, ring = s.arena, s.keys, s.calls, s.state, s.ring
     is_first = _begin(s, keys, row, text) == 0
     seek(m, keys, row, 0, text)
-    head, leaf, place = _next(s, row, m[T_LEAF], m[T_PLACE], text)
+    head, leaf, place = next_entry(s, row, m[T_LEAF], m[T_PLACE], text)
     waiting, made = m[H_TOUCHED], 0
     while head != 0:
         entry, at, position, peers = head, leaf, place, 0
@@ -159,15 +159,15 @@ def walk_to_peers(s: PartitionBuffers, row: int, version: int, emit: bool, text:
                 advance(m, c, entry, is_first, state, ring, peers, text)
                 is_first = False
                 peers += 1
-            entry, at, position = _next(s, row, at, position + 1, text)
+            entry, at, position = next_entry(s, row, at, position + 1, text)
         entry, is_same = head, False
         while entry != 0 and compare(m, keys, entry, head, text) == 0:
             if m[entry + E_COUNT] & 1 == 1:
                 waiting -= 1
             elif _stands(s, entry):
                 is_same = True
-            made += _settle(s, entry, version, emit, out)
-            entry, leaf, place = _next(s, row, leaf, place + 1, text)
+            made += settle(s, entry, version, emit, out)
+            entry, leaf, place = next_entry(s, row, leaf, place + 1, text)
         if is_same and waiting == 0:
             return made
         head = entry
@@ -203,7 +203,7 @@ def walk_around(s: PartitionBuffers, row: int, version: int, emit: bool, text: T
     if start < at:
         first, _ = select(m, start)
     seek(m, p, first, 0, text)
-    entry, leaf, place = _next(s, row, m[T_LEAF], m[T_PLACE], text)
+    entry, leaf, place = next_entry(s, row, m[T_LEAF], m[T_PLACE], text)
     ahead, ahead_leaf, ahead_place = entry, leaf, place
     last, changed = number - 1, -1 - far
     waiting, since, made = m[H_TOUCHED], 0, 0
@@ -215,7 +215,7 @@ def walk_around(s: PartitionBuffers, row: int, version: int, emit: bool, text: T
             if m[ahead + E_COUNT] >> 1 > 0:
                 last += 1
                 ring[last % size] = ahead
-            ahead, ahead_leaf, ahead_place = _next(s, row, ahead_leaf, ahead_place + 1, text)
+            ahead, ahead_leaf, ahead_place = next_entry(s, row, ahead_leaf, ahead_place + 1, text)
         if is_touched:
             waiting -= 1
             since = 0
@@ -224,15 +224,15 @@ def walk_around(s: PartitionBuffers, row: int, version: int, emit: bool, text: T
             if waiting == 0 and since > far:
                 return made
         if not is_there:
-            made += _settle(s, entry, version, emit, out)
+            made += settle(s, entry, version, emit, out)
         else:
             if changed >= number - far and not emit:
                 made += 2  # at most
             elif changed >= number - far:
                 _around(s, number, last, size, text)
-                made += _settle(s, entry, version, emit, out)
+                made += settle(s, entry, version, emit, out)
             number += 1
-        entry, leaf, place = _next(s, row, leaf, place + 1, text)
+        entry, leaf, place = next_entry(s, row, leaf, place + 1, text)
     return made
 
 
@@ -265,7 +265,7 @@ def walk_far(s: PartitionBuffers, row: int, version: int, emit: bool, text: Text
         for i in range(c[C_WORDS]):
             state[i] = m[previous + E_WORDS + p[O_WIDTH] + i]
     seek(m, p, first, 0, text)
-    entry, leaf, place = _next(s, row, m[T_LEAF], m[T_PLACE], text)
+    entry, leaf, place = next_entry(s, row, m[T_LEAF], m[T_PLACE], text)
     waiting, since, made = m[H_TOUCHED], 0, 0
     while entry != 0:
         if m[entry + E_COUNT] >> 1 > 0:
@@ -278,6 +278,6 @@ def walk_far(s: PartitionBuffers, row: int, version: int, emit: bool, text: Text
             since += 1
             if waiting == 0 and since > max(-far, 0) and _stands(s, entry):
                 return made
-        made += _settle(s, entry, version, emit, out)
-        entry, leaf, place = _next(s, row, leaf, place + 1, text)
+        made += settle(s, entry, version, emit, out)
+        entry, leaf, place = next_entry(s, row, leaf, place + 1, text)
     return made

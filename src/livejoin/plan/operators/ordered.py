@@ -11,6 +11,7 @@ from livejoin.plan.operators.operator import Families, PlanOperator, many
 from livejoin.query.orders import (
     EVERY_RANK,
     EVERY_ROW,
+    RangeAround,
     RankFunction,
     RowsAround,
     RowsUpTo,
@@ -139,7 +140,7 @@ class RunningOperator(PlanOperator):
         return ("running", *what, said_types(self.types))
 
     def lines(self, families: Families) -> Iterator[str]:
-        which, cost = _frame(self.frame)
+        which, cost = _frame(self.frame, self.calls)
         yield (
             f"{many(len(self.calls), 'running function')} {which} of "
             f"{_each(self.partition)}, over an ordered store of all rows: O(log rows) a row that changes, and "
@@ -150,7 +151,8 @@ class RunningOperator(PlanOperator):
     def moves(self) -> str:
         of_peers = ("lag", "last", "first_peer") if isinstance(self.frame, str) else ()
         all_behind = any(call.function not in of_peers for call in self.calls)
-        return "running aggregates" if all_behind and not isinstance(self.frame, RowsAround) else ""
+        is_around = isinstance(self.frame, RowsAround | RangeAround)
+        return "running aggregates" if all_behind and not is_around else ""
 
     def kept(self, above: str) -> tuple[tuple[Operator, str], ...]:
         return ((self.input, f"each row with its aggregates, in the order of its partition {_LOOK_UP}"),)
@@ -169,11 +171,13 @@ def _said_frame(frame: RunningFrame) -> str | Identity:
             return ("RowsAround", frame.before, frame.behind)
         case RowsUpTo():
             return ("RowsUpTo", frame.behind)
+        case RangeAround():
+            return ("RangeAround", str(frame.begin), str(frame.end))
         case _:
             assert_never(frame)
 
 
-def _frame(frame: RunningFrame) -> tuple[str, str]:
+def _frame(frame: RunningFrame, calls: Sequence[RunningCall]) -> tuple[str, str]:
     """The rows that a frame has, and what each row costs whose result changes."""
     match frame:
         case "rows":
@@ -185,5 +189,8 @@ def _frame(frame: RunningFrame) -> tuple[str, str]:
         case RowsUpTo():
             where = "behind" if frame.behind > 0 else "before"
             return f"up to {many(abs(frame.behind), 'row')} {where} each row", "O(log rows)"
+        case RangeAround():
+            slides = all(call.function in ("count", "sum", "avg") and call.type.kind != "double" for call in calls)
+            return "over all rows within a distance of each row", "O(1)" if slides else "O(rows of its frame)"
         case _:
             assert_never(frame)

@@ -35,7 +35,7 @@ from livejoin.plan.operators import (
     upwards,
 )
 from livejoin.query import Atom, ConjunctiveQuery
-from livejoin.query.orders import EVERY_ROW, RowsAround
+from livejoin.query.orders import EVERY_ROW, RangeAround, RowsAround
 from livejoin.schema import Table
 
 
@@ -241,7 +241,7 @@ class _Walk:
                 found = self._stored(plan, below, below.rows.times(Amount(several, several)).bounded())
                 return replace(found, delta=_replaced(found.rows))
             case RunningOperator():
-                if plan.moves:
+                if plan.moves or isinstance(plan.frame, RangeAround):  # within it may be all rows of a partition
                     return self._moved(plan, some)
                 below, each = self.of(plan.input, None), _TWO
                 if isinstance(plan.frame, RowsAround):

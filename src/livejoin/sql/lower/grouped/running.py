@@ -19,9 +19,19 @@ from typing import Literal
 from sqlglot import exp
 
 from livejoin.query.keys import keys
-from livejoin.query.orders import EVERY_RANK, RowsAround, RowsUpTo, RunningCall, RunningFrame, RunningFunction, SortKey
+from livejoin.query.orders import (
+    EVERY_RANK,
+    RangeAround,
+    RowsAround,
+    RowsUpTo,
+    RunningCall,
+    RunningFrame,
+    RunningFunction,
+    SortKey,
+)
 from livejoin.query.relational import Ranked, Relation, Running
 from livejoin.schema import SqlType
+from livejoin.sql.lower.grouped.distances import Distance, distance_of
 from livejoin.sql.parse.source import Source, shown
 
 Reach = Literal["before", "whole", "behind"]
@@ -69,7 +79,7 @@ class Frame:
         argument: The column of its argument, None for COUNT(*).
         back: For LAG and LEAD, how many rows away.
         nth: For NTH_VALUE, which row.
-        over: The rows that it is over, relative to the row.
+        over: The rows that it is over, relative to the row; by a distance as it is written, before types are known.
         reverse: Whether the rows are taken from the last to the first.
     """
 
@@ -77,7 +87,7 @@ class Frame:
     argument: int | None
     back: int
     nth: int
-    over: RunningFrame
+    over: RunningFrame | Distance
     reverse: bool
 
 
@@ -87,12 +97,14 @@ class RunningWindow:
 
     Args:
         frame: The function and its rows.
+        over: The rows, relative to the row.
         partition: The columns of PARTITION BY.
         order: The keys of ORDER BY.
         type: The type of the result.
     """
 
     frame: Frame
+    over: RunningFrame
     partition: tuple[int, ...]
     order: tuple[SortKey, ...]
     type: SqlType
@@ -123,7 +135,7 @@ def is_nth(call: exp.Expr) -> bool:
     return isinstance(call, exp.NthValue)
 
 
-def up_to_nth(reach: Reach, over: RunningFrame, nth: int) -> tuple[Reach, RunningFrame] | None:
+def up_to_nth(reach: Reach, over: RunningFrame | Distance, nth: int) -> tuple[Reach, RunningFrame | Distance] | None:
     """The frame that ends with the row of a number where one goes on to the last row; None if there is no such frame.
 
     The first rows of a frame up to the last row of the partition are those of one up to so many rows behind each.
@@ -140,7 +152,7 @@ def up_to_nth(reach: Reach, over: RunningFrame, nth: int) -> tuple[Reach, Runnin
     return None
 
 
-def reach_of(node: exp.Window, name: str, source: Source, at: int) -> tuple[Reach, RunningFrame]:
+def reach_of(node: exp.Window, name: str, source: Source, at: int) -> tuple[Reach, RunningFrame | Distance]:
     """The rows in the frame of a window function: up to each row, all, from each row on, or some around it.
 
     Raises:
@@ -173,10 +185,13 @@ def reach_of(node: exp.Window, name: str, source: Source, at: int) -> tuple[Reac
             return "before", RowsUpTo(end)
         case int(begin), "last" if is_rows:
             return "behind", RowsUpTo(-begin)
+    distance = distance_of(spec)
+    if distance is not None:
+        return "before", distance
     msg = (
         f"{name} OVER this frame, {shown(spec)}, is not supported: it may be ROWS or RANGE from the first row of a "
         f"partition or to the last one, or ROWS between at most {_MOST_BACK:,} rows before each and so many behind, or "
-        "one of them"
+        "one of them, or RANGE between two constant distances from each row"
     )
     raise source.unsupported(name, msg, at)
 
@@ -198,7 +213,7 @@ def _bound(spec: exp.Expr, which: str) -> Literal["first", "last", "elsewhere"] 
 
 
 def function_of(
-    call: exp.Expr, reach: Reach, over: RunningFrame, *, known: bool
+    call: exp.Expr, reach: Reach, over: RunningFrame | Distance, *, known: bool
 ) -> tuple[RunningFunction, bool] | None:
     """The running function of a call, and whether it takes the rows from the last one; None for other calls.
 
@@ -283,7 +298,7 @@ def with_running(rows: Relation, windows: Sequence[RunningWindow]) -> tuple[Rela
     groups: dict[tuple[tuple[int, ...], tuple[SortKey, ...], RunningFrame], list[int]] = {}
     for i, window in enumerate(windows):
         order = _reversed(window, apart) if window.frame.reverse else window.order
-        groups.setdefault((window.partition, order, _over(window.frame)), []).append(i)
+        groups.setdefault((window.partition, order, _over(window)), []).append(i)
     # Those that change fewer rows come first, as the others see each row that changes.
     for (partition, order, over), chosen in sorted(groups.items(), key=lambda one: _moves(windows, one[1])):
         calls: list[RunningCall] = []
@@ -297,21 +312,23 @@ def with_running(rows: Relation, windows: Sequence[RunningWindow]) -> tuple[Rela
     return found, places
 
 
-def _over(frame: Frame) -> RunningFrame:
+def _over(window: RunningWindow) -> RunningFrame:
     """The rows of the results, in the order; for LAG and for the first row of a partition those up to each row."""
-    if isinstance(frame.over, RowsAround):
-        return RowsAround(frame.over.behind, frame.over.before) if frame.reverse else frame.over
-    return "rows" if frame.function in ("lag", "first") and isinstance(frame.over, str) else frame.over
+    frame, over = window.frame, window.over
+    if isinstance(over, RowsAround):
+        return RowsAround(over.behind, over.before) if frame.reverse else over
+    return "rows" if frame.function in ("lag", "first") and isinstance(over, str) else over
 
 
 def _moves(windows: Sequence[RunningWindow], chosen: Sequence[int]) -> bool:
-    return any(windows[i].frame.function != "lag" and not isinstance(windows[i].frame.over, RowsAround) for i in chosen)
+    around = RowsAround | RangeAround
+    return any(windows[i].frame.function != "lag" and not isinstance(windows[i].over, around) for i in chosen)
 
 
 def _reversed(window: RunningWindow, width: int) -> tuple[SortKey, ...]:
     """The order from the last row to the first; with all columns unless rows with equal keys have equal results."""
     turned = tuple(SortKey(key.column, not key.descending, not key.nulls_first) for key in window.order)
-    if _over(window.frame) == "range":
+    if _over(window) == "range":
         return turned
     named = {*window.partition, *(key.column for key in window.order)}
     return (*turned, *(SortKey(column, True, False) for column in range(width) if column not in named))

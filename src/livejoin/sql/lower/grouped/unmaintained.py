@@ -24,7 +24,7 @@ MAINTAINED = (
 OVER = (
     "allowed are ROW_NUMBER, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, LAG and LEAD, aggregates over a whole "
     "partition, and COUNT, SUM, AVG, MIN, MAX, STDDEV, VARIANCE, FIRST_VALUE, LAST_VALUE and NTH_VALUE from "
-    "its first row to each, from each to its last, or over rows around each"
+    "its first row to each, from each to its last, or over rows around each or within a distance of it"
 )
 
 # Nodes of sqlglot's for window functions; FIRST_VALUE and LAST_VALUE are aggregates too in Spark.

@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
-from livejoin.query.orders import RankFunction, SortKey
+from livejoin.query.orders import RankFunction, RunningFrame, SortKey
 from livejoin.sql.lower.grouped.aggregates import aggregate_call, call_offset, find_aggregate, written_name
+from livejoin.sql.lower.grouped.distances import Distance
 from livejoin.sql.lower.grouped.running import (
     BACKWARD,
     KNOWN_BEFORE,
     Frame,
+    Reach,
     back_of,
     function_of,
     is_nth,
@@ -222,6 +224,8 @@ class Below:
             msg = f"{name} takes no frame: it says itself how many rows before or behind it looks"
             raise self._source.unsupported(name, msg, at)
         ignores = isinstance(node.this, exp.IgnoreNulls)
+        reach: Reach
+        over: RunningFrame | Distance
         if is_offset(call):
             reach, over = KNOWN_BEFORE if ignores else BACKWARD
         else:

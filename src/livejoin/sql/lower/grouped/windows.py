@@ -21,6 +21,7 @@ from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.relational import Relation
 from livejoin.schema import Column, SqlType, Table
 from livejoin.sql.lower.bounded_ranks import bounded
+from livejoin.sql.lower.grouped.distances import Distance, around
 from livejoin.sql.lower.grouped.running import (
     RunningWindow,
     check_argument,
@@ -136,7 +137,10 @@ def _running(rows: Relation, window: Window, below: Below, lowering: Lowering) -
         kind = rows.types[frame.argument]
     else:
         kind = _groups(rows, (), [window.function], below, lowering).types[0]
-    return RunningWindow(frame, window.partition, window.order, kind)
+    over = frame.over
+    if isinstance(over, Distance):
+        over = around(over, window.order, rows.types, window.name, below.source, window.offset)
+    return RunningWindow(frame, over, window.partition, window.order, kind)
 
 
 @dataclass(frozen=True)
