@@ -72,8 +72,11 @@ A frame says which rows of the partition count. These are the sums of `i` over t
 |---|---|
 """
 _BEHIND = """
-`IGNORE NULLS` behind `first_value`, `last_value`, `lag` and `lead` passes over NULL. `WINDOW w AS (...)` gives a window
-a name. [Top n](guides/top-n.md) keeps the first rows of each partition. What is refused is [here](refused.md).
+`RANGE` by a distance takes one key: a number, a date (days) or a timestamp (`INTERVAL 1 HOUR PRECEDING`).
+
+`IGNORE NULLS` behind `first_value`, `last_value`, `nth_value`, `lag` and `lead` passes over NULL. `WINDOW w AS (...)`
+gives a window a name. [Top n](guides/top-n.md) keeps the first rows of each partition. What is refused is
+[here](refused.md).
 """
 _CLAUSES = """# Clauses
 
@@ -111,6 +114,7 @@ _OVER_FRAMES = (
     "ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING",
     "ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
     "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
+    "RANGE BETWEEN INTERVAL 1 DAY PRECEDING AND CURRENT ROW",
     "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
 )
 
