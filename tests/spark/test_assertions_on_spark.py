@@ -42,6 +42,20 @@ def test_a_batch_that_violates_an_assertion(spark: SparkSession, tmp_path: Path)
     assert not (tmp_path / "out" / "covered").exists()
 
 
-def test_cells_do_not_check(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(PipelineError, match="mode='distributed' does not check assertion 'covered'"):
-        start(spark, tmp_path, [("Ada", 1, 10)], mode="distributed", cells=2)
+def test_a_batch_of_cells_that_violates_an_assertion(spark: SparkSession, tmp_path: Path) -> None:
+    """The manifest waits for the verdict: nothing of the batch stands."""
+    rows = [("Ada", 1, 10), ("Ada", 1, -11), ("Bob", 2, 5)]
+    cells: dict[str, Any] = {"mode": "distributed", "cells": 2}
+    query = start(spark, tmp_path, rows, **cells)
+    with pytest.raises(StreamingQueryException, match="'covered' does not hold: a row violates it: account = 1"):
+        query.awaitTermination(120)
+    assert isinstance(query.failure, ViolationError) and query.failure.rows.to_pylist() == [{"account": 1, "s": -1}]
+    assert not (tmp_path / "out" / "v").exists() or sum_of(tmp_path / "out" / "v") == Counter()
+    assert any("none of the changes of this batch" in note for note in query.failure.__notes__)
+    good = tmp_path / "good"
+    query = start(spark, good, [("Ada", 1, 10), ("Bob", 2, 5)], **cells)
+    assert query.awaitTermination(120)
+    assert sum_of(good / "out" / "v") == Counter({("Ada", 10): 1, ("Bob", 5): 1})
+    assert not (good / "out" / "covered").exists()
+    with pytest.raises(PipelineError, match="on_bad_rows='skip' leaves out the changes that violate assertions"):
+        start(spark, tmp_path / "other", rows, on_bad_rows="skip", **cells)

@@ -152,7 +152,11 @@ def first_deltas(
 
 
 def _first_told(declared: Declared, initial: Initial) -> frozenset[str]:
-    """The views of which the first batch tells what they hold before it."""
+    """The views of which the first batch tells what they hold before it; assertions always, of which it is nothing."""
+    return _first_shown(declared, initial).union(view.name for view in declared.asserted)
+
+
+def _first_shown(declared: Declared, initial: Initial) -> frozenset[str]:
     if initial == "nothing":
         return frozenset()
     if declared.before is None:

@@ -18,6 +18,8 @@ from livejoin.checkpoint.job import Job
 from livejoin.database import Database
 from livejoin.database.snapshots.declaration import number, value
 from livejoin.database.snapshots.tables import NO_LIMITS, Limits
+from livejoin.database.statements.asserting import enforce
+from livejoin.database.transactions.assertions import VIOLATIONS
 from livejoin.errors import StateError, StorageError
 from livejoin.plan.dispatch import Dispatch
 from livejoin.plan.stages import Staged, owner, stages, with_homes
@@ -156,7 +158,7 @@ def read_declaration(path: Path, digest: str) -> Declaration:
 
 
 def bound_of(job: Job) -> Database:
-    """A database with the tables of a job, empty, and its views.
+    """A database with the tables of a job, empty, its views, and its assertions, which are views there too.
 
     Raises:
         LivejoinError: A view does not stand.
@@ -166,6 +168,12 @@ def bound_of(job: Job) -> Database:
         found._contents.add_table(table)
     for name, sql in job.views.items():
         found.create_view(name, sql, allow_product=job.allow_product)
+    for name, condition in job.assertions.items():
+        found.create_assertion(name, condition, allow_product=job.allow_product)
+    for table in job.tables.values():
+        enforce(found._contents, table)
+    if VIOLATIONS in found.views:  # nothing of a job only warns
+        found.drop_view(VIOLATIONS)
     return found
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from livejoin.checkpoint.change import ViewChanges, merged, view_changes
 from livejoin.checkpoint.job import Job
 from livejoin.checkpoint.static_tables import OnStaticChange, refused_change, tell_refresh
-from livejoin.database import Database
+from livejoin.database import Database, View
 from livejoin.database.snapshots.tables import NO_LIMITS, Limits
 from livejoin.distributed.declaration import Declaration, Plan, bound_of, queries_of, read_declaration
 from livejoin.distributed.deltas import ViewFiles, views_of, write_views
@@ -134,6 +134,7 @@ class Declared:
         self.job = merged(old.job, self.job, rows, self._path.parent)
         changes = view_changes(old.job, self.job)
         are_same = changes == ViewChanges() and dict(old.job.tables) == dict(self.job.tables)
+        are_same &= dict(old.job.assertions) == dict(self.job.assertions)
         if are_same and old.cells == self.cells and old.trusts and not anew:
             self.job = replace(self.job, views=old.job.views)
             self._declaration = Declaration(self.job, self.cells, old.dispatches)
@@ -192,6 +193,11 @@ class Declared:
                 of = self.before
             self._views[digest] = views_of(of.bound, of.plan.staged)
         return self._views[digest]
+
+    @property
+    def asserted(self) -> tuple[View, ...]:
+        """The views that must have no rows."""
+        return tuple(view for view in self.bound.views.values() if view.assertion is not None)
 
     @property
     def kept(self) -> dict[str, Table]:

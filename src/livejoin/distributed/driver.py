@@ -18,6 +18,7 @@ from livejoin.checkpoint.batch_delta import BatchDelta, timed, with_time
 from livejoin.checkpoint.initial import Initial
 from livejoin.checkpoint.instants import without_instants
 from livejoin.checkpoint.policy import FAIL, OnBad, Policy
+from livejoin.database.transactions.assertions import MOST_ROWS, refuse_violations, violation
 from livejoin.distributed.bad_rows import Tries, without_bad
 from livejoin.distributed.begin import Steps, begin, first_deltas, has_to_fill
 from livejoin.distributed.declaration import Plan
@@ -27,8 +28,13 @@ from livejoin.distributed.files import delta_of
 from livejoin.distributed.manifest import Manifest, Manifests
 from livejoin.distributed.refused import refuse_too_many
 from livejoin.distributed.task import Outcome, Task
-from livejoin.errors import ChangeFormatError, ChangeValueError, ExpressionError, StateError
+from livejoin.errors import ChangeFormatError, ChangeValueError, ExpressionError, StateError, ViolationError
 from livejoin.plan.dispatch import TableSample
+
+_WHOLE = (
+    "mode='distributed' leaves none of the changes of this batch out for an assertion: mend the source, or take the "
+    "assertion away"
+)
 
 
 @dataclass(frozen=True)
@@ -187,6 +193,7 @@ def commit(
     files = _files(done)
     if begun is not None:
         files = first_deltas(begun, declared, task, files)
+    _refuse_violations(declared, task, files)
     declared.write()
     when = microseconds(arrived.time)
     static = {table.name.lower() for table in declared.held_static}
@@ -204,6 +211,28 @@ def commit(
     manifests.commit(manifest)
     declared.begun()
     return Committed(manifest, tuple(done), arrived, conflicts, bad)
+
+
+def _refuse_violations(declared: Declared, task: Task, files: dict[str, tuple[str, ...]]) -> None:
+    """Refuse a batch after which assertions would not hold; what their deltas are is forgotten.
+
+    Raises:
+        ViolationError: There is such an assertion.
+        StateError, StorageError: A file could not be read.
+    """
+    found = []
+    for view in declared.asserted:
+        written = files.pop(view.name, ())
+        if written:
+            delta = declared.views(task.plan)[view.name].delta(task.folder, written, task.batch_id)
+            if delta.num_rows:
+                rows = delta.select(range(len(view.schema)))
+                found.append(violation(view, delta.num_rows, rows.slice(0, MOST_ROWS), "nothing of the batch stands"))
+    try:
+        refuse_violations(found)
+    except ViolationError as error:
+        error.add_note(_WHOLE)
+        raise
 
 
 def read_delta(declared: Declared, manifests: Manifests, manifest: Manifest, view: str) -> pa.Table:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 VIOLATIONS = "livejoin_violations"
 """The view that says which of the assertions that only warn have rows."""
 
-_MOST_ROWS = 100  # that an error has
+MOST_ROWS = 100
+"""Rows that an error has."""
 _MOST_COLUMNS = 8  # of the row that a message shows
 _CONDITION = ["violated"]  # the columns of a condition that is no NOT EXISTS
 
@@ -59,7 +60,7 @@ def violations(
     found = []
     for view in asserted:
         if deltas[view.name].num_rows and (came := _came(view, deltas[view.name], versions)) is not None:
-            found.append(_violation(view, *came, "nothing of the commit stands"))
+            found.append(violation(view, *came, "nothing of the commit stands"))
     if refuses:
         refuse_violations(found)
     return found
@@ -88,16 +89,16 @@ def refuse_violated(view: View, what: str) -> None:
     """
     if view.assertion is None or not view.assertion.enforced:
         return
-    rows = _first(view.batches(_MOST_ROWS), view.schema)
+    rows = _first(view.batches(MOST_ROWS), view.schema)
     if rows.num_rows:
-        raise _violation(view, view.count(), rows, what)
+        raise violation(view, view.count(), rows, what)
 
 
 def _came(view: View, delta: ViewDelta, versions: int) -> tuple[int, pa.Table] | None:
     """How many rows violate an assertion, and the first of them; None if none is left where only the end counts."""
     columns = range(len(view.schema))
     if versions == 1:
-        return delta.num_rows, _first(delta.batches(_MOST_ROWS), view.delta_schema).select(columns)
+        return delta.num_rows, _first(delta.batches(MOST_ROWS), view.delta_schema).select(columns)
     rows = delta.table()
     assert view.assertion is not None
     if view.assertion.deferred:
@@ -106,7 +107,7 @@ def _came(view: View, delta: ViewDelta, versions: int) -> tuple[int, pa.Table] |
             return None
     else:
         rows = rows.filter(pc.equal(rows[COMMIT_VERSION], pc.min(rows[COMMIT_VERSION])))  # what was there were none
-    return rows.num_rows, rows.slice(0, _MOST_ROWS).select(columns)
+    return rows.num_rows, rows.slice(0, MOST_ROWS).select(columns)
 
 
 def _first(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
@@ -115,12 +116,20 @@ def _first(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     for batch in batches:
         found.append(batch)
         rows += batch.num_rows
-        if rows >= _MOST_ROWS:
+        if rows >= MOST_ROWS:
             break
-    return pa.Table.from_batches(found, schema).slice(0, _MOST_ROWS)
+    return pa.Table.from_batches(found, schema).slice(0, MOST_ROWS)
 
 
-def _violation(view: View, count: int, rows: pa.Table, what: str) -> ViolationError:
+def violation(view: View, count: int, rows: pa.Table, what: str) -> ViolationError:
+    """That an assertion does not hold.
+
+    Args:
+        view: The assertion.
+        count: How many rows violate it.
+        rows: The first of them.
+        what: The end of the message, as for `refuse_violated`.
+    """
     assert view.assertion is not None
     if rows.column_names == _CONDITION:
         said = "its condition is false"

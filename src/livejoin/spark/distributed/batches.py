@@ -158,7 +158,7 @@ class DistributedBatches(BatchFunction):
 
     def _deliver(self, manifest: Manifest) -> dict[str, int]:
         """Deliver the deltas of a committed batch, note that the batch is done, and give the rows of each delta."""
-        views = self._declared.bound.views
+        views = [name for name, view in self._declared.bound.views.items() if view.assertion is None]
         deltas = {name: delta_for_sink(self._declared, self._manifests, manifest, name) for name in views}
         if self._letters is not None:
             self._letters.deliver(read_letters(self._declared, self._manifests, manifest), manifest.batch_id)

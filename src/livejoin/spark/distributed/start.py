@@ -48,7 +48,7 @@ def cells_of(job: Job, options: RunOptions) -> int | None:
     if not isinstance(cells, int) or isinstance(cells, bool) or not 1 <= cells <= _MOST_CELLS:
         msg = f"cells is {cells!r}; mode='distributed' needs a number of cells, 1 to {_MOST_CELLS:,}"
         raise PipelineError(msg, key="cells")
-    _refuse_assertions(job)
+    _refuse_dead_letters(job, options)
     plain = {one.name: one.default for one in fields(RunOptions)}
     for name, why in _EMBEDDED_ONLY.items():
         if getattr(options, name) != plain[name]:
@@ -58,20 +58,19 @@ def cells_of(job: Job, options: RunOptions) -> int | None:
     return cells
 
 
-def _refuse_assertions(job: Job) -> None:
-    """Refuse what is asserted of a job in cells, where no process sees all of a batch before it stands.
+def _refuse_dead_letters(job: Job, options: RunOptions) -> None:
+    """Refuse to leave out the changes that violate assertions: cells would try the batch again for each half of it.
 
     Raises:
-        PipelineError: Something is.
+        PipelineError: Somebody asks for that.
     """
-    enforced = [table.describe(key) for table in job.tables.values() for key in table.foreign_keys if key.enforced]
-    said = [*(f"assertion {name!r}" for name in job.assertions), *enforced]
-    if said:
+    is_enforced = any(key.enforced for table in job.tables.values() for key in table.foreign_keys)
+    if options.policy.on_bad_rows != "fail" and (job.assertions or is_enforced):
         msg = (
-            f"mode='distributed' does not check {said[0]}: no process sees a whole batch before it stands. Use "
-            "mode='embedded', or make its violations a view, whose deltas tell of them"
+            f"on_bad_rows={options.policy.on_bad_rows!r} leaves out the changes that violate assertions, which "
+            "mode='distributed' does not: there the whole batch fails. Use on_bad_rows='fail', or mode='embedded'"
         )
-        raise PipelineError(msg, key="assertions")
+        raise PipelineError(msg, key="on_bad_rows")
 
 
 def open_cells(
