@@ -55,9 +55,17 @@ def shown_row(row: pa.Table, most: int) -> str:
 def _in_sql(scalar: pa.Scalar) -> str:
     """An Arrow value as SQL writes it, as far as a plain literal says it; else by its Python object."""
     try:
-        value = scalar.as_py()
+        return in_sql(scalar.as_py())
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
         return shown_scalar(scalar)
+
+
+def in_sql(value: object) -> str:
+    """A Python object as SQL writes it, as far as a plain literal says it; else by its `repr`.
+
+    >>> in_sql(None), in_sql(True), in_sql("Zoë"), in_sql(dt.date(2026, 2, 1))
+    ('NULL', 'TRUE', "'Zoë'", "DATE '2026-02-01'")
+    """
     match value:
         case None:
             return "NULL"
@@ -74,7 +82,7 @@ def _in_sql(scalar: pa.Scalar) -> str:
         case bytes():
             return f"X'{shortened(value.hex())}'"
         case _:
-            return shown_scalar(scalar)
+            return shown(value)
 
 
 def text_literal(value: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from typing import Any, TypeAlias, assert_never
 
-from livejoin.shown import shown
+from livejoin.shown import in_sql
 
 _INDENT = "  "
 
@@ -209,15 +209,7 @@ def values_text(values: Mapping[str, Any]) -> str:
     >>> values_text({"id": 7, "name": None})
     'id = 7, name = NULL'
     """
-    return ", ".join(f"{name} = {_value_text(value)}" for name, value in values.items()) or "no columns"
-
-
-def _value_text(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, str):
-        return shown(value)
-    return shown(value) if isinstance(value, bytes | list | dict | tuple) else str(value)
+    return ", ".join(f"{name} = {in_sql(value)}" for name, value in values.items()) or "no columns"
 
 
 def _told(row: Mapping[str, Any], instants: frozenset[str]) -> dict[str, Any]:
