@@ -111,3 +111,25 @@ def test_a_commit_counts_once_however_often_it_is_settled() -> None:
     counts.now = 1, None, 0.5
     counts.settle()
     assert counts.total == (2, 1, 1, 5, 0, 0.75)
+
+
+def test_figures_do_not_go_through_matches_to_count_rows() -> None:
+    db = Database()
+    db.execute("CREATE TABLE t (k INT, v INT)")
+    db.create_view("pairs", "SELECT a.v AS a, b.v AS b FROM t a JOIN t b ON a.k = b.k AND a.v < b.v", deltas=False)
+    db.create_view("both", "SELECT a FROM pairs UNION ALL SELECT v FROM t", deltas=False)
+    db.apply("t", [(1, v) for v in range(80)])
+
+    def rows() -> dict[str, object]:
+        return {
+            name[5:]: block["rows"]
+            for block in db.stats()["blocks"]
+            for name in block["read_by"]
+            if name.startswith("view ")
+        }
+
+    assert rows() == {"pairs": 3160, "both": 3240}
+    db.apply("t", [(1, v) for v in range(80, 200)])
+    assert rows() == {"pairs": None, "both": None}
+    assert db.views["pairs"].count() == 19_900
+    assert rows()["pairs"] == 19_900

@@ -78,7 +78,7 @@ export const pathOf = (/** @type {"views" | "tables"} */ kind, /** @type {string
  * @property {number} at
  * @property {Record<string, TableFigures>} tables
  * @property {BlockFigures[]} blocks
- * @property {Record<string, number>} views
+ * @property {Record<string, number>} views Those whose rows are known.
  * @property {any} [database]
  * @property {any} [server]
  *

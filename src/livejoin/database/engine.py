@@ -579,7 +579,8 @@ class Database:
             blocks below passed on), ``changes_passed_on`` (delta rows), ``commits_stopped`` (of which it passed nothing
             on) and ``seconds`` spent on changes. ``changes_passed_on`` and ``commits_stopped`` are None where no view
             or block has asked for its changes so far. ``rows_touched`` are the rows that a join visited; None for
-            other blocks.
+            other blocks. ``rows`` are None where they are not known and more than 10,000 rows would be gone through
+            to count them, as behind a condition across tables; `View.count` counts them.
         """
         return figures(self._contents)
 

@@ -23,7 +23,8 @@ def explain_graph(contents: Contents) -> GraphExplanation:
 
 
 def figures(contents: Contents) -> dict[str, Any]:
-    """The figures of `livejoin.Database.stats`; O(tables + blocks + free memory), and `View.count` of each."""
+    """The figures of `livejoin.Database.stats`; O(tables + blocks + free memory), and `View.count` of each but
+    for those of which many rows would be gone through."""
     numbers = _numbers(contents)
     blocks = []
     for node in contents.graph.nodes:
@@ -35,7 +36,7 @@ def figures(contents: Contents) -> dict[str, Any]:
                 "kind": node.plan.kind,
                 "reads": _reads(contents, node, numbers),
                 "read_by": _read_by(node, numbers),
-                "rows": node.size(),
+                "rows": node.known_size(),
                 "state_bytes": used,
                 "capacity_bytes": capacity,
                 "commits": passed.commits,

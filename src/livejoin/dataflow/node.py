@@ -19,6 +19,7 @@ from livejoin.dataflow.blocks.block import Batches, Block, Change
 from livejoin.dataflow.blocks.join import JoinBlock
 from livejoin.dataflow.blocks.stored import StoredBlock
 from livejoin.dataflow.blocks.table_change import TableChange
+from livejoin.dataflow.blocks.union import UnionBlock
 from livejoin.dataflow.counts import Counts
 from livejoin.dataflow.moving.adaptive import Adaptive
 from livejoin.dataflow.moving.spreading import HANDED_OVER, Spreading, clock
@@ -34,6 +35,7 @@ from livejoin.plan.operators import (
     AnyJoin,
     BagOperator,
     Operator,
+    ProjectOperator,
     StoredOperator,
 )
 from livejoin.schema import SqlType
@@ -42,6 +44,7 @@ from livejoin.search.statistics import Statistics
 from livejoin.state.derived_rows import DerivedRows
 from livejoin.words import Words
 
+_MANY = 10_000  # rows that nobody notices to be gone through
 Make: TypeAlias = Callable[["Node"], Block]
 Replan: TypeAlias = Callable[[AnyJoin, Statistics], AnyJoin]
 
@@ -405,6 +408,18 @@ class Node:
                 return size
             self._size = size
         return self._size
+
+    def known_size(self) -> int | float | None:
+        """As `size`, where that is known, or told by the state; None where many rows would be gone through for it."""
+        if self._size is not None:
+            return self._size
+        if isinstance(self.plan, ProjectOperator):
+            below = self.inputs[0].known_size()
+            if below is None or (self.plan.predicate is not None and below > _MANY):
+                return None
+        elif isinstance(self.block, UnionBlock) and any(one.known_size() is None for one in self.inputs):
+            return None
+        return self.size()
 
     def access(self) -> Access:
         """As `InputRelation.access`."""

@@ -268,7 +268,8 @@ def _shown(read_by: Iterable[str]) -> list[str]:
 
 def _views(blocks: Sequence[Mapping[str, Any]]) -> list[tuple[str, int | float]]:
     """Each view with its rows."""
-    return [(one, block["rows"]) for block in blocks for one in _shown(block["read_by"])]
+    known = [block for block in blocks if block["rows"] is not None]
+    return [(one, block["rows"]) for block in known for one in _shown(block["read_by"])]
 
 
 def _seen_by(who: Who, blocks: Sequence[Mapping[str, Any]], known: Iterable[str]) -> _Seen:
