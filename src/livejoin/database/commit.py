@@ -151,7 +151,7 @@ class Commit:
 
         Raises:
             ReadError: The database has had another commit since: what the changes did is taken back for this, and then
-                done again. Or its changes are not taken back by their opposite: those by key (what they
+                done again. Or it has more than 100,000 changes, which are not kept. Or its changes are not taken back by their opposite: those by key (what they
                 replaced is not kept), of tables with a window, and of append-only tables; `Preview.why` answers for all
                 of them, before. Or no such row came or went.
 
@@ -172,8 +172,8 @@ class Commit:
         given = self.given()
         if given is None or given.contents.version != self.version:
             msg = (
-                f"commit {self.version} is not the last one of its database, or had several versions; ask before the "
-                "next commit, or ask a preview: db.preview(changes).why(view, row)"
+                f"commit {self.version} is not the last one of its database, or had several versions, or more than "
+                "100,000 changes; ask before the next commit, or ask a preview: db.preview(changes).why(view, row)"
             )
             raise ReadError(msg)
         return given.behind(delta, view, row)

@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from livejoin.database.contents import Contents
 from livejoin.database.statements.asked_once import asked
-from livejoin.database.transactions import transaction
-from livejoin.families.cells.workers import Workers
+from livejoin.database.statements.beside import beside
 from livejoin.schema import Column, Table
 from livejoin.sql import Aggregated, aggregated
 
@@ -118,10 +116,7 @@ def _interval(what: Aggregated, found: _Moments, drawn: int, score: float) -> tu
 
 def _moments(view: View, rows: pa.Table, what: Aggregated) -> _Moments:
     """The moments of what is aggregated, over some rows, computed as a view would."""
-    contents = Contents(Workers(1))
-    contents.add_table(Table(_DRAWN, tuple(map(Column, rows.column_names, view.types))))
-    batches = transaction.read(contents, {_DRAWN: rows}, False, "error")
-    transaction.commit(contents, batches, "error")
+    contents = beside([(Table(_DRAWN, tuple(map(Column, rows.column_names, view.types))), rows)])
     text = f"SELECT COUNT(y) AS n, AVG(y) AS mean, VAR_POP(y) AS spread FROM (SELECT {what.number} AS y FROM {_DRAWN})"
     (found,) = asked(contents, text).to_pylist()
     if not found["n"]:

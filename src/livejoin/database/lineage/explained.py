@@ -10,12 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from livejoin.database import reading
-from livejoin.database.contents import Contents, refuse_large_joins
+from livejoin.database.contents import refuse_large_joins
 from livejoin.database.lineage.found import Absence, Combination, DerivedRow, Part, SourceRow, Why, values_text
 from livejoin.database.lineage.narrowing import NAME, Found, Reader, narrowed
-from livejoin.database.transactions import transaction
+from livejoin.database.statements.beside import beside
 from livejoin.dataflow.graph import Choices
-from livejoin.families.cells.workers import Workers
 from livejoin.plan.query_plan import plan_query
 from livejoin.query.bound_query import Query
 from livejoin.query.orders import SortKey
@@ -298,14 +297,7 @@ def evaluated(
     relation: Relation, tables: Sequence[Table], found: Sequence[Found], memory_limit: int | None
 ) -> Iterator[pa.Table]:
     """The rows of a relation over some rows, each once, piece by piece."""
-    contents = Contents(Workers(1), memory_limit)
-    for table, rows in zip(tables, found, strict=True):
-        contents.add_table(table)
-        arrays = [rows.rows.arrow(at) for at in range(len(rows.rows.types))]
-        arrays.append(pa.array(np.arange(rows.rows.length)))
-        data = pa.table(arrays, names=[column.name for column in table.columns])
-        batches = transaction.read(contents, {table.name: data}, False, "error")
-        transaction.commit(contents, batches, "error")
+    contents = beside(zip(tables, map(_numbered, tables, found), strict=True), memory_limit)
     query = Query("", relation)
     refuse_large_joins(query)
     known = contents.known(query.joins)
@@ -313,6 +305,12 @@ def evaluated(
     contents.graph.show(node, NAME, False, None)
     for piece, _ in node.scan(_PIECE):
         yield piece.table()
+
+
+def _numbered(table: Table, found: Found) -> pa.Table:
+    """Rows with their numbers behind them, as a part has them."""
+    arrays = [found.rows.arrow(at) for at in range(len(found.rows.types))]
+    return pa.table([*arrays, pa.array(np.arange(found.rows.length))], names=[column.name for column in table.columns])
 
 
 def values_of_group(row: Mapping[str, Any], groups: int) -> str:

@@ -44,6 +44,7 @@ from livejoin.errors import ChangeFormatError, MemoryLimitError, ViolationError
 from livejoin.words import Words
 
 NO_NOTES: Mapping[str, Any] = MappingProxyType({})
+_ASKED_ABOUT = 100_000  # changes of the last commit that are kept for questions about it
 _STAGING_BYTES = 64  # of a change beside its words: what it touched, and its events
 
 
@@ -137,8 +138,10 @@ def commit(
         versions.fill(contents.version + 1)
         changes.append((batch, versions))
     done = run(contents, changes, 1, "commit", on_conflict, notes=notes)
-    contents.last = Given(contents, tuple(batches), on_conflict, done.version, trial)
-    done.given = weakref.ref(contents.last)
+    contents.last = None
+    if sum(batch.length for batch in batches) <= _ASKED_ABOUT:
+        contents.last = Given(contents, tuple(batches), on_conflict, done.version, trial)
+        done.given = weakref.ref(contents.last)
     return done
 
 

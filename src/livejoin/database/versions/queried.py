@@ -7,12 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from livejoin.database.contents import Contents
+from livejoin.database.statements.beside import beside
 from livejoin.database.statements.script import ask
-from livejoin.database.transactions import transaction
 from livejoin.database.versions.rows_at import Named
 from livejoin.errors import ReadError
-from livejoin.families.cells.workers import Workers
 from livejoin.schema import Column, SqlType, Table, is_made_list
 from livejoin.sql import names_read
 
@@ -37,7 +35,7 @@ def queried(
     Raises:
         LivejoinError: As for `livejoin.database.versions.snapshot.Snapshot.sql`.
     """
-    contents = Contents(Workers(1), memory_limit)
+    tables = list[tuple[Table, pa.Table]]()
     for one in named:
         for field in one.schema:
             if is_made_list(field.type):
@@ -47,7 +45,5 @@ def queried(
                 )
                 raise ReadError(msg)
         columns = zip(one.schema.names, one.types, strict=True)
-        contents.add_table(Table(one.name, tuple(Column(column, type) for column, type in columns)))
-        batches = transaction.read(contents, {one.name: one.read()}, False, "error")
-        transaction.commit(contents, batches, "error")
-    return ask(contents, query, parameters)
+        tables.append((Table(one.name, tuple(Column(column, type) for column, type in columns)), one.read()))
+    return ask(beside(tables, memory_limit), query, parameters)
