@@ -151,9 +151,9 @@ class Commit:
 
         Raises:
             ReadError: The database has had another commit since: what the changes did is taken back for this, and then
-                done again. Or it has more than 100,000 changes, which are not kept. Or its changes are not taken back by their opposite: those by key (what they
-                replaced is not kept), of tables with a window, and of append-only tables; `Preview.why` answers for all
-                of them, before. Or no such row came or went.
+                done again. Or it has more than 100,000 changes, which are not kept. Or no such row came or went. Or its
+                changes are not taken back by their opposite: those by key (what they replaced is not kept), of tables
+                with a window, and of append-only tables; `Preview.why` answers for all of them, before.
 
         Cost: O(found * log(changes)) previews.
 
