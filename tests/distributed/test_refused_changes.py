@@ -98,7 +98,7 @@ def test_what_conflicts_is_left_out_everywhere(tmp_path: Path) -> None:
 def test_a_conflict_that_ends_the_query_names_the_table(tmp_path: Path) -> None:
     refusing = Refusing(tmp_path, Policy())
     refusing.apply({"T": changes("ab", [(1, 2, "insert")])})
-    with pytest.raises(AbsentRowError, match=r"^table 'T': the change deletes the row \(a = 7, b = None\)"):
+    with pytest.raises(AbsentRowError, match=r"^table 'T': the change deletes the row \(a = 7, b = NULL\)"):
         refusing.apply({"T": changes("ab", [(7, None, "delete")])})
 
 
