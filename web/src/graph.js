@@ -142,6 +142,16 @@ export class GraphPlace {
     if (this.chosen && this.items.has(this.chosen)) this.choose(this.chosen, false);
     else this.detail.hidden = true;
     this.update(false);
+    requestAnimationFrame(() => this.begin());
+  }
+
+  /** Show a table first: where the graph is wider than the screen, nothing may stand at its corner. */
+  begin() {
+    const box = this.boxes.values().next().value, { canvas } = this;
+    if (!box || this.chosen || canvas.scrollLeft || canvas.scrollTop) return;
+    const is = box.getBoundingClientRect(), room = canvas.getBoundingClientRect();
+    if (is.left < room.left || is.right > room.right) canvas.scrollLeft += is.left - room.left - EDGE;
+    if (is.top < room.top || is.bottom > room.bottom) canvas.scrollTop += is.top - room.top - EDGE;
   }
 
   /** Make the graph a little smaller where it then fits; text stays readable. */
