@@ -88,7 +88,7 @@ def test_rows_that_a_row_is_made_of(sql: str, row: Any, expected: list[Any]) -> 
     view = shop().create_view("v", sql)
     why = view.why(row)
     assert sorted(map(ids, why.combinations), key=repr) == sorted(expected, key=repr)
-    assert why.is_complete
+    assert why.is_complete != why.has_others
     assert dict(why.row) in view.to_pylist()
     json.dumps(why.to_dict(), default=str)
 
@@ -141,7 +141,8 @@ MISSING: list[tuple[str, Mapping[str, Any], str, int]] = [
     (ANTI, {"name": "Ann"}, "a row of orders matches, which must not be there", 3),
     (SEMI, {"name": "Zed"}, "there is no row of orders with customer = 3", 1),
     (SEMI, {"name": "Bob"}, "there is no row of lines with oid = 12", 2),
-    (LEFT, {"name": "Ann", "id": 10}, "what is there has id = 11", 2),
+    (LEFT, {"name": "Ann", "id": 10}, "no row of orders that fits passes the condition price > 10", 2),
+    (LEFT, {"name": "Ann", "id": 12}, "what is there has id = 11", 2),
     (NESTED, {"name": "Zed"}, "there is no row of t with customer = 3", 1),
     ("SELECT state, COUNT(*) AS n FROM orders GROUP BY state", {"state": "a", "n": 3}, "what is there has n = 2", 2),
     ("SELECT state, COUNT(*) AS n FROM orders GROUP BY state", {"state": "z"}, NO_GROUP, 0),
@@ -178,6 +179,30 @@ def test_what_is_missing(sql: str, values: Mapping[str, Any], reason: str, rows:
     found = view.why_not(values)
     assert (found.reason, len(found.rows)) == (reason, rows), str(found)
     assert found.to_dict()["reason"] in str(found)
+
+
+def test_conditions_of_what_is_not_there_are_said() -> None:
+    db = shop()
+    dear = db.create_view("dear", ANTI.replace("o.customer = c.id", "o.customer = c.id AND o.price > 50"))
+    assert "no row of orders with customer = 1 and price > 50" in str(dear.why(("Ann",)))
+    left = db.create_view("l", LEFT)
+    assert "no row of orders with customer = 2 and price > 10" in str(left.why(("Bob", None)))
+    found = left.why_not({"name": "Bob", "id": 12})
+    assert found.reason == "no row of orders that fits passes the condition price > 10"
+    assert [part.row["id"] for part in found.rows if isinstance(part, SourceRow)] == [2, 12]
+    db.execute("INSERT INTO orders VALUES (90, NULL, 1, 'n')")
+    join = db.create_view("j", JOIN)
+    assert join.why_not({"id": 90}).reason == "NULL equals no id of customers"
+    with pytest.raises(ReadError, match=r"no row of a table 'order' is part of it \(did you mean 'orders'\?\)"):
+        join.why({"id": 10}).rows("order")
+
+
+def test_a_row_that_depends_on_its_partition_says_so() -> None:
+    db = shop()
+    view = db.create_view("w", "SELECT id, SUM(price) OVER (PARTITION BY customer ORDER BY id) AS s FROM orders")
+    why = view.why({"id": 11, "s": Decimal("26.00")})
+    assert (why.is_complete, why.has_others) == (False, True)
+    assert "by one combination of rows; SUM = 26.00 over the rows around it" in str(why)
 
 
 def test_values_of_every_type_are_asked_for() -> None:
@@ -348,6 +373,16 @@ class TestCauses:
         commit = db.apply("only", [(1,)])
         with pytest.raises(ReadError, match="only grows"):
             commit.why(view.name, (1,))
+
+    def test_an_update_is_one_change(self) -> None:
+        db = Database()
+        db.execute("CREATE TABLE o (id INT PRIMARY KEY, customer INT, price INT)")
+        db.execute("CREATE VIEW poor AS SELECT customer FROM o GROUP BY customer HAVING SUM(price) < 150")
+        db.apply("o", [(1, 1, 100), (2, 1, 100)])
+        updates = ((1, 100, "delete"), (1, 101, "insert"), (2, 100, "delete"), (2, 1, "insert"))
+        commit = db.apply("o", [{"id": i, "customer": 1, "price": p, "_change_type": kind} for i, p, kind in updates])
+        found = [(one.kind, one.row["id"], one.row["price"]) for one in commit.why("poor", (1,)).changes]
+        assert found == [("delete", 2, 100), ("insert", 2, 1)]
 
     def test_random_commits(self) -> None:
         """The changes that are found do it by themselves, as DuckDB has it, and none of them can be left out."""

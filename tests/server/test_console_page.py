@@ -203,7 +203,8 @@ def test_a_graph_that_is_wider_than_a_phone_begins_with_a_table(page: Page, shop
         shown(page, server, "graph")
         page.until("""(() => {
             const canvas = document.querySelector('.canvas'), room = canvas?.getBoundingClientRect();
-            return canvas && canvas.scrollWidth > 2 * room.width && [...canvas.querySelectorAll('.box.table')].some((one) => {
+            const tables = [...canvas?.querySelectorAll('.box.table') ?? []];
+            return canvas?.scrollWidth > 2 * room?.width && tables.some((one) => {
                 const is = one.getBoundingClientRect();
                 return is.left >= room.left && is.right <= room.right && is.top >= room.top && is.bottom <= room.bottom;
             });

@@ -39,6 +39,7 @@ from livejoin.database.refreshing import apply_any
 from livejoin.database.refusals import Refusal, manner_for, refused_changes, without
 from livejoin.database.snapshots.tables import NO_LIMITS, Limits, check_limit, image_of_tables, size_of_tables
 from livejoin.database.statements.asserting import enforce
+from livejoin.database.transactions.assertions import VIOLATIONS
 from livejoin.database.transactions.staging import OnConflict
 from livejoin.errors import ChangeError, ExpressionError, LivejoinError, StateError
 
@@ -383,6 +384,8 @@ def _declare(database: Database, job: Job) -> None:
         database.create_assertion(name, condition, allow_product=job.allow_product)
     for table in job.tables.values():
         enforce(database._contents, table)
+    if VIOLATIONS in database.views:  # nothing of a job only warns
+        database.drop_view(VIOLATIONS)
 
 
 def _adopt(history: History, found: Recovered, job: Job) -> None:

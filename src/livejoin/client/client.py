@@ -18,7 +18,7 @@ from livejoin.client.exchange import Ask, Exchange
 from livejoin.client.following import ArrowUpdate, Following, Shape, Update, Upserts
 from livejoin.client.rows import ARROW, JSON, arrow_body, is_arrow, json_body, objects, read_arrow
 from livejoin.client.said import Applied, TableInfo, ViewInfo, read_applied, read_tables, read_views
-from livejoin.errors import ChangeFormatError, SchemaError
+from livejoin.errors import ChangeFormatError, ReadError, SchemaError
 from livejoin.shown import shown
 
 OnConflict: TypeAlias = Literal["error", "ignore", "update"]
@@ -146,7 +146,7 @@ class Client:
         Raises:
             ServerError: There is no such row.
         """
-        query = {"get": json_body(dict(row)).decode(), "limit": str(limit)}
+        query = {"get": _values(row), "limit": str(limit)}
         found: dict[str, Any] = self._exchange.ask(Ask("GET", ("v1", "views", view, "why"), query)).json()
         return found
 
@@ -160,7 +160,7 @@ class Client:
         Returns:
             What `livejoin.database.lineage.found.WhyNot.to_dict` gives, and the ``version``.
         """
-        query = {"get": json_body(dict(values)).decode()}
+        query = {"get": _values(values)}
         found: dict[str, Any] = self._exchange.ask(Ask("GET", ("v1", "views", view, "why_not"), query)).json()
         return found
 
@@ -321,6 +321,14 @@ class Client:
 
     def __repr__(self) -> str:
         return f"Client({str(self._exchange.address)!r})"
+
+
+def _values(row: Mapping[str, Any]) -> str:
+    """Values by names as JSON."""
+    if not isinstance(row, Mapping):
+        msg = f"a row is asked for by the names of its columns, as {{'customer': 7}}; found {shown(row)}"
+        raise ReadError(msg)
+    return json_body(dict(row)).decode()
 
 
 def _numbered(request: tuple[str, int]) -> dict[str, str]:

@@ -913,8 +913,13 @@ left = -1; nothing of the commit stands
         """
         intake = check_intake(coerce, extra_columns, self._intake)
         found: dict[str, list[ChangeBatch]] = {}
+        form = "what_if([{'G': rows}, {'G': more}])"
+        if isinstance(steps, str | Mapping) or not isinstance(steps, Iterable):
+            msg = f"what_if takes a list of commits; found a {type(steps).__name__}. Allowed is {form}"
+            raise ChangeFormatError(msg)
         for step in steps:
-            for batch in transaction.read(self._contents, step, False, on_conflict, intake):
+            named = check_changes(step, form)
+            for batch in transaction.read(self._contents, named, False, on_conflict, intake):
                 found.setdefault(batch.table.name, []).append(batch)
         return previewed(self._contents, [joined(batches) for batches in found.values()], on_conflict)
 

@@ -596,6 +596,8 @@ class View(Readable):
                 msg = f"{argument} is {value!r:.80}; allowed are numbers between 0 and 1, as 0.05"
                 raise ReadError(msg)
         check_number(max_draws, "max_draws", 1, _MOST_ROWS)
+        if seed is not None:
+            check_number(seed, "seed", 0, _MOST_ROWS)
         return estimated(self, aggregate, error, confidence, seed, max_draws)
 
     @alone

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 Net: TypeAlias = Counter[tuple[str, ...]]
 """By how much each of some rows is more or less often there; a row by the `repr` of its values."""
 
+_FEW = 32  # changes of which each is looked at once more
 _COMES = ("insert", "update_postimage")
 
 
@@ -168,11 +169,16 @@ def _cause(
     tables = np.repeat(np.arange(len(given.batches)), [batch.length for batch in given.batches])
     rows = np.concatenate([np.arange(batch.length) for batch in given.batches])
 
-    def suffices(places: Words) -> bool:
+    units = _units(given.batches)
+    members = [np.flatnonzero(units == unit) for unit in range(int(units.max(initial=-1)) + 1)]
+
+    def suffices(chosen: Words) -> bool:
+        places = np.concatenate([rows[:0], *(members[unit] for unit in chosen)])
         kept = [np.sort(rows[places[tables[places] == number]]) for number in range(len(given.batches))]
         return effect(kept) == goal
 
-    found = np.sort(least(np.arange(rows.shape[0]), suffices))
+    chosen = least(np.arange(len(members)), suffices)
+    found = np.sort(np.concatenate([rows[:0], *(members[unit] for unit in chosen)]))
     changes = tuple(_change(given.batches[tables[at]], int(rows[at])) for at in found)
     come, go = list[Mapping[str, Any]](), list[Mapping[str, Any]]()
     for one in reading.to_pylist(_matching(delta, wanted)):
@@ -182,6 +188,20 @@ def _cause(
         if one not in side:
             side.append(one)
     return Cause(view, tuple(come), tuple(go), changes, rows.shape[0])
+
+
+def _units(batches: Sequence[ChangeBatch]) -> Words:
+    """A number for each change; what an update takes and what it brings have the same one, by the key of the row."""
+    known: dict[tuple[object, ...], int] = {}
+    found = list[int]()
+    for number, batch in enumerate(batches):
+        keys: list[tuple[str, ...]] = []
+        if batch.table.primary_key and not batch.by_key:
+            columns = [map(str, batch.rows.column(place)) for place in batch.table.primary_key]
+            keys = list(zip(*columns, strict=True))
+        for at in range(batch.length):
+            found.append(known.setdefault((number, keys[at] if keys else at), len(known)))
+    return np.array(found, np.int64)
 
 
 def least(places: Words, suffices: Callable[[Words], bool]) -> Words:
@@ -206,7 +226,13 @@ def least(places: Words, suffices: Callable[[Words], bool]) -> Words:
         return np.concatenate([of_first, of_second])
 
     found = needed(nothing, False, places) if places.shape[0] else nothing
-    return found if suffices(found) else places
+    if not suffices(found):
+        found = places
+    for place in found if found.shape[0] <= _FEW else nothing:  # where more changes undo what fewer did
+        rest = found[found != place]
+        if suffices(rest):
+            found = rest
+    return found
 
 
 def _tried(

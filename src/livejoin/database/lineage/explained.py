@@ -208,7 +208,8 @@ class Explainer:
             below = next(one for one in atoms if inner in query.atoms[one].variables)
             column = query.atoms[below].table.columns[query.atoms[below].column_of(inner)]
             values[column.name] = value_of(held.arrow(query.atoms[atom].column_of(outer)))
-        return Absence(tuple(self.table_name(found.traced.join, atom) for atom in atoms), values)
+        conditions = tuple(str(query.atoms[one].predicate) for one in atoms if query.atoms[one].predicate is not None)
+        return Absence(tuple(self.table_name(found.traced.join, atom) for atom in atoms), values, conditions)
 
     def table_name(self, join: Join, atom: int) -> str:
         """What the relation of an atom is called."""
@@ -242,8 +243,10 @@ class Explainer:
                 width = len(relation.input.types)
                 rank = list(row.values())[-1]
                 within = _within(relation.partition, row)
-                step = f"{relation.function.upper()} {rank} by {order_text(relation.keys, names)}{within}"
-                return self._with_step(name, relation.input, names[:width], dict(list(asked.items())[:width]), step)
+                ordered = f" by {order_text(relation.keys, names)}" if relation.keys else ""
+                step = f"{relation.function.upper()} {rank}{ordered}{within}"
+                own = {at: value for at, value in asked.items() if at < width}
+                return self._with_step(name, relation.input, names[:width], own, step, others=True)
             case Running():
                 width = len(relation.input.types)
                 calls = ", ".join(
@@ -251,7 +254,8 @@ class Explainer:
                     for c, v in zip(relation.calls, list(row.values())[width:], strict=True)
                 )
                 step = f"{calls} over the rows around it{_within(relation.partition, row)}"
-                return self._with_step(name, relation.input, names[:width], dict(list(asked.items())[:width]), step)
+                own = {at: value for at, value in asked.items() if at < width}
+                return self._with_step(name, relation.input, names[:width], own, step, others=True)
             case SetOperation():
                 return self._of_sides(name, relation, row, asked)
             case Numbers():
@@ -261,10 +265,13 @@ class Explainer:
             case _:
                 assert_never(relation)
 
-    def _with_step(self, name: str, below: Relation, names: Sequence[str], asked: Asked, step: str) -> Why:
+    def _with_step(
+        self, name: str, below: Relation, names: Sequence[str], asked: Asked, step: str, others: bool = False
+    ) -> Why:
+        """Why a row is below a step; the others of its partition may count too, and are not named."""
         why = self.why(name, below, names, asked)
         assert why is not None, "the row stands below"
-        return replace(why, steps=(step, *why.steps))
+        return replace(why, steps=(step, *why.steps), is_complete=why.is_complete and not others, has_others=others)
 
     def _of_sides(self, name: str, relation: SetOperation, row: Mapping[str, Any], asked: Asked) -> Why:
         names = relation.schema.names

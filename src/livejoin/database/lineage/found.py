@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from typing import Any, TypeAlias, assert_never
 
-from livejoin.shown import in_sql
+from livejoin.errors import ReadError
+from livejoin.shown import in_sql, meant
 
 _INDENT = "  "
 
@@ -64,13 +65,16 @@ class Absence:
     Args:
         tables: The names of the tables whose rows, joined with each other, would match.
         values: The values that a matching row would have, by the names of columns.
+        conditions: The further conditions of the query that it would pass, as SQL.
     """
 
     tables: tuple[str, ...]
     values: Mapping[str, Any]
+    conditions: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        matching = f" with {values_text(self.values)}" if self.values else ""
+        said = [*([values_text(self.values)] if self.values else []), *self.conditions]
+        matching = f" with {' and '.join(said)}" if said else ""
         return f"no row of {' joined with '.join(self.tables)}{matching}"
 
 
@@ -99,8 +103,9 @@ class Why:
         row: The row, by the names of the columns.
         steps: Words for the way of the row above the join: ``one of the first 3 rows by price DESC``.
         combinations: The combinations of rows that give it; of a group those that feed it.
-        is_complete: Whether these are all; else there are more than were asked for.
+        is_complete: Whether these are all that count.
         instants: As of a `SourceRow`.
+        has_others: Whether other rows of its partition count too, which are not named, as for a rank or a running sum.
     """
 
     name: str
@@ -109,9 +114,18 @@ class Why:
     combinations: tuple[Combination, ...]
     is_complete: bool
     instants: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    has_others: bool = False
 
     def rows(self, table: str) -> list[dict[str, Any]]:
-        """The rows of a table that it is made of, each once, in the order in which they are found."""
+        """The rows of a table that it is made of, each once, in the order in which they are found.
+
+        Raises:
+            ReadError: No row of such a table is among them; `tables` has the names.
+        """
+        if table.lower() not in map(str.lower, self.tables):
+            known = ", ".join(self.tables) or "none"
+            msg = f"no row of a table {table!r} is part of it{meant(table, self.tables)}; there are {known}"
+            raise ReadError(msg)
         found: list[dict[str, Any]] = []
         for one in self._sources():
             if one.table.lower() == table.lower() and dict(one.row) not in found:
@@ -137,7 +151,7 @@ class Why:
                         assert_never(part)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain Python values, for JSON."""
+        """The same as dicts and lists, with Python's objects for values; instants are in UTC."""
         return {
             "name": self.name,
             "row": _told(self.row, self.instants),
@@ -157,7 +171,7 @@ class Why:
         """How many combinations there are, and the steps, behind a row."""
         number = len(self.combinations)
         many = "one combination" if number == 1 else f"{number} combinations"
-        many = many if self.is_complete else f"more than {many}"
+        many = many if self.is_complete or self.has_others else f"more than {many}"
         said = [f"by {many} of rows"] if number else []
         return f", {'; '.join([*said, *self.steps])}" if said or self.steps else ""
 
@@ -190,7 +204,7 @@ class WhyNot:
     rows: tuple[Part, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain Python values, for JSON."""
+        """The same as dicts and lists, with Python's objects for values."""
         return {
             "name": self.name,
             "values": dict(self.values),
@@ -233,6 +247,6 @@ def _part_as_dict(part: Part) -> dict[str, Any]:
             why = part.why.to_dict()
             return {"alias": part.alias, "row": _told(part.row, part.instants), "copies": part.copies, "why": why}
         case Absence():
-            return {"absent": list(part.tables), "values": dict(part.values)}
+            return {"absent": list(part.tables), "values": dict(part.values), "conditions": list(part.conditions)}
         case _:
             assert_never(part)

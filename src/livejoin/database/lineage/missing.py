@@ -197,6 +197,11 @@ class _Search:
                 return Missing(f"a row of {tables} matches, which must not be there", self._rows(found))
             if branch.kind == "exists" and not found.length:
                 return Missing(f"no row of {tables} matches, which must be there", self._rows(before))
+        for branch in query.branches:
+            if branch.kind == "optional" and branch.above is None:
+                failed = self._no_match(taken, [*joined, *branch.atoms], branch.atoms, asked)
+                if failed is not None:
+                    return failed
         copied = {at: value for at, value in asked.items() if isinstance(query.outputs[at].source, int)}
         in_core = {at: value for at, value in copied.items() if self._atom(taken, at) in query.core}
         for wanted in (copied, in_core):
@@ -204,6 +209,22 @@ class _Search:
             if found.length:
                 return self._others(found, level.names, asked)
         return Missing("no combination of its rows has all of this", self._rows(before))
+
+    def _no_match(self, taken: Traced, atoms: Sequence[int], below: Sequence[int], asked: Asked) -> Missing | None:
+        """That rows of an outer join with the values are there, and fail its conditions; None if that is not why."""
+        conditions = [str(one) for atom in below if (one := taken.join.query.atoms[atom].predicate) is not None]
+        if not conditions or not any(_outputs_of(taken, atom) & asked.keys() for atom in below):
+            return None
+        part, values = _some(taken, atoms, asked, below)
+        found = self.explainer.followed(part, values, SHOWN)
+        if not found.length or self.explainer.followed(_some(taken, atoms, asked)[0], values, SHOWN).length:
+            return None
+        tables = " joined with ".join(self.explainer.table_name(taken.join, atom) for atom in below)
+        reason = f"no row of {tables} that fits passes the condition {' and '.join(conditions)}"
+        rows = tuple(
+            self.explainer.part(found, at, int(line[at])) for line in found.numbers for at in range(len(atoms))
+        )
+        return Missing(reason, tuple(row for place, row in enumerate(rows) if row not in rows[:place]))
 
     def _atom(self, taken: Traced, output: int) -> int:
         source = taken.join.query.outputs[output].source
@@ -224,6 +245,10 @@ class _Search:
         own = {at: value for at, value in asked.items() if at in _outputs_of(taken, atom)}
         wanted = self._values(taken, joined, own, before)
         reason = f"there is no row of {name}" + (f" with {values_text(wanted)}" if wanted else "")
+        own_names = {query.atoms[atom].table.columns[query.head[_source(taken, at)].column].name for at in own}
+        nulls = [column for column, value in wanted.items() if value is None and column not in own_names]
+        if nulls:
+            return Missing(f"NULL equals no {nulls[0]} of {name}", () if before is None else self._rows(before))
         nested = next(
             (one.relation for one in taken.join.inputs if one.table.name == query.atoms[atom].table.name), None
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from livejoin.database.arguments import check_limit, check_name, check_switch
 from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents, GivenStatistics, refuse_large_joins
+from livejoin.database.transactions.assertions import VIOLATIONS
 from livejoin.database.transactions.replace_view import bound_in_place, replace_view
 from livejoin.database.transactions.retention import refuse_dropped
 from livejoin.database.view import View, ViewOptions
@@ -102,6 +103,10 @@ def drop(contents: Contents, name: str, cascade: bool) -> None:
     Raises:
         SchemaError: Another view reads it and ``cascade`` is not set, or an assertion does.
     """
+    warning = [view.name for view in contents.views.values() if view.assertion and not view.assertion.enforced]
+    if name.lower() == VIOLATIONS and warning:
+        msg = f"view {name!r} says which rows violate {', '.join(map(repr, warning))}; drop these assertions first"
+        raise SchemaError(msg)
     readers = contents.readers(name)
     asserted = [reader for reader in readers if contents.views[reader.lower()].assertion is not None]
     if readers and (asserted or not cascade):

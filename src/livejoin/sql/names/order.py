@@ -13,6 +13,11 @@ from livejoin.query.orders import EVERY_ROW
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.resolved.item import Order, SortBy
 
+_INSTEAD = {
+    "with_ties": "write QUALIFY RANK() OVER (ORDER BY ...) <= 3, which keeps all rows that are equal to the last one",
+    "percent": "write a number of rows",
+}
+
 
 def order_of(node: exp.Expr, source: Source) -> Order | None:
     """The ORDER BY and LIMIT of a SELECT, of a query in parentheses or of a set operation, not resolved.
@@ -44,6 +49,11 @@ def order_of(node: exp.Expr, source: Source) -> Order | None:
     if limit is not None and not isinstance(limit, exp.Limit):
         msg = "FETCH is not supported; write LIMIT number"
         raise source.unsupported("FETCH", msg, source.find_back({TokenType.FETCH}, end, at))
+    options = None if limit is None else limit.args.get("limit_options")
+    for option, said in (("with_ties", "WITH TIES"), ("percent", "PERCENT")):
+        if options is not None and options.args.get(option):
+            msg = f"LIMIT ... {said} is not supported; " + _INSTEAD[option]
+            raise source.unsupported(said, msg, source.find_back({TokenType.LIMIT}, end, at))
     return Order(keys, (EVERY_ROW if skipped else None) if kept is None else kept, skipped)
 
 

@@ -163,7 +163,11 @@ def check_scalar(node: exp.Expr, text: str, schema: pa.Schema, source: Source, o
         raise source.unsupported(kind, msg, offset)
     at = _call_offset(node, found, source, offset)
     written = source.text_at(at)
-    function = (written if written.isidentifier() else name).upper()
+    is_call = written.lower() == name or source.sql[at + len(written) :].lstrip().startswith("(")
+    function = (written if written.isidentifier() and is_call else name).upper()
+    if not is_call:
+        calls = (token.start for token in source.tokens if token.start > at and token.text.lower() == name)
+        at = next(calls, at)
     msg = f"{function} {_WHAT.get(kind, f'is a {kind} function')}: {_REMEDY[kind]}"
     raise source.unsupported(function, msg, at)
 
