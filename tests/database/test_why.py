@@ -73,7 +73,7 @@ ABOVE = "SELECT o.id FROM orders o WHERE o.price > (SELECT AVG(price) FROM order
         (ANTI, ("Zed",), [[("c", 3), ("orders", {"customer": 3})]]),
         (SEMI, ("Ann",), [[("c", 1), ("o", 10), ("l", 10)], [("c", 1), ("o", 11), ("l", 11)]]),
         (NESTED, ("Ann", Decimal("26.00")), [[("c", 1), ("t", [[("orders", 10)], [("orders", 11)]])]]),
-        (ABOVE, (11,), [[("o", 11), ("query", [[("x", 10)], [("x", 11)]])]]),
+        (ABOVE, (11,), [[("o", 11), ("a sub-query", [[("x", 10)], [("x", 11)]])]]),
         ("SELECT COUNT(*) AS n FROM orders", (4,), [[("orders", id)] for id in (10, 11, 12, 13)]),
         ("SELECT DISTINCT state FROM orders", (None,), [[("orders", 13)]]),
         ("SELECT name AS t FROM customers UNION SELECT part FROM lines", ("Bob",), [[("customers", 2)]]),

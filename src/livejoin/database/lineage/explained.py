@@ -18,6 +18,7 @@ from livejoin.dataflow.graph import Choices
 from livejoin.plan.query_plan import plan_query
 from livejoin.query.bound_query import Query
 from livejoin.query.orders import SortKey
+from livejoin.query.readable_names import is_unnamed, readable_names
 from livejoin.query.relational import (
     Aggregate,
     Distinct,
@@ -175,7 +176,9 @@ class Explainer:
             lacks = branch.kind == "not exists" or (branch.kind == "optional" and branch.atoms[0] not in there)
             above = query.core if branch.above is None else query.branches[branch.above].atoms
             if lacks and all(atom in there for atom in above):
-                yield self._absence(found, branch.key, branch.atoms, there)
+                absence = self._absence(found, branch.key, branch.atoms, there)
+                if branch.kind == "optional" or None not in absence.values.values():  # NULL never matches anything
+                    yield absence
 
     def part(self, found: Trail, atom: int, number: int) -> Part:
         """A row of an atom."""
@@ -191,11 +194,14 @@ class Explainer:
             instants = instants_of([column.name for column in one.table.columns], row.types)
             return SourceRow(base.table.name, one.alias, values, copies, instants)
         asked = {at: row.arrow(at) for at in range(len(row.types))}
-        names = derived.relation.schema.names
-        alias = self._names.get(one.table.name.lower(), one.alias)
+        names = readable_names(derived.relation)
+        made = any(column.is_made for column in one.table.columns)
+        alias = self._names.get(one.table.name.lower(), "a sub-query" if made else one.alias)
         why = self.why(alias, derived.relation, names, asked)
         assert why is not None, "a row of a relation is made of something"
-        return DerivedRow(alias, dict(zip(names, _row(row), strict=True)), why, copies, why.instants)
+        shown = zip(one.table.columns, names, _row(row), strict=True)
+        values = {name: value for column, name, value in shown if not (column.is_made and is_unnamed(name))}
+        return DerivedRow(alias, values, why, copies, why.instants)
 
     def _absence(
         self, found: Trail, key: Sequence[tuple[str, str]], atoms: Sequence[int], there: Mapping[int, int]
@@ -206,8 +212,8 @@ class Explainer:
             atom = next(atom for atom in there if outer in query.atoms[atom].variables)
             held = found.found[atom].rows.take(np.array([there[atom]]))
             below = next(one for one in atoms if inner in query.atoms[one].variables)
-            column = query.atoms[below].table.columns[query.atoms[below].column_of(inner)]
-            values[column.name] = value_of(held.arrow(query.atoms[atom].column_of(outer)))
+            name = self.names_of(found.traced.join, below)[query.atoms[below].column_of(inner)]
+            values[name] = value_of(held.arrow(query.atoms[atom].column_of(outer)))
         conditions = tuple(str(query.atoms[one].predicate) for one in atoms if query.atoms[one].predicate is not None)
         return Absence(tuple(self.table_name(found.traced.join, atom) for atom in atoms), values, conditions)
 
@@ -215,14 +221,23 @@ class Explainer:
         """What the relation of an atom is called."""
         name = join.query.atoms[atom].table.name
         base = self._reader.contents.tables.get(name.lower())
-        return base.table.name if base is not None else self._names.get(name.lower(), name)
+        if base is not None:
+            return base.table.name
+        made = any(column.is_made for column in join.query.atoms[atom].table.columns)
+        return self._names.get(name.lower(), "a sub-query" if made else name)
+
+    def names_of(self, join: Join, atom: int) -> list[str]:
+        """The names of the columns of an atom's relation."""
+        table = join.query.atoms[atom].table
+        derived = next((side.relation for side in join.inputs if side.table.name == table.name), None)
+        return [column.name for column in table.columns] if derived is None else readable_names(derived)
 
     def _stage(self, name: str, found: Trail, line: int) -> Why:
         """Why a row of an aggregate, an order or a set operation is there."""
         relation = found.traced.join.inputs[0].relation
         rows = found.found[0].rows.take(found.numbers[line, :1])
         asked = {at: rows.arrow(at) for at in range(len(rows.types))}
-        names = relation.schema.names
+        names = readable_names(relation)
         row = dict(zip(names, _row(rows), strict=True))
         match relation:
             case Aggregate():
@@ -232,7 +247,7 @@ class Explainer:
                 gives = {}
                 for call in relation.calls:
                     if call.argument is not None:
-                        gives[call.argument] = below.schema.names[call.argument]
+                        gives[call.argument] = readable_names(below)[call.argument]
                 what = values_of_group(row, relation.groups)
                 step = f"the group of {what}" if what else "one group of all rows"
                 return Why(name, row, (step,), tuple(self.combinations(members, gives)), members.is_complete)
@@ -274,7 +289,7 @@ class Explainer:
         return replace(why, steps=(step, *why.steps), is_complete=why.is_complete and not others, has_others=others)
 
     def _of_sides(self, name: str, relation: SetOperation, row: Mapping[str, Any], asked: Asked) -> Why:
-        names = relation.schema.names
+        names = readable_names(relation)
         sides = [self.why(name, side, names, asked) for side in relation.below]
         there = [side for side in sides if side is not None]
         left, right = sides

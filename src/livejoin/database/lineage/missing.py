@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never
@@ -10,6 +11,7 @@ import pyarrow as pa
 
 from livejoin.database.lineage.explained import Asked, Explainer, Trail, first_rows, order_text, value_of
 from livejoin.database.lineage.found import DerivedRow, Part, values_text
+from livejoin.query.readable_names import readable_names
 from livejoin.query.relational import (
     Aggregate,
     Distinct,
@@ -23,7 +25,10 @@ from livejoin.query.relational import (
     TopK,
 )
 from livejoin.query.traced import Traced, over_some, traced
+from livejoin.shown import in_sql
 
+_UNNAMED = re.compile(r"\b[ckv]\d+\b")  # a column that no user named
+_UNNAMED_PLACE = re.compile(r"\bc(\d+)\b")
 SHOWN = 3
 """Rows that show a reason, at most of each relation."""
 
@@ -70,7 +75,7 @@ class _Level:
     def below(self) -> _Level:
         """One projection less."""
         project, rest = self.taken.projects[0], self.taken.below(1)
-        names, asked = list(rest.relation.schema.names), dict[int, pa.Array]()
+        names, asked = list(readable_names(rest.relation)), dict[int, pa.Array]()
         for at, output in enumerate(project.outputs):
             if isinstance(output.source, int):
                 names[output.source] = self.names[at]
@@ -105,7 +110,9 @@ class _Search:
         passed = self.explainer.followed(level.taken, copied, SHOWN)
         if passed.length:
             return self._others(passed, level.names, level.asked)
-        condition = project.across or project.written or str(project.predicate)
+        condition = project.across or project.written
+        if not condition or _UNNAMED.search(condition):
+            condition = _with_values(str(project.predicate), found)
         return Missing(f"the condition {condition} is not true", self._rows(found))
 
     def _others(self, found: Trail, names: Sequence[str], asked: Asked) -> Missing:
@@ -122,7 +129,7 @@ class _Search:
                 there = self.explainer.trail(relation, group, SHOWN)
                 if there.length:
                     return self._others(there, names, asked)
-                below = self.of(relation.input, relation.input.schema.names, group)
+                below = self.of(relation.input, readable_names(relation.input), group)
                 return below and Missing(f"its group has no rows: {below.reason}", below.rows)
             case TopK():
                 found = self.explainer.trail(relation.input, asked, SHOWN)
@@ -245,7 +252,8 @@ class _Search:
         own = {at: value for at, value in asked.items() if at in _outputs_of(taken, atom)}
         wanted = self._values(taken, joined, own, before)
         reason = f"there is no row of {name}" + (f" with {values_text(wanted)}" if wanted else "")
-        own_names = {query.atoms[atom].table.columns[query.head[_source(taken, at)].column].name for at in own}
+        shown = self.explainer.names_of(taken.join, atom)
+        own_names = {shown[query.head[_source(taken, at)].column] for at in own}
         nulls = [column for column, value in wanted.items() if value is None and column not in own_names]
         if nulls:
             return Missing(f"NULL equals no {nulls[0]} of {name}", () if before is None else self._rows(before))
@@ -254,7 +262,7 @@ class _Search:
         )
         if nested is not None and before is None:
             below = {query.head[_source(taken, at)].column: value for at, value in own.items()}
-            found_below = self.of(nested, nested.schema.names, below)
+            found_below = self.of(nested, readable_names(nested), below)
             if found_below is not None:
                 return Missing(f"{reason}: {found_below.reason}", found_below.rows)
         return Missing(reason, () if before is None else self._rows(before))
@@ -262,7 +270,7 @@ class _Search:
     def _values(self, taken: Traced, joined: Sequence[int], own: Asked, before: Trail | None) -> Mapping[str, Any]:
         """The values that a row of the last of some atoms must have: those asked for, and those of the rows before."""
         query, atom = taken.join.query, taken.join.query.atoms[joined[-1]]
-        names = [column.name for column in atom.table.columns]
+        names = self.explainer.names_of(taken.join, joined[-1])
         wanted = {names[query.head[_source(taken, at)].column]: value_of(value) for at, value in own.items()}
         if before is None:
             return wanted
@@ -285,6 +293,22 @@ class _Search:
                     below = [one for combination in part.why.combinations[:SHOWN] for one in combination.parts]
                 rows += [one for one in below if one not in rows]
         return tuple(rows)
+
+
+def _with_values(condition: str, found: Trail) -> str:
+    """A condition over columns by their numbers, with their names, or the values of those that have none."""
+    taken = found.traced
+    names = readable_names(taken.relation)
+    written = taken.relation.schema.names
+    own = [name if name == shown else None for name, shown in zip(written, names, strict=True)]
+
+    def said(match: re.Match[str]) -> str:
+        place = int(match[1])
+        name = own[place] if place < len(own) else match[0]
+        is_made = name is None or _UNNAMED.fullmatch(name.rpartition(".")[2])
+        return in_sql(value_of(found.values.column(place).slice(0, 1))) if is_made or name is None else name
+
+    return _UNNAMED_PLACE.sub(said, condition)
 
 
 def _source(taken: Traced, output: int) -> int:
