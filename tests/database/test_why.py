@@ -241,6 +241,8 @@ def test_a_question_that_is_none_is_refused() -> None:
         view.why({"id": 99})
     with pytest.raises(ReadError, match=r"view 'v' has a row with id = 10; why\(\) says"):
         view.why_not({"id": 10})
+    with pytest.raises(ReadError, match=r"view 'v' has rows; why\(\) says"):
+        view.why_not({})
     with pytest.raises(ReadError, match="'x' is no value of the column 'id'"):
         view.why({"id": "x"})
     with pytest.raises(ReadError, match="limit is 0"):

@@ -45,7 +45,8 @@ def why_not(view: View, row: Row, coerce: Coerce, scan: bool) -> WhyNot:
         asked = reading.asked_values(given, view._query, coerce)
         found = missing(explainer, view._query.root, view.schema.names, asked)
     if found is None:
-        msg = f"view {view.name!r} has a row with {values_text(given)}; why() says what it is made of"
+        what = f"a row with {values_text(given)}" if given else "rows"
+        msg = f"view {view.name!r} has {what}; why() says what a row is made of"
         raise ReadError(msg)
     return WhyNot(view.name, given, found.reason, found.rows)
 
