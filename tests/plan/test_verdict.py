@@ -340,3 +340,11 @@ def test_rows_that_are_looked_up_above_the_joins_have_a_number_of_their_own() ->
     itself = db.explain("SELECT p.y, q.y AS w FROM a p JOIN a q ON p.x = q.x")
     assert "a change as p meets about 10 rows" in {node.reach for node in itself.diagram.nodes}
     assert itself.effects[0].met.expected == 20.0
+
+
+def test_ranks_of_groups_are_no_more_than_there_are_groups() -> None:
+    db = Database()
+    db.execute("CREATE TABLE o (id BIGINT PRIMARY KEY, c BIGINT)")
+    db.apply("o", [(i, i % 100) for i in range(500)])
+    told = str(db.explain("SELECT c, RANK() OVER (ORDER BY COUNT(*) DESC) AS r FROM o GROUP BY c"))
+    assert "looks up at most 100 stored rows, changes up to 100 rows of the result" in " ".join(told.split())

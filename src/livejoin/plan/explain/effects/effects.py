@@ -206,7 +206,10 @@ class _Walk:
         """No more of a change than there are rows: what passes rows on has as many as what is below it."""
         if isinstance(plan, (ProjectOperator, StoredOperator)) or (isinstance(plan, SelectedOperator) and plan.inputs):
             return found
-        moved = isinstance(plan, (TopKOperator, RankedOperator, ThresholdOperator))  # one goes where another one comes
+        some_stay = not (
+            isinstance(plan, RankedOperator) and plan.ranks_all
+        )  # a new rank takes the place of the old one
+        moved = some_stay and isinstance(plan, (TopKOperator, RankedOperator, ThresholdOperator))  # one goes, one comes
         if isinstance(plan, SetOperator):
             sides = [self.of(one, None) for one in plan.inputs]
             moved = any(one.delta != one.rows for one in sides)
@@ -335,7 +338,7 @@ class _Walk:
         """Rows of whose partitions all behind the changed ones change too."""
         partition = frozenset(plan.partition)
         below, parts = self.of(plan.input, None), self.of(plan.input, partition).different
-        rows = parts.times(self._behind(plan.input, plan.partition)).bounded()
+        rows = parts.times(self._behind(plan.input, plan.partition)).bounded().among(self._sizes.rows(plan.input))
         if rows == NOTHING:
             return below
         here = some is not None and some <= partition
