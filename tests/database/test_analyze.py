@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from html import unescape
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -530,3 +531,17 @@ def test_what_was_met_and_what_was_expected_are_of_the_same_changes() -> None:
     assert block["expected_met"] == pytest.approx(block["met"], rel=0.1)
     (rows,) = [one for one in block["nodes"] if one["label"].startswith("p")]
     assert rows["expected_reached"] == pytest.approx(rows["reached"], rel=0.1)
+
+
+def test_rows_met_in_a_projection_of_a_table_are_met_of_the_table() -> None:
+    db, dice = Database(), Random(1)
+    db.execute("CREATE TABLE lines (id BIGINT PRIMARY KEY, oid BIGINT, pid BIGINT)")
+    db.apply("lines", [(i, dice.randrange(200), dice.randrange(30)) for i in range(400)])
+    sql = "SELECT a.pid, b.pid AS other, COUNT(*) AS n FROM lines a JOIN lines b ON a.oid = b.oid AND a.pid <> b.pid"
+    view = db.create_view("pairs", f"{sql} GROUP BY a.pid, b.pid")
+    view.analyze()
+    for i in range(60):
+        db.apply("lines", [(1000 + i, dice.randrange(200), dice.randrange(30))])
+    (join,) = (one for one in view.explain(analyze=True).to_dict()["actual"]["blocks"] if one["nodes"])
+    assert any(node["label"].startswith("[") for node in join["nodes"])
+    assert join["expected_met"] / 2 <= join["met"] <= join["expected_met"] * 2

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from livejoin.dataflow.blocks.join import JoinBlock
-from livejoin.families.nodes import ENTERED, LEFT, READ, STOPPED, TOUCHED, TellsOfNodes, node_bytes, node_work
+from livejoin.families.nodes import (
+    ENTERED,
+    LEFT,
+    READ,
+    STOPPED,
+    TOUCHED,
+    NodeFigures,
+    TellsOfNodes,
+    node_bytes,
+    node_work,
+)
 from livejoin.plan.explain.analyzed.actual import ActualNode
 from livejoin.plan.explain.effects.amount import NOTHING, Amount
 from livejoin.plan.operators import AnyJoin
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.problem import table_changes
 from livejoin.search.statistics import Statistics
+from livejoin.words import Words
 
 if TYPE_CHECKING:
     from livejoin.database.analysis import Analysis
@@ -40,6 +51,7 @@ def nodes_of(
     came = sum(table_changes(query, known, name) for name in dict.fromkeys(atom.table.name for atom in query.atoms))
     lives = dict(zip(analysis.tables, analysis.lives.tables, strict=True))
     expected = _expected_met(told, query, known)
+    met_of = _met_of(figures, counted)
     for place, one in enumerate(figures):
         met = None if one.atom is None else expected.get(one.atom, NOTHING)
         life = None if one.atom is None else lives.get(query.atoms[one.atom].table.name.lower())
@@ -56,12 +68,30 @@ def nodes_of(
             stopped=done[STOPPED],
             touched=done[TOUCHED] / changes if changes else 0.0,
             read=done[READ] / changes if changes else 0.0,
-            met=(done[TOUCHED] + done[READ]) / changes if changes else 0.0,
+            met=met_of[place] / changes if changes else 0.0,
             expected_met=None if met is None else met.expected,
             expected_is_bound=met is not None and met.is_bound,
             lower=None if life is None else life.lower,
             upper=None if life is None else life.upper,
         )
+
+
+def _met_of(figures: Sequence[NodeFigures], counted: Words) -> list[int]:
+    """The rows that were met at each node; those of a projection of one table are also met of the table.
+
+    Args:
+        figures: The nodes in preorder.
+        counted: As `livejoin.families.nodes.CountsNodes.node_work`.
+    """
+    found: list[int] = (counted[TOUCHED] + counted[READ]).tolist()
+    for place, one in enumerate(figures):
+        if one.atom is None:
+            rest = range(place + 1, len(figures))
+            end = next((below for below in rest if figures[below].depth <= one.depth), len(figures))
+            atoms = [below for below in range(place + 1, end) if figures[below].atom is not None]
+            if len(atoms) == 1:
+                found[atoms[0]] += found[place]
+    return found
 
 
 def _expected_met(told: Explanation, query: ConjunctiveQuery, known: Statistics) -> Mapping[int, Amount]:
