@@ -97,7 +97,8 @@ def test_the_caret_stands_in_the_script(db: livejoin.Database, marked: str, valu
     error = caught.value
     assert error.sql == script
     assert (error.line, error.column) == Source(script, ()).position(marked.index("^"))
-    assert str(error).splitlines()[-2].strip() == script.splitlines()[error.line - 1].strip()
+    lines = [line.strip() for line in str(error).splitlines()]
+    assert lines[lines.index("^") - 1] == script.splitlines()[error.line - 1].strip()
 
 
 def test_positions_within_messages_are_those_of_the_script(db: livejoin.Database) -> None:
