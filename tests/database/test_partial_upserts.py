@@ -59,11 +59,12 @@ class Model:
 
     def _change(self, change: Row, on_conflict: Conflicts) -> None:
         key = tuple(change[name] for name in KEY)
-        if self.by_sequence:
-            if change["seq"] < self.sequence.get(key, -1):
-                return
-            self.sequence[key] = change["seq"]
+        if self.by_sequence and change["seq"] < self.sequence.get(key, -1):
+            return
         there = self.rows.get(key)
+        is_skipped = change["_change_type"] == "insert" and there is not None and on_conflict == "ignore"
+        if self.by_sequence and not is_skipped:  # what is skipped says nothing, also not of its key
+            self.sequence[key] = change["seq"]
         match change["_change_type"]:
             case "delete":
                 if there is not None:
