@@ -32,7 +32,7 @@ from scenario import Row, arrow_rows, canonical_row
 from strategies import EXAMPLES
 
 FIRST = int(os.environ.get("LIVEJOIN_SEED", "0"))
-LIVES = max(8, EXAMPLES // 4)
+LIVES = max(4, EXAMPLES // 4)
 MOST_ROWS = 400
 LIMIT = 400
 
