@@ -230,6 +230,17 @@ def test_values_of_every_type_are_asked_for() -> None:
             assert [ids(one) for one in view.why(row).combinations] == [[("t", row["i"])]]
 
 
+def test_values_that_python_has_not_are_an_error_of_ours() -> None:
+    db = Database()
+    db.execute("CREATE TABLE t (id INT PRIMARY KEY, d DATE)")
+    view = db.create_view("v", "SELECT id, d FROM t WHERE id > 0")
+    days = pa.array([9_000_000], pa.int32()).cast(pa.date32())
+    commit = db.apply("t", pa.table({"id": pa.array([1], pa.int32()), "d": days}))
+    for ask in (lambda: view.why({"id": 1}), lambda: commit.why("v", {"id": 1})):
+        with pytest.raises(ReadError, match="dates and times are of the years 1 to 9999"):
+            ask()
+
+
 def test_a_question_that_is_none_is_refused() -> None:
     db = shop()
     view = db.create_view("v", JOIN)

@@ -348,7 +348,7 @@ def open_engine(
             pending = {} if found.pending is None else found.pending.changes
             refreshed = changed_static(found.database, job, pending, rows_of, history.fresh, on_static_change)
         began = time.perf_counter()
-        _declare(found.database, job)
+        declare(found.database, job)
         check_limit(found.database)
         recovery = recovery_of(found, time.perf_counter() - began)
         history.remember(job)
@@ -376,8 +376,12 @@ def open_engine(
     return engine
 
 
-def _declare(database: Database, job: Job) -> None:
-    """Create the views and the assertions of a job over its tables."""
+def declare(database: Database, job: Job) -> None:
+    """Create the views and the assertions of a job over its tables.
+
+    Raises:
+        LivejoinError: A view does not stand.
+    """
     for name, sql in job.views.items():
         database.create_view(name, sql, allow_product=job.allow_product)
     for name, condition in job.assertions.items():
@@ -419,7 +423,7 @@ def read_checkpoint(folder: str | Path) -> Database:
     try:
         found = history.recover(Job({}, {}, {}), NO_LIMITS)
         if found.job is not None:
-            _declare(found.database, found.job)
+            declare(found.database, found.job)
     finally:
         history.close()
     return found.database

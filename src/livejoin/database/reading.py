@@ -26,7 +26,7 @@ from livejoin.errors import ChangeValueError, ReadError
 from livejoin.query.bound_query import Query
 from livejoin.schema import Column, SqlType, Table, is_made_list
 from livejoin.schema.names import backticked
-from livejoin.shown import shown, shown_row
+from livejoin.shown import meant, shown, shown_row
 from livejoin.state.codec import Codec
 from livejoin.words import Words
 
@@ -85,6 +85,25 @@ def look_up(access: Access, values: Mapping[int, Any], query: Query, codec: Code
     if times.max(initial=1) == 1:
         return table
     return pa.concat_tables(repeated(table, times, _LARGEST_PIECE)).combine_chunks()
+
+
+def by_name(values: Mapping[str, Any], view: str, names: Sequence[str]) -> dict[str, Any]:
+    """Values by the names of columns, as these are spelled; case does not count.
+
+    Args:
+        values: The values.
+        view: The view that has the columns.
+        names: The names of its columns.
+
+    Raises:
+        ReadError: The view has no such column.
+    """
+    spelled = {name.lower(): name for name in names}
+    for name in values:
+        if str(name).lower() not in spelled:
+            msg = f"view {view!r} has no column {name!r}{meant(name, names)}; it has {', '.join(names)}"
+            raise ReadError(msg)
+    return {spelled[str(name).lower()]: value for name, value in values.items()}
 
 
 def asked_values(values: Mapping[str, Any], query: Query, coerce: Coerce) -> dict[int, pa.Array]:

@@ -409,12 +409,8 @@ class View(Readable):
         return self._look_up({**(values or {}), **columns}, coerce)
 
     def _look_up(self, values: Mapping[str, Any], coerce: Coerce) -> pa.Table:
-        names = [name.lower() for name in self.schema.names]
-        unknown = [name for name in values if name.lower() not in names]
-        if unknown:
-            msg = f"view {self.name!r} has no column {unknown[0]!r}; it has {', '.join(self.schema.names)}"
-            raise ReadError(msg)
-        asked = {names.index(name.lower()): value for name, value in values.items()}
+        names = self.schema.names
+        asked = {names.index(name): value for name, value in reading.by_name(values, self.name, names).items()}
         access = self._access
         if not access.leads(asked.keys()):
             raise AbsentIndexError(self._no_index(access, asked))

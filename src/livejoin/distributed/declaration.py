@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from livejoin.checkpoint.checked_json import checked, with_checksum
+from livejoin.checkpoint.engine import declare
 from livejoin.checkpoint.job import Job
 from livejoin.database import Database
 from livejoin.database.snapshots.declaration import number, value
 from livejoin.database.snapshots.tables import NO_LIMITS, Limits
-from livejoin.database.statements.asserting import enforce
-from livejoin.database.transactions.assertions import VIOLATIONS
 from livejoin.errors import StateError, StorageError
 from livejoin.plan.dispatch import Dispatch
 from livejoin.plan.stages import Staged, owner, stages, with_homes
@@ -166,14 +165,7 @@ def bound_of(job: Job) -> Database:
     found = Database()
     for table in job.tables.values():
         found._contents.add_table(table)
-    for name, sql in job.views.items():
-        found.create_view(name, sql, allow_product=job.allow_product)
-    for name, condition in job.assertions.items():
-        found.create_assertion(name, condition, allow_product=job.allow_product)
-    for table in job.tables.values():
-        enforce(found._contents, table)
-    if VIOLATIONS in found.views:  # nothing of a job only warns
-        found.drop_view(VIOLATIONS)
+    declare(found, job)
     return found
 
 

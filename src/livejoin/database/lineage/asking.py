@@ -13,7 +13,6 @@ from livejoin.database.lineage.found import Why, WhyNot, values_text
 from livejoin.database.lineage.missing import SHOWN, missing
 from livejoin.database.lineage.narrowing import Reader
 from livejoin.errors import ReadError
-from livejoin.shown import meant
 
 if TYPE_CHECKING:
     from livejoin.database.reading import Row
@@ -68,12 +67,7 @@ def _by_name(view: View, row: Row) -> Mapping[str, Any]:
     """The values of a row by the names of the columns, perhaps of some alone."""
     names = view.schema.names
     if isinstance(row, Mapping):
-        spelled = {name.lower(): name for name in names}
-        for name in row:
-            if str(name).lower() not in spelled:
-                msg = f"view {view.name!r} has no column {name!r}{meant(name, names)}; it has {', '.join(names)}"
-                raise ReadError(msg)
-        return {spelled[name.lower()]: value for name, value in row.items()}
+        return reading.by_name(row, view.name, names)
     return dict(zip(names, reading.values_in_order(row, view.schema), strict=True))
 
 

@@ -18,23 +18,24 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from livejoin.database import reading
 from livejoin.database.lineage.found import values_text
 from livejoin.database.transactions.guard import Guard, first
 from livejoin.errors import LivejoinError, ReadError
 from livejoin.schema.tables import CHANGE_TYPE
-from livejoin.shown import meant
 from livejoin.words import Words
 
 if TYPE_CHECKING:
     from livejoin.changes import ChangeBatch
     from livejoin.database.commit import Commit
     from livejoin.database.contents import Contents
+    from livejoin.database.reading import Row
     from livejoin.database.transactions.staging import OnConflict
 
 Net: TypeAlias = Counter[tuple[str, ...]]
-"""By how much each of some rows is more or less often there; a row by the `repr` of its values."""
+"""By how much each of some rows is more or less often there; a row by the texts of its values."""
 
 _FEW = 32  # changes of which each is looked at once more
 _COMES = ("insert", "update_postimage")
@@ -109,7 +110,7 @@ class Given:
         return self.contents.guard
 
     @first
-    def before(self, delta: pa.Table, view: str, row: object) -> Cause:
+    def before(self, delta: pa.Table, view: str, row: Row) -> Cause:
         """Which changes of a preview make rows of a view come and go.
 
         Args:
@@ -133,7 +134,7 @@ class Given:
         return _cause(self, delta, view, wanted, effect)
 
     @first
-    def behind(self, delta: pa.Table, view: str, row: object) -> Cause:
+    def behind(self, delta: pa.Table, view: str, row: Row) -> Cause:
         """Which changes of the last commit made rows of a view come and go; as `before`."""
         for batch in self.batches:
             _refuse_lasting(batch)
@@ -157,9 +158,9 @@ class Given:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """Rows that are asked about: the values of some columns, by their names, as they are compared."""
+    """Rows that are asked about: the values of some columns, by their names, one each."""
 
-    values: Mapping[str, str]
+    values: Mapping[str, pa.Array]
 
 
 def _cause(
@@ -251,43 +252,50 @@ def _tried(
     return found[-1]
 
 
-def _wanted(delta: pa.Table, view: str, row: object) -> _Wanted:
-    names = [name for name in delta.column_names if not name.startswith("_")]
+def _wanted(delta: pa.Table, view: str, row: Row) -> _Wanted:
+    names = _columns(delta)
     if isinstance(row, Mapping):
-        for name in row:
-            if name not in names:
-                msg = f"view {view!r} has no column {name!r}{meant(name, names)}; it has {', '.join(names)}"
-                raise ReadError(msg)
-        values = dict(row)
+        values = reading.by_name(row, view, names)
     else:
-        values = dict(zip(names, reading.values_in_order(row, delta.select(names).schema), strict=True))  # type: ignore[arg-type]
-    wanted = _Wanted({name: _text(pa.scalar(value, delta.schema.field(name).type)) for name, value in values.items()})
+        values = dict(zip(names, reading.values_in_order(row, delta.select(names).schema), strict=True))
+    wanted = _Wanted({name: pa.array([value], delta.schema.field(name).type) for name, value in values.items()})
     if not _net(delta, wanted):
         msg = f"no row of view {view!r} with {values_text(values)} comes or goes with it"
         raise ReadError(msg)
     return wanted
 
 
+def _columns(delta: pa.Table) -> list[str]:
+    """The names of the view's columns in a delta."""
+    return [name for name in delta.column_names if not name.startswith("_")]
+
+
 def _matching(delta: pa.Table, wanted: _Wanted) -> pa.Table:
-    kept = np.ones(delta.num_rows, np.bool_)
+    """The rows of a delta with the values that are asked about; NULL is NULL, and NaN is NaN."""
     for name, value in wanted.values.items():
-        kept &= np.array([_text(one) == value for one in delta[name]], np.bool_)
-    return delta.filter(pa.array(kept))
+        if pa.types.is_nested(value.type) or pa.types.is_interval(value.type):
+            kept = pa.array([one == value[0] for one in delta[name]], pa.bool_())
+        else:
+            kept = pc.is_in(delta[name], value)
+        delta = delta.filter(kept)
+    return delta
 
 
 def _net(delta: pa.Table, wanted: _Wanted) -> Net:
     """What a delta does to the rows that are asked about."""
-    rows = _matching(delta, wanted)
-    net = Net()
-    names = [name for name in rows.column_names if not name.startswith("_")]
-    for at in range(rows.num_rows):
-        row = tuple(_text(rows[name][at]) for name in names)
-        net[row] += 1 if rows[CHANGE_TYPE][at].as_py() in _COMES else -1
+    rows, net = _matching(delta, wanted), Net()
+    lines = zip(*(rows[name] for name in _columns(rows)), strict=True)
+    for row, kind in zip(lines, rows[CHANGE_TYPE].to_pylist(), strict=True):
+        net[tuple(map(_text, row))] += 1 if kind in _COMES else -1
     return Net({one: times for one, times in net.items() if times})
 
 
 def _text(value: pa.Scalar) -> str:
-    return str(value)
+    """A value as text, also one that Python has no object for."""
+    try:
+        return str(value)
+    except (ValueError, OverflowError):
+        return f"{value.value} ({value.type})"
 
 
 def _change(batch: ChangeBatch, position: int) -> CausingChange:

@@ -83,7 +83,7 @@ class Explainer:
         self._reader = reader
         self._limit = limit
         self._names = names
-        self._known: dict[tuple[int, str], Why | None] = {}
+        self._known: dict[tuple[int, tuple[pa.Scalar, ...]], Why | None] = {}
 
     def why(self, name: str, relation: Relation, names: Sequence[str], asked: Asked) -> Why | None:
         """Why a row is in a relation; None if it is not.
@@ -94,7 +94,7 @@ class Explainer:
             names: The names of its columns.
             asked: The values of all columns.
         """
-        key = id(relation), repr([asked[at][0].as_py() for at in sorted(asked)])
+        key = id(relation), tuple(asked[at][0] for at in sorted(asked))
         if key not in self._known:
             self._known[key] = self._why(name, relation, names, asked)
         return self._known[key]
@@ -185,7 +185,7 @@ class Explainer:
         one = found.traced.join.query.atoms[atom]
         rows = found.found[atom]
         row, copies = rows.rows.take(np.array([number])), int(rows.copies[number])
-        derived = next((side for side in found.traced.join.inputs if side.table.name == one.table.name), None)
+        derived = _derived(found.traced.join, one.table)
         if derived is None:
             values = dict(zip((c.name for c in one.table.columns), _row(row), strict=True))
             base = self._reader.contents.tables[one.table.name.lower()]
@@ -194,10 +194,8 @@ class Explainer:
             instants = instants_of([column.name for column in one.table.columns], row.types)
             return SourceRow(base.table.name, one.alias, values, copies, instants)
         asked = {at: row.arrow(at) for at in range(len(row.types))}
-        names = readable_names(derived.relation)
-        made = any(column.is_made for column in one.table.columns)
-        alias = self._names.get(one.table.name.lower(), "a sub-query" if made else one.alias)
-        why = self.why(alias, derived.relation, names, asked)
+        names, alias = readable_names(derived), self._called(one.table, one.alias)
+        why = self.why(alias, derived, names, asked)
         assert why is not None, "a row of a relation is made of something"
         shown = zip(one.table.columns, names, _row(row), strict=True)
         values = {name: value for column, name, value in shown if not (column.is_made and is_unnamed(name))}
@@ -219,17 +217,19 @@ class Explainer:
 
     def table_name(self, join: Join, atom: int) -> str:
         """What the relation of an atom is called."""
-        name = join.query.atoms[atom].table.name
-        base = self._reader.contents.tables.get(name.lower())
-        if base is not None:
-            return base.table.name
-        made = any(column.is_made for column in join.query.atoms[atom].table.columns)
-        return self._names.get(name.lower(), "a sub-query" if made else name)
+        table = join.query.atoms[atom].table
+        base = self._reader.contents.tables.get(table.name.lower())
+        return base.table.name if base is not None else self._called(table, table.name)
+
+    def _called(self, table: Table, alias: str) -> str:
+        """What a derived relation is called that a join sees as a table: the view, the sub-query's name, or none."""
+        made = any(column.is_made for column in table.columns)
+        return self._names.get(table.name.lower(), "a sub-query" if made else alias)
 
     def names_of(self, join: Join, atom: int) -> list[str]:
         """The names of the columns of an atom's relation."""
         table = join.query.atoms[atom].table
-        derived = next((side.relation for side in join.inputs if side.table.name == table.name), None)
+        derived = _derived(join, table)
         return [column.name for column in table.columns] if derived is None else readable_names(derived)
 
     def _stage(self, name: str, found: Trail, line: int) -> Why:
@@ -313,6 +313,11 @@ class Explainer:
         combinations = tuple(one for side in there for one in side.combinations)
         steps = (step, *(there[0].steps if len(there) == 1 else ()))
         return Why(name, row, steps, combinations, all(side.is_complete for side in there))
+
+
+def _derived(join: Join, table: Table) -> Relation | None:
+    """The relation that a join sees as a table; None for a base table."""
+    return next((side.relation for side in join.inputs if side.table.name == table.name), None)
 
 
 def evaluated(
