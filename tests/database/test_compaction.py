@@ -181,7 +181,8 @@ def test_what_is_cut_off_while_it_is_built_anew_is_there_whole_or_not_at_all(
         with life.db._guard.lock:
             life.db._guard.enter(again=False)
             compaction.compact(life.db._contents)
-            life.db._contents.graph.prepare(tuple(life.db._contents.tables))
+            graph = life.db._contents.graph
+            graph.prepare(graph.path(tuple(life.db._contents.tables)))
 
     total = cut_off(build, error, NEVER).points
     for turn, at in enumerate(places(total, 30, SEED)):

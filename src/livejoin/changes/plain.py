@@ -65,10 +65,10 @@ def plain_words(rows: Sequence[Sequence[Any]], columns: int) -> Words | None:
         values = tuple(chain.from_iterable(zip(*rows, strict=True)))
         if len(values) != columns * len(rows) or set(map(type, values)) != _WHOLE:
             return None
-        words = np.array(values, np.int64)
+        words = np.array(values, np.int64).reshape(columns, -1)
     except (ValueError, OverflowError):  # rows of other lengths; a number that does not fit
         return None
-    return None if _has_reserved(values, words) else words.reshape(columns, -1)
+    return None if _has_reserved(values, words) else words
 
 
 def plain_column(values: tuple[Any, ...], type_: SqlType) -> PlainColumn | None:

@@ -32,6 +32,7 @@ from livejoin.database.slow_commits import SlowestCommits
 from livejoin.database.snapshots.declaration import plain_view
 from livejoin.database.tally import Tally
 from livejoin.database.transactions.assertions import refuse_violated
+from livejoin.database.transactions.commit_plan import CommitPlan
 from livejoin.database.transactions.compaction import Passed, Replacement, Seen, install
 from livejoin.database.transactions.guard import Guard, open_guard
 from livejoin.database.transactions.journal import Journal, Letter, deliver, settle
@@ -110,6 +111,7 @@ class Contents:
         histories: Of views with a history in a folder, where it lies; by name in lower case.
         log: The log that makes changes stay; None if nothing does.
         is_closed: Whether it takes no call any more.
+        plans: The plans of commits, by the names of the tables that they change.
         last: The changes of the last commit, for who asks why it changed what it did.
     """
 
@@ -133,7 +135,8 @@ class Contents:
         self.slowest = SlowestCommits()
         self.times = CommitTimes()
         self.images = Images(self)
-        self._shown = ShownViews(self.views, self.graph)
+        self._shown = ShownViews(self.views)
+        self.plans: dict[tuple[str, ...], CommitPlan] = {}
         self.is_telling = False
         self.is_compacting = False
         self.seen = Seen()
@@ -155,7 +158,7 @@ class Contents:
     def shown(self) -> ShownViews:
         """The views, prepared for commits."""
         if self._shown.views is not self.views:
-            self._shown = ShownViews(self.views, self.graph)
+            self._shown = ShownViews(self.views)
         return self._shown
 
     def attach(self, log: Log) -> None:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from livejoin.database.names import ByName
 from livejoin.database.view import View
 from livejoin.dataflow.deltas.view_delta import ViewDelta
-from livejoin.dataflow.graph import Graph
-
-_KNOWN = 1024
+from livejoin.dataflow.node import Node
 
 
 class ShownViews:
-    """The present views, and which of them a commit may reach; rebuilt when views come or go. Mutable.
+    """The present views, and which of them a commit may reach; made anew when views come or go.
 
     Args:
         views: The views by name in lower case.
-        graph: The blocks that maintain them.
 
     Attributes:
         views: As given.
@@ -26,43 +23,20 @@ class ShownViews:
         asserts: Whether there is an enforced assertion.
     """
 
-    def __init__(self, views: Mapping[str, View], graph: Graph) -> None:
+    def __init__(self, views: Mapping[str, View]) -> None:
         self.views = views
         self.unchanged: ByName[ViewDelta] = ByName((v.name, v._no_delta) for v in views.values() if v.deltas)
         self.quiet = ByName((v.name, v.name) for v in views.values() if not v.deltas)
         self.asserts = any(_is_enforced(view) for view in views.values())
-        self._graph = graph
-        self._reached: dict[tuple[str, ...], tuple[tuple[str, View], ...]] = {}
-        self._asserted: dict[tuple[str, ...], tuple[View, ...]] = {}
 
-    def reached(self, tables: tuple[str, ...]) -> tuple[tuple[str, View], ...]:
-        """The views with deltas that changes of some base tables may reach, with their names in lower case.
+    def reached(self, nodes: Collection[Node]) -> tuple[tuple[str, View], ...]:
+        """The views with deltas that are some of the graph's nodes, with their names in lower case; O(views)."""
+        there = set(nodes)
+        return tuple((name, view) for name, view in self.views.items() if view.deltas and view._node in there)
 
-        Args:
-            tables: The tables' names in lower case.
-
-        Cost: O(tables); more for the first call.
-        """
-        found = self._reached.get(tables)
-        if found is None:
-            nodes = set(self._graph.reached(tables))
-            found = tuple((name, view) for name, view in self.views.items() if view.deltas and view._node in nodes)
-            if len(self._reached) >= _KNOWN:
-                self._reached = {}
-            self._reached[tables] = found
-        return found
-
-    def asserted(self, tables: tuple[str, ...]) -> tuple[View, ...]:
-        """The enforced assertions among the views that changes of some base tables may reach; as `reached`."""
-        if not self.asserts:
-            return ()
-        found = self._asserted.get(tables)
-        if found is None:
-            found = tuple(view for _, view in self.reached(tables) if _is_enforced(view))
-            if len(self._asserted) >= _KNOWN:
-                self._asserted = {}
-            self._asserted[tables] = found
-        return found
+    def asserted(self, views: Iterable[tuple[str, View]]) -> tuple[View, ...]:
+        """The enforced assertions among some views."""
+        return tuple(view for _, view in views if _is_enforced(view)) if self.asserts else ()
 
 
 def _is_enforced(view: View) -> bool:

@@ -59,7 +59,7 @@ class Rows:
         """
         rows: Rows = Rows.__new__(Rows)
         rows.codec, rows.types, rows.length, rows.whole = codec, tuple(types), words.shape[1], words
-        rows._codes, rows._arrow = list(words), [None] * words.shape[0]
+        rows._codes, rows._arrow = list(words), [None] * len(words)
         return rows
 
     def codes(self, column: int) -> Words:
@@ -95,6 +95,9 @@ class Rows:
 
     def values(self) -> Rows:
         """These rows with values where words are codes: they hold nothing of the database, whatever becomes of it."""
+        whole = self.whole
+        if whole is not None and not any(map(is_coded, self.types)):
+            return Rows.of_words(_no_codec(), self.types, whole)
         self.keep_values()
         columns = [self._codes[i] if values is None else values for i, values in enumerate(self._arrow)]
         return Rows(_no_codec(), self.types, [column for column in columns if column is not None], self.length)
@@ -169,9 +172,9 @@ class Rows:
         return Rows(self.codec, [self.types[c] for c in columns], chosen, self.length)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Delta:
-    """Changes of the multiplicities of rows.
+    """Changes of the multiplicities of rows; never changed, and not frozen, which would cost a small commit more.
 
     Args:
         rows: The rows; equal ones may stand several times.

@@ -109,6 +109,7 @@ class Graph:
         tables: As given.
         codec: The database's codec.
         scratch: As given.
+        epoch: Another number when blocks or views have come or gone, so that commits may have other paths.
     """
 
     def __init__(
@@ -118,6 +119,7 @@ class Graph:
         self.tables = tables
         self.codec = codec
         self.scratch = scratch
+        self.epoch = 0
         self._workers = workers
         self._known: dict[Hashable, Node] = {}
         self._paths: dict[tuple[str, ...], Path] = {}  # that `path` has found
@@ -158,13 +160,13 @@ class Graph:
         want(kernels_of(plan))
         self._known[key] = node
         self.nodes.append(node)
-        self._paths = {}
+        self._forget_paths()
         return node
 
     def show(self, node: Node, view: str, deltas: bool, limit: int | None = None) -> None:
         """Let a node be a view; the static bags below it may have so many rows from now on."""
         node.shown_by[view] = deltas
-        self._paths = {}
+        self._forget_paths()
         if limit is not None:
             self._limits[view] = limit
             for one in self.below(node):
@@ -196,7 +198,8 @@ class Graph:
             for one in node.inputs:
                 one.readers.append(node)
         self._known = {key: node for key, node in self._known.items() if node in needed}
-        self.nodes, self._paths = nodes, {}
+        self.nodes = nodes
+        self._forget_paths()
 
     def below(self, node: Node) -> list[Node]:
         """A node and all that it reads, at any depth, in topological order."""
@@ -248,6 +251,11 @@ class Graph:
         if sparse:
             self.let_go(sparse)
 
+    def _forget_paths(self) -> None:
+        """Let paths be found anew: blocks or views have come or gone."""
+        self._paths = {}
+        self.epoch += 1
+
     def path(self, tables: tuple[str, ...]) -> Path:
         """The path of commits that change some base tables.
 
@@ -267,16 +275,15 @@ class Graph:
         """The nodes that a change of some base tables may reach, in topological order; as `path`."""
         return self.path(tuple(tables)).nodes
 
-    def prepare(self, tables: tuple[str, ...], static_change: bool = False) -> None:
+    def prepare(self, path: Path, static_change: bool = False) -> None:
         """Before the tables of a commit are staged: load what has no state, move what moves, to other plans or cells.
 
         For the time of a move both states are there; a join for which there is no room stays as it is.
 
         Args:
-            tables: The names of the tables that the commit changes, in lower case.
+            path: What the changes of the commit go through.
             static_change: Whether it changes static tables.
         """
-        path = self.path(tables)
         for node in path.nodes:
             if not node.is_loaded:
                 node.load()

@@ -42,6 +42,7 @@ class Projection:
             self._outputs = Evaluator([expression for _, expression in computed], columns, codec, names, ())
         gives_words = self._outputs is not None and self._outputs.is_program
         self._computes_words = gives_words and len(computed) == len(plan.outputs)
+        self._leads = [output.source for output in plan.outputs] == list(range(len(plan.outputs)))
 
     def rows(self, rows: Rows) -> tuple[Rows, Words]:
         """The columns of the projection, for the rows that its predicate is true for.
@@ -71,6 +72,8 @@ class Projection:
         outputs = self._outputs
         if self._computes_words and outputs is not None:
             return Rows.of_words(rows.codec, self._plan.types, self._computed(outputs.words_of, rows)), kept
+        if self._leads and rows.whole is not None:
+            return Rows.of_words(rows.codec, self._plan.types, rows.whole[: len(self._plan.outputs)]), kept
         computed = iter([] if outputs is None else self._computed(outputs.values, rows))
         columns: list[Words | pa.Array | pa.ChunkedArray] = []
         for output in self._plan.outputs:

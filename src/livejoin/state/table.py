@@ -403,10 +403,10 @@ class BaseTable:
         """Words of shape (columns, n) of the given rows."""
         return values_of(self.words, self.stride, self._first, rows)
 
-    def columns_of(self, rows: Words, columns: Sequence[int]) -> Words:
+    def columns_of(self, rows: Words, columns: Sequence[int] | Words) -> Words:
         """Words of some columns of the given rows, of shape (columns, n)."""
         values = np.empty((len(columns), rows.shape[0]), np.int64)
-        gather(self._at.line, np.array(columns, np.int64), np.ascontiguousarray(rows), values)
+        gather(self._at.line, np.asarray(columns, np.int64), rows if rows.flags.c_contiguous else rows.copy(), values)
         return values
 
     def find(self, values: Words) -> Words:

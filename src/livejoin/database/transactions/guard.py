@@ -17,10 +17,9 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 import weakref
+from _thread import RLock
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
@@ -54,10 +53,10 @@ class Guard:
     room: Callable[[], None] | None = None
 
     def __init__(self, settle: Callable[[], None], is_busy: Callable[[], bool], is_due: Callable[[], bool]) -> None:
-        self.turn = threading.RLock()
-        self.gate = threading.RLock()
-        self.queue = threading.RLock()
-        self.lock = threading.RLock()
+        self.turn = RLock()
+        self.gate = RLock()
+        self.queue = RLock()
+        self.lock = RLock()
         self._settle = settle
         self._is_busy = is_busy
         self._is_due = is_due
@@ -150,43 +149,44 @@ def first(method: Method) -> Method:
     5 ms. A small commit of some ten kernels would wait so often. While one waits or runs, the interval is short.
     """
 
+    return _first(method, has_followers=False)
+
+
+def commits(method: Method) -> Method:
+    """As `first`, for a method whose deltas somebody may follow: it waits for those whom commits wait for."""
+    return _first(method, has_followers=True)
+
+
+def _first(method: Method, *, has_followers: bool) -> Method:
+    """As `first`, and for ``has_followers`` as `commits`: one function, as each commit of one row goes through it."""
+
     @wraps(method)
     def call(self: Guarded, /, *args: Any, **kwargs: Any) -> Any:
         guard = self._guard
-        again = guard.is_held()
-        gate = threading.RLock()
+        if guard.is_held():
+            with guard.lock:
+                guard.enter(again=True)
+                return method(self, *args, **kwargs)
+        if has_followers and guard.room is not None:
+            guard.room()
+        gate = RLock()
         interval = sys.getswitchinterval()
         try:
             if interval > _SHORT:
                 sys.setswitchinterval(_SHORT)
             with gate:
-                if not again:
-                    guard.gate = gate
-                with nullcontext() if again else guard.turn, guard.lock:  # not while it waits for the disk
-                    guard.enter(again)
+                guard.gate = gate
+                with guard.turn, guard.lock:  # not while it waits for the disk
+                    guard.enter(again=False)
                     result = method(self, *args, **kwargs)
                     log = guard.log
-                    due = None if log is None or again else log.due()
+                    due = None if log is None else log.due()
         finally:
             if interval > _SHORT and sys.getswitchinterval() < 2 * _SHORT:  # else somebody has set another one
                 sys.setswitchinterval(interval)
         if due is not None:
             guard.finish(due)
         return result
-
-    return cast("Method", call)
-
-
-def commits(method: Method) -> Method:
-    """As `first`, for a method whose deltas somebody may follow: it waits for those whom commits wait for."""
-    alone_first = first(method)
-
-    @wraps(method)
-    def call(self: Guarded, /, *args: Any, **kwargs: Any) -> Any:
-        guard = self._guard
-        if guard.room is not None and not guard.is_held():
-            guard.room()
-        return alone_first(self, *args, **kwargs)
 
     return cast("Method", call)
 
@@ -215,7 +215,7 @@ def _give_all() -> None:
 def _open_gates() -> None:
     """In the child: what other threads hold of the gates and queues is free, as these are not there."""
     for guard in _taken:
-        guard.gate, guard.queue = threading.RLock(), threading.RLock()
+        guard.gate, guard.queue = RLock(), RLock()
     _give_all()
 
 

@@ -113,6 +113,11 @@ def stage(given: TableInput, granularity: Granularity, on_conflict: OnConflict) 
     """Stage a table's changes in the order of ``_seq`` where they have one."""
     batch, base = given.batch, given.base
     ignore = on_conflict == "ignore"
+    if granularity == "commit" and batch.replaces is None and batch.sequence is None and base.tombstones is None:
+        try:
+            return base.stage_commit(given.words, batch.weights, ignore)
+        except Conflict as conflict:
+            raise _refusal(batch, conflict, conflict.change) from None
     apply: Apply
     if granularity == "change":
         apply = base.stage_changes

@@ -21,6 +21,7 @@ from livejoin.database.durable.log import Log
 from livejoin.database.lineage.causes import Given
 from livejoin.database.names import ByName
 from livejoin.database.transactions.assertions import violations
+from livejoin.database.transactions.commit_plan import plan_of
 from livejoin.database.transactions.compaction import FEW, compact_in_turn, passed
 from livejoin.database.transactions.journal import Journal, deliver, refuse_in_subscriber, settle
 from livejoin.database.transactions.partial import completed
@@ -40,7 +41,7 @@ from livejoin.database.versions.images import steps_of
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.deltas.view_delta import ViewDelta
 from livejoin.dataflow.node import Node
-from livejoin.errors import ChangeFormatError, MemoryLimitError, ViolationError
+from livejoin.errors import ChangeFormatError, LivejoinError, MemoryLimitError, ViolationError
 from livejoin.words import Words
 
 NO_NOTES: Mapping[str, Any] = MappingProxyType({})
@@ -62,7 +63,8 @@ def read(
     """
     batches = read_any(contents, named, needs_sequence, on_conflict, intake)
     for batch in batches:
-        refuse_unpromised(contents, batch)
+        if batch.table.static or batch.table.append_only:
+            refuse_unpromised(contents, batch)
     return batches
 
 
@@ -139,7 +141,7 @@ def commit(
         changes.append((batch, versions))
     done = run(contents, changes, 1, "commit", on_conflict, notes=notes)
     contents.last = None
-    if sum(batch.length for batch in batches) <= _ASKED_ABOUT:
+    if sum([batch.weights.shape[0] for batch in batches]) <= _ASKED_ABOUT:
         contents.last = Given(contents, tuple(batches), on_conflict, done.version, trial)
         done.given = weakref.ref(contents.last)
     return done
@@ -206,9 +208,10 @@ def run(
     began = time.perf_counter()
     compact_in_turn(contents)
     graph, shown = contents.graph, contents.shown
-    names = tuple([batch.table.name.lower() for batch, _ in changes])
-    static_change = any(batch.table.static and batch.length for batch, _ in changes)
-    graph.prepare(names, static_change)
+    plan = plan_of(contents, tuple([batch.table.name for batch, _ in changes]))
+    names = plan.names
+    static_change = any(batch.table.static and batch.weights.shape[0] for batch, _ in changes)
+    graph.prepare(plan.path, static_change)
     contents.budget.begin()
     inputs = [_encode(contents, name, *one) for name, one in zip(names, changes, strict=True)]
     for given in inputs:
@@ -242,11 +245,14 @@ def run(
         blocks = graph.apply(changed, listened)
         applied_at = time.perf_counter()
         deltas: dict[str, ViewDelta] = {}
-        for name, view in shown.reached(names):
-            with view._naming:
+        for name, view in plan.views:
+            try:
                 deltas[view.name] = view._delta(blocks, None if name in listened else contents.scratch)
+            except LivejoinError as error:
+                view._naming.name(error)
+                raise
         journal.deltas = deltas
-        violated = violations(shown.asserted(names), deltas, count, refuses=tried is None)
+        violated = violations(plan.asserted, deltas, count, refuses=tried is None) if plan.asserted else ()
         if contents.links.tips:
             journal.steps = steps_of(contents, deltas, blocks, staged)
         journal.passed = passed(contents, staged, zip(names, inputs, strict=True))

@@ -11,14 +11,13 @@ A *block* maintains a derived relation from other relations. Laws:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.blocks.table_change import TableChange
-from livejoin.dataflow.deltas.arrow_delta import cancelled, shown_rows
+from livejoin.dataflow.deltas.arrow_delta import MarkedRows, cancelled, shown_rows
 from livejoin.dataflow.deltas.extents import Extent
 from livejoin.dataflow.deltas.spilled import bytes_about, spilled
 from livejoin.dataflow.deltas.view_delta import FileDelta, MemoryDelta, TableDelta, ViewDelta
@@ -212,7 +211,7 @@ class RowChange:
         rows = shown.rows.values()
         if budget.refuses:
             budget.hold(sum(rows.nbytes(i) for i in range(len(rows.types))), "deltas")
-        return MemoryDelta([replace(shown, rows=rows)], schema)
+        return MemoryDelta((MarkedRows(rows, shown.kinds, shown.versions),), schema)
 
 
 def not_stored() -> AssertionError:

@@ -1,12 +1,12 @@
 """The rows of one relation that a predicate is true for, and what is computed from them, a batch at a time.
 
-Of a row that the predicate is not true for nothing but the predicate's columns is read, and of the others those that
+Of a row that the predicate is not true for little but the predicate's columns is read, and of the others those that
 the outputs need.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
@@ -21,7 +21,9 @@ from livejoin.query.scalar import Call, Expression, Field, Scalar, moved
 from livejoin.state.codec import Codec
 from livejoin.words import NULL_CODE, Words
 
-Columns: TypeAlias = Callable[[Sequence[int], "Words | None"], Words]
+_FEW_MORE = 2  # times the columns of a predicate, that may be read of rows for which it is not true
+
+Columns: TypeAlias = Callable[[Words, "Words | None"], Words]
 """Gives the words of some columns, of shape (columns, rows): for rows at some places of a batch, for all if None."""
 
 
@@ -36,8 +38,8 @@ class RowSelection:
     def __init__(self, plan: SelectedOperator, codec: Codec) -> None:
         (atom,) = plan.query.atoms
         self._results = Results(plan.query, plan.types, codec)
-        self._head = [ref.column for ref in plan.query.head]
-        self._tested: list[int] = []
+        self._head = np.array([ref.column for ref in plan.query.head], np.int64)
+        self._tested = np.empty(0, np.int64)
         self._predicate = None
         if (predicate := atom.predicate) is not None:
             columns = list(range(len(atom.table.columns)))
@@ -45,14 +47,14 @@ class RowSelection:
                 columns = sorted({field.position for field in predicate.fields()})
                 place = {column: i for i, column in enumerate(columns)}
                 predicate = Expression(predicate.text, moved(predicate.scalar, place.__getitem__))
-            self._tested = columns
+            self._tested = np.array(columns, np.int64)
             if not (predicate.scalar is not None and _asks_for_values(predicate.scalar)):
                 self._predicate = Evaluator([predicate], [atom.table.columns[c] for c in columns], codec)
-
-    @property
-    def takes_all(self) -> bool:
-        """Whether there is no predicate."""
-        return not self._tested and self._predicate is None
+        self.takes_all = not self._tested.shape[0] and self._predicate is None
+        # Where it asks for values alone, and these are given out too, each column is read once.
+        among = self._predicate is None and bool(np.isin(self._tested, self._head).all())
+        self._tests_head = self.takes_all or (among and self._head.shape[0] <= _FEW_MORE * self._tested.shape[0])
+        self._lines = [int(np.argmax(self._head == column)) for column in self._tested] if self._tests_head else []
 
     def kept(self, columns: Columns) -> Words | None:
         """The places of the rows that the predicate is true for; None if these are all.
@@ -74,17 +76,26 @@ class RowSelection:
         found = places_of_true(self._predicate.words(words)[0], kept)
         return None if found == kept.shape[0] else kept[:found]
 
-    def rows(self, columns: Columns, kept: Words | None) -> Rows:
-        """The outputs for some rows.
+    def chosen(self, columns: Columns) -> tuple[Rows, Words | None]:
+        """The outputs for the rows that the predicate is true for, and the places of these; None if these are all.
 
         Args:
             columns: The batch.
-            kept: The positions of the rows; None for all.
 
         Raises:
-            ExpressionError: An output has no value for some row.
+            ExpressionError: The predicate or an output has no value for some row.
         """
-        return self._results.rows(columns(self._head, kept))
+        if not self._tests_head:
+            kept = self.kept(columns)
+            return self._results.rows(columns(self._head, kept)), kept
+        words = columns(self._head, None)
+        if not (self._lines and count_nulls(words.reshape(-1))):
+            return self._results.rows(words), None
+        there = (words[self._lines] != NULL_CODE).all(axis=0)
+        if there.all():
+            return self._results.rows(words), None
+        kept = np.flatnonzero(there)
+        return self._results.rows(words.take(kept, axis=1)), kept
 
 
 def _asks_for_values(predicate: Scalar) -> bool:

@@ -55,14 +55,13 @@ class SelectedBlock(Stateless):
         else:
             delta = inputs[0].delta()
             columns, weights, versions = _of_rows(delta.rows), delta.weights, delta.versions
-        kept = self._selection.kept(columns)
-        rows = self._selection.rows(columns, kept)
+        rows, kept = self._selection.chosen(columns)
         return RowChange(Delta(rows, weights, versions) if kept is None else Delta(rows, weights[kept], versions[kept]))
 
     def scan(self, capacity: int) -> Batches:
         for columns, weights in self._batches(capacity):
-            kept = self._selection.kept(columns)
-            yield self._selection.rows(columns, kept), weights if kept is None else weights[kept]
+            rows, kept = self._selection.chosen(columns)
+            yield rows, weights if kept is None else weights[kept]
 
     def combinations(self, capacity: int) -> Batches:
         rows = 0 if self._given is not None else self._tables[self._name].rows
@@ -108,8 +107,8 @@ class SelectedBlock(Stateless):
 def _of_rows(rows: Rows) -> Columns:
     """Rows of a derived relation."""
 
-    def words(columns: Sequence[int], places: Words | None) -> Words:
-        chosen = rows.select(columns)
-        return (chosen if places is None else chosen.take(places)).matrix(range(len(columns)))
+    def words(columns: Words, places: Words | None) -> Words:
+        chosen = rows.select(columns.tolist())
+        return (chosen if places is None else chosen.take(places)).matrix(range(columns.shape[0]))
 
     return words

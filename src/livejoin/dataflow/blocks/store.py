@@ -124,9 +124,11 @@ class StoreBlock:
         """Count rows that came and left; a row of many is one, so that a quarter can leave as fewer rows than came."""
         for delta in deltas:
             rows = delta.weights.shape[0]
-            if rows:
+            if rows == 1:
+                self._held += sign if delta.weights[0] > 0 else -sign
+            elif rows:
                 self._held += sign * (2 * count_positive(delta.weights) - rows)
-                self._work += rows
+            self._work += rows
 
     def _given(self, place: int, inputs: Mapping[int, Change]) -> Delta:
         """The changes of an input, none if it did not change."""

@@ -115,9 +115,9 @@ class ChunkRows:
         return pa.Table.from_arrays([*columns, _kinds(self.chunk), _versions(self.chunk)], schema=schema)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class MarkedRows:
-    """Changed rows, each with its kind and its version.
+    """Changed rows, each with its kind and its version; never changed, as `Delta`.
 
     Args:
         rows: The rows.
@@ -307,12 +307,14 @@ def replacements(delta: Delta) -> tuple[Rows, Kinds, Words] | None:
 
 def _replacements(delta: Delta, pairs: Words) -> tuple[Rows, Kinds, Words]:
     """Rows that replace others: those that stay as they were are left out."""
-    if delta.rows.has_words and (words := delta.rows.words()):
+    whole = delta.rows.whole
+    if whole is None and delta.rows.has_words and (words := delta.rows.words()):
+        whole = np.array(words)
+    if whole is not None and whole.shape[0]:
         kinds, stays = np.empty(pairs.shape[0], np.int8), np.empty(pairs.shape[0], np.bool_)
-        whole = delta.rows.whole
-        number = mark_replaced(
-            np.array(words) if whole is None else whole, pairs, delta.versions, delta.weights, kinds, stays
-        )
+        number, in_order = mark_replaced(whole, pairs, delta.versions, delta.weights, kinds, stays)
+        if in_order and number == pairs.shape[0]:
+            return delta.rows, kinds, delta.versions
         return _stay(delta, kinds, stays, number)
     joined = np.flatnonzero((pairs[1:] == pairs[:-1]) & (delta.versions[1:] == delta.versions[:-1]))
     same = same_rows(delta.rows.take(joined), delta.rows.take(joined + 1))

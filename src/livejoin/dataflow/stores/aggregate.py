@@ -32,6 +32,7 @@ from livejoin.state.codec import Codec
 from livejoin.words import NULL_CODE, Words
 
 OUTPUT_GROUPS = 1 << 15  # touched groups a call of the kernel, and words of their lists
+_SMALL_OUTPUT = 1 << 12  # words that a delta may hold though it needs fewer
 _CURSOR = slice(g.H_ROW, g.H_PAIR + 1)  # what a call of the kernel goes on from
 _WEIGHT, _VERSION, _PAIR = -3, -2, -1  # lines of the kernel's output
 
@@ -175,7 +176,10 @@ class AggregateStore:
         while status != DONE:
             state = self.arena.words
             status = kernel.maintain(self._line, changes, texts, emit, output, lists)
-            if (made := int(state[g.H_OUT])) != 0:
+            made = int(state[g.H_OUT])
+            if status == DONE and output.size <= _SMALL_OUTPUT and not (rows or self.plan.lists):
+                return output[:, :made], lists
+            if made:
                 part = output[:, :made].copy()
                 rows.append(self._shifted(part, listed) if self.plan.lists else part)
                 items.append(lists[: state[g.H_LISTED]].copy())

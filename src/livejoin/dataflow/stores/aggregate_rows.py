@@ -54,7 +54,8 @@ def one_word_each(plan: AggregatePlan, words: Words) -> Words | None:
         return None
     lines, limits = plan.result_lines
     results = np.empty((lines.shape[0], words.shape[1]), np.int64)
-    return results if narrow(np.ascontiguousarray(words), lines, limits, results) else None
+    is_whole = narrow(words if words.flags.c_contiguous else words.copy(), lines, limits, results)
+    return results if is_whole else None
 
 
 def _numbers(call: AggregateCall, low: Words, high: Words) -> Words | pa.Array:

@@ -7,7 +7,9 @@ from livejoin.kernels.parameters import Line, Matrix
 
 
 @kernel
-def mark_replaced(words: Matrix, pairs: Line, versions: Line, weights: Line, kinds: Line, stays: Line) -> int:
+def mark_replaced(
+    words: Matrix, pairs: Line, versions: Line, weights: Line, kinds: Line, stays: Line
+) -> tuple[int, bool]:
     """Say of each row what it is: one that goes (0), comes (1), is replaced (2) or takes a place (3).
 
     Args:
@@ -19,13 +21,16 @@ def mark_replaced(words: Matrix, pairs: Line, versions: Line, weights: Line, kin
         stays: bool; written: false for two such neighbours that are equal.
 
     Returns:
-        How many stay.
+        How many stay, and whether in each version the rows that go stand before those that come.
     """
     left = 0
     row = 0
+    in_order = True
+    came = False
     while row < pairs.shape[0]:
         kinds[row] = 1 if weights[row] > 0 else 0
         stays[row] = True
+        came = came and versions[row] == versions[row - 1]
         after = row + 1
         if after < pairs.shape[0] and pairs[after] == pairs[row] and versions[after] == versions[row]:
             differs = False
@@ -37,9 +42,12 @@ def mark_replaced(words: Matrix, pairs: Line, versions: Line, weights: Line, kin
             stays[after] = differs
             left += 1 if differs else 0
             row = after
+        else:
+            in_order = in_order and not (came and kinds[row] == 0)
+            came = came or kinds[row] == 1
         left += 1 if stays[row] else 0
         row += 1
-    return left
+    return left, in_order
 
 
 @kernel
