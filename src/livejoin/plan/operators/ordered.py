@@ -1,4 +1,4 @@
-"""Operators over rows that are kept in an order: the first rows, ranks, running aggregates."""
+"""Operators over rows that are kept in an order: the first rows, ranks, running aggregates, as-of joins."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from livejoin.query.orders import (
     RunningFrame,
     SortKey,
 )
+from livejoin.query.relational import AsOfCondition
 from livejoin.schema import SqlType
 from livejoin.search.algorithm import Algorithm
 
@@ -156,6 +157,50 @@ class RunningOperator(PlanOperator):
 
     def kept(self, above: str) -> tuple[tuple[Operator, str], ...]:
         return ((self.input, f"each row with its aggregates, in the order of its partition {_LOOK_UP}"),)
+
+
+@dataclass(frozen=True, eq=False)
+class AsOfOperator(PlanOperator):
+    """Each row of the left side with the last row of the right one in front of it: two ordered stores of rows.
+
+    Args:
+        left, right: The two sides.
+        on: The columns that are compared.
+        types: Types of the columns: those of the left side, then those of the right one.
+        written: The condition as users wrote it.
+    """
+
+    left: Operator
+    right: Operator
+    on: AsOfCondition
+    types: tuple[SqlType, ...]
+    written: str
+
+    @property
+    def kind(self) -> str:
+        return "as-of join"
+
+    @property
+    def below(self) -> tuple[Operator, ...]:
+        return (self.left, self.right)
+
+    def identity(self, algorithm: Algorithm, adaptive: bool) -> Identity:
+        on = self.on
+        what = (on.left_keys, on.right_keys, on.left_time, on.right_time, on.comparison, on.is_optional)
+        return ("as of", *what, said_types(self.left.types), said_types(self.types))
+
+    def lines(self, families: Families) -> Iterator[str]:
+        nearest = "last" if self.on.comparison.startswith("greater") else "first"
+        nulls = ", NULLs where there is none" if self.on.is_optional else ""
+        yield (
+            f"as-of join: each left row with the {nearest} right row that {self.written} is true for{nulls}, over "
+            "ordered stores of both sides: O(log rows) a row that changes, and O(1) for each left row between a right "
+            "row that changes and the next one, which is in the delta"
+        )
+
+    def kept(self, above: str) -> tuple[tuple[Operator, str], ...]:
+        ordered = f"each row, in the order of the as-of join {_LOOK_UP}"
+        return ((self.left, ordered), (self.right, ordered))
 
 
 def _each(partition: Sequence[int]) -> str:
