@@ -89,7 +89,7 @@ QUERIES = [
     ("SELECT ^sum(src) OVER (ORDER BY dst ROWS BETWEEN 1 FOLLOWING AND CURRENT ROW) FROM G", "SUM", "this frame"),
     ("SELECT ^sum(src) OVER (ORDER BY dst ROWS 10001 PRECEDING) FROM G", "SUM", "10,000 rows before"),
     ("SELECT ^rank() OVER (ORDER BY dst ROWS UNBOUNDED PRECEDING) FROM G", "RANK", "all rows of the partition"),
-    ("SELECT ^ntile(2) OVER (ORDER BY dst) FROM G", "NTILE", "not supported yet"),
+    ("SELECT ^ntile(0) OVER (ORDER BY dst) FROM G", "NTILE", "from 1 to 10,000"),
     ("SELECT ^sum(src) OVER (ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM G", "SUM", "needs an order"),
     ("SELECT ^sum(src) OVER (ROWS UNBOUNDED PRECEDING) FROM G", "SUM", "needs an order"),
     ("SELECT ^mad(src) OVER () FROM G", "MAD", "is not maintained"),

@@ -18,6 +18,7 @@ from livejoin.query.orders import (
     RunningCall,
     RunningFrame,
     SortKey,
+    Tiles,
 )
 from livejoin.query.relational import AsOfCondition
 from livejoin.schema import SqlType
@@ -152,7 +153,7 @@ class RunningOperator(PlanOperator):
     def moves(self) -> str:
         of_peers = ("lag", "last", "first_peer") if isinstance(self.frame, str) else ()
         all_behind = any(call.function not in of_peers for call in self.calls)
-        is_around = isinstance(self.frame, RowsAround | RangeAround)
+        is_around = isinstance(self.frame, RowsAround | RangeAround | Tiles)
         return "running aggregates" if all_behind and not is_around else ""
 
     def kept(self, above: str) -> tuple[tuple[Operator, str], ...]:
@@ -218,6 +219,8 @@ def _said_frame(frame: RunningFrame) -> str | Identity:
             return ("RowsUpTo", frame.behind)
         case RangeAround():
             return ("RangeAround", str(frame.begin), str(frame.end))
+        case Tiles():
+            return ("Tiles", frame.number)
         case _:
             assert_never(frame)
 
@@ -237,5 +240,7 @@ def _frame(frame: RunningFrame, calls: Sequence[RunningCall]) -> tuple[str, str]
         case RangeAround():
             slides = all(call.function in ("count", "sum", "avg") and call.type.kind != "double" for call in calls)
             return "over all rows within a distance of each row", "O(1)" if slides else "O(rows of its frame)"
+        case Tiles():
+            return f"that cuts the rows into {many(frame.number, 'tile')}", "for each tile, and"
         case _:
             assert_never(frame)

@@ -36,7 +36,7 @@ from livejoin.plan.operators import (
     upwards,
 )
 from livejoin.query import Atom, ConjunctiveQuery
-from livejoin.query.orders import EVERY_ROW, RangeAround, RowsAround
+from livejoin.query.orders import EVERY_ROW, RangeAround, RowsAround, Tiles
 from livejoin.schema import Table
 
 
@@ -251,6 +251,8 @@ class _Walk:
                 if isinstance(plan.frame, RowsAround):
                     around = float(max(1, plan.frame.before + plan.frame.behind + 1))
                     each = Amount(around, around)
+                if isinstance(plan.frame, Tiles):  # the row itself, and one at each border
+                    each = Amount(float(plan.frame.number), float(plan.frame.number))
                 found = self._stored(plan, below, below.rows.times(each).bounded())
                 return replace(found, delta=_replaced(found.rows))
             case ThresholdOperator():
