@@ -1,6 +1,6 @@
 """``python -m benchmarks COMMAND``: graph, queries, batches, crown, paired, peers, spark, tpch, tpcds and others.
 
-The others are hypercube, cells, static, durable, readers and served.
+The others are hypercube, cells, static, durable, ordered, readers and served.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import batches, cells, durable, hypercube, readers, served, spark
+from benchmarks import batches, cells, durable, hypercube, ordered, readers, served, spark
 from benchmarks.crown import command as crown
 from benchmarks.figures import Figure, WrongAnswerError, as_json, show
 from benchmarks.paired import command as paired
@@ -54,6 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cells.add_parser(commands)
     static.add_parser(commands)
     durable.add_parser(commands)
+    ordered.add_parser(commands)
     readers.add_parser(commands)
     served.add_parser(commands)
     options = parser.parse_args(arguments)
@@ -61,6 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return batches.run(options)
     if options.benchmark == "durable":
         return durable.run(options)
+    if options.benchmark == "ordered":
+        return ordered.run(options)
     if options.benchmark == "readers":
         return readers.run(options)
     if options.benchmark == "served":

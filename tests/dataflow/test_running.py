@@ -17,7 +17,7 @@ from livejoin.dataflow.reading.store_access import ScannedAccess
 from livejoin.dataflow.stores.running import RunningStore
 from livejoin.errors import CapacityError
 from livejoin.kernels.memory.layout import H_BUMP, H_END
-from livejoin.query.orders import RangeAround, RowsAround, RowsUpTo, RunningCall, RunningFrame, SortKey
+from livejoin.query.orders import RangeAround, RowsAround, RowsUpTo, RunningCall, RunningFrame, SortKey, Tiles
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from ordered_rows import Row, check_partitions, content, delta_of, sort
@@ -135,6 +135,10 @@ def expected(
                 near = [other for other in ordered if is_within(other, row, keys[0], frame)]
                 found[(*row, *(result(call, near) for call in calls))] += 1
                 continue
+            if isinstance(frame, Tiles):
+                sizes = [(len(ordered) + frame.number - 1 - tile) // frame.number for tile in range(frame.number)]
+                found[(*row, [tile + 1 for tile, size in enumerate(sizes) for _ in range(size)][i])] += 1
+                continue
             if isinstance(frame, RowsUpTo):
                 end = max(i + frame.behind + 1, 0)
             if frame == "range":
@@ -162,6 +166,7 @@ FRAMES: list[tuple[RunningFrame, tuple[RunningCall, ...]]] = [
     ("rows", CALLS),
     ("range", PEERS),
     *((RowsUpTo(behind), CALLS) for behind in (1, 2, 5, -1, -3)),
+    *((Tiles(number), (RunningCall("tile", None, SqlType.integer(32)),)) for number in (1, 2, 3, 4, 7)),
     ("rows", LAGS),
     ("rows", NTHS),
     ("range", NTHS),

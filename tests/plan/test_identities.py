@@ -44,6 +44,7 @@ RECORDED = {
     f"SELECT k, SUM(v) {_BY_C} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 FOLLOWING) AS t FROM N": "7476f028e8006145",
     f"SELECT k, v FROM N WHERE v > {_AVERAGE}": "5befcb4fa9e42b23",
     f"SELECT c, COUNT(*), SUM(v) FROM N WHERE v > {_AVERAGE} GROUP BY c": "3955c19ccc4b2cf1",
+    "SELECT k, dst FROM N ASOF LEFT JOIN G ON k = src AND k >= dst": "707c4c3587b796aa",
     "SELECT * FROM VALUES (1, 'a'), (2, 'b') AS t(x, y)": "13f55763ba7d5654",
 }
 """Queries over all kinds of operators, and the digest of the block that each view is."""

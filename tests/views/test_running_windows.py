@@ -140,6 +140,10 @@ def test_sums_beyond_their_type() -> None:
         ("NTH_VALUE(b, 2) OVER (PARTITION BY a)", "needs an order"),
         ("NTH_VALUE(b, 2) IGNORE NULLS OVER (ORDER BY a ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)", "so many"),
         ("NTH_VALUE(b, 2) OVER (ORDER BY a RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)", "write ROWS"),
+        ("NTILE(0) OVER (ORDER BY a)", "from 1 to 10,000"),
+        ("NTILE(b) OVER (ORDER BY a)", "whole number of tiles"),
+        ("NTILE(2) OVER (PARTITION BY a)", "needs an order"),
+        ("NTILE(2) OVER (ORDER BY a ROWS 2 PRECEDING)", "OVER a frame is not supported"),
         ("PERCENT_RANK() OVER (PARTITION BY a)", "needs an order"),
         ("CUME_DIST() OVER (ORDER BY a ROWS 2 PRECEDING)", "OVER a frame is not supported"),
     ],
@@ -160,3 +164,18 @@ def test_a_row_by_its_number_that_stays_is_not_in_the_delta() -> None:
     assert changed.column("id").to_pylist() == [5]
     changed = database.apply("R", [{"id": 1, "x": 10, "_change_type": "delete"}])["v"]
     assert sorted(changed.column("id").to_pylist()) == [1, 3, 3, 4, 4, 6, 6, 7, 7, 8, 8]  # of row 2 it stays NULL
+
+
+def test_a_row_that_comes_moves_one_row_at_each_border_of_tiles() -> None:
+    database = Database()
+    database.execute("CREATE TABLE R (id INT PRIMARY KEY)")
+    view = database.create_view("v", "SELECT id, NTILE(4) OVER (ORDER BY id) AS w FROM R")
+    database.apply("R", [(2 * i,) for i in range(400)])
+    changed = database.apply("R", [(1,)])["v"]
+    assert sorted(set(changed.column("id").to_pylist())) == [1]  # the first tile has one more
+    changed = database.apply("R", [(3,)])["v"]
+    assert sorted(set(changed.column("id").to_pylist())) == [3, 198]
+    database._check()
+    assert [row["w"] for row in view.to_arrow().sort_by("id").to_pylist()].count(1) == 101
+    told = str(database.explain(view.sql))
+    assert "cuts the rows into 4 tiles" in told

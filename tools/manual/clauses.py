@@ -55,6 +55,13 @@ CLAUSES: dict[str, tuple[tuple[str, str], ...]] = {
             "SELECT c.name FROM customers c ANTI JOIN orders o ON c.id = o.customer",
         ),
         (
+            "`ASOF JOIN` gives each row the last row of another table that is in front of it, by `>=`, `>`, `<=` or "
+            "`<` and any equalities. With LEFT behind ASOF it also keeps rows that have none. Of rows at the same "
+            "place the last one by all columns counts. The comparison may stand in MATCH_CONDITION (...) before ON.",
+            "SELECT o.id, o.amount, l.size FROM orders o "
+            "ASOF JOIN (SELECT * FROM VALUES (0, 'small'), (7, 'large') AS v(least, size)) l ON o.amount >= l.least",
+        ),
+        (
             "`USING` joins on columns of the same name and gives them once.",
             "SELECT id, amount, city FROM orders JOIN (SELECT id AS customer, city FROM customers) c USING (customer)",
         ),

@@ -49,6 +49,7 @@ from livejoin.plan.operators import (
     AggregateOperator,
     AnnotatedOperator,
     AnyJoin,
+    AsOfOperator,
     BagOperator,
     JoinOperator,
     NumbersOperator,
@@ -424,7 +425,7 @@ class Graph:
                 return UnionBlock(node.inputs)
             case SetOperator() | AggregateOperator() | TopKOperator() | RankedOperator() | RunningOperator():
                 return StoreBlock(plan, node.inputs, self.codec)
-            case ThresholdOperator() | ThresholdAggregateOperator():
+            case ThresholdOperator() | ThresholdAggregateOperator() | AsOfOperator():
                 return StoreBlock(plan, node.inputs, self.codec)
             case BagOperator():
                 limit = partial(self._limit, node)

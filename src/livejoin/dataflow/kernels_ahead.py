@@ -6,6 +6,7 @@ from livejoin.plan.operators import (
     AggregateOperator,
     AnnotatedOperator,
     AnyJoin,
+    AsOfOperator,
     BagOperator,
     Operator,
     ProjectOperator,
@@ -21,6 +22,7 @@ from livejoin.plan.operators import (
 _OF_OPERATORS: dict[type[Operator], tuple[str, ...]] = {
     AggregateOperator: ("groups",),
     AnnotatedOperator: ("crown.maintain", "crown.build", "groups"),
+    AsOfOperator: ("as_of",),
     BagOperator: ("bag", "relation.derived_rows"),
     ProjectOperator: ("evaluate",),
     RankedOperator: ("ordered.partitions", "ordered.ranks"),

@@ -25,6 +25,7 @@ from livejoin.plan.join_planner import JoinPlanner
 from livejoin.plan.operators import (
     AggregateOperator,
     AnnotatedOperator,
+    AsOfOperator,
     BagOperator,
     JoinInput,
     JoinOperator,
@@ -48,6 +49,7 @@ from livejoin.query.aggregates import AggregateCall
 from livejoin.query.keys import determined
 from livejoin.query.relational import (
     Aggregate,
+    AsOf,
     Distinct,
     Join,
     Numbers,
@@ -108,6 +110,9 @@ def lower(relation: Relation, by: JoinPlanner, live: bool) -> Operator:
             return RunningOperator(
                 below, relation.partition, relation.keys, relation.frame, relation.calls, relation.types
             )
+        case AsOf():
+            sides = (_below(relation.left, by), _below(relation.right, by))
+            return AsOfOperator(*sides, relation.on, relation.types, relation.written)
         case Numbers():
             return operators.NumbersOperator(relation.count)
         case TopK():

@@ -21,6 +21,7 @@ from typing import assert_never
 from livejoin.query.conjunctive import ConjunctiveQuery
 from livejoin.query.relational import (
     Aggregate,
+    AsOf,
     Distinct,
     Join,
     Numbers,
@@ -122,6 +123,8 @@ class _Found:
                 return _minimal([*([by_rank] if relation.function == "row_number" else []), *self.keys(relation.input)])
             case Running():
                 return self.keys(relation.input)
+            case AsOf():
+                return self.keys(relation.left)  # of which each row stands once at most
             case TopK():
                 return (frozenset(),) if relation.limit <= 1 else self.keys(relation.input)
             case Numbers():
@@ -147,7 +150,7 @@ class _Found:
                     {shown[column] for column in columns & shown.keys()}, query, self._of_atoms(relation)
                 )
                 return columns | {column for column, variable in shown.items() if variable in known_variables}
-            case Distinct() | Aggregate() | SetOperation() | TopK() | Ranked() | Running() | Numbers():
+            case Distinct() | Aggregate() | SetOperation() | TopK() | Ranked() | Running() | AsOf() | Numbers():
                 return columns
             case _:
                 assert_never(relation)

@@ -32,6 +32,7 @@ RunningFunction = Literal[
     "lag",
     "nth",
     "nth_known",
+    "tile",
 ]
 
 
@@ -73,9 +74,16 @@ class RangeAround:
     end: int | float
 
 
-RunningFrame: TypeAlias = Literal["rows", "range"] | RowsAround | RowsUpTo | RangeAround
+@dataclass(frozen=True)
+class Tiles:
+    """The rows of a partition cut into so many runs of about equal length."""
+
+    number: int
+
+
+RunningFrame: TypeAlias = Literal["rows", "range"] | RowsAround | RowsUpTo | RangeAround | Tiles
 """The rows up to each, or up to the last one with its keys, or some around it, or up to some behind or before it, or
-all within a distance."""
+all within a distance; or tiles."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +93,8 @@ class RunningCall:
     Args:
         function: The function's name; FIRST is the value of the first row, FIRST_PEER that of the first row with the
             row's keys, FIRST_KNOWN that of the first row that has one, LAG that of a row before, NTH that of a row that
-            is so many from the first one, NTH_KNOWN that of one among those that have a value.
+            is so many from the first one, NTH_KNOWN that of one among those that have a value. TILE is the number of
+            the row's tile, from 1 on.
         argument: Position of the argument in the input's columns, None for COUNT(*).
         type: The type of the result.
         back: How many rows before, of LAG.

@@ -14,6 +14,7 @@ from typing import assert_never
 from livejoin.query.aggregates import AggregateCall
 from livejoin.query.relational import (
     Aggregate,
+    AsOf,
     Distinct,
     Join,
     Numbers,
@@ -57,6 +58,8 @@ def _names(relation: Relation) -> Sequence[str]:
             return [*_names(relation.input), relation.function.upper()]
         case Running():
             return [*_names(relation.input), *(call.function.upper() for call in relation.calls)]
+        case AsOf():
+            return [*_names(relation.left), *_names(relation.right)]
         case Aggregate():
             below = _names(relation.input)
             return [*below[: relation.groups], *(_of_call(call, below) for call in relation.calls)]

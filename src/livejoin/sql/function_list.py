@@ -224,7 +224,7 @@ AGGREGATES: Final = (
 
 WINDOWS: Final = (
     *("row_number()", "rank()", "dense_rank()", "percent_rank()", "cume_dist()", "lag(x)", "lead(x)"),
-    *("nth_value(x, 2)", "count(x)", "count_if(b)", "sum(x)", "avg(x)", "min(x)", "max(x)", "first(x)"),
+    *("ntile(2)", "nth_value(x, 2)", "count(x)", "count_if(b)", "sum(x)", "avg(x)", "min(x)", "max(x)", "first(x)"),
     *("first_value(x)", "last(x)", "last_value(x)", "stddev(x)", "stddev_pop(x)", "stddev_samp(x)", "variance(x)"),
     *("var_pop(x)", "var_samp(x)"),
 )

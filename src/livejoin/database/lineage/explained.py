@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 import numpy as np
@@ -21,6 +22,7 @@ from livejoin.query.orders import SortKey
 from livejoin.query.readable_names import is_unnamed, readable_names
 from livejoin.query.relational import (
     Aggregate,
+    AsOf,
     Distinct,
     Join,
     Numbers,
@@ -273,6 +275,8 @@ class Explainer:
                 return self._with_step(name, relation.input, names[:width], own, step, others=True)
             case SetOperation():
                 return self._of_sides(name, relation, row, asked)
+            case AsOf():
+                return self._of_match(name, relation, names, asked, row)
             case Numbers():
                 return Why(name, row, ("a constant row of the query",), (), True)
             case Join() | Project() | Distinct():
@@ -287,6 +291,23 @@ class Explainer:
         why = self.why(name, below, names, asked)
         assert why is not None, "the row stands below"
         return replace(why, steps=(step, *why.steps), is_complete=why.is_complete and not others, has_others=others)
+
+    def _of_match(self, name: str, join: AsOf, names: Sequence[str], asked: Asked, row: Mapping[str, Any]) -> Why:
+        """Why a row of an as-of join is there: the left row, and the right row that it is matched with."""
+        width = len(join.left.types)
+        left = self.why(name, join.left, names[:width], {at: value for at, value in asked.items() if at < width})
+        assert left is not None, "the left row is there"
+        if asked[width + join.on.right_time].null_count:  # no row without a time is a match
+            return replace(left, row=row, steps=(f"no row for {join.written}", *left.steps))
+        others = {at - width: value for at, value in asked.items() if at >= width}
+        right = self.why(name, join.right, names[width:], others)
+        assert right is not None, "the match is there"
+        combinations = tuple(
+            Combination((*one.parts, *other.parts), {}) for one, other in product(left.combinations, right.combinations)
+        )
+        nearest = "last" if join.on.comparison.startswith("greater") else "first"
+        steps = (f"the {nearest} row for {join.written}", *left.steps, *right.steps)
+        return Why(name, row, steps, combinations[: self._limit], left.is_complete and right.is_complete)
 
     def _of_sides(self, name: str, relation: SetOperation, row: Mapping[str, Any], asked: Asked) -> Why:
         names = readable_names(relation)

@@ -14,6 +14,7 @@ from livejoin.database.lineage.found import DerivedRow, Part, values_text
 from livejoin.query.readable_names import readable_names
 from livejoin.query.relational import (
     Aggregate,
+    AsOf,
     Distinct,
     Join,
     Numbers,
@@ -149,6 +150,16 @@ class _Search:
                     reason = f"its {rank} by {order_text(relation.keys, names)} is above {relation.limit:,}"
                     return Missing(reason, self._rows(found))
                 return self.of(relation.input, names[:width], own)
+            case AsOf():
+                width = len(relation.left.types)
+                own = {at: value for at, value in asked.items() if at < width}
+                there = self.explainer.trail(relation, own, SHOWN)
+                if there.length:
+                    return self._others(there, names, asked)
+                found = self.explainer.trail(relation.left, own, SHOWN)
+                if found.length:
+                    return Missing(f"there is no row for {relation.written}", self._rows(found))
+                return self.of(relation.left, names[:width], own)
             case SetOperation():
                 return self._of_sides(relation, names, asked)
             case Numbers():

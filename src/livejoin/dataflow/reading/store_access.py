@@ -12,6 +12,7 @@ from livejoin.dataflow.batches import BATCH, Rows, stack
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.reading.same_values import same_rows, with_values
 from livejoin.dataflow.stores.aggregate import AggregateStore
+from livejoin.dataflow.stores.as_of import AsOfStore
 from livejoin.dataflow.stores.ranked import RankedStore
 from livejoin.dataflow.stores.running import RunningStore
 from livejoin.dataflow.stores.set_operation import SetOperationStore
@@ -38,7 +39,7 @@ def store_access(store: AnyStore) -> Access:
             return AggregateAccess(store)
         case RankedStore() | RunningStore():
             return PartitionAccess(store)
-        case ThresholdStore():
+        case ThresholdStore() | AsOfStore():
             return ScannedAccess(store)
         case TopKStore():
             return TopKAccess(store)
@@ -191,7 +192,7 @@ class ScannedAccess:
         store: The ordered rows.
     """
 
-    def __init__(self, store: RankedStore | RunningStore | ThresholdStore) -> None:
+    def __init__(self, store: RankedStore | RunningStore | ThresholdStore | AsOfStore) -> None:
         self._store = store
 
     @cached_property

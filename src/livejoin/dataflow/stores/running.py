@@ -26,7 +26,16 @@ from livejoin.kernels.ordered import running as kernel
 from livejoin.kernels.ordered import running_state as aggregates
 from livejoin.kernels.ordered import running_walks as walks
 from livejoin.kernels.values.row_order import O_WIDTH
-from livejoin.query.orders import RangeAround, RowsAround, RowsUpTo, RunningCall, RunningFrame, RunningFunction, SortKey
+from livejoin.query.orders import (
+    RangeAround,
+    RowsAround,
+    RowsUpTo,
+    RunningCall,
+    RunningFrame,
+    RunningFunction,
+    SortKey,
+    Tiles,
+)
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from livejoin.state.exact_aggregates import averages, bigint_column, decimals, double_words
@@ -156,6 +165,8 @@ class RunningStore(PartitionedState):
                 frame = (aggregates.AROUND, self._frame.before, self._frame.behind)
             case RowsUpTo():
                 frame = (aggregates.UP_TO_FAR, 0, self._frame.behind)
+            case Tiles():
+                frame = (aggregates.TILES, 0, self._frame.number)
             case RangeAround():
                 frame = (aggregates.WITHIN, *self._ends(self._frame))
             case _:
@@ -199,6 +210,8 @@ class RunningStore(PartitionedState):
                 kind = aggregates.MOMENTS
             case "first" | "last" | "first_peer" | "first_known" | "last_known" | "lag" | "nth" | "nth_known":
                 kind = _OF_ROWS[call.function]
+            case "tile":
+                raise AssertionError("it has no argument")
             case "min" | "max":
                 kind = aggregates.LEAST if (call.function == "min") != place.key.descending else aggregates.GREATEST
             case _:

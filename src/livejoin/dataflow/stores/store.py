@@ -10,6 +10,7 @@ import numpy as np
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.stores.aggregate import AggregateStore
 from livejoin.dataflow.stores.aggregate_plan import aggregate_plan
+from livejoin.dataflow.stores.as_of import AsOfStore
 from livejoin.dataflow.stores.ranked import RankedStore
 from livejoin.dataflow.stores.running import RunningStore
 from livejoin.dataflow.stores.set_operation import SetOperationStore
@@ -18,6 +19,7 @@ from livejoin.dataflow.stores.thresholds import ThresholdStore
 from livejoin.dataflow.stores.top_k import TopKStore
 from livejoin.plan.operators import (
     AggregateOperator,
+    AsOfOperator,
     RankedOperator,
     RunningOperator,
     SetOperator,
@@ -69,11 +71,14 @@ StoreOperator: TypeAlias = (
     | RunningOperator
     | ThresholdOperator
     | ThresholdAggregateOperator
+    | AsOfOperator
 )
 """An operator that keeps a store."""
 
 
-AnyStore: TypeAlias = SetOperationStore | AggregateStore | TopKStore | RankedStore | RunningStore | ThresholdStore
+AnyStore: TypeAlias = (
+    SetOperationStore | AggregateStore | TopKStore | RankedStore | RunningStore | ThresholdStore | AsOfStore
+)
 """The stores that there are, each a `Store`; `ThresholdAggregateStore` are one of groups."""
 
 
@@ -100,6 +105,8 @@ def make_store(plan: StoreOperator, codec: Codec) -> AnyStore:
             return ThresholdStore(plan.types, plan.keys, plan.comparison, codec)
         case ThresholdAggregateOperator():
             return ThresholdAggregateStore(plan, codec)
+        case AsOfOperator():
+            return AsOfStore(plan.left.types, plan.right.types, plan.on, codec)
         case _:
             assert_never(plan)
 
@@ -107,7 +114,7 @@ def make_store(plan: StoreOperator, codec: Codec) -> AnyStore:
 def used_words(store: AnyStore, kind: Kind) -> Words:
     """The words of all values of a kind that a store keeps, which the codec must not forget; O(state)."""
     match store:
-        case AggregateStore() | ThresholdStore():
+        case AggregateStore() | ThresholdStore() | AsOfStore():
             return store.used_words(kind)
         case RunningStore() | RankedStore() | TopKStore():
             types = store.order.types

@@ -9,6 +9,7 @@ from livejoin.dataflow.stores.store import StoreOperator
 from livejoin.dataflow.watching.watch import KeyColumns
 from livejoin.plan.operators import (
     AggregateOperator,
+    AsOfOperator,
     JoinOperator,
     Operator,
     ProjectOperator,
@@ -44,7 +45,7 @@ def group_keys(plan: StoreOperator) -> GroupKeys | None:
             return _keys(plan.input, tuple(range(plan.groups)), "group", moves=False)
         case RankedOperator() | RunningOperator():
             return _keys(plan.input, plan.partition, "partition", moves=True)
-        case SetOperator() | TopKOperator() | ThresholdOperator() | ThresholdAggregateOperator():
+        case SetOperator() | TopKOperator() | ThresholdOperator() | ThresholdAggregateOperator() | AsOfOperator():
             return None
         case _:
             assert_never(plan)

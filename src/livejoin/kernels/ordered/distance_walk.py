@@ -106,7 +106,7 @@ def _first(s: PartitionBuffers, row: int, begin: int, end: int, far: int, side: 
 def walk_within(s: PartitionBuffers, row: int, version: int, emit: bool, text: Texts, out: Output) -> int:
     """Settle the entries whose frames have one that was touched; the changes, at most if not ``emit``."""
     m, p, prefix, c, state, ring = s.arena, s.plan, s.prefix, s.calls, s.state, s.ring
-    begin, at = rows_before(m, prefix, row, text), rows_before(m, p, row, text)
+    begin, at = rows_before(m, prefix, row, 0, text), rows_before(m, p, row, 0, text)
     side, key = _key(m, c, row)
     first, opening = row, row
     rank = _first(s, row, begin, at, c[C_BEHIND], side, key, text)

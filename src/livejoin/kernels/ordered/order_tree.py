@@ -119,17 +119,29 @@ def seek(m: Arena, prefix: Plan, row: int, least: int, text: Texts) -> None:
     m[T_PLACE] = before(m, prefix, node, LEAF, row, least, text)
 
 
+@inlined
+def entry_here(m: Arena) -> int:
+    """The entry at T_LEAF and T_PLACE, which become those of the next leaf at a leaf's end; 0 behind the last."""
+    if m[T_PLACE] == m[m[T_LEAF] + COUNT]:
+        m[T_LEAF] = m[m[T_LEAF] + NEXT]
+        m[T_PLACE] = 0
+        if m[T_LEAF] == 0:
+            return 0
+    entry: int = m[m[T_LEAF] + FIRST + LEAF + m[T_PLACE]]
+    return entry
+
+
 @helper
-def rows_before(m: Arena, prefix: Plan, row: int, text: Texts) -> int:
-    """How many rows come before a row, by some first words, with their multiplicities."""
+def rows_before(m: Arena, prefix: Plan, row: int, least: int, text: Texts) -> int:
+    """How many rows come before a row, by some first words, with their multiplicities; with ``least`` 1 equal ones."""
     node = m[T_ROOT]
     found = 0
     for _ in range(m[T_HEIGHT]):
-        child = max(before(m, prefix, node, INNER, row, 0, text) - 1, 0)
+        child = max(before(m, prefix, node, INNER, row, least, text) - 1, 0)
         for i in range(child):
             found += m[node + SUM + i]
         node = m[node + CHILD + child]
-    for i in range(before(m, prefix, node, LEAF, row, 0, text)):
+    for i in range(before(m, prefix, node, LEAF, row, least, text)):
         found += m[m[node + FIRST + LEAF + i] + E_COUNT] >> 1
     return found
 

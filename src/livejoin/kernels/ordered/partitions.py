@@ -111,7 +111,7 @@ def _before(s: PartitionBuffers, row: int, text: Texts) -> tuple[int, int, int]:
     rank = m[entry + E_WORDS + p[O_WIDTH]]
     if p[O_OFFSET] == ROW_NUMBER:
         return entry, rank - 1 + (m[entry + E_COUNT] >> 1), rank
-    return entry, ahead - rows_before(m, prefix, row, text) if p[O_OFFSET] == RANK else 0, rank
+    return entry, ahead - rows_before(m, prefix, row, 0, text) if p[O_OFFSET] == RANK else 0, rank
 
 
 @helper

@@ -9,7 +9,8 @@ changes or whose aggregates change, which is a row of the delta.
 The *frame* of a row, which its aggregates are over, is the rows up to it (ROWS), or up to the last one with its keys
 (RANGE), or up to so many rows behind it or before it, or from so many rows before it to so many behind. With the last
 kind each row is computed by itself, O(rows of a frame), if its frame has one that changed. All rows within a distance
-of each are a frame too (`livejoin.kernels.ordered.distance_walk`).
+of each are a frame too (`livejoin.kernels.ordered.distance_walk`), and tiles are walked as one
+(`livejoin.kernels.ordered.tile_walk`).
 
 Law: the changes written for a version are the result after it minus the result before it, as multisets.
 """
@@ -25,6 +26,7 @@ from livejoin.kernels.ordered.order_tree import first_leaf
 from livejoin.kernels.ordered.running_state import (
     AROUND,
     C_FRAME,
+    TILES,
     UP_TO_FAR,
     UP_TO_PEERS,
     WITHIN,
@@ -43,6 +45,7 @@ from livejoin.kernels.ordered.runs import (
     first_touched,
     opened,
 )
+from livejoin.kernels.ordered.tile_walk import walk_tiles
 from livejoin.kernels.parameters import Addresses, Cursor, Line, Matrix, Output, Texts, Touched
 from livejoin.kernels.values.dictionary_view import strings_of
 from livejoin.kernels.values.row_order import E_WORDS, O_WIDTH
@@ -72,7 +75,7 @@ def maintain(
     Cost: O(log n) a change, and O(1) for each row between two changes of a partition and version, and of the delta;
     LAG over k rows, and a frame of k rows, add O(k log n) for each partition and version, a frame O(k) for each row of
     which it has one that changed. A frame up to some rows behind or before each takes O(log n) for each row; one of
-    rows within a distance O(log^2 n) for each partition and version.
+    rows within a distance O(log^2 n) for each partition and version; tiles O(log n) for each of them.
     """
     s, strings = opened(store), strings_of(text)
     m, c = s.arena, Changes(view(values), weights.shape[0], view(weights), view(versions), view(touched))
@@ -107,6 +110,8 @@ def maintain(
                 needed = walk_far(s, row, version, emit, strings, out)
             elif frame == WITHIN:
                 needed = walk_within(s, row, version, emit, strings, out)
+            elif frame == TILES:
+                needed = walk_tiles(s, c.touched, row, version, emit, strings, out)
             elif frame == UP_TO_PEERS:
                 needed = walk_to_peers(s, row, version, emit, strings, out)
             else:

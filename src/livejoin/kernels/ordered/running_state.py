@@ -19,6 +19,7 @@ UP_TO_PEERS = 1
 AROUND = 2
 UP_TO_FAR = 3
 WITHIN = 4
+TILES = 5
 
 # What a call is; the words that it has in an entry stand behind it
 ROWS = 0  # rows
@@ -40,8 +41,9 @@ NTH_KNOWN = 15  # the same among the rows whose argument is not NULL
 
 # Plan: the number of calls, the words of all, the most rows that a LAG goes back, which frame it is and of AROUND how
 # many rows before and behind (below 0 it begins behind the row, or ends before it), of UP_TO_FAR how many behind (below
-# 0 it ends before the row), of WITHIN what is added to a row's key for the first row and for the last one, then how
-# that key is read, as an argument is, and whether all calls can be taken away again; then for each call
+# 0 it ends before the row), of TILES how many there are, of WITHIN what is added to a row's key for the first row and
+# for the last one, then how that key is read, as an argument is, and whether all calls can be taken away again; then
+# for each call
 C_NUMBER = 0
 C_WORDS = 1
 C_BACK = 2

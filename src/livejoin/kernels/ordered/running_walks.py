@@ -194,7 +194,7 @@ def walk_around(s: PartitionBuffers, row: int, version: int, emit: bool, text: T
     m, p, prefix, c, ring = s.arena, s.plan, s.prefix, s.calls, s.ring
     far, near = max(c[C_BEFORE], 0), max(c[C_BEHIND], 0)
     size = far + near + 1
-    begin, at = rows_before(m, prefix, row, text), rows_before(m, p, row, text)
+    begin, at = rows_before(m, prefix, row, 0, text), rows_before(m, p, row, 0, text)
     start = max(at - near, begin)
     number = start - max(start - far, begin)
     for i in range(number):
@@ -251,7 +251,7 @@ def walk_far(s: PartitionBuffers, row: int, version: int, emit: bool, text: Text
     """Settle the entries from the first whose frame has one that was touched to where the result is as it was."""
     m, p, prefix, c, state = s.arena, s.plan, s.prefix, s.calls, s.state
     far = c[C_BEHIND]
-    begin, at = rows_before(m, prefix, row, text), rows_before(m, p, row, text)
+    begin, at = rows_before(m, prefix, row, 0, text), rows_before(m, p, row, 0, text)
     rank = max(at - max(far, 0), begin)
     first = row
     if rank < at:

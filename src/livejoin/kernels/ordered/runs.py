@@ -86,7 +86,7 @@ def entry_before(s: PartitionBuffers, first: Plan, row: int, text: Texts) -> tup
     And how many rows come before it and with it, those of other partitions included.
     """
     m, prefix = s.arena, s.prefix
-    ahead = rows_before(m, first, row, text)
+    ahead = rows_before(m, first, row, 0, text)
     if ahead == 0:
         return 0, 0
     entry, _ = select(m, ahead - 1)

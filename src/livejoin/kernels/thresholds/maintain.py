@@ -25,7 +25,7 @@ from livejoin.kernels.memory.directory import create, hash_key
 from livejoin.kernels.memory.directory import remove as take_away
 from livejoin.kernels.memory.layout import AT_ONCE, DONE, MORE, NEED_SPACE, OUTPUT_FULL
 from livejoin.kernels.ordered.order_nodes import T_CARRIED, T_LEAF, T_PLACE, T_SUMS, T_VALUES, has_space, new_entry
-from livejoin.kernels.ordered.order_tree import descend, insert, plant, remove, seek, weigh
+from livejoin.kernels.ordered.order_tree import descend, entry_here, insert, plant, remove, seek, weigh
 from livejoin.kernels.ordered.sums import add_along, add_sums, clear_sums, is_zero, subtract_sums
 from livejoin.kernels.parameters import Addresses, Arena, ArenaArray, Changed, Matrix, Output, Texts
 from livejoin.kernels.thresholds.buffers import ThresholdBuffers, opened
@@ -74,7 +74,6 @@ from livejoin.kernels.thresholds.layout import (
 from livejoin.kernels.thresholds.runs import (
     add_up,
     count_run,
-    entry_here,
     find_places,
     record_of,
     set_bound,

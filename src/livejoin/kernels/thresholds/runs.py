@@ -10,20 +10,14 @@ from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.memory.directory import find, hash_key
 from livejoin.kernels.ordered.order_nodes import (
     CHILD,
-    COUNT,
-    FIRST,
     INNER,
     LEAF,
-    NEXT,
-    SUM,
     T_HEIGHT,
-    T_LEAF,
-    T_PLACE,
     T_ROOT,
 )
-from livejoin.kernels.ordered.order_tree import before, seek
+from livejoin.kernels.ordered.order_tree import before, rows_before, seek
 from livejoin.kernels.ordered.sums import add_before, clear_sums
-from livejoin.kernels.parameters import Arena, Plan, Texts
+from livejoin.kernels.parameters import Plan, Texts
 from livejoin.kernels.thresholds.buffers import ThresholdBuffers
 from livejoin.kernels.thresholds.layout import (
     B_HAD,
@@ -43,7 +37,7 @@ from livejoin.kernels.thresholds.layout import (
     P_RECORD_KEY,
     P_ROW,
 )
-from livejoin.kernels.values.row_order import E_COUNT, E_WORDS, compare
+from livejoin.kernels.values.row_order import E_WORDS, compare
 
 
 @inlined
@@ -128,18 +122,6 @@ def to_low(s: ThresholdBuffers, low: int, text: Texts) -> None:
         seek(m, placed, form[P_ROW], form[P_AFTER], text)
 
 
-@inlined
-def entry_here(m: Arena) -> int:
-    """The entry at T_LEAF and T_PLACE, which become those of the next leaf at a leaf's end; 0 behind the last."""
-    if m[T_PLACE] == m[m[T_LEAF] + COUNT]:
-        m[T_LEAF] = m[m[T_LEAF] + NEXT]
-        m[T_PLACE] = 0
-        if m[T_LEAF] == 0:
-            return 0
-    entry: int = m[m[T_LEAF] + FIRST + LEAF + m[T_PLACE]]
-    return entry
-
-
 @helper
 def add_up(s: ThresholdBuffers, prefix: Plan, least: int, to: int, text: Texts) -> None:
     """Write the sums of all entries before the row that is looked for, with ``least`` 1 also of those equal to it."""
@@ -154,31 +136,15 @@ def add_up(s: ThresholdBuffers, prefix: Plan, least: int, to: int, text: Texts) 
 
 
 @helper
-def rank(s: ThresholdBuffers, prefix: Plan, least: int, text: Texts) -> int:
-    """How many rows are before the row that is looked for, with ``least`` 1 with those equal to it."""
-    m, form = s.arena, s.form
-    node = m[T_ROOT]
-    rows = 0
-    for _ in range(m[T_HEIGHT]):
-        child = max(before(m, prefix, node, INNER, form[P_ROW], least, text) - 1, 0)
-        for i in range(child):
-            rows += m[node + SUM + i]
-        node = m[node + CHILD + child]
-    for i in range(before(m, prefix, node, LEAF, form[P_ROW], least, text)):
-        rows += m[m[node + FIRST + LEAF + i] + E_COUNT] >> 1
-    return rows
-
-
-@helper
 def count_run(s: ThresholdBuffers, text: Texts) -> int:
     """How many rows the run has."""
     m, key, placed, form = s.arena, s.key, s.placed, s.form
     if m[H_LOW] == 0:
-        low = rank(s, key, 0, text)
+        low = rows_before(m, key, form[P_ROW], 0, text)
     else:
         set_bound(s, m[H_LOW])
-        low = rank(s, placed, form[P_AFTER], text)
+        low = rows_before(m, placed, form[P_ROW], form[P_AFTER], text)
     if m[H_HIGH] == 0:
-        return int(rank(s, key, 1, text) - low)
+        return int(rows_before(m, key, form[P_ROW], 1, text) - low)
     set_bound(s, m[H_HIGH])
-    return int(rank(s, placed, form[P_AFTER], text) - low)
+    return int(rows_before(m, placed, form[P_ROW], form[P_AFTER], text) - low)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from livejoin.kernels.jit import kernel
 from livejoin.kernels.memory.layout import D_LOG, D_SLOTS, MASK32
 from livejoin.kernels.ordered.order_nodes import T_LEAF, T_PLACE
-from livejoin.kernels.ordered.order_tree import first_leaf, seek
+from livejoin.kernels.ordered.order_tree import entry_here, first_leaf, seek
 from livejoin.kernels.parameters import Addresses, Cursor, Output, Texts
 from livejoin.kernels.thresholds.buffers import opened
 from livejoin.kernels.thresholds.layout import B_NOW, H_BOUNDS, P_ABOVE, P_BOUND, P_KEY, P_RECORD_KEY, P_ROW
-from livejoin.kernels.thresholds.runs import entry_here, is_inside, record_of, set_key, to_low
+from livejoin.kernels.thresholds.runs import is_inside, record_of, set_key, to_low
 from livejoin.kernels.values.dictionary_view import strings_of
 from livejoin.kernels.values.row_order import E_COUNT, E_WORDS, O_WIDTH, compare
 

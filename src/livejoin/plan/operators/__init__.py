@@ -21,7 +21,7 @@ from livejoin.plan.operators.joins import (
     StoredOperator,
 )
 from livejoin.plan.operators.operator import Families
-from livejoin.plan.operators.ordered import RankedOperator, RunningOperator, TopKOperator
+from livejoin.plan.operators.ordered import AsOfOperator, RankedOperator, RunningOperator, TopKOperator
 from livejoin.plan.operators.rows import NumbersOperator, ProjectOperator, SelectedOperator
 from livejoin.plan.operators.thresholds import Comparison, ThresholdAggregateOperator, ThresholdOperator
 
@@ -29,6 +29,7 @@ __all__ = [
     "AggregateOperator",
     "AnnotatedOperator",
     "AnyJoin",
+    "AsOfOperator",
     "BagOperator",
     "Comparison",
     "Families",
@@ -65,6 +66,7 @@ Operator: TypeAlias = (
     | TopKOperator
     | RankedOperator
     | RunningOperator
+    | AsOfOperator
     | ThresholdOperator
     | ThresholdAggregateOperator
     | StoredOperator

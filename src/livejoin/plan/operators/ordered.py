@@ -1,4 +1,4 @@
-"""Operators over rows that are kept in an order: the first rows, ranks, running aggregates."""
+"""Operators over rows that are kept in an order: the first rows, ranks, running aggregates, as-of joins."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from livejoin.query.orders import (
     RunningCall,
     RunningFrame,
     SortKey,
+    Tiles,
 )
+from livejoin.query.relational import AsOfCondition
 from livejoin.schema import SqlType
 from livejoin.search.algorithm import Algorithm
 
@@ -151,11 +153,55 @@ class RunningOperator(PlanOperator):
     def moves(self) -> str:
         of_peers = ("lag", "last", "first_peer") if isinstance(self.frame, str) else ()
         all_behind = any(call.function not in of_peers for call in self.calls)
-        is_around = isinstance(self.frame, RowsAround | RangeAround)
+        is_around = isinstance(self.frame, RowsAround | RangeAround | Tiles)
         return "running aggregates" if all_behind and not is_around else ""
 
     def kept(self, above: str) -> tuple[tuple[Operator, str], ...]:
         return ((self.input, f"each row with its aggregates, in the order of its partition {_LOOK_UP}"),)
+
+
+@dataclass(frozen=True, eq=False)
+class AsOfOperator(PlanOperator):
+    """Each row of the left side with the last row of the right one in front of it: two ordered stores of rows.
+
+    Args:
+        left, right: The two sides.
+        on: The columns that are compared.
+        types: Types of the columns: those of the left side, then those of the right one.
+        written: The condition as users wrote it.
+    """
+
+    left: Operator
+    right: Operator
+    on: AsOfCondition
+    types: tuple[SqlType, ...]
+    written: str
+
+    @property
+    def kind(self) -> str:
+        return "as-of join"
+
+    @property
+    def below(self) -> tuple[Operator, ...]:
+        return (self.left, self.right)
+
+    def identity(self, algorithm: Algorithm, adaptive: bool) -> Identity:
+        on = self.on
+        what = (on.left_keys, on.right_keys, on.left_time, on.right_time, on.comparison, on.is_optional)
+        return ("as of", *what, said_types(self.left.types), said_types(self.types))
+
+    def lines(self, families: Families) -> Iterator[str]:
+        nearest = "last" if self.on.comparison.startswith("greater") else "first"
+        nulls = ", NULLs where there is none" if self.on.is_optional else ""
+        yield (
+            f"as-of join: each left row with the {nearest} right row that {self.written} is true for{nulls}, over "
+            "ordered stores of both sides: O(log rows) a row that changes, and O(1) for each left row between a right "
+            "row that changes and the next one, which is in the delta"
+        )
+
+    def kept(self, above: str) -> tuple[tuple[Operator, str], ...]:
+        ordered = f"each row, in the order of the as-of join {_LOOK_UP}"
+        return ((self.left, ordered), (self.right, ordered))
 
 
 def _each(partition: Sequence[int]) -> str:
@@ -173,6 +219,8 @@ def _said_frame(frame: RunningFrame) -> str | Identity:
             return ("RowsUpTo", frame.behind)
         case RangeAround():
             return ("RangeAround", str(frame.begin), str(frame.end))
+        case Tiles():
+            return ("Tiles", frame.number)
         case _:
             assert_never(frame)
 
@@ -192,5 +240,7 @@ def _frame(frame: RunningFrame, calls: Sequence[RunningCall]) -> tuple[str, str]
         case RangeAround():
             slides = all(call.function in ("count", "sum", "avg") and call.type.kind != "double" for call in calls)
             return "over all rows within a distance of each row", "O(1)" if slides else "O(rows of its frame)"
+        case Tiles():
+            return f"that cuts the rows into {many(frame.number, 'tile')}", "for each tile, and"
         case _:
             assert_never(frame)

@@ -26,6 +26,7 @@ from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output
 from livejoin.query.bound_query import Query
 from livejoin.query.relational import (
     Aggregate,
+    AsOf,
     Distinct,
     Input,
     Join,
@@ -142,6 +143,8 @@ class _Placer:
                 if not below.together(relation.partition):
                     below = self._exchange(below, relation.partition)
                 return below.above(replace(relation, input=below.relation), _same(relation.input))
+            case AsOf():
+                return self._as_of(relation)
             case Numbers():
                 return _Placed(0, relation, ())
             case _:
@@ -336,6 +339,15 @@ class _Placer:
         left, right = sides
         by = None if is_union and not left.alone else left.by
         return _Placed(left.stage, replace(operation, left=left.relation, right=right.relation), by)
+
+    def _as_of(self, join: AsOf) -> _Placed:
+        """Rows of both sides that are equal in the keys are in one cell; without keys all are in the first one."""
+        sides = [self.place(join.left, join.on.left_keys), self.place(join.right, join.on.right_keys)]
+        if not all(one.alone and one.stage == sides[0].stage for one in sides):
+            stage, keys = 1 + max(one.stage for one in sides), (join.on.left_keys, join.on.right_keys)
+            sides = [self._exchange(one, columns, stage) for one, columns in zip(sides, keys, strict=True)]
+        left, right = sides
+        return left.above(replace(join, left=left.relation, right=right.relation), _same(join.left))
 
     def _first(self, first: TopK) -> _Placed:
         below = self.place(first.input)

@@ -14,12 +14,15 @@ from typing import TypeAlias
 
 from livejoin.query.relational.groups import Aggregate, Distinct, SetKind, SetOperation
 from livejoin.query.relational.joins import Input, Join
-from livejoin.query.relational.ordered import Ranked, Running, TopK
+from livejoin.query.relational.ordered import AsOf, AsOfComparison, AsOfCondition, Ranked, Running, TopK
 from livejoin.query.relational.relation import ComparedColumn, DerivedRelation
 from livejoin.query.relational.rows import Numbers, Project
 
 __all__ = [
     "Aggregate",
+    "AsOf",
+    "AsOfComparison",
+    "AsOfCondition",
     "ComparedColumn",
     "DerivedRelation",
     "Distinct",
@@ -35,4 +38,4 @@ __all__ = [
     "TopK",
 ]
 
-Relation: TypeAlias = Join | Project | Distinct | Aggregate | SetOperation | TopK | Ranked | Running | Numbers
+Relation: TypeAlias = Join | Project | Distinct | Aggregate | SetOperation | TopK | Ranked | Running | AsOf | Numbers

@@ -1,19 +1,22 @@
-"""Relations in which an order counts: the first rows, ranks, running aggregates."""
+"""Relations in which an order counts: the first rows, ranks, running aggregates, as-of joins."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 import pyarrow as pa
 
 from livejoin.query.orders import RankFunction, RunningCall, RunningFrame, SortKey
-from livejoin.query.relational.relation import ComparedColumn, OverOne, SomeRows
+from livejoin.query.relational.relation import ComparedColumn, DerivedRelation, OverOne, SomeRows
 from livejoin.schema import SqlType
 
 if TYPE_CHECKING:
-    pass
+    from livejoin.query.relational import Relation
+
+AsOfComparison: TypeAlias = Literal["less", "less_equal", "greater", "greater_equal"]
+"""How a left row compares with the right rows that are in front of it."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,76 @@ class Running(OverOne):
     def compared(self) -> Iterator[ComparedColumn]:
         yield from (("PARTITION BY", self.input, column) for column in self.partition)
         yield from (("ORDER BY", self.input, key.column) for key in self.keys)
+        yield from super().compared()
+
+
+@dataclass(frozen=True)
+class AsOfCondition:
+    """What an as-of join compares; columns of the two sides that are compared have one type.
+
+    Args:
+        left_keys, right_keys: The columns that are equal, pairwise, each once.
+        left_time, right_time: The columns that are compared by order, which are not among the keys.
+        comparison: How the left one compares with the right one.
+        is_optional: Whether a left row without a match stands in the result, with NULLs.
+    """
+
+    left_keys: tuple[int, ...]
+    right_keys: tuple[int, ...]
+    left_time: int
+    right_time: int
+    comparison: AsOfComparison
+    is_optional: bool
+
+
+@dataclass(frozen=True)
+class AsOf(DerivedRelation):
+    """Each row of the left side with one row of the right side: the last one in front of it, as for a price at a time.
+
+    The right rows in front of a left row have its key, and a time that its own compares with as the condition says. The
+    last one of them is the one with the time that is nearest; of equal times, the last one by all columns from left to
+    right, NULL first.
+
+    Args:
+        left, right: The two relations.
+        on: The columns that are compared.
+        written: The condition as users wrote it, for messages.
+    """
+
+    left: Relation
+    right: Relation
+    on: AsOfCondition
+    written: str = field(default="", compare=False)
+
+    @property
+    def types(self) -> tuple[SqlType, ...]:
+        """The types of its columns."""
+        return (*self.left.types, *self.right.types)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the rows."""
+        fields, names = [], list[str]()
+        for one in (*self.left.schema, *self.right.schema):
+            fields.append(one.with_name(_fresh(one.name, names)))
+            names.append(fields[-1].name)
+        return pa.schema(fields)
+
+    @property
+    def below(self) -> tuple[Relation, ...]:
+        return (self.left, self.right)
+
+    def over(self, below: Sequence[Relation]) -> Self:
+        left, right = below
+        return replace(self, left=left, right=right)
+
+    @property
+    def char_lengths(self) -> tuple[int, ...]:
+        return (*self.left.char_lengths, *self.right.char_lengths)
+
+    def compared(self) -> Iterator[ComparedColumn]:
+        yield from (("ASOF JOIN", self.left, column) for column in (*self.on.left_keys, self.on.left_time))
+        yield from (("ASOF JOIN", self.right, column) for column in range(len(self.right.types)))
         yield from super().compared()
 
 

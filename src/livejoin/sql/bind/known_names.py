@@ -13,11 +13,11 @@ from sqlglot import exp
 from livejoin.catalog import Catalog
 from livejoin.errors import UnsupportedQueryError
 from livejoin.query.bound_query import Query
-from livejoin.query.relational import Join, Numbers, Project
+from livejoin.query.relational import AsOf, AsOfCondition, Join, Numbers, Project
 from livejoin.schema import Table
 from livejoin.sql.bind.passes import PassRewriter
 from livejoin.sql.lower.order_by import resolve_order
-from livejoin.sql.lower.project import first_rows
+from livejoin.sql.lower.project import first_rows, refuse_lists
 from livejoin.sql.lower.resolve import resolve_block
 from livejoin.sql.lower.set_operation import combine
 from livejoin.sql.names.from_clause import column_names
@@ -30,6 +30,7 @@ from livejoin.sql.resolved.from_clause import FromClause, select_of
 from livejoin.sql.resolved.item import Item
 from livejoin.sql.resolved.query import (
     Bound,
+    BoundAsOf,
     BoundCombined,
     BoundNumbers,
     BoundSorted,
@@ -163,6 +164,17 @@ class KnownNames:
         relation = combine("union", True, (left.relation, right.relation), source, offset)
         bound = BoundCombined("union", True, left, right, relation, is_full_join=True)
         return NestedQuery("", left.columns, relation, bound, None)
+
+    def as_of(
+        self, left: NestedQuery, right: NestedQuery, on: AsOfCondition, written: str, source: Source, offset: int
+    ) -> NestedQuery:
+        """The nested query for an ASOF JOIN of two queries; see `livejoin.sql.names.known.Names`."""
+        assert left.bound is not None
+        assert right.bound is not None
+        for side in (left, right):
+            refuse_lists(side.relation, "ASOF JOIN", source, offset)
+        bound = BoundAsOf(left.bound, right.bound, AsOf(left.relation, right.relation, on, written))
+        return NestedQuery("", bound.columns, bound.relation, bound, None)
 
     def numbers(self, count: int) -> NestedQuery:
         """The integers from 0 up to ``count``, without ``count``."""

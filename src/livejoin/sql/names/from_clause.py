@@ -3,7 +3,8 @@
 Parentheses, commas and inner joins in any nesting are flattened: their conditions may be checked in any order. Nesting
 only decides which names an ON condition or a USING list sees. The right side of a LEFT, SEMI or ANTI JOIN is a part
 that hangs on the left side (`livejoin.sql.resolved.part`), the left side of a RIGHT JOIN is a part that hangs on the
-right side. A FULL JOIN is a nested query (`livejoin.sql.names.full_join`).
+right side. A FULL JOIN is a nested query (`livejoin.sql.names.full_join`), and so is an ASOF JOIN
+(`livejoin.sql.names.as_of_join`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from livejoin.query.as_table import relation_columns
 from livejoin.query.conjunctive import EdgeKind
 from livejoin.schema import CHANGE_COLUMNS, Table
 from livejoin.shown import meant
+from livejoin.sql.names.as_of_join import as_of_join
 from livejoin.sql.names.char_padding import pad_comparisons
 from livejoin.sql.names.constant_rows import numbered, value_items
 from livejoin.sql.names.full_join import Pair, from_zero, full_join
@@ -236,6 +238,8 @@ class _Binder:
         both = _beside(left, right)
         conditions: tuple[exp.Expr, ...] = ()
         pairs = self._pairs(left, right, join)
+        if str(join.args.get("method") or "").upper() == "ASOF":
+            return self._as_of(left, right, join, pairs)
         same, filled = self._of_one_length(pairs, both.scope)
         if not pairs and join.args.get("on") is not None:
             seen = replace(both.scope, outer=self._names.outer)
@@ -266,6 +270,22 @@ class _Binder:
             return replace(_hung(right, left, "optional", (equal, conditions), scope), seen=both.seen)
         return replace(both, scope=scope, equalities=both.equalities + equal, conditions=both.conditions + conditions)
 
+    def _as_of(self, left: FromClause, right: FromClause, join: exp.Join, pairs: Sequence[Pair]) -> FromClause:
+        """An ASOF JOIN: one occurrence, in the place of the first one of its left side."""
+        scope, given = _beside(left, right).scope, join.args.get("match_condition")
+        seen = replace(scope, outer=self._names.outer)
+        written = [one for one in (join.args.get("on"), given) if one is not None]
+        conditions = [resolve(one, seen, self._source) for one in written]
+        for place, pair in enumerate(pairs):
+            kind = exp.GTE if given is None and place == len(pairs) - 1 else exp.EQ
+            sides = [bound_column(ref, scope.name(ref)) for ref in (pair.left, pair.right)]
+            conditions.append(kind(this=sides[0], expression=sides[1]))
+            pad_comparisons(conditions[-1], scope.char_length, self._source)
+        self._count = left.scope.relations[0].atom + 1
+        is_optional = str(join.args.get("side") or "").upper() == "LEFT"
+        at = offset_of(join.this, self._start)
+        return FromClause(as_of_join(left, right, conditions, pairs, is_optional, self._names, self._source, at))
+
     def _of_one_length(self, pairs: Sequence[Pair], scope: Scope) -> tuple[list[Pair], tuple[exp.Expr, ...]]:
         """The pairs that can be compared as they are, and conditions that pad CHAR columns of two lengths."""
         same: list[Pair] = []
@@ -287,7 +307,7 @@ class _Binder:
         at = offset_of(join.this, self._start)
         if join.args.get("using"):
             names = [(c.name, offset_of(c, self._start)) for c in join.args["using"]]
-        elif join.args.get("method"):
+        elif str(join.args.get("method") or "").upper() == "NATURAL":
             names = [
                 (name, at) for name in dict.fromkeys(s.name for s in left.scope.shown if right.scope.named(s.name))
             ]

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from livejoin.query.relational import AsOfCondition
 from livejoin.schema import Table
 from livejoin.sql.parse.source import Source
 from livejoin.sql.parse.sub_queries import Form, SubQuery
@@ -65,6 +66,19 @@ class Names(Protocol):
             sub_queries: The sub-queries in their conditions, each at the number of its mark, with its scope.
             source: The tokens of the SELECT around.
             offset: The offset of the FULL JOIN.
+        """
+
+    def as_of(
+        self, left: NestedQuery, right: NestedQuery, on: AsOfCondition, written: str, source: Source, offset: int
+    ) -> NestedQuery:
+        """The nested query for an ASOF JOIN of two queries: the columns of both.
+
+        Args:
+            left, right: The two sides, each from `selected`.
+            on: The columns that are compared.
+            written: The condition, for messages.
+            source: The tokens of the SELECT around.
+            offset: The offset of the right side.
         """
 
     def numbers(self, count: int) -> NestedQuery:

@@ -42,6 +42,7 @@ RESERVED = frozenset(
 """The words of the clauses, which are names in backticks alone."""
 _MOST_BEFORE_COLUMNS = 7
 """Words between TABLE and the columns at most: IF NOT EXISTS, and a name of three parts."""
+_BEHIND_AS_OF = frozenset({TokenType.JOIN, TokenType.INNER, TokenType.LEFT})
 _MINUS = "MINUS"
 _NAMED = frozenset({TokenType.TABLE, TokenType.VIEW, TokenType.ALIAS, TokenType.FROM, TokenType.JOIN})
 """What a name stands behind."""
@@ -155,4 +156,7 @@ def _is_name(tokens: Sequence[Token], place: int) -> bool:
         return is_declared
     if kind in _BEHIND_VALUES or token.text.upper() == _MINUS:
         return before in _BEFORE_VALUES or before in _NAMED
-    return kind == TokenType.ASOF and behind != TokenType.JOIN
+    if kind == TokenType.MATCH_CONDITION:
+        is_behind = any(one.token_type == TokenType.ASOF for one in tokens[:place])
+        return behind != TokenType.L_PAREN or not is_behind or before in _NAMED
+    return kind == TokenType.ASOF and (behind not in _BEHIND_AS_OF or before in _NAMED or before == TokenType.COMMA)

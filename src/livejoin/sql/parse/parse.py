@@ -123,6 +123,7 @@ class SparkAnsi(Spark):
     class Tokenizer(Spark.Tokenizer):
         """Spark's tokens."""
 
+        KEYWORDS: ClassVar = {**Spark.Tokenizer.KEYWORDS, "MATCH_CONDITION": TokenType.MATCH_CONDITION}
         STRING_ESCAPES: ClassVar = ["\\", "'", '"']
 
     class Parser(OperatorParser):

@@ -58,6 +58,7 @@ _TABLE_CLAUSES: dict[str, tuple[str, tuple[TokenType, ...], str]] = {
 _ALLOWED_QUERY = {"this", "alias", "joins", PIVOTS}
 _ALLOWED_TABLE = {"this", "alias", "joins", "db", "catalog", PIVOTS}
 _ALLOWED_JOIN = {"this", "on", "using", "side", "kind", "method", PIVOTS}
+_AS_OF_JOINS = {("", ""), ("", "INNER"), ("LEFT", ""), ("LEFT", "OUTER")}
 _JOINS = {
     *(("", kind) for kind in ("", "INNER", "CROSS", "SEMI", "ANTI")),
     *((side, kind) for side in ("LEFT", "RIGHT", "FULL") for kind in ("", "OUTER")),
@@ -65,7 +66,7 @@ _JOINS = {
 }
 _ALLOWED_JOINS = (
     "allowed are [INNER] JOIN, LEFT, RIGHT and FULL [OUTER] JOIN, [LEFT] SEMI JOIN, [LEFT] ANTI JOIN, CROSS JOIN, all "
-    "but the last with NATURAL too, and commas"
+    "but the last with NATURAL too, ASOF [LEFT] JOIN, and commas"
 )
 
 _PARAMETERS = (TokenType.PLACEHOLDER, TokenType.PARAMETER, TokenType.COLON)
@@ -235,6 +236,8 @@ def check_join(join: exp.Join, source: Source, default: int) -> None:
         raise source.error(SqlSyntaxError, msg, source.find({TokenType.USING, TokenType.ON}, offset, offset))
     parts = [str(join.args.get(name) or "").upper() for name in ("method", "side", "kind")]
     odd = next((name for name, value in join.args.items() if value and name not in _ALLOWED_JOIN), None)
+    if parts[0] == "ASOF" and tuple(parts[1:]) in _AS_OF_JOINS and odd in (None, "match_condition"):
+        return
     if parts[0] in ("", "NATURAL") and tuple(parts[1:]) in _JOINS and odd is None:
         return
     clause = " ".join(part for part in parts if part)

@@ -4,7 +4,8 @@
       Scope         what stands in FROM, and what names there stand for
         Occurrence    a table, or a NestedQuery: a view, a definition of WITH, a query in parentheses
       SubSelect     a sub-query in an expression, whose query is a SelectBlock or a NestedQuery
-    Bound         a query and its relation: BoundBlock, BoundCombined, BoundSorted, BoundWith or BoundNumbers
+    Bound         a query and its relation: BoundBlock, BoundCombined, BoundSorted, BoundWith, BoundAsOf
+                or BoundNumbers
 
 For example ``SELECT a FROM (SELECT ...) q WHERE b IN (SELECT ...)`` is a `SelectBlock` whose scope has an `Occurrence`
 of a `NestedQuery`, and which has one `SubSelect`. All of it is in one file, as each type has others of it within.
@@ -24,7 +25,7 @@ from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.keys import keys
-from livejoin.query.relational import Numbers, Relation, SetKind
+from livejoin.query.relational import AsOf, Numbers, Relation, SetKind
 from livejoin.query.scalar import Expression
 from livejoin.schema import Column, Table
 from livejoin.sql.parse.source import Source
@@ -481,4 +482,20 @@ class BoundWith:
         return self.query.plain
 
 
-Bound: TypeAlias = BoundBlock | BoundCombined | BoundSorted | BoundWith | BoundNumbers
+@dataclass(frozen=True, eq=False)
+class BoundAsOf:
+    """The two queries of an ASOF JOIN."""
+
+    left: Bound
+    right: Bound
+    relation: AsOf
+
+    plain = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.relation.schema.names)
+
+
+Bound: TypeAlias = BoundBlock | BoundCombined | BoundSorted | BoundWith | BoundAsOf | BoundNumbers

@@ -15,7 +15,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef, EdgeKind
-from livejoin.query.relational import SetKind
+from livejoin.query.relational import AsOf, AsOfComparison, SetKind
 from livejoin.schema import SqlType
 from livejoin.sql.bind.known_names import KnownNames
 from livejoin.sql.bind.passes import PassRewriter
@@ -30,6 +30,7 @@ from livejoin.sql.resolved.outer import Outer, outer_of
 from livejoin.sql.resolved.part import Equality
 from livejoin.sql.resolved.query import (
     Bound,
+    BoundAsOf,
     BoundBlock,
     BoundCombined,
     BoundNumbers,
@@ -54,6 +55,7 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.GT: ">",
     exp.GTE: ">=",
 }
+_AS_OF: dict[AsOfComparison, str] = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}
 _JOINS: dict[EdgeKind, str] = {"exists": "SEMI JOIN", "not exists": "ANTI JOIN", "optional": "LEFT JOIN"}
 _KEYWORDS: dict[SetKind, str] = {"union": "UNION", "except": "EXCEPT", "intersect": "INTERSECT"}
 
@@ -95,6 +97,9 @@ class _Texts:
                 left, right = (_cast(self.query(side), types) for side in (bound.left, bound.right))
                 combined = f"({left}) {_KEYWORDS[bound.kind]}{' ALL' if bound.all else ''} ({right})"
                 return f"SELECT * FROM ({combined}) AS _({_quoted_all(bound.relation.schema.names)})"
+            case BoundAsOf():
+                sides = (_cast(self.query(side), side.relation.types) for side in (bound.left, bound.right))
+                return _as_of(bound.relation, *sides)
             case BoundNumbers():
                 return f"SELECT range AS c0 FROM range({bound.relation.count})"
             case BoundSorted():
@@ -399,6 +404,19 @@ class _Select:
             None if order is None else self._plain(order.value),
             [] if call.condition is None else [self._plain(call.condition)],
         )
+
+
+def _as_of(join: AsOf, left: str, right: str) -> str:
+    """DuckDB's ASOF JOIN, of whose right rows with equal times only the last one by all columns is there."""
+    on, sign = join.on, _AS_OF[join.on.comparison]
+    same = ", ".join(f"c{column}" for column in (*on.right_keys, on.right_time))
+    last = ", ".join(f"c{column} DESC NULLS LAST" for column in range(len(join.right.types)))
+    once = f"SELECT * FROM ({right}) QUALIFY row_number() OVER (PARTITION BY {same} ORDER BY {last}) = 1"
+    conditions = [f"l.c{one} = r.c{other}" for one, other in zip(on.left_keys, on.right_keys, strict=True)]
+    conditions.append(f"l.c{on.left_time} {sign} r.c{on.right_time}")
+    kind = "ASOF LEFT JOIN" if on.is_optional else "ASOF JOIN"
+    rows = f"SELECT l.*, r.* FROM ({left}) AS l {kind} ({once}) AS r ON {' AND '.join(conditions)}"
+    return f"SELECT * FROM ({rows}) AS _({_quoted_all(join.schema.names)})"
 
 
 def _first_rows(inner: str, names: list[str], order: Order) -> str:

@@ -71,8 +71,8 @@ def to_duckdb(sql: str, catalog: Catalog | None = None, views: Mapping[str, Quer
 def _is_resolved(select: exp.Select) -> bool:
     """Whether a SELECT is written from its resolved clauses.
 
-    This is so for ``* EXCEPT``, for PIVOT and UNPIVOT, and for outer joins beside commas: sqlglot writes a comma as
-    CROSS JOIN, which binds more tightly.
+    This is so for ``* EXCEPT``, for PIVOT and UNPIVOT, for ASOF JOIN, whose match DuckDB does not determine, and for
+    outer joins beside commas: sqlglot writes a comma as CROSS JOIN, which binds more tightly.
     """
     joins = list(select.find_all(exp.Join))
     merges_both = any(join.side == "FULL" for join in joins) and _merges(select)
@@ -81,7 +81,8 @@ def _is_resolved(select: exp.Select) -> bool:
     nested = any(sub_queries(select)) or any(in_expressions(select))
     left_out = any(star.args.get("except_") for star in select.find_all(exp.Star))
     turned = select.find(exp.Pivot) is not None
-    return _computes(select) or nested or merges_both or left_out or turned or (outer and products)
+    as_of = any(join.method == "ASOF" for join in joins)
+    return as_of or _computes(select) or nested or merges_both or left_out or turned or (outer and products)
 
 
 def _computes(select: exp.Select) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from livejoin.query.conjunctive import Output
-from livejoin.query.relational import Aggregate, Join, Numbers, Project, Ranked, Relation, Running
+from livejoin.query.relational import Aggregate, AsOf, Join, Numbers, Project, Ranked, Relation, Running
 from livejoin.query.scalar import Expression
 
 _MADE = re.compile(r"[a-z]+\d+")  # as `v0`, `k1`, `a0`
@@ -43,6 +43,8 @@ def column_words(relation: Relation) -> tuple[str, ...]:
         case Running():
             below = column_words(relation.input)
             return (*below, *(_call(call.function, call.argument, False, below) for call in relation.calls))
+        case AsOf():
+            return (*column_words(relation.left), *column_words(relation.right))
         case Numbers():
             return ("number",)
         case _:

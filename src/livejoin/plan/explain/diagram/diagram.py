@@ -21,6 +21,7 @@ from livejoin.query.bound_query import Query
 from livejoin.query.orders import EVERY_RANK, EVERY_ROW, SortKey
 from livejoin.query.relational import (
     Aggregate,
+    AsOf,
     Distinct,
     Join,
     Numbers,
@@ -142,6 +143,9 @@ class _Drawn:
                 words = column_words(relation)
                 calls = words[len(relation.input.types) :]
                 parent = self._step("running functions", (*_few(calls), *_partition(relation, words)), parent)
+            case AsOf():
+                title = "ASOF LEFT JOIN" if relation.on.is_optional else "ASOF JOIN"
+                parent = self._step(title, (relation.written,), parent)
             case Numbers():
                 self._step("constant rows", (f"{relation.count:,}",), parent)
             case _:

@@ -68,6 +68,17 @@ class Amount:
         """At most so many."""
         return self if self == NOTHING else replace(self, is_bound=True)
 
+    def between(self, others: Amount) -> Amount:
+        """How many of these are between one of some others and the next one, and at most all of these.
+
+        >>> Amount(300.0, 900.0).between(Amount(100.0, 100.0))
+        Amount(expected=3.0, most=900.0, is_bound=True, causes=(), growth=<Growth.NONE: 0>)
+        """
+        expected = None
+        if self.expected is not None and others.expected is not None:
+            expected = self.expected / max(1.0, others.expected)
+        return replace(self, expected=expected, is_bound=True)
+
     def capped(self, most: float) -> Amount:
         """So many, and never more than a number that does not grow."""
         if self == NOTHING:

@@ -19,6 +19,7 @@ from livejoin.plan.operators import (
     AggregateOperator,
     AnnotatedOperator,
     AnyJoin,
+    AsOfOperator,
     BagOperator,
     JoinOperator,
     NumbersOperator,
@@ -35,7 +36,7 @@ from livejoin.plan.operators import (
     upwards,
 )
 from livejoin.query import Atom, ConjunctiveQuery
-from livejoin.query.orders import EVERY_ROW, RangeAround, RowsAround
+from livejoin.query.orders import EVERY_ROW, RangeAround, RowsAround, Tiles
 from livejoin.schema import Table
 
 
@@ -250,12 +251,16 @@ class _Walk:
                 if isinstance(plan.frame, RowsAround):
                     around = float(max(1, plan.frame.before + plan.frame.behind + 1))
                     each = Amount(around, around)
+                if isinstance(plan.frame, Tiles):  # the row itself, and one at each border
+                    each = Amount(float(plan.frame.number), float(plan.frame.number))
                 found = self._stored(plan, below, below.rows.times(each).bounded())
                 return replace(found, delta=_replaced(found.rows))
             case ThresholdOperator():
                 return self._within(plan, self.of(plan.rows, None).rows)
             case ThresholdAggregateOperator():
                 return self._within(plan, self.of(plan.rows, None).rows)
+            case AsOfOperator():
+                return self._as_of(plan)
             case StoredOperator():
                 return self.of(plan.input, some)
             case NumbersOperator() | BagOperator():
@@ -365,6 +370,14 @@ class _Walk:
             case _:
                 assert_never(plan)
 
+    def _as_of(self, plan: AsOfOperator) -> _Change:
+        """Left rows that come and go, and those up to the next right row where one of these does."""
+        left, right = self.of(plan.left, None), self.of(plan.right, None)
+        each = self._behind(plan.left, plan.on.left_keys).between(self._behind(plan.right, plan.on.right_keys))
+        moved = right.rows.times(each)
+        self.looked_up[plan] = left.delta.plus(right.delta).plus(moved)
+        return _Change(left.rows.plus(moved), left.rows.plus(moved), left.delta.plus(_replaced(moved)))
+
     def _behind(self, plan: Operator, columns: tuple[int, ...]) -> Amount:
         """The rows of a relation that have the same values in some columns: of a partition, or of a bound."""
         found = _base_columns(plan, columns)
@@ -452,6 +465,8 @@ def _base_columns(plan: Operator, columns: tuple[int, ...]) -> tuple[Conjunctive
             if any(atom.table.name in derived for atom in query.atoms):
                 return None
             return query, atoms.pop(), tuple(sorted(ref.column for ref in refs))
+        case AsOfOperator() if all(column < len(plan.left.types) for column in columns):
+            return _base_columns(plan.left, columns)
         case RankedOperator() | RunningOperator():
             return _base_columns(plan.input, columns)
         case _:

@@ -16,6 +16,7 @@ from livejoin.plan.operators import (
     AggregateOperator,
     AnnotatedOperator,
     AnyJoin,
+    AsOfOperator,
     JoinOperator,
     NumbersOperator,
     Operator,
@@ -87,6 +88,8 @@ class Sizes:
             case RankedOperator():
                 ranked = plan.limit * self.values(plan.input, plan.partition) if not plan.ranks_all else math.inf
                 return min(ranked, self.rows(plan.input))
+            case AsOfOperator():
+                return self.rows(plan.left)
             case AggregateOperator():
                 return self.values(plan.input, range(plan.groups))
             case ThresholdAggregateOperator():
@@ -129,6 +132,8 @@ class Sizes:
                 return self.values(plan.input, some) if max(some) < plan.groups else math.inf
             case TopKOperator():
                 return self.values(plan.input, some)
+            case AsOfOperator():
+                return self.values(plan.left, some) if max(some) < len(plan.left.types) else math.inf
             case RankedOperator() | RunningOperator():
                 return self.values(plan.input, some) if max(some) < len(plan.input.types) else math.inf
             case SetOperator():

@@ -28,6 +28,7 @@ from livejoin.query.orders import (
     RunningFrame,
     RunningFunction,
     SortKey,
+    Tiles,
 )
 from livejoin.query.relational import Ranked, Relation, Running
 from livejoin.schema import SqlType
@@ -241,6 +242,21 @@ def function_of(
             return function, reach == "behind"
 
 
+def tiles_of(call: exp.Expr, name: str, source: Source, at: int) -> Tiles:
+    """How many tiles NTILE cuts a partition into.
+
+    Raises:
+        UnsupportedQueryError: The argument is no number from 1 to 10,000.
+    """
+    given = call.this
+    number = given.name if isinstance(given, exp.Literal) and not given.is_string else ""
+    if number.isdigit() and 1 <= int(number) <= _MOST_BACK:
+        return Tiles(int(number))
+    found = "nothing" if given is None else shown(given)
+    msg = f"{name} takes a whole number of tiles from 1 to {_MOST_BACK:,}, written as one, and {found} is found"
+    raise source.unsupported(name, msg, at)
+
+
 def back_of(call: exp.Expr, name: str, source: Source, at: int) -> int:
     """How many rows LAG looks back, or LEAD ahead.
 
@@ -321,7 +337,7 @@ def _over(window: RunningWindow) -> RunningFrame:
 
 
 def _moves(windows: Sequence[RunningWindow], chosen: Sequence[int]) -> bool:
-    around = RowsAround | RangeAround
+    around = RowsAround | RangeAround | Tiles
     return any(windows[i].frame.function != "lag" and not isinstance(windows[i].over, around) for i in chosen)
 
 

@@ -22,7 +22,7 @@ MAINTAINED = (
 )
 
 OVER = (
-    "allowed are ROW_NUMBER, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, LAG and LEAD, aggregates over a whole "
+    "allowed are ROW_NUMBER, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, NTILE, LAG and LEAD, aggregates over a whole "
     "partition, and COUNT, SUM, AVG, MIN, MAX, STDDEV, VARIANCE, FIRST_VALUE, LAST_VALUE and NTH_VALUE from "
     "its first row to each, from each to its last, or over rows around each or within a distance of it"
 )

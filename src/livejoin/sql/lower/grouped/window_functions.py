@@ -27,6 +27,7 @@ from livejoin.sql.lower.grouped.running import (
     is_spread,
     nth_of,
     reach_of,
+    tiles_of,
     up_to_nth,
     with_filter,
 )
@@ -223,6 +224,13 @@ class Below:
         if is_offset(call) and node.args.get("spec"):
             msg = f"{name} takes no frame: it says itself how many rows before or behind it looks"
             raise self._source.unsupported(name, msg, at)
+        if isinstance(call, exp.Ntile):
+            _refuse_frame(node, name, self._source, at)
+            if node.this is not call:
+                said = "IGNORE NULLS" if isinstance(node.this, exp.IgnoreNulls) else "FILTER"
+                msg = f"{name} OVER takes no {said}: it counts all rows of the partition"
+                raise self._source.unsupported(name, msg, at)
+            return Frame("tile", None, 0, 0, tiles_of(call, name, self._source, at), False)
         ignores = isinstance(node.this, exp.IgnoreNulls)
         reach: Reach
         over: RunningFrame | Distance
@@ -296,7 +304,7 @@ def _needs_order(name: str) -> str:
 
 
 def _refuse_frame(node: exp.Window, name: str, source: Source, at: int) -> None:
-    """Refuse the frame of a rank."""
+    """Refuse the frame of a rank, or of what is like one."""
     if node.args.get("spec"):
         msg = f"{name} OVER a frame is not supported: a rank is that among all rows of the partition"
         raise source.unsupported(name, msg, at)

@@ -1,0 +1,102 @@
+"""Joins by order, against the size of the tables: ``python -m benchmarks ordered``.
+
+One symbol has all trades and quotes. Each commit brings a quote, or takes it away again, and so moves the trades up to
+the next quote. The prediction (decision 57): O(log rows) and the trades whose quote changes, ten of them at every
+size. Tiles are measured beside it: a row that comes moves one row at each border (decision 42). A figure stands only if
+the view is DuckDB's result over the rows that are left. Times are processor time of this process, the least of several
+rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+import livejoin
+from livejoin.catalog import Catalog
+from livejoin.sql import parse_columns, to_duckdb
+
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
+CHANGES = 40
+_ROUNDS = 3
+_APART = 10  # trades between two quotes
+TABLES = {"trades": "id BIGINT, symbol BIGINT, ts BIGINT", "quotes": "symbol BIGINT, ts BIGINT, price BIGINT"}
+QUERIES = {
+    "ASOF JOIN": "SELECT id, price FROM trades t ASOF JOIN quotes q ON t.symbol = q.symbol AND t.ts >= q.ts",
+    "ASOF LEFT JOIN": "SELECT id, price FROM trades t ASOF LEFT JOIN quotes q ON t.symbol = q.symbol AND t.ts < q.ts",
+    "NTILE(4)": "SELECT ts, NTILE(4) OVER (PARTITION BY symbol ORDER BY ts) AS tile FROM quotes",
+}
+
+
+def tables(rows: int) -> dict[str, pa.Table]:
+    """Trades of one symbol, one at each even time, and a quote for each ten of them."""
+    times = 2 * np.arange(rows)
+    one = np.ones(rows, np.int64)
+    some = slice(0, None, _APART)
+    return {
+        "trades": pa.table({"id": np.arange(rows), "symbol": one, "ts": times}),
+        "quotes": pa.table({"symbol": one[some], "ts": times[some], "price": times[some] * 7919 % 10_007}),
+    }
+
+
+def right(view: livejoin.View, sql: str, rows: dict[str, pa.Table]) -> bool:
+    """Whether a view has what DuckDB gives for the rows of the tables."""
+    catalog = Catalog()
+    with duckdb.connect() as connection:
+        for name, table in rows.items():
+            catalog.add(parse_columns(name, TABLES[name]))
+            connection.register(name, table)
+        expected = connection.sql(to_duckdb(sql, catalog)).to_arrow_table()
+    found = view.to_arrow()
+    order = [(name, "ascending") for name in found.column_names]
+    return bool(found.sort_by(order).equals(expected.cast(found.schema).sort_by(order)))
+
+
+def measure(sql: str, rows: dict[str, pa.Table], changes: int) -> tuple[float, float] | None:
+    """Processor seconds of a commit of one quote, and rows of its delta; None if the result is wrong."""
+    database = livejoin.Database()
+    for name, columns in TABLES.items():
+        database.execute(f"CREATE TABLE {name} ({columns})")
+    view = database.create_view("v", sql)
+    database.apply(rows)
+    last = 2 * rows["trades"].num_rows
+    least, moved, commits = float("inf"), 0, 0
+    for each in range(_ROUNDS):
+        given = [{"symbol": 1, "ts": (each * 7919 + i * 104_729) % last | 1, "price": i} for i in range(changes)]
+        begin = time.process_time()
+        for kind in ("insert", "delete"):
+            for quote in given:
+                moved += database.apply("quotes", [{**quote, "_change_type": kind}])["v"].num_rows
+                commits += 1
+        least = min(least, (time.process_time() - begin) / (2 * len(given)))
+    kept = {"symbol": 1, "ts": last // 2 | 1, "price": -1}
+    database.apply("quotes", [kept])
+    rows = {**rows, "quotes": pa.concat_tables([rows["quotes"], pa.Table.from_pylist([kept], rows["quotes"].schema)])}
+    return (least, moved / commits) if right(view, sql, rows) else None
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    parser = commands.add_parser("ordered", help="joins by order and tiles, against the size of the tables")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="trades of the one symbol")
+    parser.add_argument("--changes", type=int, default=CHANGES, help="quotes a round")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure and print; 1 if a result is wrong."""
+    wrong = False
+    for name, sql in QUERIES.items():
+        for size in options.sizes:
+            found = measure(sql, tables(size), options.changes)
+            if found is None:
+                print(f"{name}, {size:,} trades: not DuckDB's result", file=sys.stderr)
+                wrong = True
+                continue
+            seconds, moved = found
+            print(f"{name:<15} {size:>9,} trades  {seconds * 1e6:>8,.0f} us a commit  {moved:>5.1f} rows of delta")
+    return int(wrong)
