@@ -190,7 +190,16 @@ class ViolationError(ChangeError):
 
 
 class ExpressionError(LivejoinError):
-    """A predicate or expression that fails on a row, such as an overflow, or that livejoin does not evaluate."""
+    """A predicate or expression that fails on a row, such as an overflow, or that livejoin does not evaluate.
+
+    Args:
+        message: The text of the error: which expression, of which row, and why.
+        part: The text of the part that fails; empty if it is not known.
+    """
+
+    def __init__(self, message: str, part: str = "") -> None:
+        self.part = part
+        super().__init__(message)
 
 
 class ReadError(LivejoinError):

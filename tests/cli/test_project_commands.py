@@ -35,6 +35,28 @@ def test_a_new_project_is_right(tmp_path: Path, capsys: pytest.CaptureFixture[st
     ]
 
 
+def test_a_new_project_on_spark_is_right_and_needs_no_server(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "a shop"
+    assert main(["init", "--spark", str(folder)]) == 0
+    program = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("starlette", "uvicorn", "httptools", "websockets", "prometheus_client"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent())
+from livejoin.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+    words = ["check", str(folder / "pipeline.toml")]
+    found = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=False)
+    assert (found.returncode, "a pipeline of 2 tables and 1 view" in found.stdout) == (0, True), found.stderr
+    assert main(["init", "--spark", str(folder)]) == 2
+    assert "has pipeline.toml, customers/1.json" in " ".join(capsys.readouterr().err.split())
+
+
 def test_nothing_is_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "schema.sql").write_text("mine")
     assert main(["init", str(tmp_path)]) == 2

@@ -43,6 +43,12 @@ check = true
 """
 
 
+UPSERTS = """schema = "id INT PRIMARY KEY, op STRING"
+feed = "upsert"
+apply_as_deletes = "{}"
+"""
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "in").mkdir()
@@ -79,6 +85,7 @@ def test_a_good_file_is_looked_up(folder: Path) -> None:
 def test_types_with_commas_in_brackets_are_looked_up(folder: Path) -> None:
     columns = "_seq BIGINT, m MAP<STRING, ARRAY<INT>> NOT NULL, s STRUCT<x: INT, y: FLOAT>, d DECIMAL(5, 2)"
     text = GOOD.replace("_seq BIGINT, src BIGINT, price DECIMAL(10, 2)", columns).replace("SELECT src", "SELECT m")
+    text = text.replace("header = true, ", "")
     (folder / "p.toml").write_text(text.replace('format = "csv"', 'format = "json"').replace("check = true", ""))
     assert load(folder / "p.toml").sources["G"].columns == (
         ("_seq", "BIGINT"),
@@ -177,6 +184,9 @@ def test_a_product_with_a_condition_wants_leave(folder: Path) -> None:
         ("window_rows = 10", 'window_range = "src soon"', "tables.G.window_range", 7, "a column and a range, as in"),
         ("window_rows = 10", 'window_range = "src 5"', "tables.G.window_range", 7, "recomputes no window of times"),
         ("window_rows = 10", 'server = "shop"', "tables.G.schema", 3, "allowed are server, name, columns, window_rows"),
+        ("maxFilesPer", "maxFilePer", "tables.G.options", 6, "csv has no option 'maxFilePerTrigger' (did you mean 'ma"),
+        ('"checkpoint"', '"out"', "sink.path", 14, "is the folder of run.checkpoint too; give each a folder"),
+        ('"checkpoint"', '"./in"', "tables.G.path", 5, "is the folder of run.checkpoint too"),
         ("check = true", 'trigger = "sometimes"', "run.trigger", 18, "'available-now' and an interval"),
         ('check = true', 'check = true\ntrigger = "5 seconds"', "run.check", 18, "has no end to check at"),
         ("check = true", 'memory_limit = "4 G"', "run.memory_limit", 18, "memory_limit is '4 G'; allowed are"),
@@ -197,6 +207,28 @@ def test_a_wrong_file_is_refused_with_key_and_line(
     assert message in str(error)
 
 
+@pytest.mark.parametrize(
+    ("condition", "says"),
+    [
+        ("opp = 'D'", "no column 'opp' is in scope here (did you mean 'op'?)"),
+        ("op == ", "where a value is expected"),
+    ],
+)
+def test_a_condition_of_deletions_is_read(folder: Path, condition: str, says: str) -> None:
+    schema = 'schema = "_seq BIGINT, src BIGINT, price DECIMAL(10, 2)"\n'
+    good = GOOD.replace("window_rows = 10\n", "").replace("check = true\n", "").replace("SELECT src", "SELECT id")
+    (folder / "p.toml").write_text(good.replace(schema, UPSERTS.format("op = 'D'")))
+    load(folder / "p.toml")
+    (folder / "p.toml").write_text(good.replace(schema, UPSERTS.format("reflect(op)")))
+    load(folder / "p.toml")  # what Spark alone knows is left to Spark
+    (folder / "p.toml").write_text(good.replace(schema, UPSERTS.format(condition)))
+    with pytest.raises(
+        PipelineError, match=r"5: tables.G.apply_as_deletes: is no condition over the columns"
+    ) as caught:
+        load(folder / "p.toml")
+    assert says in str(caught.value)
+
+
 def test_all_errors_come_at_once_in_the_order_of_the_file(folder: Path) -> None:
     (folder / "p.toml").write_text(
         GOOD.replace('"csv"', '"avro"').replace("window_rows", "widow").replace("check =", "chk =")
@@ -207,15 +239,17 @@ def test_all_errors_come_at_once_in_the_order_of_the_file(folder: Path) -> None:
     assert places == ["4", "7", "18"]
 
 
-def test_views_read_those_before_them(folder: Path) -> None:
+def test_views_may_stand_in_any_order(folder: Path) -> None:
     two = '[views.w]\nsql = "SELECT src, COUNT(*) AS n FROM v GROUP BY src"\n\n[sink]'
     (folder / "p.toml").write_text(GOOD.replace("[sink]", two))
     assert list(load(folder / "p.toml").views) == ["v", "w"]
-    error = read(folder, "[views.v]", '[views.u]\nsql = "SELECT src FROM v"\n\n[views.v]')
+    before = '[views.u]\nsql = "SELECT src FROM v"\n\n[views.v]'
+    assert read(folder, "[views.v]", before) is None
+    assert list(load(folder / "p.toml").views) == ["v", "u"]
+    error = read(folder, '[views.v]\nsql = "SELECT src FROM G"', before + '\nsql = "SELECT src FROM u"')
     assert error is not None
-    assert (error.key, error.line) == ("views.u.sql", 10)
-    assert "there is no table 'v'" in str(error)
-    assert "the view 'v' stands behind 'u': put it before" in str(error)
+    assert (error.key, error.line) == ("views.v.sql", 13)
+    assert "views read one another in a circle, so that none can be first: v reads u reads v" in str(error)
 
 
 def test_a_view_that_reads_a_wrong_one_is_not_blamed(folder: Path) -> None:

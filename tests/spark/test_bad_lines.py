@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from deltas import sum_of
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from livejoin.errors import ChangeFormatError, SchemaError
@@ -19,6 +22,7 @@ from maintaining import IN_CELLS, maintain
 
 pytestmark = pytest.mark.spark
 CELLS = pytest.mark.parametrize("more", [{}, IN_CELLS], ids=str)  # without Spark `tests/distributed` has bad rows
+COLUMNS_OF_CSV = "id BIGINT, n INT, s STRING"
 COLUMNS = "id BIGINT, n INT, at TIMESTAMP, s STRUCT<x: INT, y: ARRAY<INT>>"
 ALL = {"v": "SELECT id, n FROM T WHERE at IS NULL OR s IS NULL OR s IS NOT NULL"}
 GOOD = ['{"id": 1, "n": 5, "_change_type": "insert"}', '{"id": 2, "s": {"x": 1}, "_change_type": "insert"}']
@@ -75,8 +79,8 @@ def test_lines_of_json(spark: SparkSession, tmp_path: Path, more: dict[str, Any]
         run(tmp_path / "2", spark, ALL, frame, **more)
     said = str(caught.value).splitlines()
     assert said[0].startswith("ChangeFormatError: table 'T'")
-    assert 'what came is no row of the table: \'{"id": 3, ' in said[0]
-    assert f", in the file '{tmp_path}/in/1'; " in said[0]
+    assert "what came is no row of the table: column 'n' is INT, and came as '99999999999'" in said[0]
+    assert said[0].endswith(f", in the file '{tmp_path}/in/1'")
     assert said[1].startswith("the change is ")
     assert said[2] == f"it is line 2 of {tmp_path}/in/1"
     assert said[-1].startswith("Here on_bad_rows of RunOptions, or of the pipeline file, is 'fail'; 'skip' leaves such")
@@ -98,6 +102,46 @@ def test_lines_of_csv(spark: SparkSession, tmp_path: Path) -> None:
     told, _ = run(tmp_path, spark, {"v": "SELECT id, n FROM T"}, frame, on_bad_rows="dead_letter")
     assert sorted(row["_corrupt_record"] for row, _ in told) == sorted(bad)
     assert sum_of(tmp_path / "out" / "v") == Counter({(1, 5): 1, (2, None): 1})
+    said = {row["_corrupt_record"]: reason for row, reason in told}
+    no_row = "what came is no row of the table: "
+    within = f"', in the file '{tmp_path}/in/1'"
+    assert said["x,1"] == f"{no_row}column 'id' is BIGINT, and came as 'x{within}"
+    assert said["3,99999999999"] == f"{no_row}column 'n' is INT, and came as '99999999999{within}"
+    assert said["4"].startswith(f"{no_row}'4', in the file ")
+
+
+def test_half_a_line_of_csv_is_none_also_where_views_do_not_read_the_rest(spark: SparkSession, tmp_path: Path) -> None:
+    frame = files(spark, tmp_path / "in", "1,5,a\n2\n3,6\n4,7,b,c\n5,8,\n6,9", COLUMNS_OF_CSV, format="csv")
+    told, report = run(tmp_path, spark, {"v": "SELECT id FROM T"}, frame, on_bad_rows="dead_letter")
+    assert sorted(row["_corrupt_record"] for row, _ in told) == ["2", "3,6", "4,7,b,c", "6,9"]
+    assert sum_of(tmp_path / "out" / "v") == Counter({(1,): 1, (5,): 1})
+    assert report.changes == 2
+
+
+def test_decimals_of_csv_are_read_digit_by_digit(spark: SparkSession, tmp_path: Path) -> None:
+    good = ["12.5", "+1", "-0.050", ".5", "7.", "1E+1", "0E-10", "", "1234.56"]
+    bad = ["12,50", "1.255", "12345", "1 2", " 1", "1e-3", "x", "."]
+    lines = "\n".join(f"{at};{text};a" for at, text in enumerate([*good, *bad]))
+    options = {"mode": "FAILFAST", "sep": ";"}
+    columns = "id BIGINT, m DECIMAL(6, 2), s STRING"
+    frame = files(spark, tmp_path / "in", lines, columns, format="csv", options=options)
+    told, _ = run(tmp_path, spark, {"v": "SELECT id, m FROM T"}, frame, on_bad_rows="dead_letter")
+    assert sorted((row["id"], reason.split("'")[3]) for row, reason in told) == list(enumerate(bad, len(good)))
+    assert all(row["_corrupt_file"] == f"{tmp_path}/in/1" for row, _ in told)
+    assert all("column 'm' is DECIMAL(6, 2), and came as" in reason for _, reason in told)
+    values = [None if text == "" else Decimal(text).quantize(Decimal("0.01")) for text in good]
+    assert sum_of(tmp_path / "out" / "v") == Counter(enumerate(values))
+    table = parse_columns("T", columns)
+    static = FileSource(
+        replace(table, settings=replace(table.settings, static=True)),
+        tuple((column.name, str(column.type)) for column in table.columns),
+        "csv",
+        tmp_path / "in",
+        options,
+    )
+    rows = read_changes(spark, static, tmp_path / "none")
+    with pytest.raises(PySparkException, match="column 'm' is DECIMAL\\(6, 2\\), and came as '12,50'"):
+        rows.collect()
 
 
 @pytest.mark.parametrize("key", ["", ", PRIMARY KEY (id)"])

@@ -12,6 +12,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from livejoin.pipeline.check import table_now
+from livejoin.pipeline.reader_options import READER_OPTIONS
 from livejoin.schema import TableSettings
 from livejoin.spark.sources import FileSource, arrange, read_changes
 from livejoin.sql import parse_columns
@@ -159,3 +160,20 @@ def test_duckdb_takes_the_last_change_of_each_key(tmp_path: Path) -> None:
         table = parse_columns("T", "id BIGINT PRIMARY KEY, at INT", TableSettings(sequence_by=sequence))
         given = FileSource(table, columns, "csv", tmp_path, {}, feed="change-feed", by_name=True)
         assert in_duckdb(given) == Counter(expected)
+
+
+def test_the_options_of_readers_are_all_known(spark: SparkSession) -> None:
+    """A newer Spark may have more: then they belong into `reader_options`."""
+    jvm: Any = spark._jvm
+    catalyst, sources = jvm.org.apache.spark.sql.catalyst, jvm.org.apache.spark.sql.execution.datasources
+    theirs = {
+        "csv": catalyst.csv.CSVOptions,
+        "json": catalyst.json.JSONOptions,
+        "parquet": sources.parquet.ParquetOptions,
+        "orc": sources.orc.OrcOptions,
+    }
+    absent = {
+        name: set(one.getAllOptions().mkString(",").split(",")) - {*READER_OPTIONS[name]}
+        for name, one in theirs.items()
+    }
+    assert absent == {name: set() for name in theirs}

@@ -266,7 +266,8 @@ def test_an_unknown_type(written: str, before: str) -> None:
     with pytest.raises(SqlSyntaxError) as caught:
         parse_columns("T", f"{before}a {written}")
     name = "UBIGINT" if written.startswith("U") else "BIGNT"
-    assert caught.value.message.startswith(f"'{name}', behind the column name 'a', is not a known type; allowed are B")
+    said = f"'{name}', behind the column name 'a', is not a known type (did you mean 'BIGINT'?); allowed are B"
+    assert caught.value.message.startswith(said)
     assert caught.value.column == len(before) + 3
 
 
@@ -374,7 +375,7 @@ def test_refused_statements(marked: str, clause: str) -> None:
         ("CREATE VIEW v^", "the text ends where AS and a query are expected"),
         ("CREATE VIEW v ^SELECT a AS b FROM G", "found 'SELECT' where AS and a query are expected"),
         ("CREATE OR REPLACE VIEW v WITH ^x AS (SELECT 1) SELECT 2", "found 'x', which is not expected behind 'WITH'"),
-        ("CREATE VIEW v AS SELECT a FORM ^G", "found 'G', which is not expected behind 'FORM'"),
+        ("CREATE VIEW v AS SELECT a ^FORM G", "'FORM' is no word of SQL (did you mean 'FROM'?)"),
         ("CREATE OR REPLACE VIEW v AS SELECT a FROM G H ^I J", "found 'I', which is not expected behind 'H'"),
         ("CREATE VIEW v AS SELECT a ^AS 5 FROM G", "AS lacks a name or a type"),
         ("CREATE OR ^REPALCE VIEW v AS SELECT a FROM G", "found 'REPALCE' where REPLACE is expected"),

@@ -64,6 +64,7 @@ def test_views_follow_those_that_they_read(tmp_path: Path) -> None:
         ({"a": "select 1 from {{ ref('p', 'x') }}"}, "is not understood"),
         ({"a": "select {# why #} 1"}, "write a comment behind --"),
         ({"a": "select 1 from {{ ref('x'"}, "is not understood"),
+        ({"a": "select 1 from {{ reff('x') }}"}, r"reff\('x'\) }} is not understood \(did you mean 'ref'\?\)"),
     ],
 )
 def test_what_is_not_understood_is_said(models: dict[str, str], says: str, tmp_path: Path) -> None:
@@ -104,8 +105,14 @@ trigger = "1 second"
     with pytest.raises(PipelineError, match=r"1: models: paid.sql is a view that \[views.paid\] is too"):
         load(file)
     file.write_text(text)
+    (tmp_path / "models" / "staging" / "flags.sql").write_text("select id from {{ source('shop', 'mrks') }}")
+    with pytest.raises(PipelineError, match=r"there is no table 'mrks' \(did you mean 'marks'\?\)"):
+        load(file)
     (tmp_path / "models" / "staging" / "flags.sql").write_text("select idd from {{ source('shop', 'marks') }}")
-    with pytest.raises(PipelineError, match=r"1: models: .*flags.sql: .*did you mean 'id'"):
+    with pytest.raises(
+        PipelineError,
+        match=r"1: models: .*flags.sql:1: .*mean 'id'[^|]*idd from {{ source\('shop', 'marks'\) }}",
+    ):
         load(file)
     file.write_text(text.replace('models = "models"', ""))
     with pytest.raises(PipelineError, match="views: is missing"):

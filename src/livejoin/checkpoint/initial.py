@@ -84,7 +84,8 @@ def refuse_other_columns(view: str, before: pa.Schema, now: pa.Schema) -> None:
     if before.names != now.names or before.types != now.types:
         msg = (
             f"view {view!r} has other columns than before: was ({_shown(before)}), is now ({_shown(now)}); give it "
-            "another name, or say what its first delta is to be: initial='whole' for its result, or 'nothing'"
+            "another name, or say what its first delta is: initial='whole' for all of its rows as insertions, "
+            "initial='nothing' for later changes alone"
         )
         raise StateError(msg)
 

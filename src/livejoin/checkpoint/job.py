@@ -15,7 +15,7 @@ from livejoin.catalog import Catalog
 from livejoin.database.snapshots.declaration import plain_table, read_table, value
 from livejoin.errors import StateError
 from livejoin.schema import Table
-from livejoin.sql import bind_views, violations_of
+from livejoin.sql import bind_views, in_order, violations_of
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def job_of(
 
     Args:
         tables: The declarations, with all columns of their sources.
-        views: The SQL text of each view, which may read earlier ones.
+        views: The SQL text of each view, which may read others.
         append_only: Tables without deletions and without a window, declared so or not.
         keep_all: Whether all columns are kept.
         allow_product: As for `livejoin.sql.bind_query`.
@@ -120,6 +120,7 @@ def job_of(
         SqlError: The query of a view is not valid.
         SchemaError: A view has the name of a table or of another view.
     """
+    views = in_order(views)
     catalog = Catalog()
     for table in tables.values():
         catalog.add(table)

@@ -191,11 +191,11 @@ def _init(given: argparse.Namespace, errors: Console) -> int:
     from livejoin.cli.init import init  # noqa: PLC0415
 
     try:
-        names = init(given.folder)
+        names = init(given.folder, "pipeline" if given.spark else "server")
     except LivejoinError as error:
         _show(errors, error)
         return WRONG_INPUT
-    print(f"{given.folder}: {', '.join(names)}; README.md says how to start")
+    print(f"wrote {', '.join(names)} to {given.folder}; begin with its README.md")
     return OK
 
 
@@ -301,10 +301,14 @@ def parser() -> argparse.ArgumentParser:
     init = commands.add_parser(
         "init",
         help="write a small project that runs",
-        description="Write a small project that runs: tables, a view, a server, some changes.",
+        description="Write a small project that runs: tables, a view, some changes, and a server's file; with --spark "
+        "a pipeline file, which needs Spark and no server.",
         epilog=_OF_ANY,
     )
     init.set_defaults(command=_init)
+    init.add_argument(
+        "--spark", action="store_true", help="a pipeline on Spark, for livejoin run, in place of a server"
+    )
     init.add_argument("folder", type=Path, metavar="FOLDER", help="where to; made if it is missing")
     check = commands.add_parser(
         "check",

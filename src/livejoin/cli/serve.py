@@ -15,7 +15,7 @@ from rich.console import Console
 
 import livejoin
 from livejoin.database import Database
-from livejoin.errors import LivejoinError, PipelineError, SchemaError, SqlError, StorageError
+from livejoin.errors import LivejoinError, PipelineError, SchemaError, StorageError
 from livejoin.server import Server, read_tokens
 from livejoin.server.access import Tokens, new_token
 from livejoin.server.flight import FlightServer
@@ -27,6 +27,7 @@ from livejoin.sql import (
     Statement,
     model_files,
     normal_text,
+    of_model,
     parse_statement,
     pieces,
     read_models,
@@ -153,8 +154,7 @@ def _models(settings: Settings) -> dict[str, str]:
 def _of_file(error: LivejoinError, settings: Settings, view: str) -> PipelineError:
     """The error of a view with the file that it is of; lines and columns are those of the file."""
     assert settings.models is not None
-    path = model_files(settings.models)[view.lower()]
-    return PipelineError(str(error), str(path), line=error.line if isinstance(error, SqlError) else 0)
+    return of_model(error, model_files(settings.models)[view.lower()])
 
 
 def _declare(db: Database, settings: Settings, console: Console) -> None:

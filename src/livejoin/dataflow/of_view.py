@@ -30,7 +30,7 @@ class OfView:
         """Raise an error anew with the names before it, if it is one that should have them."""
         if isinstance(error, ExpressionError):
             msg = f"{_named(self._names())}: {error}"
-            raise ExpressionError(msg) from error
+            raise ExpressionError(msg, error.part) from error
         if isinstance(error, ChangeValueError) and not error.table:
             msg = f"{_named(self._names())}: {error.message}"
             raise ChangeValueError(msg) from error

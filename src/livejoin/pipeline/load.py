@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from livejoin.catalog import Catalog
-from livejoin.errors import LivejoinError, PipelineError, UnknownNameError
+from livejoin.errors import (
+    LivejoinError,
+    PipelineError,
+    UnknownNameError,
+)
+from livejoin.pipeline.file_source import RefusedKey, file_source
 from livejoin.pipeline.lines import key_lines, line_of
 from livejoin.pipeline.model import (
     AVAILABLE_NOW,
@@ -30,17 +35,22 @@ from livejoin.pipeline.model import (
 )
 from livejoin.pipeline.places import Server, delta_of, kafka_of, located, server_of, sink_of
 from livejoin.query.bound_query import Query
-from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SEQUENCE, Table
+from livejoin.schema import Table
 from livejoin.shown import meant
 from livejoin.spark.local_folder import local_path, not_local
 from livejoin.spark.run_options import RunOptions
 from livejoin.spark.sinks import Sink
 from livejoin.spark.sources import FileSource
 from livejoin.spark.time_zone import SETTING, is_utc
-from livejoin.sql import bind_view, model_files, names_read, parse_columns, read_models, violations_of
-
-_KEY = re.compile(r"(CONSTRAINT\s+\S+\s+)?(PRIMARY\s+KEY\b|FOREIGN\s+KEY\b|UNIQUE\s*\()", re.IGNORECASE)
-_CARRIED = {CHANGE_TYPE: "STRING", SEQUENCE: "BIGINT"}
+from livejoin.sql import (
+    bind_view,
+    in_order,
+    model_files,
+    names_read,
+    of_model,
+    read_models,
+    violations_of,
+)
 
 
 @dataclass(frozen=True)
@@ -87,14 +97,6 @@ class Pipeline:
 class _Problem:
     key: tuple[str, ...]
     message: str
-
-
-class _Refused(Exception):
-    """A setting of a table is wrong; carries the key below ``tables.<name>``."""
-
-    def __init__(self, key: str, message: str) -> None:
-        self.key = key
-        super().__init__(message)
 
 
 def load(file: str | Path) -> Pipeline:
@@ -150,15 +152,17 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
     places |= {("tables", name, "path"): table.path for name, table in of_files.items()}
     wrong = {key: reason for key, place in places.items() if place and (reason := not_local(place)) is not None}
     problems += [_Problem(key, reason) for key, reason in wrong.items()]
+    if not wrong:
+        problems += _shared_places(places, folder)
     sources: dict[str, FileSource] = {}
     servers, declared = _servers(parsed, folder, problems)
     for name, table in of_files.items():
         if ("tables", name, "path") in wrong:
             continue
         try:
-            sources[name] = _source(name, table, parsed, folder)
+            sources[name] = file_source(name, table, parsed, folder)
             declared[name] = sources[name].table
-        except _Refused as error:
+        except RefusedKey as error:
             problems.append(_Problem(("tables", name, error.key), str(error)))
         except LivejoinError as error:
             problems.append(_Problem(("tables", name, "schema"), str(error)))
@@ -169,6 +173,7 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
         except OSError as error:
             problems.append(_Problem(("views", name, "sql_file"), f"cannot read it: {error.strerror}"))
     _add_models(views, parsed.models, folder, problems)
+    views = in_order(views)
     if not parsed.views and parsed.models is None:
         problems.append(_Problem(("views",), "is missing: declare a view in [views.NAME], or give models, a folder"))
     tables = {name: declared[name] for name in parsed.tables if name in declared}
@@ -198,6 +203,23 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
         sink=sink,
         assertions=parsed.assertions,
     )
+
+
+def _shared_places(places: Mapping[tuple[str, ...], str | None], folder: Path) -> list[_Problem]:
+    """Folders that are written to and stand for another place, too; what livejoin writes is never what it reads."""
+    first: dict[Path, tuple[str, ...]] = {}
+    problems = []
+    written = [key for key in places if key[0] != "tables"]
+    for key in (*written, *(key for key in places if key[0] == "tables")):
+        place = places[key]
+        if not place:
+            continue
+        found = (folder / local_path(place, key[-1])).resolve()
+        if found in first and first[found][0] != "tables":
+            message = f"is the folder of {'.'.join(first[found])} too; give each a folder of its own"
+            problems.append(_Problem(key, message))
+        first.setdefault(found, key)
+    return problems
 
 
 def _add_models(views: dict[str, str], models: str | None, folder: Path, problems: list[_Problem]) -> None:
@@ -262,125 +284,6 @@ def _servers(
     return tuple(servers), tables
 
 
-def _source(name: str, table: TableSource, parsed: PipelineFile, folder: Path) -> FileSource:
-    """A table's source; an error names the key below ``tables.<name>``."""
-    definitions = _definitions(table.columns)
-    carried = {text: text.split()[0].lower() for text in definitions if text.lower().startswith(tuple(_CARRIED))}
-    for text, column in carried.items():
-        if text.upper().split()[1:] != [_CARRIED[column]]:
-            msg = f"{column} has the type {_CARRIED[column]}, found {text!r}"
-            raise _Refused("schema", msg)
-    _check_feed(table, carried.values())
-    own = ", ".join(text for text in definitions if text not in carried)
-    declared = parse_columns(name, own, table.table_settings)
-    declared.refuse_rules()
-    if declared.static and carried:
-        msg = f"a static table has no changes that {', '.join(carried.values())} could order; leave it out"
-        raise _Refused("schema", msg)
-    if table.feed == "upsert" and not declared.primary_key:
-        msg = "feed 'upsert' goes by a key; add a PRIMARY KEY"
-        raise _Refused("schema", msg)
-    unchecked = next((column for column in declared.columns if column.is_uuid), None)
-    if unchecked is not None:
-        msg = f"column {unchecked.name!r} is UUID, which Spark has no type for and does not check; declare STRING"
-        raise _Refused("schema", msg)
-    of_rows = iter(declared.columns)
-    columns = []
-    for text in definitions:
-        if text in carried:
-            columns.append((carried[text], _CARRIED[carried[text]]))
-        elif not _KEY.match(text):
-            of_row = next(of_rows)
-            columns.append((of_row.name, str(of_row.type)))
-    if table.feed == "delta":
-        columns += [(CHANGE_TYPE, "STRING"), (COMMIT_VERSION, "BIGINT")]
-    source = FileSource(
-        table=declared,
-        columns=tuple(columns),
-        format=table.format,
-        path=folder / local_path(table.path, "path"),
-        options=_options(table),
-        feed=table.feed,
-        by_name=table.arrival == "by-name",
-        apply_as_deletes=table.apply_as_deletes,
-        integer_times=table.integer_times,
-        decimals=table.decimals,
-    )
-    _check_run(source, parsed)
-    return source
-
-
-def _definitions(columns: str) -> list[str]:
-    """Split a list of columns at the commas outside of brackets.
-
-    >>> _definitions("a DECIMAL(5, 2), b MAP<STRING, ARRAY<INT>> NOT NULL, PRIMARY KEY (a, c)")
-    ['a DECIMAL(5, 2)', 'b MAP<STRING, ARRAY<INT>> NOT NULL', 'PRIMARY KEY (a, c)']
-    """
-    depth, parts = 0, [""]
-    for character in columns:
-        depth += (character in "(<") - (character in ")>")
-        if character == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return [part.strip() for part in parts]
-
-
-def _options(table: TableSource) -> dict[str, str]:
-    """Spark's reader options: the given ones, and strict defaults, so that no bad value becomes NULL."""
-    strict = {"csv": {"mode": "FAILFAST", "enforceSchema": "false"}, "json": {"mode": "FAILFAST"}}
-    given = {key: _option(value) for key, value in table.options.items()}
-    named = {key.lower() for key in given}
-    return {k: v for k, v in strict.get(table.format, {}).items() if k.lower() not in named} | given
-
-
-def _check_feed(table: TableSource, carried: Collection[str]) -> None:
-    typed = CHANGE_TYPE in carried
-    if table.feed == "delta" and carried:
-        msg = (
-            f"{', '.join(sorted(carried))} among the columns: feed 'delta' has {CHANGE_TYPE} and {COMMIT_VERSION} by "
-            "itself, and goes in the order of the versions; leave it out"
-        )
-        raise _Refused("schema", msg)
-    if typed and table.feed != "change-feed":
-        msg = f"{CHANGE_TYPE} is among the columns, so that the feed must be 'change-feed', not {table.feed!r}"
-        raise _Refused("feed", msg)
-    if not typed and table.feed == "change-feed":
-        msg = f"feed 'change-feed' needs the column {CHANGE_TYPE} STRING among the files' columns"
-        raise _Refused("schema", msg)
-
-
-def _check_run(source: FileSource, parsed: PipelineFile) -> None:
-    ends = parsed.run.trigger == AVAILABLE_NOW
-    if source.by_name and not ends:
-        msg = "'by-name' puts the files that are there in order; it needs run.trigger = 'available-now'"
-        raise _Refused("arrival", msg)
-    if ends and not source.files():
-        msg = f"there is no file at {source.path}"
-        raise _Refused("path", msg)
-    if not parsed.run.check:
-        return
-    if source.format == "orc":
-        msg = "run.check reads the files with DuckDB, which does not read 'orc'; allowed are csv, json and parquet"
-        raise _Refused("format", msg)
-    if source.table.window_range is not None:
-        msg = "run.check recomputes no window of times; leave one of the two out"
-        raise _Refused("window_range", msg)
-    if source.feed == "upsert":
-        msg = "run.check does not recompute feed 'upsert'; leave one of the two out"
-        raise _Refused("feed", msg)
-    if source.table.window_rows and source.feed != "append":
-        msg = f"run.check recomputes a window over append feeds only, and this one is {source.feed!r}; leave one out"
-        raise _Refused("window_rows", msg)
-    if source.table.window_rows and source.table.primary_key:
-        msg = "run.check recomputes no window of a table with a PRIMARY KEY; leave one of the two out"
-        raise _Refused("window_rows", msg)
-
-
-def _option(value: str | bool | int | float) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def _sql(view: ViewText, folder: Path) -> str:
     return view.sql if view.sql is not None else (folder / str(view.sql_file)).read_text(encoding="utf-8")
 
@@ -410,14 +313,14 @@ def _unbound(
             if not is_first:
                 continue
             if name not in parsed.views:
-                problems.append(_Problem(("models",), f"{files[name.lower()]}: {error}"))
+                problems.append(_Problem(("models",), str(of_model(error, files[name.lower()]))))
                 continue
             key = "sql" if parsed.views[name].sql is not None else "sql_file"
             problems.append(_Problem(("views", name, key), str(error)))
     for name, condition in parsed.assertions.items():
         try:
             query = violations_of(condition)
-            bind_view(name, query, catalog, bound, {**views, **parsed.assertions}, parsed.run.allow_product)
+            bind_view(name, query, catalog, bound, views, parsed.run.allow_product)
         except LivejoinError as error:
             if not (isinstance(error, UnknownNameError) and names_read(query) & wrong):
                 problems.append(_Problem(("assertions", name), str(error)))

@@ -129,7 +129,6 @@ def upserts(frame: DataFrame, table: str, apply_as_deletes: str | None) -> DataF
     if CHANGE_TYPE in map(str.lower, frame.columns):
         msg = f"table {table!r} has {CHANGE_TYPE}, which says what a row is, and is to be 'upsert'; leave one out"
         raise SchemaError(msg)
-    frame = with_origin(frame)
     kind = F.lit("upsert")
     if apply_as_deletes is None:
         return frame.withColumn(CHANGE_TYPE, kind)
@@ -139,13 +138,6 @@ def upserts(frame: DataFrame, table: str, apply_as_deletes: str | None) -> DataF
         reason = next(iter(str(error).splitlines()), "")
         msg = f"table {table!r}: apply_as_deletes = {apply_as_deletes!r} is no condition over its columns: {reason}"
         raise SchemaError(msg) from error
-
-
-def with_origin(frame: DataFrame) -> DataFrame:
-    """A frame whose unreadable rows name their file."""
-    if ORIGIN not in frame.columns or CORRUPT not in frame.columns:
-        return frame
-    return frame.withColumn(ORIGIN, F.when(F.col(CORRUPT).isNotNull(), F.col(ORIGIN)))
 
 
 def _not_sent(frame: DataFrame, op: Expression) -> Expression:

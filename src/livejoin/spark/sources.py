@@ -21,10 +21,12 @@ from pyspark.sql import types as T
 
 from livejoin.errors import SchemaError
 from livejoin.schema import CORRUPT, ORIGIN, REFUSED, SEQUENCE, Table
+from livejoin.schema.names import backticked
 from livejoin.spark.debezium.decimals import Decimals
 from livejoin.spark.debezium.rows import Written
 from livejoin.spark.debezium.times import IntegerTimes
-from livejoin.spark.feeds import from_envelopes, from_versions, upserts, with_origin
+from livejoin.spark.feeds import from_envelopes, from_versions, upserts
+from livejoin.spark.lines import as_texts, with_decimals, with_reasons
 from livejoin.spark.local_folder import hadoop_pattern, streamed
 
 Feed = Literal["append", "change-feed", "debezium", "delta", "upsert"]
@@ -92,8 +94,9 @@ def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> Data
     """A streaming frame over the files of a source; a batch frame for a static table.
 
     A line of JSON or CSV that is no row of the table, in the mode ``FAILFAST``, becomes a row with its text in
-    `CORRUPT` and the file in `ORIGIN`, so that it can be left out. In a static table such a line ends the query, since
-    its rows are no changes.
+    `CORRUPT` and the file in `ORIGIN`, so that it can be left out; where one value is wrong, `REFUSED` says which. In a
+    static table such a line ends the query, since its rows are no changes. A line of CSV is read to its end, also where
+    views do not read all of its columns; see `livejoin.spark.lines` for DECIMAL.
 
     Args:
         spark: The session.
@@ -114,6 +117,8 @@ def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> Data
         place, pattern = scratch / quote(source.table.name, safe=""), ""
         arrange(source.files(), place)
     written = None
+    is_strict = _is_strict(source)
+    texts = as_texts(source.columns, source.format, source.options) if is_strict else {}
     if source.feed == "debezium":
         sequence = "".join(f"{name} {kind}, " for name, kind in source.columns if name == SEQUENCE)
         row = ", ".join(f"`{name}`: {kind}" for name, kind in source.columns if name != SEQUENCE)
@@ -124,7 +129,7 @@ def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> Data
         inner = written.as_written().toDDL()
         schema = f"{sequence}op STRING, before STRUCT<{inner}>, after STRUCT<{inner}>"
     else:
-        schema = ", ".join(f"`{name}` {kind}" for name, kind in source.columns)
+        schema = ", ".join(f"{backticked(name)} {'STRING' if name in texts else kind}" for name, kind in source.columns)
     name = f"table {source.table.name!r}"
     if source.table.static:
         where = hadoop_pattern(place, pattern)
@@ -133,7 +138,9 @@ def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> Data
         for file in source.files():
             streamed(place / file.name, name)
     options = dict(source.options)
-    if not source.table.static and _is_strict(source):
+    if is_strict and source.format == "csv":
+        options = {"columnPruning": "false"} | options
+    if is_strict and not source.table.static:
         options = {key: value for key, value in options.items() if key.lower() not in _OF_TEXTS} | {
             "mode": "PERMISSIVE",
             "columnNameOfCorruptRecord": CORRUPT,
@@ -143,16 +150,18 @@ def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> Data
     frame = reader.format(source.format).options(**options).schema(schema).load(where)
     if CORRUPT in frame.columns:
         frame = frame.withColumn(ORIGIN, _origin(source if is_arranged else None))
+    frame = with_decimals(frame, texts, ends=source.table.static)
     names = [column.name for column in source.table.columns]
     match source.feed:
         case "upsert":
-            return upserts(frame, source.table.name, source.apply_as_deletes)
+            changes = upserts(frame, source.table.name, source.apply_as_deletes)
         case "debezium":
             return from_envelopes(frame, names, source.table.takes_place, written=written)
         case "delta":
-            return from_versions(frame, names, source.table.takes_place)
+            changes = from_versions(frame, names, source.table.takes_place)
         case _:
-            return with_origin(frame)
+            changes = frame
+    return with_reasons(changes, source.columns, source.format, source.options) if CORRUPT in frame.columns else changes
 
 
 def _origin(arranged: FileSource | None) -> Expression:

@@ -4,7 +4,7 @@ The dialect is Spark SQL with ANSI casts, as in Spark 4. No other layer imports 
 """
 
 from livejoin.sql.bind.query import bind_query
-from livejoin.sql.bind.views import bind_view, bind_views, names_read, names_said
+from livejoin.sql.bind.views import bind_view, bind_views, in_order, names_read, names_said
 from livejoin.sql.normal_text import normal_text
 from livejoin.sql.tables.aggregated import Aggregated, aggregated
 from livejoin.sql.tables.alter import AlterTable
@@ -22,7 +22,7 @@ from livejoin.sql.tables.alter_columns import (
 )
 from livejoin.sql.tables.assertion import CreateAssertion, DropAssertion, violations_of
 from livejoin.sql.tables.declare import parse_columns, parse_create_table
-from livejoin.sql.tables.models import model_files, read_models
+from livejoin.sql.tables.models import model_files, of_model, read_models
 from livejoin.sql.tables.piece import Piece
 from livejoin.sql.tables.row_changes import ALL_OF_SOURCE, VALUE, ChangedRows, NewRows, RowChanges, constants_of
 from livejoin.sql.tables.same_columns import columns_named, other_table_text, renamed_text, same_columns_text
@@ -75,11 +75,13 @@ __all__ = [
     "bind_views",
     "columns_named",
     "constants_of",
+    "in_order",
     "is_complete",
     "model_files",
     "names_read",
     "names_said",
     "normal_text",
+    "of_model",
     "other_table_text",
     "parse_columns",
     "parse_create_table",

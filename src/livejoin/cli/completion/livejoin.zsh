@@ -15,7 +15,7 @@ _shtab_livejoin_commands() {
     docs:'Open the manual that came with livejoin in a browser, and print where it is. With the name of a page, open that. With other words, print the sections that have them, and open the search for them.'
     doctor:'Say what this machine and installation are, and whether livejoin does here what it should; ten seconds. Put the text into a report of an error.'
     explain:'Say what maintaining a query will cost, and why: its class with a witness, the plan, what a change costs, what would make it better. Nothing is loaded or run. How to read it: livejoin docs explain.'
-    init:'Write a small project that runs: tables, a view, a server, some changes.'
+    init:'Write a small project that runs: tables, a view, some changes, and a server'"'"'s file; with --spark a pipeline file, which needs Spark and no server.'
     run:'Run a pipeline file on Spark: its tables, its views and where the deltas go. A run that was stopped or killed continues from its checkpoint.'
     serve:'Serve a database: read and follow its views, change its tables, by HTTP, server-sent events and WebSockets. More: livejoin docs server.'
     shell:'A database in a folder, or in memory without one: type SQL, or pipe a script in. .help says more.'
@@ -84,6 +84,7 @@ _shtab_livejoin_explain_defaults_added=0
 
 _shtab_livejoin_init_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--spark[a pipeline on Spark, for livejoin run, in place of a server]"
   ":where to\; made if it is missing:"
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from livejoin.database.arguments import check_limit, check_name, check_switch
@@ -11,7 +12,7 @@ from livejoin.database.transactions.assertions import VIOLATIONS
 from livejoin.database.transactions.replace_view import bound_in_place, replace_view
 from livejoin.database.transactions.retention import refuse_dropped
 from livejoin.database.view import View, ViewOptions
-from livejoin.errors import SchemaError
+from livejoin.errors import ExpressionError, SchemaError, SqlError
 from livejoin.families.registry import check_algorithm
 from livejoin.query.bound_query import Query
 from livejoin.search.algorithm import Algorithm
@@ -43,7 +44,21 @@ def create_view(contents: Contents, name: str, sql: str, settings: ViewSettings,
     if replace and isinstance(name, str) and name.lower() in contents.views:
         replace_query(contents, name, sql, settings)
         return contents.views[name.lower()]
-    return contents.add_view(name, *asked_of_view(contents, name, sql, settings))
+    asked = asked_of_view(contents, name, sql, settings)
+    try:
+        return contents.add_view(name, *asked)
+    except ExpressionError as error:
+        raise _with_place(error, sql) from error
+
+
+def _with_place(error: ExpressionError, sql: str) -> ExpressionError:
+    """The error with a caret below the part that fails, if the query has it so; the first one of several."""
+    words = r"\s*".join(map(re.escape, error.part.split()))
+    found = re.search(words, sql, re.IGNORECASE) if words else None
+    if found is None:
+        return error
+    line, column = sql.count("\n", 0, found.start()) + 1, found.start() - sql.rfind("\n", 0, found.start())
+    return ExpressionError(str(SqlError(str(error), sql, line, column)), error.part)
 
 
 def replace_query(contents: Contents, name: str, sql: str, settings: ViewSettings) -> Commit:

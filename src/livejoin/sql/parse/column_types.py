@@ -9,6 +9,7 @@ from __future__ import annotations
 from sqlglot import TokenType, exp
 
 from livejoin.schema import SqlType
+from livejoin.sql.parse.other_dialects import of_type
 from livejoin.sql.parse.source import Source
 
 TYPES: dict[exp.DType, SqlType] = {
@@ -139,7 +140,11 @@ def unknown_type(offset: int, source: Source) -> str | None:
     if TokenType.TABLE not in kinds[:2] or depth != 1 or not found.isidentifier():
         return None
     if kinds.count(TokenType.LT) > kinds.count(TokenType.GT):
-        return f"{found!r}, within a type, is not a known type; allowed are {ALLOWED_TYPES}"
+        return f"{found!r}, within a type, is not a known type{of_type(found)}; allowed are {ALLOWED_TYPES}"
     if not behind_name:
         return None
-    return f"{found!r}, behind the column name {before[-1].text!r}, is not a known type; allowed are {ALLOWED_TYPES}"
+    name = source.sql[before[-1].start : before[-1].end + 1]
+    if name.upper() in ("PRIMARY KEY", "FOREIGN KEY", "UNIQUE"):
+        return f"{name.upper()} names its columns in parentheses: write {name.upper()} ({found})"
+    what = f"{found!r}, behind the column name {name!r}, is not a known type"
+    return f"{what}{of_type(found)}; allowed are {ALLOWED_TYPES}"

@@ -16,12 +16,14 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.spark import SparkParser
 
 from livejoin.errors import SqlSyntaxError
+from livejoin.shown import meant
 from livejoin.sql.parse.arguments import Build, WrongCount, with_arguments
 from livejoin.sql.parse.function_names import OTHERS, SPARKS
 from livejoin.sql.parse.gaps import refuse_gaps, refuse_open_parentheses
 from livejoin.sql.parse.keywords import names_from_keywords, reserved_name
 from livejoin.sql.parse.nesting import refuse_nested_queries, too_deep
 from livejoin.sql.parse.operators import OperatorParser
+from livejoin.sql.parse.other_dialects import of_statement
 from livejoin.sql.parse.quotes import refuse_quoted_qualifiers
 from livejoin.sql.parse.source import Source
 from livejoin.sql.parse.spans import mark_end, mark_inside, mark_keyword, mark_select
@@ -296,10 +298,12 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
     names_from_keywords(tokens)
     if tokens and tokens[0].token_type in dialect.tokenizer_class.COMMANDS:
         clause = tokens[0].text.upper()
-        msg = f"{clause} is not supported; {STATEMENTS}"
+        msg = f"{clause} is not supported{of_statement(clause)}; {STATEMENTS}"
         raise source.unsupported(clause, msg, tokens[0].start)
     if tokens and not _begins_statement(tokens[0]):
-        msg = f"no statement begins with {tokens[0].text!r}; {STATEMENTS}"
+        word = tokens[0].text.upper()
+        hint = of_statement(word) or meant(word, ("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "ALTER", "MERGE"))
+        msg = f"no statement begins with {tokens[0].text!r}{hint}; {STATEMENTS}"
         raise source.error(SqlSyntaxError, msg, tokens[0].start)
     try:
         refuse_gaps(source)

@@ -15,8 +15,10 @@ from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError
 
 from livejoin.errors import SqlSyntaxError
+from livejoin.shown import meant
 from livejoin.sql.parse.arguments import WrongCount
 from livejoin.sql.parse.column_types import CAST_TYPES, unknown_type
+from livejoin.sql.parse.other_dialects import HALVES, KEYWORDS, OPERATORS
 from livejoin.sql.parse.source import Source
 
 STATEMENTS = (
@@ -132,6 +134,8 @@ def syntax_error(error: NotParsed, source: Source) -> SqlSyntaxError:
     if call := _call_that_ends(at, source) if most or (missing and _is_function(missing[1])) else None:
         return source.error(SqlSyntaxError, _wrong_number(call, most, source), call.start)
     found = _found(at, source)
+    if not missing and (slip := _slip(error.description, at, source)):
+        return slip
     said = _lacking(missing[1], found, at, source) if missing else _unexpected(error.description, found, at, source)
     return source.error(SqlSyntaxError, said, at)
 
@@ -141,6 +145,22 @@ def malformed(at: int, source: Source) -> SqlSyntaxError:
     before = source.before(at)
     msg = "a part is missing here; write all arguments that the call takes in Spark SQL"
     return source.error(SqlSyntaxError, msg, before.start if before else at)
+
+
+def _slip(description: str, at: int, source: Source) -> SqlSyntaxError | None:
+    """The error of a word before an offset that is none, where it is known what may be meant; else None."""
+    before, token = source.before(at), _token(at, source)
+    if before is None or _BRACKET.search(description) or any(re.search(one, description) for one, *_ in _EXPECTED):
+        return None
+    if token is not None and token.text in OPERATORS:
+        return source.error(SqlSyntaxError, f"{token.text} is no operator here; {OPERATORS[token.text]}", at)
+    word = source.text_at(before.start)
+    if hint := HALVES.get(word.upper()):
+        return source.error(SqlSyntaxError, hint, before.start)
+    is_name = before.token_type == TokenType.VAR and source.before(before.start) is not None
+    if is_name and word.upper() not in KEYWORDS and (hint := meant(word, KEYWORDS)):
+        return source.error(SqlSyntaxError, f"{word!r} is no word of SQL{hint}", before.start)
+    return None
 
 
 def _found(at: int, source: Source) -> str:

@@ -16,6 +16,7 @@ from livejoin.errors import SqlTypeError, UnsupportedQueryError
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.scalar import Expression, Field
 from livejoin.schema import Column, SqlType, is_made_list
+from livejoin.sql.parse.other_dialects import FUNCTIONS
 from livejoin.sql.parse.source import Source
 from livejoin.sql.resolved.column import REF
 from livejoin.sql.scalars.bind import Unsaid, bind_scalar
@@ -135,6 +136,8 @@ def bind_expression(
 def refusal(found: Unsaid, other: str = "ARRAY") -> str:
     """The message of a refusal: the part that cannot be a tree, and what it stands beside if it could be one alone."""
     what = found.what if found.what != "ARRAY" else other
+    if hint := FUNCTIONS.get(what.lower()):
+        return f"{what} is not supported; {hint}"
     return f"{what} is not supported: {found.why}; store what it gives in a column, or leave it out"
 
 

@@ -84,11 +84,16 @@ def read_assertion(source: Source) -> CreateAssertion | DropAssertion:
     at += 3 * if_not_exists
     name = _name(tokens[at : at + 1], source)
     if _words(tokens[at + 1 : at + 3]) != ["CHECK", "("]:
-        raise _malformed(tokens[at + 1 :], "CHECK (", source)
+        has_check = _words(tokens[at + 1 : at + 2]) == ["CHECK"]
+        expected = "a condition in parentheses" if has_check else "CHECK ("
+        raise _malformed(tokens[at + 1 + has_check :], expected, source)
     begin = at + 2
     end = _closing(tokens, begin)
     if end is None or end == begin + 1:
         raise _malformed(tokens[len(tokens) if end is None else end :], "a condition in parentheses", source)
+    if tokens[begin + 1].token_type in (TokenType.SELECT, TokenType.WITH):
+        msg = "CHECK takes a condition, and a query is found; write CHECK (NOT EXISTS (SELECT ...))"
+        raise source.error(SqlSyntaxError, msg, tokens[begin + 1].start)
     sql, begins = _query(tokens[begin + 1 : end], source)
     return CreateAssertion(name, sql, _options(tokens[end + 1 :], source), if_not_exists, begins)
 

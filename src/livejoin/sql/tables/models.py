@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-from livejoin.errors import PipelineError
+from livejoin.errors import LivejoinError, PipelineError, SqlError
 from livejoin.schema.names import backticked
 from livejoin.shown import meant, shortened
 
@@ -20,6 +20,7 @@ _REF = re.compile(rf"\{{\{{-?\s*ref\s*\(\s*{_TEXT}\s*\)\s*-?\}}\}}")
 _SOURCE = re.compile(rf"\{{\{{-?\s*source\s*\(\s*{_TEXT}\s*,\s*{_TEXT}\s*\)\s*-?\}}\}}")
 _JINJA = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|\{\{|\{%|\{#", re.DOTALL)
 _CONFIG = re.compile(r"\{\{-?\s*config\b")
+_NAME = re.compile(r"\{\{-?\s*(\w+)")
 _UNDERSTOOD = "understood are {{ ref('view') }} and {{ source('name', 'table') }}"
 
 
@@ -76,6 +77,14 @@ def read_models(folder: Path) -> dict[str, str]:
     return {names[key]: texts[key] for key in _ordered(reads, names, folder)}
 
 
+def of_model(error: LivejoinError, path: Path) -> PipelineError:
+    """The error of a view as one of its file, with the text that stands there, ``ref()`` and ``source()`` included."""
+    if not isinstance(error, SqlError):
+        return PipelineError(str(error), str(path))
+    error.move(error.message, _text(path), error.line, error.column)
+    return PipelineError(str(error), str(path), line=error.line)
+
+
 def _ordered(reads: dict[str, list[str]], names: dict[str, str], folder: Path) -> Iterable[str]:
     try:
         return tuple(TopologicalSorter(reads).static_order())
@@ -106,7 +115,9 @@ def _refuse_other(text: str, path: Path) -> None:
             advice = "write a comment behind --"
         else:
             advice = f"{_UNDERSTOOD}; write the SQL out, as `dbt compile` does"
-        msg = f"{shortened(' '.join(found.split()))} is not understood: {advice}"
+        name = _NAME.match(found)
+        hint = meant(name[1], ("ref", "source")) if name else ""
+        msg = f"{shortened(' '.join(found.split()))} is not understood{hint}: {advice}"
         raise PipelineError(msg, str(path), line=_line(text, match.start()))
 
 

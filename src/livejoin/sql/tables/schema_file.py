@@ -92,9 +92,8 @@ def _add_view(sql: str, begin: int, end: int, catalog: Catalog, views: dict[str,
     assert isinstance(statement, CreateView)
     if statement.if_not_exists and statement.name.lower() in views:
         return
-    query = bind_view(
-        statement.name, _from(sql, statement.begins, end), catalog, views, [statement.name], allow_product
-    )
+    text = _from(sql, statement.begins, end)
+    query = bind_view(statement.name, text, catalog, views, {statement.name: text}, allow_product)
     views[statement.name.lower()] = replace(query, sql=statement.sql)
 
 

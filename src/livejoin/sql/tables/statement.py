@@ -9,6 +9,7 @@ from sqlglot import TokenType, exp
 from livejoin.errors import SqlSyntaxError
 from livejoin.schema import Table
 from livejoin.sql.parse.nesting import within_depth
+from livejoin.sql.parse.other_dialects import of_statement
 from livejoin.sql.parse.parse import parse, tokenized
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.tables.alter import AlterTable, alter_table, is_alter
@@ -123,14 +124,14 @@ def parse_statement(sql: str) -> Statement:
         case _:
             kind = tree.args.get("kind") or _kind_of_create(source)
             clause = " ".join([source.tokens[0].text.upper(), kind if isinstance(kind, str) else ""]).strip()
-            msg = f"{clause} is not supported; {_ALLOWED}"
+            msg = f"{clause} is not supported{of_statement(clause)}; {_ALLOWED}"
             raise source.unsupported(clause, msg, source.tokens[0].start)
 
 
 def _kind_of_create(source: Source) -> str:
-    """The word of CREATE that says what is created, where it is none that is known; empty in another statement."""
+    """The word of CREATE or DROP that says of what, where it is none that is known; empty in another statement."""
     words = [token.text.upper() for token in source.tokens[:4]]
-    if words[:1] != ["CREATE"]:
+    if words[:1] not in (["CREATE"], ["DROP"]):
         return ""
     return next((word for word in words[1:] if word not in ("OR", "REPLACE")), "")
 

@@ -224,7 +224,7 @@ class Program:
         where = f" for the row ({', '.join(values)})" if values else ""
         part = call.text or call.function
         named = repr(part) if not what or what.split() == part.split() else f"{part!r} in {what!r}"
-        return ExpressionError(f"cannot evaluate {named}{where}: {reason(status & k.CODE_MASK, call)}")
+        return ExpressionError(f"cannot evaluate {named}{where}: {reason(status & k.CODE_MASK, call)}", part)
 
 
 def _constants(calls: Sequence[Call], codec: Codec, failures: dict[int, Exception]) -> list[Scalar]:

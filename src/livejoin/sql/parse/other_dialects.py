@@ -1,0 +1,104 @@
+"""What to write instead of a word of another dialect, or of a misspelled keyword: hints for messages alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from livejoin.shown import meant
+
+KEYWORDS = (
+    *("SELECT", "FROM", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "OFFSET", "JOIN", "LEFT", "RIGHT", "INNER"),
+    *("OUTER", "CROSS", "UNION", "EXCEPT", "INTERSECT", "BETWEEN", "VALUES", "INTO", "SET", "EXISTS", "QUALIFY"),
+)
+"""Words that a misspelled one may have been."""
+HALVES: Mapping[str, str] = {
+    "GROUP": "GROUP lacks BY; write GROUP BY column, ...",
+    "ORDER": "ORDER lacks BY; write ORDER BY column, ...",
+    "PARTITION": "PARTITION lacks BY; write PARTITION BY column, ...",
+    "TOP": "TOP is not supported; write ORDER BY column LIMIT number at the end of the query",
+    "IF": "IF lacks EXISTS; write IF EXISTS or IF NOT EXISTS",
+    "REPLACE": "REPLACE begins no statement; MERGE INTO replaces rows by key, and so does an 'upsert' given to apply",
+}
+"""Words behind which another one is missing, or that stand for a clause of another form."""
+OPERATORS: Mapping[str, str] = {
+    "~": "write value RLIKE 'pattern' for a regular expression",
+    "!~": "write NOT value RLIKE 'pattern' for a regular expression",
+}
+FUNCTIONS: Mapping[str, str] = {
+    "exist": "write EXISTS (SELECT ...)",
+    "top": "write ORDER BY column LIMIT number at the end of the query",
+    "window": "write date_trunc('hour', ts), and group by it; a table with window_range keeps the rows "
+    "of the last hour",
+    "getdate": "the time of a call is not part of the data: keep it in a column",
+    "sysdate": "the time of a call is not part of the data: keep it in a column",
+    "to_number": "write CAST(value AS DECIMAL(10, 2)), or TRY_CAST for NULL where it is none",
+    "safe_cast": "write TRY_CAST(value AS type)",
+    "charindex": "write LOCATE(part, text)",
+    "instr": "write LOCATE(part, text)",
+    "->": "keep what is read of the document in a column",
+    "->>": "keep what is read of the document in a column",
+    "get_json_object": "keep what is read of the document in a column",
+}
+"""Functions that livejoin does not have, by their names in lower case."""
+TYPES: Mapping[str, str] = {
+    "serial": "write BIGINT, and give the ids",
+    "bigserial": "write BIGINT, and give the ids",
+    "json": "write STRING, or STRUCT<...> where the fields are known",
+    "jsonb": "write STRING, or STRUCT<...> where the fields are known",
+    "money": "write DECIMAL(18, 2)",
+    "uniqueidentifier": "write UUID",
+    "bit": "write BOOLEAN",
+    "time": "write STRING, or TIMESTAMP with the day",
+}
+_TYPES: tuple[str, ...] = (
+    "BOOLEAN",
+    "TINYINT",
+    "SMALLINT",
+    "INT",
+    "INTEGER",
+    "BIGINT",
+    "FLOAT",
+    "DOUBLE",
+    "DECIMAL",
+    "DATE",
+)
+_TYPES += ("TIMESTAMP", "STRING", "VARCHAR", "CHAR", "UUID", "BINARY", "ARRAY", "STRUCT", "MAP", "VARIANT")
+_STATEMENTS: Mapping[str, str] = {
+    "TRUNCATE": "write DELETE FROM table",
+    "UPSERT": "MERGE INTO does it, and so do changes of the kind 'upsert' given to apply",
+    "CREATE INDEX": "keys and joins are looked up without one",
+    "CREATE FUNCTION": "write the expression out in each query",
+    "CREATE SCHEMA": "a database is a folder: open another one",
+    "CREATE DATABASE": "a database is a folder: open another one",
+    "EXPLAIN": "db.explain(sql) and livejoin explain say what a query costs",
+    "SHOW": "db.tables and db.views have the names",
+    "DESCRIBE": "db.tables[name] and db.views[name].schema have the columns",
+    "VALUE": "write VALUES",
+    "USE": "a database is a folder: open another one",
+    "SET": "options are arguments of livejoin.open, or of livejoin.Database",
+    "GRANT": "tokens of a server say who may do what (livejoin docs server)",
+    "REVOKE": "tokens of a server say who may do what (livejoin docs server)",
+    "VACUUM": "memory is given back by itself",
+    "ANALYZE": "view.explain(analyze=True) says what changes cost",
+}
+
+
+def of_statement(clause: str) -> str:
+    """What to write in place of a statement, as the end of a sentence; empty if nothing is known.
+
+    >>> of_statement("TRUNCATE"), of_statement("CREATE TABEL"), of_statement("DROP TABEL")
+    ('; write DELETE FROM table', " (did you mean 'TABLE'?)", " (did you mean 'TABLE'?)")
+    """
+    if hint := _STATEMENTS.get(clause, _STATEMENTS.get(clause.partition(" ")[0])):
+        return f"; {hint}"
+    return meant(clause.partition(" ")[2], ("TABLE", "VIEW", "ASSERTION"))
+
+
+def of_type(name: str) -> str:
+    """What to write in place of a type, as a part of a sentence.
+
+    >>> of_type("INTT"), of_type("serial")
+    (" (did you mean 'INT'?)", '; write BIGINT, and give the ids')
+    """
+    hint = TYPES.get(name.lower())
+    return f"; {hint}" if hint else meant(name, _TYPES)

@@ -1,0 +1,61 @@
+"""Words of other dialects and misspelled ones: each message says what to write."""
+
+from __future__ import annotations
+
+import pytest
+
+import livejoin
+from livejoin.errors import ExpressionError, SqlError
+from livejoin.sql.parse.other_dialects import FUNCTIONS
+from livejoin.sql.scalars.functions.by_name import known_names
+
+QUERIES = [
+    ("SELECT id ^FRM t", "did you mean 'FROM'"),
+    ("SELECT id FROM t ^WHRE k = 1", "did you mean 'WHERE'"),
+    ("SELECT k FROM t ^GROUP k", "write GROUP BY column"),
+    ("SELECT ^TOP 3 id FROM t", "write ORDER BY column LIMIT number"),
+    ("SELECT ^TOP (3) id FROM t", "write ORDER BY column LIMIT number"),
+    ("SELECT id FROM t WHERE NOT ^EXIST (SELECT 1 FROM t)", "write EXISTS (SELECT ...)"),
+    ("SELECT COUNT(*) AS n FROM t GROUP BY ^window(ts, '1 hour')", "write date_trunc('hour', ts)"),
+    ("SELECT id FROM t WHERE s ^~ '^a'", "RLIKE 'pattern'"),
+]
+STATEMENTS = [
+    ("CREATE TABLE x (id ^INTT)", "did you mean 'INT'"),
+    ("CREATE TABLE x (id ^SERIAL)", "write BIGINT, and give the ids"),
+    ("CREATE TABLE x (id INT, PRIMARY KEY ^id)", "write PRIMARY KEY (id)"),
+    ("^CREATE TABEL x (id INT)", "did you mean 'TABLE'"),
+    ("^DROP TABEL x", "did you mean 'TABLE'"),
+    ("CREATE TABLE ^IF NOT EXIST x (id INT)", "write IF EXISTS or IF NOT EXISTS"),
+    ("^TRUNCATE t", "write DELETE FROM table"),
+    ("^REPLACE INTO t VALUES (1)", "MERGE INTO"),
+    ("CREATE ASSERTION q CHECK (^SELECT id FROM t)", "write CHECK (NOT EXISTS (SELECT ...))"),
+    ("CREATE ASSERTION q CHECK ^NOT EXISTS (SELECT id FROM t)", "a condition in parentheses"),
+]
+
+
+@pytest.fixture
+def db() -> livejoin.Database:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE t (id INT, k INT, ts TIMESTAMP, s STRING)")
+    return db
+
+
+@pytest.mark.parametrize(("text", "says"), [*QUERIES, *STATEMENTS])
+def test_a_message_says_what_to_write(db: livejoin.Database, text: str, says: str) -> None:
+    place, sql = text.index("^"), text.replace("^", "", 1)
+    with pytest.raises(SqlError) as caught:
+        db.execute(sql if (text, says) in STATEMENTS else f"CREATE VIEW v AS {sql}")
+    assert says in str(caught.value)
+    assert caught.value.column == place + 1 + (0 if (text, says) in STATEMENTS else len("CREATE VIEW v AS "))
+
+
+@pytest.mark.parametrize("text", ["SELECT id FROM t WHERE ^id  =  '5x'", "SELECT id,\n ^cast('x' AS INT) AS c FROM t"])
+def test_a_constant_that_fails_has_its_place(db: livejoin.Database, text: str) -> None:
+    with pytest.raises(ExpressionError, match="malformed for") as caught:
+        db.create_view("v", text.replace("^", ""))
+    *_, line, caret = str(caught.value).splitlines()
+    assert line[caret.index("^") :].lower().startswith(("id ", "cast("))
+
+
+def test_functions_with_a_hint_are_none_of_ours() -> None:
+    assert not FUNCTIONS.keys() & set(known_names())
