@@ -86,6 +86,8 @@ def _sentences(told: Explanation) -> Iterator[str]:
         return
     if told.asserted:
         yield told.asserted
+    if told.product:
+        yield told.product
     changing = [one for one in told.effects if one.promise != "static"]
     if not told.effects and not told.diagram.nodes:
         yield cost(told)  # a part of a query
@@ -331,7 +333,7 @@ def rows(amount: Amount) -> str:
     else:
         about = "up to " if amount.is_bound else "" if expected == most and expected < _ROUNDED else "about "
         found = f"{about}{number(expected)} {'row' if number(expected) == '1' else 'rows'}"
-    if most is None or most < 2 * max(1.0, expected):
+    if most is None or number(most) == number(expected):
         return found
     return f"{found}{' on average' if amount.is_bound else ''} ({number(most)} at most)"
 
