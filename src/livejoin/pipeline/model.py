@@ -347,6 +347,8 @@ class RunSettings(_Strict):
         cells: How many cells, with ``mode = "distributed"``.
         reshard: Whether this start chooses anew which rows go to which cells.
         keep_deltas: For how many batches before the newest one the checkpoint keeps deltas for readers.
+        keep_versions: For how many batches before the newest one, at least, the rows of views can be read by
+            ``read_view``.
         on_static_change: If a static table has other rows at a restart, the first batch brings the difference, or the
             start is refused.
         check: Whether DuckDB recomputes the views from the files at the end and compares the results. If changes of a
@@ -373,6 +375,7 @@ class RunSettings(_Strict):
     cells: PositiveInt | None = None
     reshard: bool = False
     keep_deltas: NonNegativeInt = 0
+    keep_versions: NonNegativeInt = 10
     on_static_change: OnStaticChange = "refresh"
     check: bool = False
     spark: dict[str, str] = {}

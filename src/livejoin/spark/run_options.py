@@ -66,6 +66,8 @@ class RunOptions:
             twice the expected rows.
         keep_deltas: With ``distributed``: for how many batches before the newest one the checkpoint keeps deltas for
             `livejoin.spark.read_deltas`.
+        keep_versions: For how many batches before the newest one, at least, `livejoin.spark.read_view` finds the rows
+            of views. More of them take more of the disk: a snapshot of the tables more, and the log behind it.
         on_static_change: What happens if the frame of a static table has other rows at a restart than the checkpoint.
             ``refresh``: the first batch brings the difference, so that the deltas of views include it. ``refuse``: a
             `StateError`.
@@ -93,6 +95,7 @@ class RunOptions:
     cells: int | None = None
     reshard: bool = False
     keep_deltas: int = 0
+    keep_versions: int = 10
     on_static_change: OnStaticChange = "refresh"
     on_batch: Callable[[BatchReport], object] | None = None
     on_recovery: Callable[[Recovery], object] | None = None
@@ -108,6 +111,11 @@ class RunOptions:
             msg = f"recovery_seconds= is {seconds!r:.80}; allowed is a number of seconds"
             raise PipelineError(msg, key="recovery_seconds")
         check_bytes(self.memory_limit, "memory_limit")
+        for name in ("keep_deltas", "keep_versions"):
+            given = getattr(self, name)
+            if not isinstance(given, int) or isinstance(given, bool) or given < 0:
+                msg = f"{name} is {given!r}; allowed is a number of batches, 0 or more"
+                raise PipelineError(msg, key=name)
 
     @property
     def limits(self) -> Limits:

@@ -178,6 +178,7 @@ def start(  # noqa: PLR0913  # as maintain
                 policy=policy,
                 rows_of=lambda table: rows_of(table.name, plain[table.name], [one.name for one in table.columns]),
                 on_static_change=options.on_static_change,
+                keep_versions=options.keep_versions,
             )
             lock.guard(engine)
             sink.open(sink_views(engine.database), engine.last_batch, engine.parts, run_name(state))
