@@ -349,6 +349,7 @@ class RunSettings(_Strict):
         keep_deltas: For how many batches before the newest one the checkpoint keeps deltas for readers.
         keep_versions: For how many batches before the newest one, at least, the rows of views can be read by
             ``read_view``.
+        keep_output: For how many batches before the newest one the files of sink ``parquet`` stay; without it all stay.
         on_static_change: If a static table has other rows at a restart, the first batch brings the difference, or the
             start is refused.
         check: Whether DuckDB recomputes the views from the files at the end and compares the results. If changes of a
@@ -376,6 +377,7 @@ class RunSettings(_Strict):
     reshard: bool = False
     keep_deltas: NonNegativeInt = 0
     keep_versions: NonNegativeInt = 10
+    keep_output: NonNegativeInt | None = None
     on_static_change: OnStaticChange = "refresh"
     check: bool = False
     spark: dict[str, str] = {}
@@ -387,6 +389,9 @@ class RunSettings(_Strict):
             raise ValueError(msg)
         if self.check and self.mode == "distributed":
             msg = "check recomputes from the tables of one process: leave it out with mode = 'distributed'"
+            raise ValueError(msg)
+        if self.check and self.keep_output is not None:
+            msg = "check adds up all files of the output: leave it out with keep_output"
             raise ValueError(msg)
         return self
 

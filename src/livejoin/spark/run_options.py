@@ -68,6 +68,9 @@ class RunOptions:
             `livejoin.spark.read_deltas`.
         keep_versions: For how many batches before the newest one, at least, `livejoin.spark.read_view` finds the rows
             of views. More of them take more of the disk: a snapshot of the tables more, and the log behind it.
+        keep_output: With the Parquet output: for how many batches before the newest one its files stay, for an output
+            that lives for years; None keeps all. What is left does not add up to the views then: `read_view` has
+            their rows.
         on_static_change: What happens if the frame of a static table has other rows at a restart than the checkpoint.
             ``refresh``: the first batch brings the difference, so that the deltas of views include it. ``refuse``: a
             `StateError`.
@@ -96,6 +99,7 @@ class RunOptions:
     reshard: bool = False
     keep_deltas: int = 0
     keep_versions: int = 10
+    keep_output: int | None = None
     on_static_change: OnStaticChange = "refresh"
     on_batch: Callable[[BatchReport], object] | None = None
     on_recovery: Callable[[Recovery], object] | None = None
@@ -111,8 +115,10 @@ class RunOptions:
             msg = f"recovery_seconds= is {seconds!r:.80}; allowed is a number of seconds"
             raise PipelineError(msg, key="recovery_seconds")
         check_bytes(self.memory_limit, "memory_limit")
-        for name in ("keep_deltas", "keep_versions"):
+        for name in ("keep_deltas", "keep_versions", "keep_output"):
             given = getattr(self, name)
+            if name == "keep_output" and given is None:
+                continue
             if not isinstance(given, int) or isinstance(given, bool) or given < 0:
                 msg = f"{name} is {given!r}; allowed is a number of batches, 0 or more"
                 raise PipelineError(msg, key=name)

@@ -109,7 +109,7 @@ def maintain(  # noqa: PLR0913  # all that a pipeline is
     declared = {name: one.declared(name) for name, one in streams.items()}
     frames = {name: one.with_change_type(name) for name, one in streams.items()}
     texts = {name: sql_of(one) for name, one in views.items()}
-    into = _sink(spark, sink, path)
+    into = _sink(spark, sink, path, options)
     query, batches = start(spark, texts, frames, declared, into, checkpoint, trigger, options, assertions=assertions)
     if options.on_recovery is not None and batches.recovery is not None:
         options.on_recovery(batches.recovery)
@@ -134,6 +134,9 @@ def start(  # noqa: PLR0913  # as maintain
         raise PipelineError(msg)
     limits, policy, letters = options.limits, options.policy, options.letters
     check_on_static_change(options.on_static_change)
+    if options.keep_output is not None and not isinstance(sink, ParquetSink):
+        msg = f"keep_output={options.keep_output!r} is for sink='parquet', and another one is given; leave it out"
+        raise PipelineError(msg, key="keep_output")
     plain = {name: frame.frame if isinstance(frame, StreamPart) else frame for name, frame in tables.items()}
     found = {name: table_of(name, frame, declared.get(name)) for name, frame in plain.items()}
     append_only = {
@@ -248,7 +251,9 @@ def _check_names(
         raise SchemaError(msg)
 
 
-def _sink(spark: SparkSession, sink: Literal["parquet"] | SinkFunction | Sink, path: str | Path | None) -> Sink:
+def _sink(
+    spark: SparkSession, sink: Literal["parquet"] | SinkFunction | Sink, path: str | Path | None, options: RunOptions
+) -> Sink:
     if isinstance(sink, Sink):
         return sink
     if callable(sink):
@@ -257,4 +262,4 @@ def _sink(spark: SparkSession, sink: Literal["parquet"] | SinkFunction | Sink, p
         allowed = "'parquet', a sink of livejoin.spark, and a function(view_name, delta_df, batch_id)"
         msg = f"sink={sink!r} is unknown; allowed are {allowed}"
         raise PipelineError(msg, key="sink")
-    return ParquetSink(local_folder(path, "path"))
+    return ParquetSink(local_folder(path, "path"), options.keep_output)
