@@ -362,7 +362,11 @@ def open_engine(  # noqa: PLR0913  # the options of a run
             found,
             recovery,
             initial_deltas(found.database, new, changed, told, initial),
-            SnapshotPace(recovery_seconds, history.log.size_after(snapshots[-1] if snapshots else -1)),
+            SnapshotPace(
+                recovery_seconds,
+                history.log.size_after(snapshots[-1] if snapshots else -1),
+                batches=found.batches + (found.pending is not None),
+            ),
             policy,
             refreshed,
             found.last_batch,

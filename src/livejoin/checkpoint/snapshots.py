@@ -10,6 +10,7 @@ import logging
 import re
 import shutil
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -20,6 +21,7 @@ logger = logging.getLogger("livejoin")
 
 _NAME = re.compile(r"\d{8,}")
 _KEPT = 2
+_QUIET = 60.0  # seconds in which the same warning is not said again
 
 
 class Snapshots:
@@ -34,6 +36,7 @@ class Snapshots:
         self.path = path
         self._behind = behind
         self._writer: threading.Thread | None = None
+        self._told: tuple[str, float] | None = None  # the last warning, and when
 
     def numbers(self) -> list[int]:
         """The batches after which there is a snapshot, whole or damaged, ascending.
@@ -70,11 +73,18 @@ class Snapshots:
                 if kept[0] <= kept[-1] - self._behind:  # else the log begins with the first batch
                     then(kept[0])
             except (LivejoinError, OSError) as error:
-                logger.warning("no snapshot of the checkpoint was written, and its log grows on: %s", error)
+                self._warn(str(error), self.of(batch_id))
 
         self.wait()
         self._writer = threading.Thread(target=run, name="livejoin snapshot")  # a process that ends waits for it
         self._writer.start()
+
+    def _warn(self, why: str, place: Path) -> None:
+        """Warn that there is no snapshot; of the same reason, wherever it was, at most once in a while."""
+        now, reason = time.monotonic(), why.replace(str(place), "")
+        if self._told is None or self._told[0] != reason or now - self._told[1] >= _QUIET:
+            self._told = (reason, now)
+            logger.warning("no snapshot of the checkpoint was written, and its log grows on: %s", why)
 
     @property
     def is_writing(self) -> bool:

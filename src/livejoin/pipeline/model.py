@@ -329,6 +329,7 @@ class RunSettings(_Strict):
     Args:
         checkpoint: The folder of the state, relative to the file.
         trigger: ``available-now`` takes all files that are there and ends; an interval goes on until it is stopped.
+        name: The name of the query on Spark's pages.
         memory_limit: The most memory for the engine.
         spill: A folder for deltas that are too large for memory, relative to the file.
         spill_over: The size of a delta from which on it goes to ``spill``.
@@ -361,6 +362,7 @@ class RunSettings(_Strict):
 
     checkpoint: str
     trigger: Annotated[str, AfterValidator(_trigger)] = AVAILABLE_NOW
+    name: Annotated[str, Field(min_length=1)] | None = None
     memory_limit: Annotated[Any, AfterValidator(_bytes)] = None
     spill: str | None = None
     spill_over: Annotated[Any, AfterValidator(_bytes)] = None

@@ -29,6 +29,8 @@ class RunOptions:
     """The options of `livejoin.spark.maintain`, as ``options=RunOptions(memory_limit="4GB", on_bad_rows="skip")``.
 
     Args:
+        name: The name of the query, as ``queryName`` of Spark: its pages show it beside the query and in the
+            descriptions of jobs, and ``query.name`` is it. Two queries of a session cannot have the same.
         memory_limit: The most memory for the engine, or for each cell of a stage, as for ``livejoin.Database``. A batch
             beyond it ends the query with `MemoryLimitError`, and nothing of the batch is applied. The next query with
             the same checkpoint begins with that batch, under its own limit.
@@ -83,6 +85,7 @@ class RunOptions:
         SchemaError: ``memory_limit`` is no size.
     """
 
+    name: str | None = None
     memory_limit: str | int | None = None
     spill: str | Path | None = None
     spill_over: str | int | None = None
@@ -115,6 +118,9 @@ class RunOptions:
             msg = f"recovery_seconds= is {seconds!r:.80}; allowed is a number of seconds"
             raise PipelineError(msg, key="recovery_seconds")
         check_bytes(self.memory_limit, "memory_limit")
+        if self.name is not None and (not isinstance(self.name, str) or not self.name.strip()):
+            msg = f"name= is {self.name!r:.80}; it takes a text, as 'orders'"
+            raise PipelineError(msg, key="name")
         for name in ("keep_deltas", "keep_versions", "keep_output"):
             given = getattr(self, name)
             if name == "keep_output" and given is None:

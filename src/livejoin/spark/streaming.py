@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
@@ -21,6 +21,7 @@ from livejoin.schema import CHANGE_TYPE
 from livejoin.spark.batch_function import BatchFunction
 from livejoin.spark.checkpoint_lock import lock_checkpoint
 from livejoin.spark.distributed.start import cells_of, open_cells
+from livejoin.spark.job_names import described
 from livejoin.spark.local_folder import hadoop_path, local_folder
 from livejoin.spark.maintained_query import MaintainedQuery
 from livejoin.spark.micro_batch import MicroBatches
@@ -191,7 +192,9 @@ def start(  # noqa: PLR0913  # as maintain
                 check_begun(state / "spark")
             frames, job = arranged(state / "spark", given, engine.filled), engine.job
             batches = MicroBatches(engine, sink, options.on_batch, tuple(frames), letters)
-        writer = pack(frames, job.columns).writeStream.foreachBatch(batches)
+        writer = pack(frames, job.columns).writeStream.foreachBatch(_described(batches, options.name or "livejoin"))
+        if options.name is not None:
+            writer = writer.queryName(options.name)
         writer = writer.option("checkpointLocation", hadoop_path(state / "spark"))
         query = (writer.trigger(**trigger) if trigger else writer).start()
     except BaseException:
@@ -214,6 +217,16 @@ def _earlier(
 
 def _is_append_only(frame: DataFrame) -> bool:
     return CHANGE_TYPE not in {name.lower() for name in frame.columns}
+
+
+def _described(batches: BatchFunction, title: str) -> Callable[[DataFrame, int], None]:
+    """The function of ``foreachBatch``, whose jobs are named on Spark's pages."""
+
+    def run(frame: DataFrame, batch_id: int) -> None:
+        with described(frame.sparkSession, f"{title}, batch {batch_id}"):
+            batches(frame, batch_id)
+
+    return run
 
 
 def end_of(query: StreamingQuery) -> threading.Event:
