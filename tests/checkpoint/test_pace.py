@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streams import Stream, job
 
-from livejoin.checkpoint import pace
-from livejoin.checkpoint.pace import LEAST, SnapshotPace
+from livejoin.checkpoint import pace, snapshots
+from livejoin.checkpoint.pace import LEAST, MOST_BATCHES, SnapshotPace
 from livejoin.checkpoint.policy import Policy
 
 SIZES = st.integers(0, 5) | st.integers(1000, 400_000) | st.integers(LEAST // 2, 8 * LEAST)
@@ -53,6 +53,8 @@ def test_all_that_is_written_is_at_most_three_times_the_changes(
         assert snapshots <= found + changes, "a snapshot is paid for by the log behind the one before"
         assert log + snapshots <= found + (3 if is_refused else 2) * changes
         assert busy or kept.log < max(tables, LEAST), "what a restart applies again is not more than the tables"
+        many = not busy and kept.batches >= MOST_BATCHES
+        assert not many or kept.log < tables, "batches are many only where the tables are larger than all of them"
 
 
 @given(st.floats(0, 10), st.lists(st.floats(0, 3), min_size=1))
@@ -90,3 +92,40 @@ def test_a_batch_that_comes_back_without_refused_changes_counts_once(
     stream.take(6, {"T": [(1, "x")]})
     engine = stream.open(declared)
     assert engine.pace.log == engine._pending_bytes == (tmp_path / "log" / "00000006.batch").stat().st_size
+
+
+def test_small_batches_are_not_applied_again_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However old a query is, a start applies as few of them."""
+    monkeypatch.setattr(pace, "MOST_BATCHES", 10)
+    stream = Stream(tmp_path)
+    declared = job({"T": "a BIGINT PRIMARY KEY"}, {"v": "SELECT COUNT(*) AS n FROM T"})
+    stream.open(declared)
+    for number in range(40):
+        stream.run(number, {"T": [(number % 3, "upsert")]})
+        if number % 7 == 6:
+            engine = stream.open(declared)
+            assert engine.pace.batches == engine.recovered.batches <= 20, "one snapshot may still be written"
+    assert stream.held("v") == {(3,): 1}
+
+
+def test_a_warning_is_not_said_again_and_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    declared = job({"T": "a BIGINT"}, {"v": "SELECT a FROM T"})
+    stream = Stream(tmp_path)
+    engine = stream.open(declared)
+    (tmp_path / "snapshots").write_text("no folder")
+
+    def tried() -> int:
+        for _ in range(3):
+            stream.run(0 if engine.last_batch is None else engine.last_batch + 1, {"T": [(1,)]})
+            engine.snapshot()
+            engine.history.snapshots.wait()
+        return sum("no snapshot of the checkpoint was written" in record.message for record in caplog.records)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(snapshots, "_QUIET", float("inf"))
+        assert tried() == 1
+        patched.setattr(snapshots, "_QUIET", 0.0)
+        assert tried() == 4
+    (tmp_path / "snapshots").unlink()

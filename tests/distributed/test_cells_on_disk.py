@@ -21,12 +21,14 @@ import pytest
 import livejoin
 from livejoin.checkpoint.batch import length_of
 from livejoin.checkpoint.job import job_of
+from livejoin.checkpoint.states import NotKeptError
 from livejoin.database.snapshots.tables import Limits
 from livejoin.distributed import Cells, Declared, Held, Manifest, Manifests, Outcome, Plan, Task, cells, deltas, parts
 from livejoin.distributed.deltas import FilesDelta, batch_delta, read_view
 from livejoin.distributed.files import delta_of
 from livejoin.distributed.manifest import batches_in, read_manifest
 from livejoin.distributed.parts import Outbox, advance, by_cell
+from livejoin.distributed.states import kept_batches, parts_of
 from livejoin.errors import ChangeError, MemoryLimitError, SchemaError, StateError, StorageError
 from livejoin.schema import SqlType
 from oracle import assert_same_rows, difference, signed_multiset, without_zeros
@@ -48,7 +50,8 @@ class Hosts:
     """A checkpoint, hosts with what their memories hold, and the database that all is compared with."""
 
     def __init__(self, path: Path, dice: Random, cells: int = 3) -> None:
-        self.path, self.dice, self.cells, self.kept = path, dice, cells, 0
+        self.path, self.dice, self.cells, self.kept, self.versions = path, dice, cells, 0, 0
+        self.after: dict[int, dict[str, Counter[Row]]] = {}
         self.recovery_seconds: float | None = None
         self.whole = livejoin.Database()
         for name, (columns, options) in TABLES.items():
@@ -60,7 +63,7 @@ class Hosts:
 
     def open(self) -> None:
         """A driver, and hosts that remember nothing."""
-        self.manifests = Manifests(self.path, self.kept)
+        self.manifests = Manifests(self.path, self.kept, self.versions)
         tables = {name: base.table for name, base in self.whole._contents.tables.items()}
         tables = {table.name: table for table in tables.values()}
         job = job_of(tables, VIEWS, frozenset(), keep_all=True)
@@ -120,6 +123,13 @@ class Hosts:
         for name, view in self.whole.views.items():
             expected: Counter[Row] = Counter(tuple(row.values()) for row in view.to_arrow().to_pylist())
             assert without_zeros(self.told[name]) == expected, name
+            self.after.setdefault(manifest.batch_id, {})[name] = expected
+
+    def read(self, view: str, version: int | None = None) -> Counter[Row]:
+        """The rows of a view as readers find them."""
+        found, _ = parts_of(self.path, view, version)
+        batches = [batch for part in found for batch in part.rows()]
+        return Counter(tuple(row.values()) for batch in batches for row in batch.to_pylist())
 
     def batch(self) -> dict[str, pa.Table]:
         """Some changes."""
@@ -154,6 +164,37 @@ def test_attempts_that_do_not_count(tmp_path: Path, seed: int, monkeypatch: pyte
     assert all(len(one.log) <= 5 for one in held)
     kept = {path.name for path in tmp_path.iterdir() if path.suffix in (".batch", ".tables", ".delta", ".parts")}
     assert kept == hosts.manifests.last.files, "what no manifest needs is gone"
+
+
+def test_rows_of_the_newest_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With snapshots behind every few batches, and attempts that do not count."""
+    monkeypatch.setattr(cells, "LEAST_LOG", 4_000)
+    monkeypatch.setattr(cells, "MOST_FILES", 2)
+    hosts = Hosts(tmp_path, Random(4))
+    hosts.versions = 3
+    hosts.manifests.close()
+    with pytest.raises(NotKeptError, match="has no batch yet"):
+        parts_of(tmp_path, "first", None)
+    hosts.open()
+    for number in range(8):
+        hosts.apply(hosts.batch())
+        view = hosts.dice.choice(list(VIEWS))
+        assert hosts.read(view) == hosts.after[number][view], view
+        before = hosts.dice.randint(max(0, number - 3), number)
+        assert hosts.read(view, before) == hosts.after[before][view], view
+    assert kept_batches(tmp_path) == [4, 5, 6, 7]
+    with pytest.raises(NotKeptError, match=r"version 3 is not kept in .* kept are 4 to 7"):
+        parts_of(tmp_path, "first", 3)
+    with pytest.raises(NotKeptError, match=r"no version 8 in .* yet; the newest one is 7"):
+        parts_of(tmp_path, "first", 8)
+    with pytest.raises(SchemaError, match="no view 'nope'"):
+        parts_of(tmp_path, "nope", None)
+    found, _ = parts_of(tmp_path, "FIRST", 4)
+    for _ in range(5):
+        hosts.apply(hosts.batch())
+    with pytest.raises(NotKeptError, match=r"after batch 4 are not kept in .* kept are those from batch 9 on"):
+        for part in found:
+            list(part.rows())
 
 
 def test_a_limit_of_what_is_applied_again(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -46,12 +48,12 @@ def batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
     """A start of the query: the engine as it was left, and a sink that has compared what is there."""
     engines: list[Engine] = []
 
-    def start(deliver: Callable[..., list[str]] | None = None) -> MicroBatches:
+    def start(deliver: Callable[..., list[str]] | None = None, keep: int | None = None) -> MicroBatches:
         while engines:
             engines.pop().close()
         engine = open_engine(DECLARED, tmp_path / "checkpoint")
         engines.append(engine)
-        sink = ParquetSink(tmp_path / "out")
+        sink = ParquetSink(tmp_path / "out", keep)
         views = {name: SinkView(view.schema, view.keys) for name, view in engine.database.views.items()}
         sink.open(views, engine.last_batch, engine.parts, "run")
         if deliver is not None:
@@ -215,3 +217,76 @@ def test_a_flipped_bit_of_a_part_is_found_by_who_reads_it(batches: Callable[...,
     file.write_bytes(data)
     with pytest.raises(StorageError, match=r"part-00000000\.parquet cannot be read: .*(checksum|CRC)"):
         list(reader.read(part))
+
+
+def test_old_parts_go(tmp_path: Path, batches: Callable[..., MicroBatches]) -> None:
+    run: Any = batches(keep=2)
+    for number, rows in enumerate([[5], [1], [2], [1], [1], [1]]):
+        run(Frame(rows), number)
+    assert parts(tmp_path, "v") == ["_removed", *(f"part-0000000{i}.parquet" for i in (3, 4, 5))]
+    assert parts(tmp_path, "w") == ["_removed", "part-00000002.parquet"], "the newest one stays"
+    reader = WrittenDeltasReader(tmp_path / "out" / "v")
+    with pytest.raises(StateError, match=r"from batch 0 on are to be read, and .* has not kept .* batch 2: .*since=3;"):
+        reader.partitions(reader.initialOffset(), {"batch": 5})
+    with pytest.raises(StateError, match="from batch 2 on"):
+        reader.partitions({"batch": 1}, {"batch": 5})
+    (*_, last) = reader.partitions(WrittenDeltasReader(tmp_path / "out" / "v", 3).initialOffset(), {"batch": 5})
+    assert sum(batch.num_rows for batch in reader.read(last)) == 1
+    run = batches()  # from now on all stay
+    for number in (6, 7):
+        run(Frame([1]), number)
+    assert parts(tmp_path, "v")[1:] == [f"part-0000000{i}.parquet" for i in (3, 4, 5, 6, 7)]
+    run = batches(keep=0)
+    run(Frame([7]), 8)
+    assert parts(tmp_path, "v")[1:] == parts(tmp_path, "w")[1:] == ["part-00000008.parquet"]
+    with pytest.raises(StateError, match=r"has not kept those up to batch 7"):
+        list(reader.read(last))
+    note = tmp_path / "out" / "v" / "_removed"
+    said = note.read_bytes()
+    note.write_bytes(b"1 {}")
+    with pytest.raises(StateError, match="_removed, which says what was removed, is damaged"):
+        batches()
+    note.unlink()
+    with pytest.raises(StateError, match=r"v lacks part-00000000\.parquet"):
+        batches()
+    note.write_bytes(said)
+    (tmp_path / "checkpoint").rename(tmp_path / "elsewhere")
+    with pytest.raises(StateError, match=r"had the files of batches up to 7 at least, and the checkpoint has"):
+        batches()
+
+
+def dying(call: Callable[..., Any], folder: Path, after: int) -> Callable[..., Any]:
+    """A method of paths that the system refuses from some call on, for files in a folder."""
+    calls = iter(range(after))
+
+    def called(self: Path, *given: Any, **named: Any) -> Any:
+        if self.parent == folder and next(calls, None) is None:
+            raise OSError(errno.EIO, "gone")
+        return call(self, *given, **named)
+
+    return called
+
+
+@pytest.mark.parametrize("failing", ["replace", "unlink", "open"])
+def test_a_process_that_dies_while_old_parts_go(
+    tmp_path: Path, batches: Callable[..., MicroBatches], monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    """Whatever call is its last one: the next start goes on, and readers get whole batches or an error."""
+    folder = tmp_path / "out" / "v"
+    for last in range(6):
+        for place in (tmp_path / "checkpoint", tmp_path / "out"):
+            shutil.rmtree(place, ignore_errors=True)
+        run: Any = batches(keep=1)
+        for number in range(3):
+            run(Frame([number]), number)
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, failing, dying(getattr(Path, failing), folder, last))
+            with contextlib.suppress(LivejoinError):
+                run(Frame([3]), 3)
+        run = batches(keep=1)
+        run(Frame([3]), 3)
+        run(Frame([4]), 4)
+        names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+        assert names == ["_removed", "part-00000003.parquet", "part-00000004.parquet"]
+        assert sum_of(folder) == Counter({(3,): 1, (4,): 1})
+        batches(keep=1)

@@ -8,7 +8,8 @@ of the kind ``cells`` (`stream_cells`) have their tables in 1 to 4 cells on a cl
 Python workers and the processes of the cells are killed too, their disks are full, and what takes longer than others
 runs twice at once.
 What is damaged has to be an error that names it; it is put back then. At the end of each round the sum of each view's
-output has to be its result over the rows that are left, by DuckDB.
+output has to be its result over the rows that are left, by DuckDB. Behind each fault, what a reader
+finds of a view in the checkpoint has to be what its output adds up to by then.
 
 So many faults hit a pipeline that runs, of each kind, ``embedded`` and ``cells``, or of the one that is named; those
 that came too late are counted apart. The folder of a round whose output is wrong stays, and is named.
@@ -49,19 +50,22 @@ class Done:
         hits: How many faults of each sort hit.
         misses: How many found no batch to disturb.
         rounds: How many pipelines came to their ends, each with an output that was compared and right.
+        reads: How many views were read from a checkpoint behind a fault, each with the rows that its output adds up to.
         slow: How many tasks Spark attempted a second time meanwhile, since they were slow.
     """
 
     hits: Counter[str] = field(default_factory=Counter)
     misses: Counter[str] = field(default_factory=Counter)
     rounds: int = 0
+    reads: int = 0
     slow: int = 0
 
     def __str__(self) -> str:
         hits, misses = (", ".join(f"{n} {what}" for what, n in some.most_common()) for some in (self.hits, self.misses))
         return (
             f"{self.hits.total()} faults hit ({hits}), {self.misses.total()} missed ({misses or 'none'}); "
-            f"{self.rounds} outputs compared, all right; {self.slow} tasks were attempted twice at once"
+            f"{self.rounds} outputs compared, all right; {self.reads} views read; "
+            f"{self.slow} tasks were attempted twice at once"
         )
 
 
@@ -80,6 +84,8 @@ def rounds_of(dice: random.Random, faults: int, workers: Workers, made: Callable
                 (done.hits if fault.hit else done.misses)[fault.what] += 1
                 number = str(done.hits.total()) if fault.hit else "missed"
                 print(f"{number}: {fault.what}: {fault.told} ({time.monotonic() - started:.1f} s)", flush=True)
+            if isinstance(one, Files):
+                done.reads += one.check_rows()
             if any(fault.is_over for fault in faults_now):
                 break
         one.finish(workers)

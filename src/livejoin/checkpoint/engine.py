@@ -265,7 +265,7 @@ class Engine:
             StorageError: The disk refuses; the batch comes again at the next start.
         """
         parts = list(parts)
-        self.history.log.finish(batch_id, {"parts": parts, "job": self.job.digest})
+        self.history.log.finish(batch_id, {"parts": parts, "job": self.job.digest, "version": self.database.version})
         self.parts.add(batch_id, parts)
         self.last_batch = batch_id
         self.initial = {}
@@ -294,7 +294,7 @@ class Engine:
         self.history.close()
 
 
-def open_engine(
+def open_engine(  # noqa: PLR0913  # the options of a run
     job: Job,
     folder: Path,
     limits: Limits = NO_LIMITS,
@@ -304,6 +304,7 @@ def open_engine(
     policy: Policy = FAIL,
     rows_of: RowsOf | None = None,
     on_static_change: OnStaticChange = "refresh",
+    keep_versions: int = 0,
 ) -> Engine:
     """The engine of a checkpoint, for the same job as before or a changed one.
 
@@ -317,6 +318,7 @@ def open_engine(
         policy: What happens to changes that cannot be applied.
         rows_of: Reads the rows of a static table, once a start; None leaves static tables as they are.
         on_static_change: What happens if the source of a static table has other rows than the checkpoint.
+        keep_versions: For how many batches before the newest one the state can be read (`livejoin.checkpoint.states`).
 
     Raises:
         StateError: The checkpoint is damaged, or cannot go on as this job. The message says why, and what is left.
@@ -326,7 +328,7 @@ def open_engine(
 
     Cost: O(rows) for the tables, O(changes of the log) and the loading of the views.
     """
-    history = History(folder, rows_of=rows_of)
+    history = History(folder, rows_of=rows_of, behind=keep_versions)
     try:
         found = history.recover(job, limits)
         before = found.job
@@ -360,7 +362,11 @@ def open_engine(
             found,
             recovery,
             initial_deltas(found.database, new, changed, told, initial),
-            SnapshotPace(recovery_seconds, history.log.size_after(snapshots[-1] if snapshots else -1)),
+            SnapshotPace(
+                recovery_seconds,
+                history.log.size_after(snapshots[-1] if snapshots else -1),
+                batches=found.batches + (found.pending is not None),
+            ),
             policy,
             refreshed,
             found.last_batch,

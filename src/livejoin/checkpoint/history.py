@@ -73,6 +73,7 @@ class History:
         is_owner: Whether this process writes.
         rows_of: Reads the rows of a static table that is new, with the columns that are kept; None if no table can be
             new.
+        behind: As for `livejoin.checkpoint.snapshots.Snapshots`.
 
     Attributes:
         fresh: The static tables that were new and were read from their sources.
@@ -82,13 +83,13 @@ class History:
         StorageError: The disk refuses.
     """
 
-    def __init__(self, folder: Path, is_owner: bool = True, rows_of: RowsOf | None = None) -> None:
+    def __init__(self, folder: Path, is_owner: bool = True, rows_of: RowsOf | None = None, behind: int = 0) -> None:
         self.folder = folder
         self._rows_of = rows_of
         self._is_owner = is_owner
         self.fresh = set[str]()
         self.log = Log(folder / "log", is_owner)
-        self.snapshots = Snapshots(folder / "snapshots")
+        self.snapshots = Snapshots(folder / "snapshots", behind)
 
     def close(self) -> None:
         """Wait for the snapshot that is being written, and close the files."""
@@ -111,8 +112,13 @@ class History:
             msg = f"the declarations could not be written to {self._jobs}: {error}; repair that and start again"
             raise StorageError(msg) from error
 
-    def recover(self, now: Job, limits: Limits) -> Recovered:
+    def recover(self, now: Job, limits: Limits, until: int | None = None) -> Recovered:
         """Read the state of the checkpoint; for a new checkpoint the empty tables of the present job.
+
+        Args:
+            now: The present job.
+            limits: The limits of the database.
+            until: The done batch after which the state is read; None for the last one.
 
         Raises:
             StateError: A file is missing or damaged.
@@ -125,6 +131,9 @@ class History:
         if self._is_owner:
             self._take_over(now)
         numbers, batches, done = self.snapshots.numbers(), self.log.batches(), set(self.log.done())
+        if until is not None:
+            numbers = [number for number in numbers if number <= until]
+            batches = [number for number in batches if number <= until]
         found = self._start(numbers, batches, limits)
         behind = [number for number in batches if found.last_batch is None or number > found.last_batch]
         self._check_gaps(found.last_batch, behind, done)

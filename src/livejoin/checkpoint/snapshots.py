@@ -1,6 +1,7 @@
 """The snapshots of a checkpoint: the tables after some batch, written while the stream goes on.
 
-Two snapshots are kept, and the log since the older one, in case the newer one is damaged.
+Two snapshots are kept, and the log since the older one, in case the newer one is damaged. Where readers of earlier
+states are expected (`livejoin.checkpoint.states`), some before these are kept, too.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ import logging
 import re
 import shutil
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from livejoin.database.snapshots import snapshot
@@ -19,6 +21,7 @@ logger = logging.getLogger("livejoin")
 
 _NAME = re.compile(r"\d{8,}")
 _KEPT = 2
+_QUIET = 60.0  # seconds in which the same warning is not said again
 
 
 class Snapshots:
@@ -26,11 +29,14 @@ class Snapshots:
 
     Args:
         path: The folder.
+        behind: For how many batches before a new snapshot the states can still be read.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, behind: int = 0) -> None:
         self.path = path
+        self._behind = behind
         self._writer: threading.Thread | None = None
+        self._told: tuple[str, float] | None = None  # the last warning, and when
 
     def numbers(self) -> list[int]:
         """The batches after which there is a snapshot, whole or damaged, ascending.
@@ -56,21 +62,29 @@ class Snapshots:
             batch_id: The batch after which the image was taken.
             image: The image to write; nobody changes it.
             then: Called by another thread when the snapshot is complete and older ones are removed, with the oldest
-                batch that has a snapshot.
+                batch that has a snapshot, unless states before it have to be made from the first batch on.
         """
 
         def run() -> None:
             try:
                 snapshot.write(self.of(batch_id), image)
-                kept = self.numbers()[-_KEPT:]
+                kept = to_keep(self.numbers(), self._behind)
                 self._remove_others(kept)
-                then(kept[0])
+                if kept[0] <= kept[-1] - self._behind:  # else the log begins with the first batch
+                    then(kept[0])
             except (LivejoinError, OSError) as error:
-                logger.warning("no snapshot of the checkpoint was written, and its log grows on: %s", error)
+                self._warn(str(error), self.of(batch_id))
 
         self.wait()
         self._writer = threading.Thread(target=run, name="livejoin snapshot")  # a process that ends waits for it
         self._writer.start()
+
+    def _warn(self, why: str, place: Path) -> None:
+        """Warn that there is no snapshot; of the same reason, wherever it was, at most once in a while."""
+        now, reason = time.monotonic(), why.replace(str(place), "")
+        if self._told is None or self._told[0] != reason or now - self._told[1] >= _QUIET:
+            self._told = (reason, now)
+            logger.warning("no snapshot of the checkpoint was written, and its log grows on: %s", why)
 
     @property
     def is_writing(self) -> bool:
@@ -91,3 +105,27 @@ class Snapshots:
         for path in self.path.iterdir() if self.path.is_dir() else ():
             if _NAME.fullmatch(path.name) and path.name not in names:
                 shutil.rmtree(path, ignore_errors=True)
+
+
+def to_keep(numbers: Sequence[int], behind: int) -> list[int]:
+    """Which snapshots stay: the newest two, and earlier ones from which the states of some batches can be read.
+
+    Of those in between, every one that is half as far from the one before goes. So at most five stay.
+
+    Args:
+        numbers: The batches that have a snapshot, ascending.
+        behind: For how many batches before the newest snapshot there must be an earlier one to begin with.
+
+    >>> to_keep([3, 4, 5, 6], 0)
+    [5, 6]
+    >>> to_keep([3, 4, 5, 6, 7, 8, 9, 10, 11], 4)
+    [7, 9, 10, 11]
+    """
+    if not numbers:
+        return []
+    oldest = max((number for number in numbers if number <= numbers[-1] - behind), default=-1)
+    kept = list[int]()
+    for number in numbers:
+        if number >= oldest and (not kept or number - kept[-1] >= max(behind / 2, 1)):
+            kept.append(number)
+    return sorted({*kept, *numbers[-_KEPT:]})

@@ -48,6 +48,7 @@ class WrittenParts:
             else:
                 ranges.append([batch_id, batch_id])
 
-    def batches(self, view: str) -> Iterable[int]:
-        """The batches that left a part of a view, ascending."""
-        return (batch for first, last in self._ranges.get(view, ()) for batch in range(first, last + 1))
+    def batches(self, view: str, after: int = -1) -> Iterable[int]:
+        """The batches after one that left a part of a view, ascending."""
+        ranges = self._ranges.get(view, ())
+        return (batch for first, last in ranges for batch in range(max(first, after + 1), last + 1))

@@ -92,10 +92,14 @@ class Manifest:
         return frozenset(name for one in self.cells.values() for name, rows in one.rows.items() if rows)
 
     @property
+    def state_files(self) -> set[str]:
+        """The files of the states of its cells."""
+        return {file for one in self.cells.values() for file in one.files}
+
+    @property
     def files(self) -> set[str]:
         """The files that it needs."""
-        held = {file for one in self.cells.values() for file in one.files}
-        return held.union(*self.deltas.values(), *self.letters.values())
+        return self.state_files.union(*self.deltas.values(), *self.letters.values())
 
     def plain(self) -> dict[str, Any]:
         """The same as JSON values."""
@@ -139,6 +143,7 @@ class Manifests:
     Args:
         path: The folder, made if it is missing. All hosts see it.
         kept: For how many batches before the newest one deltas stay for readers.
+        versions: For how many batches before the newest one the states of cells stay for readers.
 
     Attributes:
         epoch: The number of this opening; each has a larger one than those before.
@@ -151,9 +156,10 @@ class Manifests:
         StorageError: The disk refuses.
     """
 
-    def __init__(self, path: Path, kept: int = 0) -> None:
+    def __init__(self, path: Path, kept: int = 0, versions: int = 0) -> None:
         self.path = path
-        self._kept = kept
+        self._kept = max(kept, versions)
+        self._versions = versions
         try:
             self._folder = Folder.made(path)
             names = self._folder.names()
@@ -166,7 +172,8 @@ class Manifests:
             raise self._refused(error) from error
         batches = _numbers(names, _MANIFEST)
         self.last = self._read(max(batches)) if batches else None
-        self._before = {batch: self._read(batch) for batch in batches if max(batches) - kept <= batch < max(batches)}
+        newest = max(batches, default=0)
+        self._before = {batch: self._read(batch) for batch in batches if newest - self._kept <= batch < newest}
         self.done = max(_numbers(names, _DONE), default=None)
         self.parts = WrittenParts()
         if self.done is not None:
@@ -238,6 +245,8 @@ class Manifests:
         self._before = {batch: one for batch, one in self._before.items() if batch >= oldest}
         for one in self._before.values():
             needed.update(*one.deltas.values(), [f"{one.plan}.views"])
+            if self.last is not None and one.batch_id >= self.last.batch_id - self._versions:
+                needed.update(one.state_files, [f"{one.plan}.plan"])
         newest = {
             _MANIFEST: oldest,
             _DONE: -1 if self.done is None else self.done,

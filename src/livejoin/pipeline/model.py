@@ -329,6 +329,7 @@ class RunSettings(_Strict):
     Args:
         checkpoint: The folder of the state, relative to the file.
         trigger: ``available-now`` takes all files that are there and ends; an interval goes on until it is stopped.
+        name: The name of the query on Spark's pages.
         memory_limit: The most memory for the engine.
         spill: A folder for deltas that are too large for memory, relative to the file.
         spill_over: The size of a delta from which on it goes to ``spill``.
@@ -347,6 +348,9 @@ class RunSettings(_Strict):
         cells: How many cells, with ``mode = "distributed"``.
         reshard: Whether this start chooses anew which rows go to which cells.
         keep_deltas: For how many batches before the newest one the checkpoint keeps deltas for readers.
+        keep_versions: For how many batches before the newest one, at least, the rows of views can be read by
+            ``read_view``.
+        keep_output: For how many batches before the newest one the files of sink ``parquet`` stay; without it all stay.
         on_static_change: If a static table has other rows at a restart, the first batch brings the difference, or the
             start is refused.
         check: Whether DuckDB recomputes the views from the files at the end and compares the results. If changes of a
@@ -358,6 +362,7 @@ class RunSettings(_Strict):
 
     checkpoint: str
     trigger: Annotated[str, AfterValidator(_trigger)] = AVAILABLE_NOW
+    name: Annotated[str, Field(min_length=1)] | None = None
     memory_limit: Annotated[Any, AfterValidator(_bytes)] = None
     spill: str | None = None
     spill_over: Annotated[Any, AfterValidator(_bytes)] = None
@@ -373,6 +378,8 @@ class RunSettings(_Strict):
     cells: PositiveInt | None = None
     reshard: bool = False
     keep_deltas: NonNegativeInt = 0
+    keep_versions: NonNegativeInt = 10
+    keep_output: NonNegativeInt | None = None
     on_static_change: OnStaticChange = "refresh"
     check: bool = False
     spark: dict[str, str] = {}
@@ -384,6 +391,9 @@ class RunSettings(_Strict):
             raise ValueError(msg)
         if self.check and self.mode == "distributed":
             msg = "check recomputes from the tables of one process: leave it out with mode = 'distributed'"
+            raise ValueError(msg)
+        if self.check and self.keep_output is not None:
+            msg = "check adds up all files of the output: leave it out with keep_output"
             raise ValueError(msg)
         return self
 

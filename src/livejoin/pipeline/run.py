@@ -15,6 +15,7 @@ from livejoin.spark import BatchReport, Recovery, local_session
 from livejoin.spark.local_folder import local_folder
 from livejoin.spark.run_name import NAME_FILE, run_name
 from livejoin.spark.sinks import Forgetting, ParquetSink
+from livejoin.spark.sinks.retention import NOTE
 from livejoin.spark.sources import read_changes
 from livejoin.spark.streaming import end_of, start
 from livejoin.spark.streams.frames import Declared, ForeignColumns
@@ -35,6 +36,7 @@ def clear(pipeline: Pipeline) -> None:
         for view in pipeline.views:
             for file in sink.files(view):
                 file.unlink()
+            (sink.of(view) / NOTE).unlink(missing_ok=True)
     if isinstance(pipeline.sink, Forgetting) and name.exists():
         pipeline.sink.forget(run_name(pipeline.checkpoint))
     letters = pipeline.options.dead_letters
@@ -87,7 +89,7 @@ def run(
     tables = {name: found[name] for name in pipeline.declared}
     declared = {name: declared_of(table) for name, table in pipeline.declared.items()}
     options = replace(pipeline.options, on_batch=on_batch)
-    sink = pipeline.sink or ParquetSink(local_folder(pipeline.output, "path"))
+    sink = pipeline.sink or ParquetSink(local_folder(pipeline.output, "path"), options.keep_output)
     query, batches = start(
         spark,
         pipeline.views,

@@ -9,6 +9,7 @@ from livejoin.errors import PipelineError
 
 if TYPE_CHECKING:
     from livejoin.checkpoint.recovery import Recovery
+    from livejoin.spark.current_rows import read_view
     from livejoin.spark.failures import QueryFailedError
     from livejoin.spark.maintained_query import MaintainedQuery
     from livejoin.spark.micro_batch import BatchReport
@@ -35,6 +36,7 @@ _HOMES = {
     "local_session": "livejoin.spark.session",
     "maintain": "livejoin.spark.streaming",
     "read_deltas": "livejoin.spark.written_deltas",
+    "read_view": "livejoin.spark.current_rows",
     "stream": "livejoin.spark.streams.table_stream",
 }
 
@@ -52,6 +54,7 @@ __all__ = [
     "local_session",
     "maintain",
     "read_deltas",
+    "read_view",
     "stream",
 ]
 

@@ -29,6 +29,8 @@ class RunOptions:
     """The options of `livejoin.spark.maintain`, as ``options=RunOptions(memory_limit="4GB", on_bad_rows="skip")``.
 
     Args:
+        name: The name of the query, as ``queryName`` of Spark: its pages show it beside the query and in the
+            descriptions of jobs, and ``query.name`` is it. Two queries of a session cannot have the same.
         memory_limit: The most memory for the engine, or for each cell of a stage, as for ``livejoin.Database``. A batch
             beyond it ends the query with `MemoryLimitError`, and nothing of the batch is applied. The next query with
             the same checkpoint begins with that batch, under its own limit.
@@ -66,6 +68,11 @@ class RunOptions:
             twice the expected rows.
         keep_deltas: With ``distributed``: for how many batches before the newest one the checkpoint keeps deltas for
             `livejoin.spark.read_deltas`.
+        keep_versions: For how many batches before the newest one, at least, `livejoin.spark.read_view` finds the rows
+            of views. More of them take more of the disk: a snapshot of the tables more, and the log behind it.
+        keep_output: With the Parquet output: for how many batches before the newest one its files stay, for an output
+            that lives for years; None keeps all. What is left does not add up to the views then: `read_view` has
+            their rows.
         on_static_change: What happens if the frame of a static table has other rows at a restart than the checkpoint.
             ``refresh``: the first batch brings the difference, so that the deltas of views include it. ``refuse``: a
             `StateError`.
@@ -78,6 +85,7 @@ class RunOptions:
         SchemaError: ``memory_limit`` is no size.
     """
 
+    name: str | None = None
     memory_limit: str | int | None = None
     spill: str | Path | None = None
     spill_over: str | int | None = None
@@ -93,6 +101,8 @@ class RunOptions:
     cells: int | None = None
     reshard: bool = False
     keep_deltas: int = 0
+    keep_versions: int = 10
+    keep_output: int | None = None
     on_static_change: OnStaticChange = "refresh"
     on_batch: Callable[[BatchReport], object] | None = None
     on_recovery: Callable[[Recovery], object] | None = None
@@ -108,6 +118,16 @@ class RunOptions:
             msg = f"recovery_seconds= is {seconds!r:.80}; allowed is a number of seconds"
             raise PipelineError(msg, key="recovery_seconds")
         check_bytes(self.memory_limit, "memory_limit")
+        if self.name is not None and (not isinstance(self.name, str) or not self.name.strip()):
+            msg = f"name= is {self.name!r:.80}; it takes a text, as 'orders'"
+            raise PipelineError(msg, key="name")
+        for name in ("keep_deltas", "keep_versions", "keep_output"):
+            given = getattr(self, name)
+            if name == "keep_output" and given is None:
+                continue
+            if not isinstance(given, int) or isinstance(given, bool) or given < 0:
+                msg = f"{name} is {given!r}; allowed is a number of batches, 0 or more"
+                raise PipelineError(msg, key=name)
 
     @property
     def limits(self) -> Limits:

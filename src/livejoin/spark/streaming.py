@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
@@ -21,6 +21,7 @@ from livejoin.schema import CHANGE_TYPE
 from livejoin.spark.batch_function import BatchFunction
 from livejoin.spark.checkpoint_lock import lock_checkpoint
 from livejoin.spark.distributed.start import cells_of, open_cells
+from livejoin.spark.job_names import described
 from livejoin.spark.local_folder import hadoop_path, local_folder
 from livejoin.spark.maintained_query import MaintainedQuery
 from livejoin.spark.micro_batch import MicroBatches
@@ -109,7 +110,7 @@ def maintain(  # noqa: PLR0913  # all that a pipeline is
     declared = {name: one.declared(name) for name, one in streams.items()}
     frames = {name: one.with_change_type(name) for name, one in streams.items()}
     texts = {name: sql_of(one) for name, one in views.items()}
-    into = _sink(spark, sink, path)
+    into = _sink(spark, sink, path, options)
     query, batches = start(spark, texts, frames, declared, into, checkpoint, trigger, options, assertions=assertions)
     if options.on_recovery is not None and batches.recovery is not None:
         options.on_recovery(batches.recovery)
@@ -134,6 +135,9 @@ def start(  # noqa: PLR0913  # as maintain
         raise PipelineError(msg)
     limits, policy, letters = options.limits, options.policy, options.letters
     check_on_static_change(options.on_static_change)
+    if options.keep_output is not None and not isinstance(sink, ParquetSink):
+        msg = f"keep_output={options.keep_output!r} is for sink='parquet', and another one is given; leave it out"
+        raise PipelineError(msg, key="keep_output")
     plain = {name: frame.frame if isinstance(frame, StreamPart) else frame for name, frame in tables.items()}
     found = {name: table_of(name, frame, declared.get(name)) for name, frame in plain.items()}
     append_only = {
@@ -178,6 +182,7 @@ def start(  # noqa: PLR0913  # as maintain
                 policy=policy,
                 rows_of=lambda table: rows_of(table.name, plain[table.name], [one.name for one in table.columns]),
                 on_static_change=options.on_static_change,
+                keep_versions=options.keep_versions,
             )
             lock.guard(engine)
             sink.open(sink_views(engine.database), engine.last_batch, engine.parts, run_name(state))
@@ -187,7 +192,9 @@ def start(  # noqa: PLR0913  # as maintain
                 check_begun(state / "spark")
             frames, job = arranged(state / "spark", given, engine.filled), engine.job
             batches = MicroBatches(engine, sink, options.on_batch, tuple(frames), letters)
-        writer = pack(frames, job.columns).writeStream.foreachBatch(batches)
+        writer = pack(frames, job.columns).writeStream.foreachBatch(_described(batches, options.name or "livejoin"))
+        if options.name is not None:
+            writer = writer.queryName(options.name)
         writer = writer.option("checkpointLocation", hadoop_path(state / "spark"))
         query = (writer.trigger(**trigger) if trigger else writer).start()
     except BaseException:
@@ -210,6 +217,16 @@ def _earlier(
 
 def _is_append_only(frame: DataFrame) -> bool:
     return CHANGE_TYPE not in {name.lower() for name in frame.columns}
+
+
+def _described(batches: BatchFunction, title: str) -> Callable[[DataFrame, int], None]:
+    """The function of ``foreachBatch``, whose jobs are named on Spark's pages."""
+
+    def run(frame: DataFrame, batch_id: int) -> None:
+        with described(frame.sparkSession, f"{title}, batch {batch_id}"):
+            batches(frame, batch_id)
+
+    return run
 
 
 def end_of(query: StreamingQuery) -> threading.Event:
@@ -247,7 +264,9 @@ def _check_names(
         raise SchemaError(msg)
 
 
-def _sink(spark: SparkSession, sink: Literal["parquet"] | SinkFunction | Sink, path: str | Path | None) -> Sink:
+def _sink(
+    spark: SparkSession, sink: Literal["parquet"] | SinkFunction | Sink, path: str | Path | None, options: RunOptions
+) -> Sink:
     if isinstance(sink, Sink):
         return sink
     if callable(sink):
@@ -256,4 +275,4 @@ def _sink(spark: SparkSession, sink: Literal["parquet"] | SinkFunction | Sink, p
         allowed = "'parquet', a sink of livejoin.spark, and a function(view_name, delta_df, batch_id)"
         msg = f"sink={sink!r} is unknown; allowed are {allowed}"
         raise PipelineError(msg, key="sink")
-    return ParquetSink(local_folder(path, "path"))
+    return ParquetSink(local_folder(path, "path"), options.keep_output)

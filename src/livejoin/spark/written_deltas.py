@@ -22,9 +22,9 @@ from livejoin.errors import StateError, StorageError
 from livejoin.spark.distributed.manifest_source import ManifestReader, types_of_view
 from livejoin.spark.local_folder import local_path
 from livejoin.spark.sinks.part_names import missing_parts, parts_in
+from livejoin.spark.sinks.retention import removed_up_to
 
 FORMAT = "livejoin"
-_NOTHING = -1  # the batch before the first one
 _ROWS = 1 << 16
 
 
@@ -38,7 +38,8 @@ def read_deltas(spark: SparkSession, folder: str | Path, view: str | None = None
             columns.
         view: A view whose deltas Spark's tasks read from the files of the cells, as soon as a batch is committed. The
             pipeline keeps them for ``keep_deltas`` batches.
-        since: With ``view``: the first batch to read.
+        since: The first batch to read. Of an output that keeps its newest files alone (``keep_output``), and of cells
+            that keep some batches, it must be one that is kept.
 
     Raises:
         SchemaError: There is no such view.
@@ -51,7 +52,7 @@ def read_deltas(spark: SparkSession, folder: str | Path, view: str | None = None
     reader = spark.readStream.format(FORMAT)
     path = local_path(folder, "folder")
     if view is None:
-        return reader.schema(_types(path)).load(str(path))
+        return reader.schema(_types(path)).options(since=str(since)).load(str(path))
     options = {"view": view, "since": str(since)}
     return reader.schema(types_of_view(path, view)).options(**options).load(str(path))
 
@@ -70,19 +71,25 @@ class WrittenDeltas(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         path, view = Path(self.options["path"]), self.options.get("view")
         if view is None:
-            return WrittenDeltasReader(path)
+            return WrittenDeltasReader(path, int(self.options.get("since", "0")))
         return ManifestReader(path, view, int(self.options.get("since", "0")), schema)
 
 
 class WrittenDeltasReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Offsets and batches of the stream."""
+    """Offsets and batches of the stream.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: The view's folder.
+        since: The first batch to read.
+    """
+
+    def __init__(self, folder: Path, since: int = 0) -> None:
         self._folder = folder
+        self._since = since
         self._last: int | None = None  # where a query ends that reads what is there now
 
     def initialOffset(self) -> dict[str, int]:
-        return {"batch": _NOTHING}
+        return {"batch": self._since - 1}
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._last = _newest(self._folder)
@@ -103,10 +110,16 @@ class WrittenDeltasReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"batch": newest}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-        """One Spark partition for each part."""
+        """One Spark partition for each part.
+
+        Raises:
+            StateError: Files of wanted batches have been removed.
+        """
         wanted = {
             batch: files for batch, files in parts_in(self._folder).items() if start["batch"] < batch <= end["batch"]
         }
+        if (removed := removed_up_to(self._folder)) > start["batch"]:  # behind the list of what is there
+            raise _gone(self._folder, start["batch"] + 1, removed)
         return [InputPartition(str(self._folder / file)) for batch in sorted(wanted) for file in wanted[batch]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -118,8 +131,20 @@ class WrittenDeltasReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 for batch in rows.iter_batches(_ROWS):
                     yield batch.cast(schema)
         except (OSError, pa.ArrowException) as error:
+            if not file.exists() and (removed := removed_up_to(file.parent)) >= 0:
+                raise _gone(file.parent, removed, removed) from error
             msg = f"{file} cannot be read: {error}; start the query again when that is repaired"
             raise StorageError(msg) from error
+
+
+def _gone(folder: Path, first: int, removed: int) -> StateError:
+    """The error for deltas that the pipeline has removed before they were read."""
+    msg = (
+        f"the deltas from batch {first} on are to be read, and {folder} has not kept those up to batch {removed}: let "
+        f"the pipeline keep more (keep_output), or start this stream over with an empty checkpoint and "
+        f"since={removed + 1}; livejoin.spark.read_view has the rows that are there now"
+    )
+    return StateError(msg)
 
 
 def _schema(folder: Path) -> pa.Schema:

@@ -254,6 +254,14 @@ def read(path: Path, trusted: bool) -> Image:
     return _read(path, lambda source, manifest: _image(source, manifest, trusted and _is_same_build(path, manifest)))
 
 
+def head(path: Path) -> tuple[int, dict[str, Any]]:
+    """The version and the user's JSON values of the current snapshot, without its rows; raises as `read`."""
+    return _read(
+        path,
+        lambda _, manifest: (number(manifest, "version", most=_LAST_VERSION), dict(value(manifest, "extra", dict))),
+    )
+
+
 def _is_same_build(path: Path, manifest: dict[str, Any]) -> bool:
     """Whether this version of livejoin saved it."""
     same = manifest.get("build") == build()

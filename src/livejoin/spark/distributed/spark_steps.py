@@ -33,6 +33,7 @@ from livejoin.spark.distributed.steps import (
     sent,
     whole_changes,
 )
+from livejoin.spark.job_names import doing
 from livejoin.spark.streams.frames import unpack
 
 
@@ -80,10 +81,11 @@ class SparkSteps:
 
     def run(self, plan: Plan, task: Task) -> tuple[list[Outcome], Arrived]:
         packing = Packing(plan, self._tables)
-        found = packed(self._frame, packing, task)
-        if isinstance(found, Asked):
-            found = packed(self._frame, replace(packing, known=self._known(plan, task, found)), task)
-            assert not isinstance(found, Asked), "all that is asked is known"
+        with doing(self._session, "packs the changes"):
+            found = packed(self._frame, packing, task)
+            if isinstance(found, Asked):
+                found = packed(self._frame, replace(packing, known=self._known(plan, task, found)), task)
+                assert not isinstance(found, Asked), "all that is asked is known"
         parts, arrived = found
         parts = [*parts, *self._packed(self._refreshed, plan, task)]
         return self._of(plan).run(self._session, replace(task, time=arrived.time), parts), arrived
@@ -107,7 +109,8 @@ class SparkSteps:
 
     def survey(self, source: Source, task: Task, views: Sequence[str]) -> list[Surveyed]:
         cells = self._session.range(0, source.plan.cells, 1, source.plan.cells)
-        found = collected(cells.mapInArrow(_surveyor(source, task, tuple(views)), "data BINARY"))
+        with doing(self._session, "looks at the rows that move"):
+            found = collected(cells.mapInArrow(_surveyor(source, task, tuple(views)), "data BINARY"))
         answers = [pickle.loads(data) for data in found.column("data").to_pylist()]
         for answer in answers:
             if isinstance(answer, LivejoinError):
@@ -118,7 +121,8 @@ class SparkSteps:
         parts = list[CellPart]()
         if source is not None:
             cells = self._session.range(0, source.plan.cells, 1, source.plan.cells)
-            parts += collected_parts(cells.mapInArrow(_mover(source, plan, task), SCHEMA))
+            with doing(self._session, "moves the rows"):
+                parts += collected_parts(cells.mapInArrow(_mover(source, plan, task), SCHEMA))
         parts += self._packed(self._unfilled, plan, task)
         return self._of(plan).run(self._session, task, parts)
 

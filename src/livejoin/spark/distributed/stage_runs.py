@@ -17,6 +17,7 @@ from livejoin.distributed.moves import Known, known_of, who_is_asked
 from livejoin.distributed.parts import CellPart, by_cell, remove_files
 from livejoin.distributed.static_rows import takes_part
 from livejoin.spark.distributed.steps import stage_by_executors
+from livejoin.spark.job_names import doing
 
 SMALL = 1 << 20
 """Bytes that a stage is brought at most to be run by the processes of the driver's host."""
@@ -100,7 +101,8 @@ class StageRuns:
         context = session.sparkContext
         if _LOCAL.fullmatch(context.master or "") or self._is_small(stage, came):
             return advance_all(self._plan, task, stage, came, context.defaultParallelism)
-        return stage_by_executors(context, self._plan, task, stage, came)
+        with doing(session, f"stage {stage + 1} of {len(self._plan.staged.stages)}"):
+            return stage_by_executors(context, self._plan, task, stage, came)
 
     def _is_small(self, stage: int, came: dict[int, list[CellPart]]) -> bool:
         """Whether a stage gets few changes, and all of its cells are known to hold few rows."""

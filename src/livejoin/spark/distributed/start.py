@@ -36,9 +36,6 @@ def cells_of(job: Job, options: RunOptions) -> int | None:
         msg = f"mode={options.mode!r} is unknown; allowed are 'embedded' and 'distributed'"
         raise PipelineError(msg, key="mode")
     cells = options.cells
-    if not isinstance(options.keep_deltas, int) or isinstance(options.keep_deltas, bool) or options.keep_deltas < 0:
-        msg = f"keep_deltas is {options.keep_deltas!r}; allowed is a number of batches, 0 or more"
-        raise PipelineError(msg, key="keep_deltas")
     if options.mode == "embedded":
         for name in ("cells", "reshard", "keep_deltas"):
             if getattr(options, name):
@@ -100,7 +97,7 @@ def open_cells(
         StateError: The checkpoint cannot go on as this job, or is damaged, or belongs to another driver.
         StorageError: The disk refuses.
     """
-    manifests = Manifests(state / "livejoin", options.keep_deltas)
+    manifests = Manifests(state / "livejoin", options.keep_deltas, options.keep_versions)
     last = manifests.last
     declared = Declared(state / "livejoin", job, cells, options.limits, last, options.reshard)
     check_columns(declared, options.initial)

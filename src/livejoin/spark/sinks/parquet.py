@@ -16,6 +16,7 @@ from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.errors import StateError, StorageError
 from livejoin.spark.local_folder import made
 from livejoin.spark.sinks.part_names import PARTS, missing_parts, part_names, parts_in
+from livejoin.spark.sinks.retention import flush_folder, remove_before, removed_up_to
 from livejoin.spark.sinks.sink import SinkView
 
 _SHOWN = 5  # names in a message
@@ -34,9 +35,12 @@ class ParquetSink:
     Args:
         folder: The parent folder; ``<folder>/<view>/part-00000007.parquet`` is the delta of batch 7, or
             ``part-00000007-0001-of-0004.parquet`` and so on.
+        keep: For how many batches before the newest one the files stay; None for all. The newest file of a view stays
+            in any case.
     """
 
     folder: Path
+    keep: int | None = None
 
     def open(self, views: Mapping[str, SinkView], last_batch: int | None, written: WrittenParts, run: str) -> None:
         """Make the folders, and remove unfinished files of a process that died.
@@ -46,7 +50,7 @@ class ParquetSink:
                 cut.
             StorageError: A file cannot be read, or a folder cannot be made.
 
-        Cost: a look at the end of each file.
+        Cost: a look at the end of each file that is kept.
         """
         # The batch after the last one may have been written by a process that died before it could save the engine.
         newest = 0 if last_batch is None else last_batch + 1
@@ -54,8 +58,9 @@ class ParquetSink:
             made(self.of(view), f"the deltas of view {view!r}")
             for draft in self.of(view).glob(".part-*.writing"):
                 draft.unlink()
-            there = parts_in(self.of(view))
-            known = set(written.batches(view))
+            gone = self._removed(view, newest)
+            there = {batch: names for batch, names in parts_in(self.of(view)).items() if batch > gone}
+            known = set(written.batches(view, gone))
             foreign = sorted(
                 batch for batch in there.keys() - known if batch > newest or written.since <= batch < newest
             )
@@ -79,10 +84,22 @@ class ParquetSink:
             for name in (name for batch in sorted(known) for name in there[batch]):
                 _check_whole(self.of(view) / name)
 
-    def deliver(self, deltas: Mapping[str, BatchDelta], batch_id: int) -> list[str]:
-        """Write the file of each view, or remove it if the delta is empty.
+    def _removed(self, view: str, newest: int) -> int:
+        """The newest batch whose files earlier runs of the checkpoint have removed."""
+        gone = removed_up_to(self.of(view))
+        if gone >= newest:
+            msg = (
+                f"{self.of(view)} had the files of batches up to {gone} at least, and the checkpoint has seen those up "
+                f"to {newest - 1}: the output is of another run. Move the folder away, or give another path, or the "
+                "checkpoint that belongs to it"
+            )
+            raise StateError(msg)
+        return gone
 
-        Cost: linear in the delta; memory for a piece of it, if it was spilled.
+    def deliver(self, deltas: Mapping[str, BatchDelta], batch_id: int) -> list[str]:
+        """Write the file of each view, or remove it if the delta is empty; then files that are not kept any more go.
+
+        Cost: linear in the delta, and O(files that are kept); memory for a piece of the delta, if it was spilled.
 
         Raises:
             StorageError: The disk refuses.
@@ -98,6 +115,8 @@ class ParquetSink:
                 put(piece, self.of(view) / name)
             for other in set(parts_in(self.of(view), batch_id).get(batch_id, ())) - set(names):
                 (self.of(view) / other).unlink()
+            if self.keep is not None:
+                remove_before(self.of(view), batch_id - self.keep)
         except OSError as error:
             msg = f"the delta of view {view!r} could not be written to {self.of(view)}: {error}; repair that and go on"
             raise StorageError(msg) from error
@@ -132,7 +151,7 @@ def put(piece: BatchDelta | ParquetPart, target: Path) -> None:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
         raise
-    _flush_folder(target.parent)
+    flush_folder(target.parent)
 
 
 def _check_whole(file: Path) -> None:
@@ -152,12 +171,3 @@ def _check_whole(file: Path) -> None:
             "up. Put it back, or start over with an empty checkpoint and an empty output"
         )
         raise StateError(msg)
-
-
-def _flush_folder(folder: Path) -> None:
-    """Make a rename survive a loss of power."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

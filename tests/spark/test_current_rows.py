@@ -1,0 +1,62 @@
+"""The rows of a view as a frame, while its pipeline runs and afterwards."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from changing_tables import EDGE, PERSON, VIEWS, WINDOW, Source, expected
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from livejoin.errors import SchemaError, StateError
+from livejoin.spark import read_view
+from maintaining import IN_CELLS, maintain
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.mark.parametrize("options", [pytest.param({}, id="driver"), IN_CELLS])
+def test_rows_while_a_pipeline_runs(spark: SparkSession, tmp_path: Path, options: dict[str, Any]) -> None:
+    source = Source(tmp_path)
+    source.step()
+    streams = {
+        name: spark.readStream.schema(schema).csv((tmp_path / name).as_uri())
+        for name, schema in {"G": EDGE, "P": PERSON}.items()
+    }
+    checkpoint = tmp_path / "check point"
+    with pytest.raises(StateError, match="there is no checkpoint"):
+        read_view(spark, checkpoint, "hop3")
+    query = maintain(
+        spark,
+        VIEWS,
+        streams,
+        of={"G": {"window_rows": WINDOW}, "P": {"key": "id", "sequence_by": "at"}},
+        path=tmp_path / "out",
+        checkpoint=checkpoint,
+        **options,
+    )
+    try:
+        query.processAllAvailable()
+        some = dict.fromkeys(["hop3", "towns"]) if options else VIEWS
+        first = expected(source, VIEWS)
+        for view in some:
+            assert Counter(map(tuple, read_view(spark, checkpoint, view).collect())) == first[view], view
+        before = read_view(spark, str(checkpoint), "TOWNS")
+        source.step()
+        query.processAllAvailable()
+        now = expected(source, VIEWS)
+        assert now["towns"] != first["towns"]
+        assert Counter(map(tuple, read_view(spark, checkpoint, "towns").collect())) == now["towns"]
+        assert Counter(map(tuple, before.collect())) == first["towns"], "a frame stays as it was"
+        joined = read_view(spark, checkpoint, "towns").join(before.select("town"), "town").agg(F.count("*"))
+        assert joined.collect()[0][0] == len([town for town, *_ in now["towns"] if town is not None])
+    finally:
+        query.stop()
+    assert Counter(map(tuple, read_view(spark, checkpoint, "total").collect())) == now["total"]
+    with pytest.raises(SchemaError, match=r"no view 'nope' in the checkpoint .* its views are 'hop3'"):
+        read_view(spark, checkpoint, "nope")
+    with pytest.raises(SchemaError, match="version= is '1'"):
+        read_view(spark, checkpoint, "total", version="1")  # type: ignore[arg-type]
