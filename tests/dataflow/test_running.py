@@ -166,7 +166,7 @@ FRAMES: list[tuple[RunningFrame, tuple[RunningCall, ...]]] = [
     ("rows", CALLS),
     ("range", PEERS),
     *((RowsUpTo(behind), CALLS) for behind in (1, 2, 5, -1, -3)),
-    *((Tiles(number), (RunningCall("tile", None, SqlType.integer(32)),)) for number in (1, 2, 3, 4, 7)),
+    *((Tiles(number), (RunningCall("ntile", None, SqlType.integer(32)),)) for number in (1, 2, 3, 4, 7)),
     ("rows", LAGS),
     ("rows", NTHS),
     ("range", NTHS),

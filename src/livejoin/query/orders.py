@@ -32,7 +32,7 @@ RunningFunction = Literal[
     "lag",
     "nth",
     "nth_known",
-    "tile",
+    "ntile",
 ]
 
 
@@ -93,7 +93,7 @@ class RunningCall:
     Args:
         function: The function's name; FIRST is the value of the first row, FIRST_PEER that of the first row with the
             row's keys, FIRST_KNOWN that of the first row that has one, LAG that of a row before, NTH that of a row that
-            is so many from the first one, NTH_KNOWN that of one among those that have a value. TILE is the number of
+            is so many from the first one, NTH_KNOWN that of one among those that have a value. NTILE is the number of
             the row's tile, from 1 on.
         argument: Position of the argument in the input's columns, None for COUNT(*).
         type: The type of the result.

@@ -210,7 +210,7 @@ class RunningStore(PartitionedState):
                 kind = aggregates.MOMENTS
             case "first" | "last" | "first_peer" | "first_known" | "last_known" | "lag" | "nth" | "nth_known":
                 kind = _OF_ROWS[call.function]
-            case "tile":
+            case "ntile":
                 raise AssertionError("it has no argument")
             case "min" | "max":
                 kind = aggregates.LEAST if (call.function == "min") != place.key.descending else aggregates.GREATEST

@@ -230,7 +230,7 @@ class Below:
                 said = "IGNORE NULLS" if isinstance(node.this, exp.IgnoreNulls) else "FILTER"
                 msg = f"{name} OVER takes no {said}: it counts all rows of the partition"
                 raise self._source.unsupported(name, msg, at)
-            return Frame("tile", None, 0, 0, tiles_of(call, name, self._source, at), False)
+            return Frame("ntile", None, 0, 0, tiles_of(call, name, self._source, at), False)
         ignores = isinstance(node.this, exp.IgnoreNulls)
         reach: Reach
         over: RunningFrame | Distance

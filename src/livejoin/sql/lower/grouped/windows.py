@@ -133,7 +133,7 @@ def _running(rows: Relation, window: Window, below: Below, lowering: Lowering) -
     assert frame is not None
     if frame.argument is not None:
         check_argument(frame.function, rows.types[frame.argument], window.name, below.source, window.offset)
-    if frame.function == "tile":
+    if frame.function == "ntile":
         kind = SqlType.integer(32)
     elif has_type_of_argument(frame.function) and frame.argument is not None:
         kind = rows.types[frame.argument]
