@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from inspect import cleandoc
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -65,10 +66,12 @@ def _meanings(model: type[BaseModel]) -> dict[str, str]:
     found: dict[str, str] = {}
     name = ""
     said = [
-        (one.__doc__ or "").partition("Args:\n")[2] for one in reversed(model.__mro__) if issubclass(one, BaseModel)
+        cleandoc(one.__doc__ or "").partition("Args:\n")[2]  # Python 3.13 cleans it already
+        for one in reversed(model.__mro__)
+        if issubclass(one, BaseModel)
     ]
     for line in "\n".join(said).splitlines():
-        if begin := re.match(r" {8}(\w+): (.*)", line):
+        if begin := re.match(r" {4}(\w+): (.*)", line):
             name = begin[1]
             found[name] = begin[2]
         elif name and line.strip():
