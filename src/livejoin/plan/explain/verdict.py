@@ -331,7 +331,7 @@ def rows(amount: Amount) -> str:
     else:
         about = "up to " if amount.is_bound else "" if expected == most and expected < _ROUNDED else "about "
         found = f"{about}{number(expected)} {'row' if number(expected) == '1' else 'rows'}"
-    if most is None or most < 2 * max(1.0, expected):
+    if most is None or number(most) == number(expected):
         return found
     return f"{found}{' on average' if amount.is_bound else ''} ({number(most)} at most)"
 

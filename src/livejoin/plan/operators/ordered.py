@@ -108,6 +108,11 @@ class RankedOperator(PlanOperator):
         return self.limit >= EVERY_RANK and bool(self.keys) and not is_below_bounded
 
     @property
+    def is_limited(self) -> bool:
+        """Whether only rows with the first ranks of each partition are kept."""
+        return bool(self.keys) and not self.ranks_all
+
+    @property
     def moves(self) -> str:
         return "ranks" if self.ranks_all else ""
 

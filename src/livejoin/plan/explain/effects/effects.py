@@ -7,14 +7,26 @@ a group that takes another one's place is one row that changes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
 from livejoin.plan.explain.effects.amount import NOTHING, ONE, Amount, Growth, total
 from livejoin.plan.explain.effects.figures import Figures
-from livejoin.plan.explain.effects.reach import Reach, grown, is_optional, reach, tells_apart
-from livejoin.plan.explain.effects.sizes import Sizes, Some, most_rows, read_by
+from livejoin.plan.explain.effects.nested import Nested, Some, keeps, origin_of, read_by
+from livejoin.plan.explain.effects.reach import (
+    Columns,
+    Reach,
+    called_above,
+    columns_by_variable,
+    grown,
+    is_asked,
+    is_optional,
+    reach,
+    tells_apart,
+)
+from livejoin.plan.explain.effects.sizes import Sizes
 from livejoin.plan.operators import (
     AggregateOperator,
     AnnotatedOperator,
@@ -35,8 +47,8 @@ from livejoin.plan.operators import (
     TopKOperator,
     upwards,
 )
-from livejoin.query import Atom, ConjunctiveQuery
-from livejoin.query.orders import EVERY_ROW, RangeAround, RowsAround, Tiles
+from livejoin.query import Atom
+from livejoin.query.orders import EVERY_RANK, EVERY_ROW, RangeAround, RowsAround, Tiles
 from livejoin.schema import Table
 
 
@@ -156,11 +168,13 @@ class _Change:
         rows: The rows that change.
         different: The different values of some columns of these.
         delta: The rows of the delta, in which one that takes another one's place comes and the other one goes.
+        both_ways: Whether some rows may come while others go.
     """
 
     rows: Amount
     different: Amount
     delta: Amount
+    both_ways: bool = False
 
     def within(self, rows: float, different: float) -> _Change:
         """No more of it than there are: each row goes and another one comes, or only one of these.
@@ -169,12 +183,42 @@ class _Change:
             rows: The most rows that the relation has.
             different: The most different values of the columns.
         """
-        both = rows if self.delta == self.rows else 2 * rows
-        return _Change(self.rows.among(rows), self.different.among(different), self.delta.among(both))
+        both = rows * (1 + self.both_ways)
+        at_most = both if self.delta == self.rows else rows
+        changed, delta = self.rows.among(at_most), self.delta.among(both)
+        return replace(self, rows=changed, different=self.different.among(different), delta=delta)
+
+    def bounded(self) -> _Change:
+        """At most that."""
+        return replace(self, rows=self.rows.bounded(), different=self.different.bounded(), delta=self.delta.bounded())
 
 
 _UNTOUCHED = _Change(NOTHING, NOTHING, NOTHING)
 _ITSELF = _Change(ONE, ONE, ONE)
+
+
+@dataclass(frozen=True)
+class _Start:
+    """Where a change comes to a join.
+
+    Args:
+        position: The atom.
+        inner: The relation of the atom, if it is of a nested query.
+        columns: The columns of all atoms by their variables.
+        nested: The facts about the relations of nested queries.
+    """
+
+    position: int
+    inner: Operator | None
+    columns: tuple[Columns, ...]
+    nested: Mapping[str, Nested]
+
+    @property
+    def joined(self) -> frozenset[int]:
+        """The columns of the atom that other ones are compared with."""
+        own = self.columns[self.position]
+        others = [there for atom, there in enumerate(self.columns) if atom != self.position]
+        return frozenset(column for v, column in own.items() if any(v in there for there in others))
 
 
 class _Walk:
@@ -207,14 +251,7 @@ class _Walk:
         """No more of a change than there are rows: what passes rows on has as many as what is below it."""
         if isinstance(plan, (ProjectOperator, StoredOperator)) or (isinstance(plan, SelectedOperator) and plan.inputs):
             return found
-        some_stay = not (
-            isinstance(plan, RankedOperator) and plan.ranks_all
-        )  # a new rank takes the place of the old one
-        moved = some_stay and isinstance(plan, (TopKOperator, RankedOperator, ThresholdOperator))  # one goes, one comes
-        if isinstance(plan, SetOperator):
-            sides = [self.of(one, None) for one in plan.inputs]
-            moved = any(one.delta != one.rows for one in sides)
-        there = self._sizes.rows(plan) * (1 + moved)
+        there = self._sizes.rows(plan)
         return found.within(there, there if some is None else self._sizes.values(plan, some))
 
     def _of(self, plan: Operator, some: Some) -> _Change:
@@ -231,7 +268,7 @@ class _Walk:
                 below = self.of(plan.input, frozenset(range(plan.groups)))
                 may_stay = any(call.function in _MAY_STAY or call.distinct for call in plan.calls)
                 found = self._stored(plan, below, below.different.bounded() if may_stay else below.different)
-                return replace(found, delta=_replaced(found.rows))
+                return _pairs(plan, found.rows, some)
             case TopKOperator():
                 below = self.of(plan.input, None)
                 both = below.rows.times(_TWO)  # one comes in, and another one goes out
@@ -241,20 +278,18 @@ class _Walk:
                 below = self.of(plan.input, None)
                 if plan.ranks_all:
                     return self._moved(plan, some)
-                several = float(min(plan.limit, EVERY_ROW)) + 1.0 if plan.keys else 1.0
-                found = self._stored(plan, below, below.rows.times(Amount(several, several)).bounded())
-                return replace(found, delta=_replaced(found.rows))
+                if not plan.keys:  # the last one of the equal rows comes or goes
+                    return replace(self._stored(plan, below, below.delta), both_ways=below.both_ways)
+                return self._first_ranks(plan, below, some)
             case RunningOperator():
                 if plan.moves or isinstance(plan.frame, RangeAround):  # within it may be all rows of a partition
                     return self._moved(plan, some)
-                below, each = self.of(plan.input, None), _TWO
-                if isinstance(plan.frame, RowsAround):
-                    around = float(max(1, plan.frame.before + plan.frame.behind + 1))
-                    each = Amount(around, around)
-                if isinstance(plan.frame, Tiles):  # the row itself, and one at each border
-                    each = Amount(float(plan.frame.number), float(plan.frame.number))
-                found = self._stored(plan, below, below.rows.times(each).bounded())
-                return replace(found, delta=_replaced(found.rows))
+                if any(call.function in _OF_PEERS for call in plan.calls):  # all rows with equal keys
+                    return self._moved(plan, some)
+                below, each = self.of(plan.input, None), Amount(_TWO.expected, _around(plan))
+                changed = below.delta if below.delta != below.rows else below.rows
+                found = self._stored(plan, below, changed.times(each).bounded())
+                return _pairs(plan, found.rows, some)
             case ThresholdOperator():
                 return self._within(plan, self.of(plan.rows, None).rows)
             case ThresholdAggregateOperator():
@@ -272,12 +307,14 @@ class _Walk:
         query = plan.query
         derived = dict(plan.named)
         own = None if query.free is None else (plan.asked or query.free)
+        groups = isinstance(plan, AnnotatedOperator) and bool(query.sums)
         is_distinct = query.free is not None and not query.sums
         wanted = None if some is None else _variables(plan, some)
         rows, different, delta = NOTHING, NOTHING, NOTHING
+        both_ways, asked = False, set[bool]()
         below = {name: self.of(one, None) for name, one in derived.items()}
         ways = self.ways[plan] = []
-        limits = {name: most_rows(one) for name, one in derived.items()}
+        nested, columns = self._sizes.nested(plan), columns_by_variable(query)
         for position, atom in enumerate(query.atoms):
             name = atom.table.name
             if name in below:
@@ -286,22 +323,55 @@ class _Walk:
                 begin = _ITSELF
             else:
                 continue
-            if begin == _UNTOUCHED:
+            if begin.delta == NOTHING:
                 continue
-            found = reach(query, position, own, self._figures, limits)
+            found = reach(query, position, own, self._figures, nested)
             if is_distinct and not tells_apart(query, position, query.free or frozenset()):  # it may be there already
                 found = found.bounded()
             through = _through(atom) if name in below else ""
             ways.append(Way(atom.alias, found, through, begin.delta, tuple(one.alias for one in query.atoms)))
-            rows = rows.plus(begin.rows.times(found.results))
-            gone = begin.delta.times(
-                found.results
-            )  # where there was no match a row of NULLs takes the place, or leaves it
-            delta = delta.plus(_replaced(gone) if is_optional(query, position) else gone)
-            fewer = found if wanted is None else reach(query, position, wanted, self._figures, limits)
-            different = different.plus(begin.delta.times(fewer.results))
-        groups = isinstance(plan, AnnotatedOperator) and bool(query.sums)
-        return _Change(rows, different, _replaced(rows) if groups else delta)
+            start = _Start(position, derived.get(name), columns, nested)
+            if own is not None and (groups or is_distinct):
+                changed = gone = self._values(plan, start, own)
+            else:
+                each = begin.rows if start.inner is None or keeps(start.inner, start.joined) else begin.delta
+                whole = found if own is None else reach(query, position, None, self._figures, nested)
+                changed, gone = each.times(whole.results), begin.delta.times(whole.results)
+                if is_asked(query, position):
+                    gone = changed
+                elif is_optional(query, position):  # a row of NULLs takes the place, or leaves it
+                    gone = _replaced(changed)
+            asked.add(is_asked(query, position))
+            both_ways |= begin.both_ways or is_optional(query, position) or len(asked) > 1
+            rows, delta = rows.plus(changed), delta.plus(gone)
+            different = different.plus(gone if wanted is None else self._values(plan, start, wanted))
+        return _Change(rows, different, _replaced(rows) if groups else delta, groups or both_ways)
+
+    def _values(self, plan: AnyJoin, start: _Start, wanted: frozenset[str]) -> Amount:
+        """The different values of some variables that a change has which comes to one atom.
+
+        Those of this atom are its own: of the others there may be as many as their columns have.
+        """
+        query, inner = plan.query, start.inner
+        wanted = called_above(query, wanted)
+        own = start.columns[start.position]
+        fixed = frozenset(own[v] for v in wanted & own.keys())
+        changed, begin = 1.0, ONE
+        if inner is not None:
+            begin = self.of(inner, fixed | start.joined).different
+            most = self.of(inner, fixed).different.most
+            changed = math.inf if most is None else most
+        found = begin.times(reach(query, start.position, wanted, self._figures, start.nested).results)
+        above = frozenset[str]().union(*(start.columns[atom].keys() for atom in query.core))
+        if is_optional(query, start.position) and not wanted <= above:  # NULLs, and the values
+            found, changed = _replaced(found), 2 * changed
+        if not tells_apart(query, start.position, wanted):
+            found = found.bounded()
+        others: dict[int, set[int]] = {}
+        for v in wanted - own.keys():
+            atom = next(atom for atom, there in enumerate(start.columns) if v in there)
+            others.setdefault(atom, set()).add(start.columns[atom][v])
+        return found.among(changed * self._sizes.combinations(plan, others))
 
     def _selected(self, plan: SelectedOperator, some: Some) -> _Change:
         if plan.inputs:
@@ -310,7 +380,7 @@ class _Walk:
             (atom,) = plan.query.atoms
             if atom.predicate is None:
                 return below
-            return _Change(below.rows.bounded(), below.different.bounded(), below.delta.bounded())
+            return below.bounded()
         if plan.name.lower() != self._table:
             return _UNTOUCHED
         found = reach(plan.query, 0, None, self._figures)
@@ -322,22 +392,24 @@ class _Walk:
         below = self.of(plan.input, None if sources is None else read_by(sources))
         if plan.predicate is None:
             return below
-        return _Change(below.rows.bounded(), below.different.bounded(), below.delta.bounded())
+        return below.bounded()
 
     def _set(self, plan: SetOperator) -> _Change:
         if plan.is_union_all:
             sides = [self.of(one, None) for one in plan.inputs]
             rows = total(one.rows for one in sides)
-            return _Change(rows, rows, total(one.delta for one in sides))
+            delta = total(one.delta for one in sides)
+            return _Change(rows, delta, delta, any(one.both_ways for one in sides))
         sides = [self.of(one, frozenset(range(len(plan.types)))) for one in plan.inputs]
         rows = total((one.delta if plan.all else one.different) for one in sides).bounded()
         self.looked_up[plan] = total(one.delta for one in sides)
-        return _Change(rows, rows, rows)
+        several = plan.operation == "except" and all(one.delta != NOTHING for one in sides)
+        return _Change(rows, rows, rows, several or any(one.both_ways for one in sides))
 
     def _stored(self, plan: Operator, below: _Change, rows: Amount) -> _Change:
         """What changes above a store, in which every row that changes below is looked up."""
         self.looked_up[plan] = _replaced(below.delta) if _counts_copies(plan) else below.delta
-        return _Change(rows, rows, rows)
+        return _Change(rows, rows, rows, both_ways=True)
 
     def _moved(self, plan: RankedOperator | RunningOperator, some: Some) -> _Change:
         """Rows of whose partitions all behind the changed ones change too."""
@@ -348,7 +420,21 @@ class _Walk:
             return below
         here = some is not None and some <= partition
         self.looked_up[plan] = rows
-        return _Change(rows, self.of(plan.input, some).different if here else rows, _replaced(rows))
+        found = _pairs(plan, rows, some)
+        return replace(found, different=self.of(plan.input, some).different) if here else found
+
+    def _first_ranks(self, plan: RankedOperator, below: _Change, some: Some) -> _Change:
+        """Rows with the first ranks of a partition: each rank is of another row than before, and the last leaves."""
+        each = below.rows if keeps(plan.input, frozenset(plan.partition)) else below.delta
+        if plan.function == "row_number" and plan.limit < EVERY_RANK:
+            ranks = float(plan.limit)
+            several = ranks if ranks == 1 else ranks + 1.0
+            found = self._stored(plan, below, each.times(Amount(several, several)).bounded())
+            return replace(_pairs(plan, found.rows, some), delta=each.times(Amount(2 * ranks, 2 * ranks)).bounded())
+        parts = self.of(plan.input, frozenset(plan.partition)).different
+        behind = self._behind(plan.input, plan.partition)  # rows with equal keys have one rank
+        rows = parts.times(behind).bounded().among(self._sizes.rows(plan.input))
+        return _pairs(plan, self._stored(plan, below, rows).rows, some)
 
     def _within(self, plan: ThresholdOperator | ThresholdAggregateOperator, rows: Amount) -> _Change:
         """Rows that come and go, and those that a bound lets in or out as it moves."""
@@ -360,13 +446,13 @@ class _Walk:
             case ThresholdOperator():
                 found = rows.plus(let).bounded()
                 self.looked_up[plan] = looked_up.plus(let)
-                return _Change(found, found, found)
+                return _Change(found, found, found, both_ways=True)
             case ThresholdAggregateOperator():
                 groups = Amount(None, None, True, ("groups of the result",), Growth.KEY) if plan.groups else ONE
                 moved = bounds.rows.times(groups)
                 found = rows.plus(moved).bounded()
                 self.looked_up[plan] = looked_up.plus(moved)
-                return _Change(found, found, _replaced(found))
+                return _Change(found, _replaced(found), _replaced(found), both_ways=True)
             case _:
                 assert_never(plan)
 
@@ -380,13 +466,14 @@ class _Walk:
 
     def _behind(self, plan: Operator, columns: tuple[int, ...]) -> Amount:
         """The rows of a relation that have the same values in some columns: of a partition, or of a bound."""
-        found = _base_columns(plan, columns)
+        found = origin_of(plan, columns)
         if found is None:
             cause = f"{_what(plan)} per key" if columns else _what(plan)
             return Amount(None, None, True, (cause,), Growth.KEY if columns else Growth.TABLE)
-        query, atom, places = found
-        table = query.atoms[atom].table
-        figure = self._figures.meeting(table, places, table, places) if places else self._figures.rows(table)
+        query, atom, places, table = found.query, found.atom, found.columns, found.table
+        figure = (
+            self._figures.meeting(table, places, table, places, nulls=True) if places else self._figures.rows(table)
+        )
         cause = grown(table, places)
         growth = Growth.KEY if places else Growth.TABLE
         if figure is None:
@@ -397,6 +484,25 @@ class _Walk:
 
 
 _TWO = Amount(2.0, 2.0)
+
+
+_OF_PEERS = ("last", "first_peer")
+
+
+def _around(plan: RunningOperator) -> float:
+    """The rows around one, itself among them, whose results change with it."""
+    if isinstance(plan.frame, RowsAround):
+        before, behind = plan.frame.before, plan.frame.behind
+        return float(max(before, -behind, 0) + max(behind, -before, 0) + 1)
+    if isinstance(plan.frame, Tiles):  # the row itself, and one at each border
+        return float(plan.frame.number)
+    return 1.0 + max((abs(call.back) for call in plan.calls), default=0)
+
+
+def _pairs(plan: Operator, rows: Amount, some: Some) -> _Change:
+    """A change of rows of which each takes another one's place: these have the same values in some columns."""
+    delta = _replaced(rows)
+    return _Change(rows, rows if some is not None and keeps(plan, some) else delta, delta, both_ways=True)
 
 
 def _replaced(rows: Amount) -> Amount:
@@ -445,29 +551,3 @@ def _columns(plan: SelectedOperator, some: frozenset[int]) -> Iterator[int]:
     found = read_by([plan.query.outputs[column].source for column in sorted(some)])
     places = range(len(plan.query.head)) if found is None else sorted(found)
     yield from (plan.query.head[place].column for place in places)
-
-
-def _base_columns(plan: Operator, columns: tuple[int, ...]) -> tuple[ConjunctiveQuery, int, tuple[int, ...]] | None:
-    """The join of base tables, its atom and the columns of this that some columns are; None where they are no such."""
-    match plan:
-        case ProjectOperator():
-            sources = [plan.outputs[column].source for column in columns]
-            places = [source for source in sources if isinstance(source, int)]
-            return _base_columns(plan.input, tuple(places)) if len(places) == len(sources) else None
-        case SelectedOperator() | JoinOperator():
-            query = plan.query
-            derived: Mapping[str, Operator] = dict(plan.named)
-            sources = [query.outputs[column].source for column in columns]
-            refs = [query.head[source] for source in sources if isinstance(source, int)]
-            atoms = {ref.atom for ref in refs} or ({0} if len(query.atoms) == 1 else set())
-            if len(refs) < len(sources) or len(atoms) != 1 or query.free is not None:
-                return None
-            if any(atom.table.name in derived for atom in query.atoms):
-                return None
-            return query, atoms.pop(), tuple(sorted(ref.column for ref in refs))
-        case AsOfOperator() if all(column < len(plan.left.types) for column in columns):
-            return _base_columns(plan.left, columns)
-        case RankedOperator() | RunningOperator():
-            return _base_columns(plan.input, columns)
-        case _:
-            return None

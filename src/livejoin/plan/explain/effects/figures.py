@@ -42,12 +42,14 @@ class Meeting:
         most: The rows that meet the row that meets most of them; None if that is not known.
         source: Where the figures are from.
         fits: Whether only rows that fit the conditions were counted.
+        is_mean: Whether it is not only a bound.
     """
 
     expected: float
     most: float | None
     source: Source
     fits: bool = False
+    is_mean: bool = True
 
 
 @dataclass(frozen=True)
@@ -85,11 +87,14 @@ class TableSample:
         passed = self.passing(condition)
         return None if passed is None else float(self.weights[passed].sum() / max(1, int(self.weights.sum())))
 
-    def counts(self, columns: Sequence[int], condition: Expression | None = None) -> tuple[Words, Words] | None:
+    def counts(
+        self, columns: Sequence[int], condition: Expression | None = None, nulls: bool = False
+    ) -> tuple[Words, Words] | None:
         """A word for each different key, ascending, and how often each is there, in rows that fit a condition.
 
         The word of several columns is a hash: two keys among 2^17 have one word with a probability of 2^-30. NULL is in
-        no key. None if a column, or which rows fit, is not known. Cost: O(sample log sample).
+        no key, unless it is as any other value. None if a column, or which rows fit, is not known.
+        Cost: O(sample log sample).
         """
         if not self.columns.keys() >= set(columns):
             return None
@@ -101,7 +106,7 @@ class TableSample:
             there &= passed
         word = np.zeros(self.weights.shape[0], np.uint64)
         for column in columns:
-            there &= self.columns[column] != NULL_CODE
+            there &= nulls or self.columns[column] != NULL_CODE
             word = word * _ODD + self.columns[column].view(np.uint64)
             word ^= word >> np.uint64(32) if len(columns) > 1 else np.uint64(0)
         found, inverse = np.unique(word[there], return_inverse=True)
@@ -167,6 +172,7 @@ class Figures:
         other: Table,
         others: Sequence[int],
         conditions: tuple[Expression | None, Expression | None] = (None, None),
+        nulls: bool = False,
     ) -> Meeting | None:
         """How many rows of a table meet a row of another one; None if that is not known.
 
@@ -177,6 +183,7 @@ class Figures:
             others: The columns of the other table, in the same order.
             conditions: The conditions that rows of the one table, and of the other one, have to fit; they count where
                 the rows that are there say which do (`Meeting.fits`).
+            nulls: Whether NULL meets NULL, as in groups and partitions.
         """
         known = any(
             condition is not None and self.statistics.of(table.name).passing_of(condition.text).value is not None
@@ -184,9 +191,9 @@ class Figures:
         )
         if known:  # shares that are given, or were observed, go before rows
             conditions = (None, None)
-        place = (one.name.lower(), tuple(columns), other.name.lower(), tuple(others), *conditions)
+        place = (one.name.lower(), tuple(columns), other.name.lower(), tuple(others), *conditions, nulls)
         if place not in self._found:
-            self._found[place] = self._meeting(one, columns, other, others, conditions)
+            self._found[place] = self._meeting(one, columns, other, others, conditions, nulls)
         return self._found[place]
 
     def _meeting(
@@ -196,6 +203,7 @@ class Figures:
         other: Table,
         others: Sequence[int],
         conditions: tuple[Expression | None, Expression | None],
+        nulls: bool,
     ) -> Meeting | None:
         known = self._by_statistics(one, columns, other, others)
         first, second = (self.samples.get(table.name.lower()) for table in (one, other))
@@ -205,7 +213,7 @@ class Figures:
             fitting = _met(first, columns, second, others, conditions)
             if fitting is not None:
                 return replace(fitting, fits=True)
-        met = _met(first, columns, second, others)
+        met = _met(first, columns, second, others, nulls=nulls)
         return known if met is None else met
 
     def _by_statistics(self, one: Table, columns: Sequence[int], other: Table, others: Sequence[int]) -> Meeting | None:
@@ -218,7 +226,8 @@ class Figures:
         given = rows.known == "given" or keys.known == "given"
         sample = self.samples.get(other.name.lower())
         source: Source = "given" if given else "observed" if sample is None else sample.source
-        return Meeting(rows.value / max(1.0, keys.value, here or 0.0), None, source)
+        most = max(1.0, rows.value - keys.value + 1.0)  # of each other key there is one row at least
+        return Meeting(rows.value / max(1.0, keys.value, here or 0.0), most, source)
 
 
 def _met(
@@ -227,9 +236,10 @@ def _met(
     second: TableSample,
     others: Sequence[int],
     conditions: tuple[Expression | None, Expression | None] = (None, None),
+    nulls: bool = False,
 ) -> Meeting | None:
     """Pairs of rows with equal keys; None if there are too few in samples, or a column is not known."""
-    some, there = first.counts(columns, conditions[0]), second.counts(others, conditions[1])
+    some, there = first.counts(columns, conditions[0], nulls), second.counts(others, conditions[1], nulls)
     if some is None or there is None:
         return None
     (keys, counts), (other_keys, other_counts) = some, there

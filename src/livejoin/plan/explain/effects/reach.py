@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from livejoin.plan.explain.effects.amount import NOTHING, ONE, Amount, Growth
 from livejoin.plan.explain.effects.figures import Figures, Meeting
+from livejoin.plan.explain.effects.nested import Nested
 from livejoin.query import Atom, ConjunctiveQuery
 from livejoin.query.scalar import Expression
 from livejoin.schema import Table
@@ -23,7 +24,7 @@ _MADE = re.compile(r"[a-z]\d+")
 
 Conditions = tuple[Expression | None, Expression | None]
 
-NONE_DERIVED: Mapping[str, float] = {}
+NONE_DERIVED: Mapping[str, Nested] = {}
 
 Columns = Mapping[str, int]
 """The variables of an atom, those that an edge says are equal to variables above by their names there."""
@@ -91,7 +92,7 @@ def reach(
     start: int,
     wanted: frozenset[str] | None,
     figures: Figures,
-    derived: Mapping[str, float] = NONE_DERIVED,
+    derived: Mapping[str, Nested] = NONE_DERIVED,
 ) -> Reach:
     """How far a change of a row of an atom goes.
 
@@ -102,7 +103,7 @@ def reach(
         start: Position of the atom.
         wanted: The variables of the results that are asked for; None for all, with multiplicities.
         figures: The known figures of the tables.
-        derived: The tables that are relations of nested queries, by name, with the most rows that these can have.
+        derived: The facts about the tables that are relations of nested queries, by name.
     """
     return _Walk(query, figures, derived).from_atom(start, wanted)
 
@@ -110,15 +111,12 @@ def reach(
 class _Walk:
     """A join as it is walked over."""
 
-    def __init__(self, query: ConjunctiveQuery, figures: Figures, derived: Mapping[str, float]) -> None:
+    def __init__(self, query: ConjunctiveQuery, figures: Figures, derived: Mapping[str, Nested]) -> None:
         self._query = query
         self._derived = derived
         self._figures = figures
         self._names = _names(query)
-        self._columns = tuple(
-            {self._names.get(v, v): column for v, column in zip(atom.variables, atom.columns, strict=True)}
-            for atom in query.atoms
-        )
+        self._columns = columns_by_variable(query)
 
     def from_atom(self, start: int, wanted: frozenset[str] | None) -> Reach:
         query = self._query
@@ -186,7 +184,9 @@ class _Walk:
         known = [v for v in own if any(v in self._columns[other] for other in visited)]
         columns = tuple(own[v] for v in known)
         names = tuple(self._column_name(one.table, column) for column in columns)
+        inner = self._derived.get(one.table.name)
         by_key = any(set(key) <= set(columns) for key in one.table.keys)
+        by_key |= inner is not None and inner.is_key(columns)
         nested = self._is_nested(one.table)
         meeting, sources = self._meeting(one, own, known, visited)
         if by_key:
@@ -199,15 +199,20 @@ class _Walk:
             causes = (what,) if growth else ()
             mean, most = (None, None) if meeting is None else (meeting.expected, meeting.most)
             rows = Amount(mean, most, causes=causes, growth=growth)
-        limit = self._derived.get(one.table.name, one.table.settings.window_rows or math.inf)
+        limit = (one.table.settings.window_rows or math.inf) if inner is None else inner.limit
         if not by_key and limit < math.inf:
             rows = rows.capped(limit)
+        if inner is not None:
+            rows = rows.among(inner.rows)
+        if meeting is not None and not meeting.is_mean:
+            rows = rows.bounded()
         if one.predicate is not None and (meeting is None or not meeting.fits):
             share = self._figures.share(one.table, one.predicate)
             expected_ = rows.expected if share is None or rows.expected is None else rows.expected * share
             rows = replace(rows, expected=expected_, is_bound=rows.is_bound or share is None)
         if is_optional and rows.expected is not None:
-            rows = replace(rows, expected=max(1.0, rows.expected), is_bound=rows.is_bound and not by_key)
+            most = None if rows.most is None else max(1.0, rows.most)
+            rows = replace(rows, expected=max(1.0, rows.expected), most=most, is_bound=rows.is_bound and not by_key)
         source = "" if meeting is None else meeting.source
         compared: tuple[str, ...] = ()
         if len(sources) == 1 and not self._is_nested(query.atoms[sources[0]].table):
@@ -225,7 +230,7 @@ class _Walk:
     ) -> tuple[Meeting | None, tuple[int, ...]]:
         """The rows of an atom that a combination of rows of others meets, and these others."""
         if not known:
-            return self._figures.rows(one.table), ()
+            return (None if one.table.name in self._derived else self._figures.rows(one.table)), ()
         for other in visited:
             if set(known) <= self._columns[other].keys():
                 conditions = (self._query.atoms[other].predicate, one.predicate)
@@ -247,7 +252,36 @@ class _Walk:
         """The rows of an atom that a row of another one meets by some variables."""
         columns, others = zip(*sorted((self._columns[other][v], own[v]) for v in known), strict=True)
         table = self._query.atoms[other].table
-        return self._figures.meeting(table, columns, one.table, others, conditions)
+        here, there = self._base(table, columns), self._base(one.table, others)
+        if there is None:
+            return None
+        met, met_columns, nulls, each = there
+        # without an origin as rows of the one table meet one another: none has a more frequent key
+        first, first_columns, first_nulls, own_each = here or there
+        if each is None and own_each is None:
+            return self._figures.meeting(first, first_columns, met, met_columns, conditions)
+        found = self._figures.meeting(first, first_columns, met, met_columns, nulls=nulls and first_nulls)
+        if found is None:
+            return None
+        many = ONE if each is None else each
+        expected = None if many.expected is None else found.expected * many.expected
+        most = None if found.most is None or many.most is None else found.most * many.most
+        if expected is None:
+            return None
+        return replace(found, expected=expected, most=most, is_mean=here is not None and not many.is_bound)
+
+    def _base(
+        self, table: Table, columns: tuple[int, ...]
+    ) -> tuple[Table, tuple[int, ...], bool, Amount | None] | None:
+        """The base columns that some columns are, and how many rows each of these rows is in; None for its own row.
+
+        Before that whether NULLs are equal.
+        """
+        inner = self._derived.get(table.name)
+        if inner is None:
+            return table, columns, False, None
+        found = inner.origin(columns)
+        return None if found is None else (found[0].table, found[0].columns, found[0].nulls, found[1])
 
     def _needed(
         self, visited: Sequence[int], parents: Mapping[int, tuple[int, ...]], wanted: frozenset[str]
@@ -292,6 +326,26 @@ def _names(query: ConjunctiveQuery) -> Mapping[str, str]:
         for outer, inner in branch.key:
             names.setdefault(inner, names.get(outer, outer))
     return names
+
+
+def columns_by_variable(query: ConjunctiveQuery) -> tuple[Columns, ...]:
+    """The columns of each atom."""
+    names = _names(query)
+    return tuple(
+        {names.get(v, v): column for v, column in zip(atom.variables, atom.columns, strict=True)}
+        for atom in query.atoms
+    )
+
+
+def called_above(query: ConjunctiveQuery, variables: frozenset[str]) -> frozenset[str]:
+    """Some variables by the names that `Columns` have."""
+    names = _names(query)
+    return frozenset(names.get(v, v) for v in variables)
+
+
+def is_asked(query: ConjunctiveQuery, atom: int) -> bool:
+    """Whether of an atom, and of all below it, no more is asked than whether there is a row."""
+    return any(query.branches[place].kind != "optional" for place in _above(query, atom))
 
 
 def is_optional(query: ConjunctiveQuery, atom: int) -> bool:

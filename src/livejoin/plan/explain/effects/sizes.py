@@ -8,9 +8,12 @@ together; of several tables they are at most the product.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
+from functools import partial
 
+from livejoin.plan.explain.effects.amount import ONE, Amount
 from livejoin.plan.explain.effects.figures import Figures
+from livejoin.plan.explain.effects.nested import Nested, Origin, is_key, origin_of, read_by
 from livejoin.plan.explain.effects.reach import is_optional, reach
 from livejoin.plan.operators import (
     AggregateOperator,
@@ -31,10 +34,7 @@ from livejoin.plan.operators import (
     TopKOperator,
 )
 from livejoin.query.orders import EVERY_ROW
-from livejoin.query.scalar import Expression
-
-Some = frozenset[int] | None
-"""Positions of columns of which different values are counted; None if rows are."""
+from livejoin.schema import Table
 
 
 def most_rows(plan: Operator) -> float:
@@ -86,7 +86,8 @@ class Sizes:
             case StoredOperator() | ProjectOperator() | TopKOperator() | RunningOperator():
                 return self.rows(plan.input)
             case RankedOperator():
-                ranked = plan.limit * self.values(plan.input, plan.partition) if not plan.ranks_all else math.inf
+                numbers = plan.function == "row_number" and plan.is_limited  # rows with equal keys have one rank
+                ranked = plan.limit * self.values(plan.input, plan.partition) if numbers else math.inf
                 return min(ranked, self.rows(plan.input))
             case AsOfOperator():
                 return self.rows(plan.left)
@@ -109,17 +110,37 @@ class Sizes:
         query = plan.query
         if query.free is not None and not isinstance(plan, SelectedOperator):
             places = {place for place, ref in enumerate(query.head) if query.variable(ref) in query.free}
-            return self._product(plan, places)
+            return self.product(plan, places)
         if isinstance(plan, SelectedOperator) and plan.inputs:
             return self.rows(plan.inputs[0])
-        derived = dict(() if isinstance(plan, SelectedOperator) else plan.named)
+        derived = self.nested(plan)
         most = math.inf
         for position in query.core:
             table = query.atoms[position].table
-            there = self._figures.rows(table) if table.name not in derived else None
-            if there is not None and all(hop.by_key for hop in reach(query, position, None, self._figures).hops):
-                most = min(most, there.expected)
+            there = derived[table.name].rows if table.name in derived else self._rows_of_table(table)
+            each = reach(query, position, None, self._figures, derived).results.most
+            most = min(most, math.inf if each is None or there == math.inf else there * each)
         return most
+
+    def _rows_of_table(self, table: Table) -> float:
+        there = self._figures.rows(table)
+        return math.inf if there is None else there.expected
+
+    def nested(self, plan: AnyJoin | SelectedOperator) -> dict[str, Nested]:
+        """What is known of the nested queries whose rows a join reads, by their names in it."""
+        return {
+            name: Nested(most_rows(one), self.rows(one), partial(self._origin, one), partial(is_key, one))
+            for name, one in plan.named
+        }
+
+    def _origin(self, plan: Operator, columns: tuple[int, ...]) -> tuple[Origin, Amount] | None:
+        found = origin_of(plan, columns)
+        if found is None:
+            return None
+        each = ONE
+        if len(found.query.atoms) > 1:
+            each = reach(found.query, found.atom, None, self._figures).results
+        return found, each if found.is_each else each.bounded()
 
     def _values_of(self, plan: Operator, some: frozenset[int]) -> float:
         match plan:
@@ -140,24 +161,24 @@ class Sizes:
                 sides = [self.values(one, some) for one in plan.inputs]
                 return {"except": sides[0], "intersect": min(sides)}.get(plan.operation, sum(sides))
             case AnnotatedOperator():
-                return self._product(plan, some) if max(some) < len(plan.query.head) else math.inf
+                return self.product(plan, some) if max(some) < len(plan.query.head) else math.inf
             case JoinOperator() | SelectedOperator():
                 places = read_by([plan.query.outputs[column].source for column in some])
-                return math.inf if places is None else self._product(plan, places)
+                return math.inf if places is None else self.product(plan, places)
             case _:
                 return math.inf
 
-    def _product(self, plan: AnyJoin | SelectedOperator, places: Iterable[int]) -> float:
+    def product(self, plan: AnyJoin | SelectedOperator, places: Iterable[int]) -> float:
         """The most different values of columns of a join's head: of each atom those of its own, multiplied."""
-        query = plan.query
         columns: dict[int, set[int]] = {}
         for place in places:
-            columns.setdefault(query.head[place].atom, set()).add(query.head[place].column)
-        derived = (
-            dict(zip((query.atoms[0].table.name,), plan.inputs, strict=False))
-            if isinstance(plan, SelectedOperator)
-            else dict(plan.named)
-        )
+            columns.setdefault(plan.query.head[place].atom, set()).add(plan.query.head[place].column)
+        return self.combinations(plan, columns)
+
+    def combinations(self, plan: AnyJoin | SelectedOperator, columns: Mapping[int, Collection[int]]) -> float:
+        """The most different values of some columns of each of some atoms, multiplied."""
+        query = plan.query
+        derived = dict(plan.named)
         found = 1.0
         for position, own in columns.items():
             table = query.atoms[position].table
@@ -168,16 +189,3 @@ class Sizes:
                 one = math.inf if known is None else known
             found *= one + is_optional(query, position)
         return found
-
-
-def read_by(sources: list[int | Expression]) -> Some:
-    """The positions that some columns are made of; None where that cannot be told."""
-    places: set[int] = set()
-    for source in sources:
-        if isinstance(source, int):
-            places.add(source)
-        elif source.scalar is None:
-            return None
-        else:
-            places |= {field.position for field in source.fields()}
-    return frozenset(places)
