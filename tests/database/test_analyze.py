@@ -545,3 +545,19 @@ def test_rows_met_in_a_projection_of_a_table_are_met_of_the_table() -> None:
     (join,) = (one for one in view.explain(analyze=True).to_dict()["actual"]["blocks"] if one["nodes"])
     assert any(node["label"].startswith("[") for node in join["nodes"])
     assert join["expected_met"] / 2 <= join["met"] <= join["expected_met"] * 2
+
+
+def test_what_a_nested_query_below_a_join_makes_is_expected_to_meet_rows() -> None:
+    """Changes of a table that no join reads itself: each changes a group, whose old and new row meet others."""
+    db = Database()
+    db.execute("CREATE TABLE orders (id BIGINT PRIMARY KEY, c BIGINT NOT NULL); CREATE TABLE visit (c BIGINT, day INT)")
+    db.apply({"orders": [(i, i % 50) for i in range(500)], "visit": [(i % 50, i) for i in range(1000)]})
+    groups = "(SELECT c, COUNT(*) AS n FROM orders GROUP BY c)"
+    view = db.create_view("v", f"SELECT s.c, v.day, s.n FROM {groups} s JOIN visit v ON v.c = s.c")
+    view.analyze()
+    for i in range(20):
+        db.apply("orders", [(1000 + i, i)])
+    (join,) = (one for one in actual(view)["blocks"] if one["kind"] == "join")
+    (visits,) = (one for one in join["nodes"] if one["label"] == "v")
+    assert visits["met"] == 20
+    assert visits["expected_met"] == pytest.approx(20)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -88,7 +88,7 @@ def analyzed(view: View, told: Explanation) -> AnalyzedExplanation:
     before = view._tally.analyses.get(view.name.lower())
     analysis = begin(view)
     seen = _observed(view, partial(_changes, view))
-    watched = _observed(view, partial(_watched, view, analysis))
+    watched = _with_tables_below(_observed(view, partial(_watched, view, analysis)), view, analysis)
     joins = [node for node in analysis.watched if isinstance(node.plan, AnyJoin)]
     numbers = {node: number for number, node in enumerate(view._graph.nodes, 1)}
     lives = analysis.lives
@@ -287,6 +287,14 @@ def _observed(view: View, changes_of: Callable[[str], int]) -> Statistics:
         shares = tuple(sorted(dict(passing.get(one.table, ())).items()))
         tables.append(TableStatistics(one.table, changes, one.rows, one.distinct, shares))
     return Statistics(tuple(tables))
+
+
+def _with_tables_below(seen: Statistics, view: View, analysis: Analysis) -> Statistics:
+    """Figures with the changes of the tables that no join reads itself, but nested queries below joins."""
+    known = {one.table.lower() for one in seen.tables}
+    below = [name for name in analysis.tables if name not in known]
+    more = tuple(TableStatistics(name, Figure(_watched(view, analysis, name), "observed")) for name in below)
+    return replace(seen, tables=(*seen.tables, *more))
 
 
 def _better(view: View, node: Node, number: int, seen: Statistics) -> Iterator[BetterPlan]:

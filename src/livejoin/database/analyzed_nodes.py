@@ -50,7 +50,7 @@ def nodes_of(
     changes = watch.work.received
     came = sum(table_changes(query, known, name) for name in dict.fromkeys(atom.table.name for atom in query.atoms))
     lives = dict(zip(analysis.tables, analysis.lives.tables, strict=True))
-    expected = _expected_met(told, query, known)
+    expected = _expected_met(told, query, known, changes if join.named else 0)
     met_of = _met_of(figures, counted)
     for place, one in enumerate(figures):
         met = None if one.atom is None else expected.get(one.atom, NOTHING)
@@ -94,12 +94,24 @@ def _met_of(figures: Sequence[NodeFigures], counted: Words) -> list[int]:
     return found
 
 
-def _expected_met(told: Explanation, query: ConjunctiveQuery, known: Statistics) -> Mapping[int, Amount]:
-    """The rows of each atom of a join that a change of its tables is expected to meet, as the verdict has them."""
+def _expected_met(told: Explanation, query: ConjunctiveQuery, known: Statistics, received: int) -> Mapping[int, Amount]:
+    """The rows of each atom of a join that a change of its tables is expected to meet, as the verdict has them.
+
+    Args:
+        told: The explanation of the view.
+        query: The join.
+        known: Figures that have the changes of tables.
+        received: The rows that came to a join which reads nested queries, each of which counts as a change: changes of
+            tables below these make several of them, or none. 0 of a join of tables alone.
+    """
     aliases = tuple(atom.alias for atom in query.atoms)
     tables = dict.fromkeys(atom.table.name for atom in query.atoms)
-    came = {one.table: table_changes(query, known, one.table) for one in told.effects if one.table in tables}
-    whole = sum(came.values())
+    came: dict[str, float]
+    if received:
+        came = {one.table: known.of(one.table).changes.value or 0.0 for one in told.effects}
+    else:
+        came = {one.table: table_changes(query, known, one.table) for one in told.effects if one.table in tables}
+    whole = float(received) if received else sum(came.values())
     found: dict[int, Amount] = {}
     for one in told.effects:
         share = came.get(one.table, 0.0) / whole if whole else 0.0

@@ -15,8 +15,10 @@ from livejoin.families.registry import check_algorithm
 from livejoin.plan import Explanation, describe_query
 from livejoin.plan.explain.describing.query import Present
 from livejoin.plan.explain.describing.spread import with_cells
+from livejoin.plan.explain.effects.figures import Figures
 from livejoin.plan.explain.suggestions.not_null import with_not_null
 from livejoin.plan.explain.suggestions.supposed import Supposed, supposing
+from livejoin.plan.explain.suggestions.worth import verdict_of, with_what_helps
 from livejoin.plan.query_plan import refuse_cells
 from livejoin.query.bound_query import Query
 from livejoin.sql import bind_query
@@ -54,6 +56,13 @@ def explain_query(
         catalog,
         lambda other: bind_query(sql, other, queries, allow_product),
         lambda other: describe_query(other, known, deltas, None, algorithm, threads),
+    )
+    figures = Figures(known, present.samples)
+    found = with_what_helps(
+        found,
+        catalog,
+        lambda other: bind_query(sql, other, queries, allow_product),
+        lambda other: verdict_of(other, known, deltas, algorithm, threads, figures),
     )
     return found if cells is None else with_cells(found, query, changes or (), cells)
 

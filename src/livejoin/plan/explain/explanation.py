@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from livejoin.families.family import SearchOutline
 from livejoin.families.outline import AtomOutline, PlanOutline
+from livejoin.plan.explain import verdict
 from livejoin.plan.explain.diagram.diagram import NO_DIAGRAM, Diagram
 from livejoin.plan.explain.effects.effects import Effect
 from livejoin.plan.explain.forms import json_record as record
@@ -231,6 +232,7 @@ class Explanation:
         alone: The promise for the join without what is stored above it; None if nothing is.
         diagram: The whole query as boxes and lines; empty of the parts of one.
         asserted: The sentence that says what the query asserts by having no rows; empty if it asserts nothing.
+        product: The sentence that says that no condition connects some tables; empty where all are connected.
     """
 
     sql: str
@@ -260,6 +262,12 @@ class Explanation:
     alone: Guarantee | None = None
     diagram: Diagram = NO_DIAGRAM
     asserted: str = ""
+    product: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """What a change costs, in plain words: the first lines of every form."""
+        return verdict.verdict(self)
 
     def __str__(self) -> str:
         return self.text()

@@ -86,6 +86,8 @@ def _sentences(told: Explanation) -> Iterator[str]:
         return
     if told.asserted:
         yield told.asserted
+    if told.product:
+        yield told.product
     changing = [one for one in told.effects if one.promise != "static"]
     if not told.effects and not told.diagram.nodes:
         yield cost(told)  # a part of a query

@@ -13,6 +13,7 @@ from livejoin.families.outline import with_rows
 from livejoin.plan.explain.describing.cells import cells_outline
 from livejoin.plan.explain.describing.changed_results import changed_results
 from livejoin.plan.explain.describing.join import Planned, explained
+from livejoin.plan.explain.describing.products import parts_of, product_sentences
 from livejoin.plan.explain.describing.selected import constant, explained_selection
 from livejoin.plan.explain.diagram.diagram import diagram
 from livejoin.plan.explain.effects.effects import effects
@@ -146,10 +147,29 @@ def describe_query(
             f"sorted by {', '.join(names)} when it is read: a change costs nothing for it, and nothing is stored",
         )
     whole, beside = " ".join(_whole(operators)), _beside(operators)
+    told = [*_with_what_helps(told)]
     said = replace(told[0], sql=query.sql, operators=lines, others=tuple(told[1:]), whole=whole, beside=beside)
     figures = Figures(known, present.samples)
     found = effects(plan.operator, query.tables, figures)
-    return replace(said, names=_names(query), effects=found, diagram=diagram(query, found, figures))
+    product = " ".join(product_sentences(operators, figures))
+    return replace(said, names=_names(query), effects=found, diagram=diagram(query, found, figures), product=product)
+
+
+def _with_what_helps(told: Sequence[Explanation]) -> Iterator[Explanation]:
+    """Explanations without suggestions for one join where another one still has as bad a bound.
+
+    A key, or a table that never changes, may change other figures too: `livejoin.plan.explain.suggestions.worth`.
+    """
+    bounds = [(one.alone or one.guarantee).bound for one in told]
+    for place, one in enumerate(told):
+        rest = max((*bounds[:place], *bounds[place + 1 :]), default=UpdateBound.ALWAYS)
+        helps = rest < max(bounds)
+        yield (
+            one if helps else replace(one, suggestions=tuple(s for s in one.suggestions if s.kind in _OF_OTHER_FIGURES))
+        )
+
+
+_OF_OTHER_FIGURES = ("primary key", "foreign key", "static table", "not null")
 
 
 def _of_tables(suggestions: Iterable[Suggestion], leaf: AnyJoin) -> tuple[Suggestion, ...]:
@@ -238,17 +258,7 @@ def _with_check(told: Explanation, query: ConjunctiveQuery, condition: str) -> E
     if not condition:
         return told
     promise = checked_guarantee(told.guarantee, condition)
-    return replace(told, guarantee=product_guarantee(promise) if _is_product(query) else promise)
-
-
-def _is_product(query: ConjunctiveQuery) -> bool:
-    """Whether some atoms of the core are joined with the others by no variable."""
-    parts: list[frozenset[str]] = []
-    for atom in query.core:
-        joined = [part for part in parts if part & query.edges[atom]]
-        parts = [part for part in parts if part not in joined]
-        parts.append(query.edges[atom].union(*joined))
-    return len(parts) > 1
+    return replace(told, guarantee=product_guarantee(promise) if len(parts_of(query)) > 1 else promise)
 
 
 def _as_bounds(told: Explanation) -> Explanation:

@@ -30,7 +30,7 @@ def facts(explanation: Explanation) -> Iterator[tuple[str, list[str]]]:
         yield "left out", [left_out]
     if plan.states is not None:
         yield "states", [_states(plan.states)]
-    yield "update", [*update_lines(explanation)]
+    yield "update", [*update_lines(explanation), *([explanation.beside] if explanation.beside else [])]
     yield "results", [promise.delay + ("" if explanation.deltas else "; no deltas (deltas=False)")]
     yield "space", [promise.space]
     if explanation.cells is not None:
@@ -57,7 +57,7 @@ def which_part(explanation: Explanation) -> str:
     alone, whole = explanation.alone, explanation.guarantee.bound
     if alone is not None and alone.bound != whole and len(explanation.atoms) > 1:
         return f"; the join alone {alone.bound.formula}, with what is stored above it {whole.formula}"
-    if alone is None and explanation.deltas and any(one.growth for one in explanation.effects):
+    if explanation.deltas and any(one.growth for one in explanation.effects):
         return "; these do not count the rows of the result that change, nor the matches that are checked for them"
     return ""
 
