@@ -652,3 +652,47 @@ def test_a_screen_reader_has_names(page: Page, shop: livejoin.Database, place: s
         assert page.run("document.querySelectorAll('[aria-live=polite], [role=status]').length") >= 1
         assert page.run("document.documentElement.lang") == "en"
         assert page.run("document.title").endswith("livejoin")
+
+
+def test_an_error_shows_its_caret_below_what_it_means(page: Page, shop: livejoin.Database) -> None:
+    with Server(shop, port=0) as server:
+        shown(page, server, "sql")
+        write(page, "SELECT nothing FROM orders")
+        for place in (".explain pre.caret", ".write .said pre.caret"):
+            if place.startswith(".write"):
+                press(page, "Run")
+            page.until(f"document.querySelector('{place}') !== null")
+            lines = page.run(f"document.querySelector('{place}').textContent").split("\n")
+            assert lines[1].index("^") == lines[0].index("nothing")
+            assert "monospace" in page.run(f"getComputedStyle(document.querySelector('{place}')).fontFamily")
+    page.told[:] = [one for one in page.told if "status of 4" not in one]  # the answers of the server
+
+
+def test_a_view_without_a_key_is_followed_at_once(page: Page, shop: livejoin.Database) -> None:
+    """The browser's console has no answer 409 in it, which the page would ask for in vain."""
+    shop.create_view("names", "SELECT country FROM customers")
+    with Server(shop, port=0) as server:
+        shown(page, server, "view/names")
+        until_cells(page, ["DE", "FR"])
+        assert page.told == []
+
+
+def test_on_a_phone_the_list_of_views_is_folded(page: Page, shop: livejoin.Database) -> None:
+    with Server(shop, port=0) as server:
+        page.look(390, 844)
+        shown(page, server, "view/totals")
+        page.until("document.querySelector('.names') !== null")
+        assert page.run("document.querySelector('.names').open") is False
+        assert page.run("document.querySelector('.names').getBoundingClientRect().height") < 60
+        page.run("document.querySelector('.names > summary').click()")
+        page.until("document.querySelector('.names a').getBoundingClientRect().height > 0")
+        page.look(1200, 800)
+        page.until("document.querySelector('.names').open")
+        assert page.run("document.querySelector('.names > summary').getBoundingClientRect().height") == 0
+
+
+def test_a_large_view_says_that_it_has_no_filter(page: Page, shop: livejoin.Database) -> None:
+    shop.apply("orders", [(k, "Bob", "1") for k in range(50_001)], coerce="json")
+    with Server(shop, port=0) as server:
+        shown(page, server, "view/foreign_ones")
+        page.until("document.querySelector('.one .said').textContent.endsWith('no filter above 50,000 rows')")

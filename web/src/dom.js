@@ -50,6 +50,20 @@ export function s(tag, attributes = {}, ...children) {
   return found;
 }
 
+/**
+ * What went wrong: the query with its caret as it was set, in letters of one width, and the rest as text.
+ *
+ * @param {string} message
+ * @returns {HTMLElement[]}
+ */
+export function wrong(message) {
+  const lines = message.split("\n"), caret = lines.findIndex((line) => /^\s*\^+\s*$/.test(line));
+  if (caret < 1) return [h("p", { class: "bad" }, message)];
+  const before = lines.slice(0, caret - 1).join("\n"), behind = lines.slice(caret + 1).join("\n");
+  const shown = h("pre", { class: "bad caret", tabindex: "0" }, `${lines[caret - 1]}\n${lines[caret]}`);
+  return [h("p", { class: "bad" }, before), shown, ...(behind ? [h("p", { class: "bad" }, behind)] : [])];
+}
+
 /** Set a text where it is another one, so that a screen reader and the layout are left alone where it is not. */
 export const say = (/** @type {Element | null | undefined} */ element, /** @type {string} */ text) => {
   if (element && element.textContent !== text) element.textContent = text;

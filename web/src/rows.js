@@ -69,7 +69,7 @@ export class LiveRows {
     this.said = { came: 0, went: 0, isAll: false, version: 0 };
     /** @type {ReturnType<typeof setTimeout> | undefined} */ this.timer = undefined;
     this.following = live(view, (rows, info) => this.take(rows, info), {
-      ...place(), onState: calls.onState, onError: (error, isOver) => { if (isOver) calls.onOver(error); },
+      ...place(), shape: this.key.length ? "upsert" : "changes", onState: calls.onState, onError: (error, isOver) => { if (isOver) calls.onOver(error); },
     });
   }
 

@@ -6,7 +6,7 @@
 
 import { parse } from "livejoin";
 import { advice, grounds, later } from "./advice.js";
-import { announce, h, say } from "./dom.js";
+import { announce, h, say, wrong } from "./dom.js";
 import { count, many, seconds } from "./format.js";
 import { FileError, columnsOf, kindOf, piecesOf } from "./files.js";
 import { Grid, still } from "./grid.js";
@@ -15,7 +15,7 @@ import { picture, quoted } from "./view.js";
 
 /** @typedef {import("./server.js").Watch} Watch */
 
-const KEPT = "livejoin.sql", PAUSE = 450; // milliseconds after the last key
+const KEPT = "livejoin.sql", PAUSE = 450, SLOW = 1200; // milliseconds after the last key, and of what is slow
 
 /** What a text is: a query, the query of a view that it creates, or something else. @param {string} text */
 export function statementOf(text) {
@@ -40,7 +40,7 @@ export class SqlPlace {
     this.host = h("div", { class: "editor" });
     this.run = h("button", { class: "primary", onclick: () => this.go_() }, "Run");
     this.make = h("button", { onclick: () => this.create() }, "Create view…");
-    this.status = h("p", { class: "muted said", role: "status" });
+    this.status = h("div", { class: "muted said", role: "status" });
     this.advice = h("div", { class: "advice" });
     this.answer = h("div", { class: "answer" });
     this.grid = new Grid("Rows of the query");
@@ -117,7 +117,7 @@ export class SqlPlace {
       if (signal.aborted) return;
       const { message } = /** @type {Error} */ (error);
       this.editor?.mark(/** @type {any} */ (error));
-      this.advice.replaceChildren(h("h2", {}, "Not yet a view"), h("p", { class: "bad" }, message));
+      this.advice.replaceChildren(h("h2", {}, "Not yet a view"), ...wrong(message));
     }
   }
 
@@ -169,7 +169,10 @@ export class SqlPlace {
     if (kind === "none") return;
     const began = performance.now();
     this.run.disabled = true;
-    say(this.status, "running …");
+    this.say("running …");
+    const slow = setTimeout(() => this.say(kind === "query"
+      ? "running … the first query after the server began also starts the process that answers queries"
+      : "running … what a new view needs is compiled, once"), SLOW);
     try {
       if (kind === "query") {
         const found = await read("v1/query", { json: { sql: query } });
@@ -186,6 +189,7 @@ export class SqlPlace {
     } catch (error) {
       this.fail(error);
     } finally {
+      clearTimeout(slow);
       this.run.disabled = false;
     }
   }
@@ -199,7 +203,7 @@ export class SqlPlace {
   /** @param {any} error */
   fail(error) {
     this.status.classList.add("bad");
-    say(this.status, error.message);
+    this.status.replaceChildren(...wrong(error.message));
     this.editor?.mark(error);
   }
 

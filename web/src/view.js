@@ -25,9 +25,12 @@ export class ViewPlace {
     this.watch = watch;
     this.go = go;
     this.ending = new AbortController();
-    this.list = h("nav", { class: "names", "aria-label": "Views and tables" });
+    this.list = h("nav", { "aria-label": "Views and tables" });
+    const narrow = matchMedia("(max-width: 720px)"); // as in console.css
+    const folded = h("details", { class: "names", open: !narrow.matches }, h("summary", {}, "Views and tables"), this.list);
+    narrow.addEventListener("change", () => { folded.open = !narrow.matches; }, { signal: this.ending.signal });
     this.main = h("div", { class: "view-main" });
-    this.element = h("section", { class: "place view", "aria-label": "Views" }, this.list, this.main);
+    this.element = h("section", { class: "place view", "aria-label": "Views" }, folded, this.main);
     /** @type {One | null} */ this.one = null;
     this.shown = shown;
     watch.on("graph", () => this.names(), this.ending.signal);
@@ -190,7 +193,7 @@ class One {
     const changes = this.kind === "tables" ? now.tables[this.name]?.changes ?? 0 : now.version;
     const was = this.kind === "tables" ? before?.tables[this.name]?.changes ?? changes : before?.version ?? changes;
     const speed = this.kind === "tables" && changes > was ? ` · ${rate((changes - was) / tick.seconds)} changes/s` : "";
-    say(this.said, `${many(rows, "row")} · version ${count(now.version)}${speed}${this.kind === "views" ? " · read page by page" : ""}`);
+    say(this.said, `${many(rows, "row")} · version ${count(now.version)}${speed}${this.kind === "views" ? " · read page by page" : ""}${rows > MANY ? ` · no filter above ${count(MANY)} rows` : ""}`);
     if (changes !== this.versionSeen) {
       const isFirst = this.versionSeen < 0;
       this.versionSeen = changes;

@@ -33,6 +33,7 @@
  * @property {(error: Error, isOver: boolean) => void} [onError]
  * @property {(state: "connecting" | "live" | "waiting" | "closed") => void} [onState]
  * @property {AbortSignal} [signal] Closes it as `close()` does.
+ * @property {"upsert" | "changes"} [shape] `changes` for a view that is known to have no key, which spares a request.
  * @typedef {Place & Listening} LiveOptions
  */
 
@@ -115,7 +116,7 @@ class Rows {
 /** @type {(view: string, onRows: (rows: Row[], info: Info) => void, options: LiveOptions, signal: AbortSignal) => Promise<void>} */
 async function follow(view, onRows, options, signal) {
   const path = `v1/views/${encodeURIComponent(view)}`;
-  let since = "", pause = FIRST_PAUSE, rows = new Rows(null), shape = "upsert"; // as long as the view has a key
+  let since = "", pause = FIRST_PAUSE, rows = new Rows(null), shape = options.shape ?? "upsert"; // as long as it has a key
   while (!signal.aborted) {
     const watch = new AbortController(); // ends a connection that is silent for too long
     const end = () => watch.abort();
@@ -136,7 +137,7 @@ async function follow(view, onRows, options, signal) {
       options.onState?.("live");
       for await (const event of eventsOf(answer, alive)) {
         if (event.name === "end") {
-          if (!parse(event.data).again) [since, shape] = ["", "upsert"]; // another query may follow
+          if (!parse(event.data).again) [since, shape] = ["", options.shape ?? "upsert"]; // another query may follow
           break;
         }
         if (event.name !== "change" || signal.aborted) continue;
