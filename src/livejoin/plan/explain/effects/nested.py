@@ -13,6 +13,7 @@ from livejoin.plan.explain.effects.amount import Amount
 from livejoin.plan.operators import (
     AggregateOperator,
     AnnotatedOperator,
+    AsOfOperator,
     JoinOperator,
     Operator,
     ProjectOperator,
@@ -88,6 +89,9 @@ def origin_of(plan: Operator, columns: tuple[int, ...]) -> Origin | None:
         case AggregateOperator():
             is_there = all(column < plan.groups for column in columns)
             return _fewer(origin_of(plan.input, columns), False) if is_there else None
+        case AsOfOperator():
+            is_left = all(column < len(plan.left.types) for column in columns)
+            return _fewer(origin_of(plan.left, columns), False) if is_left else None
         case SetOperator(operation="distinct"):
             return _fewer(origin_of(plan.inputs[0], columns), False)
         case AnnotatedOperator() | SelectedOperator() | JoinOperator():
@@ -190,6 +194,8 @@ def keeps(plan: Operator, columns: frozenset[int]) -> bool:
             )
         case RankedOperator() if plan.is_limited:
             return columns <= frozenset(plan.partition)
+        case AsOfOperator():
+            return max(columns, default=-1) < len(plan.left.types) and keeps(plan.left, columns)
         case RankedOperator() | RunningOperator():
             return max(columns, default=-1) < len(plan.input.types) and keeps(plan.input, columns)
         case _:
