@@ -128,6 +128,9 @@ QUERIES = {
         "SELECT g.a, g.n, r.k FROM (SELECT a, COUNT(*) AS n FROM s GROUP BY a ORDER BY n DESC, a LIMIT 2) g "
         "JOIN r ON r.a = g.a"
     ),
+    "asof": "SELECT r.k, s.d FROM r ASOF JOIN s ON r.a = s.a AND r.b >= s.c",
+    "asofleft": "SELECT r.k, s.d FROM r ASOF LEFT JOIN s ON r.a = s.a AND r.b >= s.c",
+    "ntile": "SELECT k, NTILE(3) OVER (PARTITION BY a ORDER BY b, k) AS n FROM r",
     "ineq": "SELECT r.k, s.d FROM r JOIN s ON r.a = s.a AND r.b < s.c",
     "countdistinct": "SELECT a, COUNT(DISTINCT c) AS n FROM s GROUP BY a",
     "groupexpr": "SELECT a % 2 AS p, COUNT(*) AS n FROM s GROUP BY a % 2",

@@ -282,7 +282,7 @@ class Graph:
         For the time of a move both states are there; a join for which there is no room stays as it is.
 
         Args:
-            path: What the changes of the commit go through.
+            path: The blocks that the changes of the commit go through.
             static_change: Whether it changes static tables.
         """
         for node in path.nodes:

@@ -25,7 +25,7 @@ class CommitPlan:
 
     Args:
         names: The tables' names in lower case.
-        path: What their changes go through.
+        path: The blocks that their changes go through.
         views: The views with deltas that they may reach, with their names in lower case.
         asserted: The enforced assertions among these.
         shown: The views that it was made for.

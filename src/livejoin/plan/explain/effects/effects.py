@@ -286,7 +286,7 @@ class _Walk:
                     return self._moved(plan, some)
                 if any(call.function in _OF_PEERS for call in plan.calls):  # all rows with equal keys
                     return self._moved(plan, some)
-                below, each = self.of(plan.input, None), Amount(_TWO.expected, _around(plan))
+                below, each = self.of(plan.input, None), Amount(_around(plan), _around(plan))
                 changed = below.delta if below.delta != below.rows else below.rows
                 found = self._stored(plan, below, changed.times(each).bounded())
                 return _pairs(plan, found.rows, some)
@@ -460,10 +460,10 @@ class _Walk:
         """Left rows that come and go, and those up to the next right row where one of these does."""
         left, right = self.of(plan.left, None), self.of(plan.right, None)
         each = self._behind(plan.left, plan.on.left_keys).between(self._behind(plan.right, plan.on.right_keys))
-        moved = right.rows.times(each)
+        moved = right.delta.times(each)
         self.looked_up[plan] = left.delta.plus(right.delta).plus(moved)
-        changed = left.rows.plus(moved)
-        return _Change(changed, changed, left.delta.plus(_replaced(moved)), both_ways=True)
+        delta = left.delta.plus(_replaced(moved))
+        return _Change(left.rows.plus(moved), delta, delta, both_ways=True)
 
     def _behind(self, plan: Operator, columns: tuple[int, ...]) -> Amount:
         """The rows of a relation that have the same values in some columns: of a partition, or of a bound."""

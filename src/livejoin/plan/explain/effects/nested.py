@@ -89,11 +89,11 @@ def origin_of(plan: Operator, columns: tuple[int, ...]) -> Origin | None:
         case AggregateOperator():
             is_there = all(column < plan.groups for column in columns)
             return _fewer(origin_of(plan.input, columns), False) if is_there else None
+        case AsOfOperator():
+            is_left = all(column < len(plan.left.types) for column in columns)
+            return _fewer(origin_of(plan.left, columns), False) if is_left else None
         case SetOperator(operation="distinct"):
             return _fewer(origin_of(plan.inputs[0], columns), False)
-        case AsOfOperator():
-            is_there = all(column < len(plan.left.types) for column in columns)
-            return _fewer(origin_of(plan.left, columns), plan.on.is_optional) if is_there else None
         case AnnotatedOperator() | SelectedOperator() | JoinOperator():
             return _of_join(plan, columns)
         case _:
@@ -194,6 +194,8 @@ def keeps(plan: Operator, columns: frozenset[int]) -> bool:
             )
         case RankedOperator() if plan.is_limited:
             return columns <= frozenset(plan.partition)
+        case AsOfOperator():
+            return max(columns, default=-1) < len(plan.left.types) and keeps(plan.left, columns)
         case RankedOperator() | RunningOperator():
             return max(columns, default=-1) < len(plan.input.types) and keeps(plan.input, columns)
         case _:
