@@ -21,7 +21,7 @@ from livejoin.database.durable.log import Log
 from livejoin.database.lineage.causes import Given
 from livejoin.database.names import ByName
 from livejoin.database.transactions.assertions import violations
-from livejoin.database.transactions.commit_plan import plan_of
+from livejoin.database.transactions.commit_plan import CommitPlan, plan_of
 from livejoin.database.transactions.compaction import FEW, compact_in_turn, passed
 from livejoin.database.transactions.journal import Journal, deliver, refuse_in_subscriber, settle
 from livejoin.database.transactions.partial import completed
@@ -38,6 +38,7 @@ from livejoin.database.transactions.staging import (
     stage,
 )
 from livejoin.database.versions.images import steps_of
+from livejoin.dataflow.blocks.block import Change
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.deltas.view_delta import ViewDelta
 from livejoin.dataflow.node import Node
@@ -240,18 +241,10 @@ def run(
                 left_out = {**left_out, name: (done.ignored, done.late)}
             ignored, late = ignored + done.ignored, late + done.late
             applied += given.versions.shape[0] - done.ignored - done.late
-        listened = contents.tally.listened
         journal.changed, staged_at = changed, time.perf_counter()
-        blocks = graph.apply(changed, listened)
+        blocks = graph.apply(changed, contents.tally.listened)
         applied_at = time.perf_counter()
-        deltas: dict[str, ViewDelta] = {}
-        for name, view in plan.views:
-            try:
-                deltas[view.name] = view._delta(blocks, None if name in listened else contents.scratch)
-            except LivejoinError as error:
-                view._naming.name(error)
-                raise
-        journal.deltas = deltas
+        journal.deltas = deltas = _deltas(contents, plan, blocks)
         violated = violations(plan.asserted, deltas, count, refuses=tried is None) if plan.asserted else ()
         if contents.links.tips:
             journal.steps = steps_of(contents, deltas, blocks, staged)
@@ -277,6 +270,18 @@ def run(
     )
     _tell(contents, static_change)
     return commit
+
+
+def _deltas(contents: Contents, plan: CommitPlan, blocks: Mapping[Node, Change]) -> dict[str, ViewDelta]:
+    """What blocks have changed, as the views with deltas show it."""
+    deltas: dict[str, ViewDelta] = {}
+    for name, view in plan.views:
+        try:
+            deltas[view.name] = view._delta(blocks, None if name in contents.tally.listened else contents.scratch)
+        except LivejoinError as error:
+            view._naming.name(error)
+            raise
+    return deltas
 
 
 def _tell_trial(tried: Callable[[Commit], object], commit: Commit, violated: Sequence[ViolationError]) -> NoReturn:
