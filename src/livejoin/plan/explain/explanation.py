@@ -233,6 +233,8 @@ class Explanation:
         diagram: The whole query as boxes and lines; empty of the parts of one.
         asserted: The sentence that says what the query asserts by having no rows; empty if it asserts nothing.
         product: The sentence that says that no condition connects some tables; empty where all are connected.
+        change_types: The change types of rows in the view's deltas, in a sentence; empty of the parts of a query, and
+            without deltas.
     """
 
     sql: str
@@ -263,6 +265,7 @@ class Explanation:
     diagram: Diagram = NO_DIAGRAM
     asserted: str = ""
     product: str = ""
+    change_types: str = ""
 
     @property
     def verdict(self) -> str:

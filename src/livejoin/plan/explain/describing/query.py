@@ -11,6 +11,7 @@ from typing import TypeAlias
 from livejoin.changes import ChangeBatch
 from livejoin.families.outline import with_rows
 from livejoin.plan.explain.describing.cells import cells_outline
+from livejoin.plan.explain.describing.change_types import change_types
 from livejoin.plan.explain.describing.changed_results import changed_results
 from livejoin.plan.explain.describing.join import Planned, explained
 from livejoin.plan.explain.describing.products import parts_of, product_sentences
@@ -152,7 +153,9 @@ def describe_query(
     figures = Figures(known, present.samples)
     found = effects(plan.operator, query.tables, figures)
     product = " ".join(product_sentences(operators, figures))
-    return replace(said, names=_names(query), effects=found, diagram=diagram(query, found, figures), product=product)
+    types = change_types(query, plan.operator) if live else ""
+    drawing = diagram(query, found, figures)
+    return replace(said, names=_names(query), effects=found, diagram=drawing, product=product, change_types=types)
 
 
 def _with_what_helps(told: Sequence[Explanation]) -> Iterator[Explanation]:

@@ -32,6 +32,8 @@ def facts(explanation: Explanation) -> Iterator[tuple[str, list[str]]]:
         yield "states", [_states(plan.states)]
     yield "update", [*update_lines(explanation), *([explanation.beside] if explanation.beside else [])]
     yield "results", [promise.delay + ("" if explanation.deltas else "; no deltas (deltas=False)")]
+    if explanation.change_types:
+        yield "deltas", [explanation.change_types]
     yield "space", [promise.space]
     if explanation.cells is not None:
         yield "threads", [explanation.cells.note]

@@ -43,6 +43,7 @@ def record(explanation: Explanation) -> Record:
         "maintained": explanation.executable,
         "refusal": explanation.obstacle or None,
         "deltas": explanation.deltas,
+        "change_types": explanation.change_types or None,
         "atoms": [
             {
                 "alias": atom.alias,
