@@ -334,7 +334,6 @@ def test_statements(sql: str, statement: Statement) -> None:
         ("^CREATE TABLE G LIKE H", "CREATE TABLE"),
         ("^CREATE TABLE G", "CREATE TABLE"),
         ("CREATE OR REPLACE VIEW ^IF NOT EXISTS v AS SELECT 1", "IF NOT EXISTS"),
-        ("CREATE ^MATERIALIZED VIEW v AS SELECT 1", "MATERIALIZED"),
         ("CREATE VIEW v (^x) AS SELECT 1", "CREATE VIEW"),
         ("DROP TABLE G, ^H", "DROP"),
         ("DROP TABLE G ^CASCADE", "CASCADE"),

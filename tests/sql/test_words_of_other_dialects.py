@@ -27,6 +27,7 @@ STATEMENTS = [
     ("^DROP TABEL x", "did you mean 'TABLE'"),
     ("CREATE TABLE ^IF NOT EXIST x (id INT)", "write IF EXISTS or IF NOT EXISTS"),
     ("^TRUNCATE t", "write DELETE FROM table"),
+    ("^REFRESH MATERIALIZED VIEW v", "nothing to refresh"),
     ("^REPLACE INTO t VALUES (1)", "MERGE INTO"),
     ("CREATE ASSERTION q CHECK (^SELECT id FROM t)", "write CHECK (NOT EXISTS (SELECT ...))"),
     ("CREATE ASSERTION q CHECK ^NOT EXISTS (SELECT id FROM t)", "a condition in parentheses"),
@@ -47,6 +48,15 @@ def test_a_message_says_what_to_write(db: livejoin.Database, text: str, says: st
         db.execute(sql if (text, says) in STATEMENTS else f"CREATE VIEW v AS {sql}")
     assert says in str(caught.value)
     assert caught.value.column == place + 1 + (0 if (text, says) in STATEMENTS else len("CREATE VIEW v AS "))
+
+
+def test_each_view_is_materialized_and_may_be_called_so(db: livejoin.Database) -> None:
+    db.execute("CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n FROM t; INSERT INTO t (id) VALUES (1)")
+    assert db.views["v"].to_arrow().to_pylist() == [{"n": 1}]
+    db.execute("CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT id FROM t")
+    assert db.views["v"].to_arrow().to_pylist() == [{"id": 1}]
+    db.execute("DROP MATERIALIZED VIEW v")
+    assert not db.views
 
 
 @pytest.mark.parametrize("text", ["SELECT id FROM t WHERE ^id  =  '5x'", "SELECT id,\n ^cast('x' AS INT) AS c FROM t"])

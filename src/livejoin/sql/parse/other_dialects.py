@@ -74,6 +74,7 @@ _STATEMENTS: Mapping[str, str] = {
     "SHOW": "db.tables and db.views have the names",
     "DESCRIBE": "db.tables[name] and db.views[name].schema have the columns",
     "VALUE": "write VALUES",
+    "REFRESH MATERIALIZED VIEW": "a view is what its query gives after each commit, so there is nothing to refresh",
     "USE": "a database is a folder: open another one",
     "SET": "options are arguments of livejoin.open, or of livejoin.Database",
     "GRANT": "tokens of a server say who may do what (livejoin docs server)",

@@ -18,7 +18,7 @@ from livejoin.sql.parse.source import Source
 from livejoin.sql.tables.declare import parse_create_table
 from livejoin.sql.tables.statement import CreateView, parse_statement
 
-_VIEW = re.compile(r"create\s+view\b", re.IGNORECASE)
+_VIEW = re.compile(r"create\s+(materialized\s+)?view\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

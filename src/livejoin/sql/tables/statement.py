@@ -34,7 +34,7 @@ class CreateTable:
 
 @dataclass(frozen=True)
 class CreateView:
-    """CREATE [OR REPLACE] VIEW [IF NOT EXISTS] name AS SELECT ...
+    """CREATE [OR REPLACE] [MATERIALIZED] VIEW [IF NOT EXISTS] name AS SELECT ...
 
     Args:
         name: The view's name.
@@ -138,7 +138,10 @@ def _kind_of_create(source: Source) -> str:
 
 def _create_view(create: exp.Create, source: Source) -> CreateView:
     start = source.tokens[0].start
-    allowed = "CREATE [OR REPLACE] VIEW name AS SELECT ..."
+    allowed = "CREATE [OR REPLACE] [MATERIALIZED] VIEW name AS SELECT ..."
+    if (properties := create.args.get("properties")) is not None:  # MATERIALIZED is what every view is
+        others = [one for one in properties.expressions if not isinstance(one, exp.MaterializedProperty)]
+        create.set("properties", exp.Properties(expressions=others) if others else None)
     _refuse_options(create, {"this", "kind", "exists", "expression", "replace"}, allowed, source)
     if create.args.get("replace") and create.args.get("exists"):
         msg = "OR REPLACE and IF NOT EXISTS contradict each other; give one of them"
@@ -161,7 +164,7 @@ def _create_view(create: exp.Create, source: Source) -> CreateView:
 def _drop(drop: exp.Drop, source: Source) -> DropTable | DropView:
     known, allowed = {"this", "tables", "kind", "exists"}, f"DROP {drop.kind} [IF EXISTS] name"
     if drop.kind == "VIEW":
-        known, allowed = known | {"cascade", "restrict"}, f"{allowed} [CASCADE | RESTRICT]"
+        known, allowed = known | {"cascade", "restrict", "materialized"}, f"{allowed} [CASCADE | RESTRICT]"
     _refuse_options(drop, known, allowed, source)
     tables = drop.args.get("tables") or [drop.this]
     if len(tables) > 1:

@@ -155,6 +155,8 @@ def _check_count(name: str, count: int, least: int, most: int) -> None:
         allowed = str(least) if least == most else f"{least} to {most}"
         one = "s" * (most != 1)
         msg = f"{name} takes {allowed} argument{one}, and {count} {'is' if count == 1 else 'are'} given"
+        if name.lower() == "isnull":
+            msg += "; for a value in place of NULL write COALESCE"
         raise Mismatch(msg)
 
 
