@@ -41,6 +41,7 @@ const WORDS = /** @type {Record<string, string>} */ ({
   "first rows": "Keeps all rows in order, and shows the first ones.",
   "rows with ranks": "Keeps the rows of each partition in order, with their ranks.",
   "running aggregates": "Keeps the rows of each partition in order, with the aggregates up to each.",
+  "as-of join": "Keeps the rows of both sides in order, and shows each row of the left one with the last row of the right one before it.",
   "constant rows": "Rows that the query itself says.",
   "rows within bounds": "Keeps groups in order of an aggregate, and shows those within the bounds.",
   "groups within bounds": "Keeps aggregates of the groups within the bounds.",

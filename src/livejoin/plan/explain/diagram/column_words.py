@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from livejoin.query.conjunctive import Output
+from livejoin.query.orders import Tiles
 from livejoin.query.relational import Aggregate, AsOf, Join, Numbers, Project, Ranked, Relation, Running
 from livejoin.query.scalar import Expression
 
@@ -22,6 +23,8 @@ def column_words(relation: Relation) -> tuple[str, ...]:
     >>> catalog.add(parse_columns("R", "k INT, a INT"))
     >>> column_words(bind_query("SELECT k, SUM(a * 2) AS s FROM R GROUP BY k", catalog).root.input)
     ('k', 'SUM(a * 2)')
+    >>> column_words(bind_query("SELECT NTILE(4) OVER (ORDER BY a) AS n FROM R", catalog).root.input)[-1]
+    'NTILE(4)'
     """
     match relation:
         case Join():
@@ -42,6 +45,8 @@ def column_words(relation: Relation) -> tuple[str, ...]:
             return (*column_words(relation.input), relation.function.upper())
         case Running():
             below = column_words(relation.input)
+            if isinstance(relation.frame, Tiles):
+                return (*below, *(f"NTILE({relation.frame.number})" for _ in relation.calls))
             return (*below, *(_call(call.function, call.argument, False, below) for call in relation.calls))
         case AsOf():
             return (*column_words(relation.left), *column_words(relation.right))
