@@ -194,7 +194,7 @@ class AsOfStore:
     def _has_values(self, words: Words) -> Words:
         """The right rows that have neither NULL in their key nor in what is compared, by their positions."""
         there = np.ones(words.shape[1], bool)
-        for column in (*self.on.right_keys, self.on.right_time):
+        for column in (*self.on.right_keys, self.on.right_time) if there.shape[0] else ():
             offset = self.right.code_offset(column)
             if offset is None:
                 there &= words[self.right.offset(column)] != self.right.place(column).null
@@ -227,6 +227,8 @@ def _keys(on: AsOfCondition, keys: Sequence[int], time: int) -> tuple[SortKey, .
 
 def _sorted(words: Words, weights: Words, versions: Words, kept: Words | None) -> tuple[Words, Words, Words]:
     """The changes of some rows, all by default, version by version: what goes, then what comes, by first words."""
+    if not weights.shape[0]:
+        return words, weights, versions
     kept = np.flatnonzero(weights) if kept is None else kept[weights[kept] != 0]
     order = kept[np.lexsort((*words[1::-1, kept], weights[kept] > 0, versions[kept]))]
     return np.ascontiguousarray(words[:, order]), weights[order], versions[order]

@@ -15,7 +15,9 @@ Law: `decode` inverts `encode`, and words are equal iff values are.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -74,7 +76,7 @@ class RowOrder:
     types: tuple[SqlType, ...]
     keys: tuple[SortKey, ...]
 
-    @property
+    @cached_property
     def columns(self) -> tuple[SortKey, ...]:
         """All columns in the order in which they are compared, each once."""
         first = {key.column: key for key in reversed(self.keys)}
@@ -82,7 +84,7 @@ class RowOrder:
         others = [SortKey(c, descending=False, nulls_first=True) for c in range(len(self.types)) if c not in first]
         return (*named, *others)
 
-    @property
+    @cached_property
     def kinds(self) -> tuple[int, ...]:
         """What each word is, for `livejoin.kernels.values.row_order`."""
         kinds: list[int] = []
@@ -90,8 +92,32 @@ class RowOrder:
             if self.types[key.column].word_kind == "string":
                 kinds += [VALUE] * PREFIX_WORDS + [DESCENDING if key.descending else ASCENDING]
             else:
-                kinds += [VALUE] * self._width(key.column)
+                kinds += [VALUE] * self._widths[key.column]
         return tuple(kinds)
+
+    @cached_property
+    def _widths(self) -> tuple[int, ...]:
+        """The words of each column."""
+        return tuple(map(_width, self.types))
+
+    @cached_property
+    def _offsets(self) -> Mapping[int, int]:
+        """The position of each column's first word among a row's."""
+        found, offset = dict[int, int](), 0
+        for key in self.columns:
+            found[key.column] = offset
+            offset += self._widths[key.column]
+        return found
+
+    @cached_property
+    def _keys(self) -> Mapping[int, SortKey]:
+        """How each column is ordered."""
+        return {key.column: key for key in self.columns}
+
+    @cached_property
+    def _texts(self) -> frozenset[int]:
+        """The columns of strings."""
+        return frozenset(column for column, type in enumerate(self.types) if type.word_kind == "string")
 
     def plan(self, columns: int, window: tuple[int, int] = (0, 0)) -> Words:
         """What the first columns in the order are, for the kernels, behind two words of a window."""
@@ -101,35 +127,30 @@ class RowOrder:
 
     def place(self, column: int) -> Place:
         """Where the words of a column are, and how its values are read off them."""
-        key = self._key(column)
-        offset, width = self.offset(column), self._width(column)
+        key = self._keys[column]
+        offset, width = self.offset(column), self._widths[column]
         hole = ~NULL_CODE if key.descending else NULL_CODE
         return Place(offset, width, self.kinds[offset + width - 1], _null(key), hole, key)
 
     def offset(self, column: int) -> int:
         """The position of a column's first word among a row's."""
-        widths = 0
-        for key in self.columns:
-            if key.column == column:
-                break
-            widths += self._width(key.column)
-        return widths
+        return self._offsets[column]
 
     def code_offset(self, column: int) -> int | None:
         """The position of the word that a column's code is read off, None if its code is not kept."""
-        if self.types[column].word_kind == "string":
+        if column in self._texts:
             return self.offset(column) + PREFIX_WORDS
-        return self.offset(column) if self._width(column) == 1 else None
+        return self.offset(column) if self._widths[column] == 1 else None
 
     def codes(self, column: int, words: Words) -> Words:
         """The codes of a column from the words at its `code_offset`."""
-        if self.types[column].word_kind == "string":
+        if column in self._texts:
             return np.ascontiguousarray(words)
-        return self._unshifted(words, self._key(column))
+        return self._unshifted(words, self._keys[column])
 
     def text(self, codec: Codec) -> Text:
         """The dictionary that decides between strings; empty if there are none. Valid until the next ``encode``."""
-        if all(type.word_kind != "string" for type in self.types):
+        if not self._texts:
             return _NO_TEXT
         arrays = codec.arrays()
         return arrays["strings.heap"], arrays["strings.starts"], arrays["strings.lengths"]
@@ -137,8 +158,8 @@ class RowOrder:
     def decode_column(self, column: int, words: Words) -> Words | pa.Array:
         """The values of a column from its words."""
         if self.code_offset(column) is None:
-            return _decode_wide(words, self._key(column), self.types[column])
-        return self.codes(column, words[self._width(column) - 1])
+            return _decode_wide(words, self._keys[column], self.types[column])
+        return self.codes(column, words[self._widths[column] - 1])
 
     def encode(self, rows: Rows) -> Words:
         """The order words of rows, of shape (words of a row, rows); O(words) and the first bytes of the strings.
@@ -147,15 +168,14 @@ class RowOrder:
             ChangeValueError: A value that livejoin reserves.
         """
         out = np.empty((len(self.kinds), rows.length), np.int64)
-        for key in self.columns:
+        for key in self.columns if rows.length else ():
             lines = out[self.offset(key.column) :]
-            match self.types[key.column].word_kind:
-                case "string":
-                    self._encode_string(rows, key, lines)
-                case "decimal" if self._width(key.column) == 2:
-                    _encode_wide(rows.arrow(key.column), key, lines)
-                case _:
-                    lines[0] = self._shifted(rows.codes(key.column), key)
+            if key.column in self._texts:
+                self._encode_string(rows, key, lines)
+            elif self._widths[key.column] == 2:
+                _encode_wide(rows.arrow(key.column), key, lines)
+            else:
+                lines[0] = self._shifted(rows.codes(key.column), key)
         return out
 
     def decode(self, words: Words, codec: Codec) -> Rows:
@@ -164,15 +184,6 @@ class RowOrder:
         for column in range(len(self.types)):
             columns.append(self.decode_column(column, words[self.offset(column) :]))
         return Rows(codec, self.types, columns, words.shape[1])
-
-    def _key(self, column: int) -> SortKey:
-        return next(key for key in self.columns if key.column == column)
-
-    def _width(self, column: int) -> int:
-        type = self.types[column]
-        if type.word_kind == "string":
-            return PREFIX_WORDS + 1
-        return 2 if type.precision > _NARROW_DIGITS else 1
 
     def _shifted(self, codes: Words, key: SortKey) -> Words:
         words = codes
@@ -204,6 +215,13 @@ class RowOrder:
                 np.invert(out[i], out=out[i])
             out[i][codes == NULL_CODE] = _null(key)
         out[PREFIX_WORDS] = codes
+
+
+def _width(type: SqlType) -> int:
+    """The words of a value."""
+    if type.word_kind == "string":
+        return PREFIX_WORDS + 1
+    return 2 if type.precision > _NARROW_DIGITS else 1
 
 
 def _null(key: SortKey) -> int:
