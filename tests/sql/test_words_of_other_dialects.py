@@ -17,6 +17,15 @@ QUERIES = [
     ("SELECT ^TOP (3) id FROM t", "write ORDER BY column LIMIT number"),
     ("SELECT id FROM t WHERE NOT ^EXIST (SELECT 1 FROM t)", "write EXISTS (SELECT ...)"),
     ("SELECT COUNT(*) AS n FROM t GROUP BY ^window(ts, '1 hour')", "write date_trunc('hour', ts)"),
+    ("SELECT id FROM t ^ASOF NATURAL JOIN t q", "write t ASOF JOIN q"),
+    ("SELECT id FROM t ^LEFT ASOF JOIN t q ON t.k = q.k AND t.ts >= q.ts", "write t ASOF JOIN q"),
+    (
+        "SELECT t.id FROM t ASOF JOIN t q ON t.k = q.k ^MATCH_CONDITION (t.ts >= q.ts)",
+        "between the right table and ON: t ASOF JOIN q MATCH_CONDITION",
+    ),
+    ("SELECT t.id FROM t ^ASOF RIGHT JOIN t q USING (k, ts)", "ASOF [LEFT] JOIN"),
+    ("SELECT RANK(^k) OVER (ORDER BY id) AS r FROM t", "RANK() OVER (ORDER BY ...)"),
+    ("SELECT ROW_NUMBER(^7) OVER (ORDER BY id) AS r FROM t", "it ranks by ORDER BY"),
     ("SELECT id FROM t WHERE s ^~ '^a'", "RLIKE 'pattern'"),
 ]
 STATEMENTS = [

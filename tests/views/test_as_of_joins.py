@@ -44,8 +44,35 @@ VIEWS = [
     "SELECT id, p, z FROM T ASOF LEFT JOIN Q ON T.k = Q.k AND Q.ts < T.ts JOIN Z ON Z.k = T.k WHERE z = 0 OR p > 0",
     "SELECT T.id, a.n AS before, b.n AS behind FROM T ASOF LEFT JOIN Q a ON T.k = a.k AND T.ts >= a.ts "
     "ASOF LEFT JOIN Q b ON T.k = b.k AND T.ts < b.ts",
+    "SELECT x.ts, COUNT(*) AS c FROM (SELECT T.id, Q.ts FROM T ASOF JOIN Q ON T.k = Q.k AND T.ts >= Q.ts) x "
+    "GROUP BY x.ts",
+    "SELECT z FROM Z WHERE k IN (SELECT k FROM (SELECT Q.k FROM T ASOF JOIN Q ON T.k = Q.k AND T.ts >= Q.ts) x)",
     "SELECT q.p, x.id, x.z FROM Q q ASOF JOIN (SELECT T.*, z FROM T JOIN Z ON T.k = Z.k) x ON q.k = x.k AND q.d >= x.d",
 ]
+
+
+def test_columns_of_the_right_side_keep_their_names() -> None:
+    """A name that both sides have is that of its column, and no other table's column is taken for it."""
+    db = Database()
+    db.execute(
+        "CREATE TABLE t (id INT, b STRING, ts INT); CREATE TABLE q (b STRING, ts INT, v INT);"
+        "CREATE TABLE r (k INT, ts INT);"
+        "INSERT INTO t VALUES (1, 'A', 10); INSERT INTO q VALUES ('A', 7, 7); INSERT INTO r VALUES (1, 7), (2, 50)"
+    )
+    query = "SELECT t.id, q.ts FROM t ASOF JOIN q ON t.b = q.b AND t.ts >= q.ts"
+    for sql, rows in (
+        (query, [{"id": 1, "ts": 7}]),
+        (f"SELECT k FROM r WHERE r.ts IN (SELECT ts FROM ({query}) z)", [{"k": 1}]),
+        (f"SELECT id, k FROM ({query}) z NATURAL JOIN r", [{"id": 1, "k": 1}]),
+        (f"SELECT z.ts FROM ({query}) z", [{"ts": 7}]),
+        (
+            "SELECT q.b, COUNT(*) AS n FROM t ASOF JOIN q ON t.b = q.b AND t.ts >= q.ts GROUP BY q.b",
+            [{"b": "A", "n": 1}],
+        ),
+        (f"{query} ORDER BY ts LIMIT 3", [{"id": 1, "ts": 7}]),
+    ):
+        assert db.create_view("v", sql).to_arrow().to_pylist() == rows == db.sql(sql).to_pylist(), sql
+        db.drop_view("v")
 
 
 @pytest.mark.parametrize("seed", range(2 if EXAMPLES <= 100 else 12))

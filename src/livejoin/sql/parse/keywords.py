@@ -42,7 +42,12 @@ RESERVED = frozenset(
 """The words of the clauses, which are names in backticks alone."""
 _MOST_BEFORE_COLUMNS = 7
 """Words between TABLE and the columns at most: IF NOT EXISTS, and a name of three parts."""
-_BEHIND_AS_OF = frozenset({TokenType.JOIN, TokenType.INNER, TokenType.LEFT})
+_BEHIND_AS_OF = frozenset(
+    {
+        *(TokenType.JOIN, TokenType.INNER, TokenType.LEFT),
+        *(TokenType.RIGHT, TokenType.FULL, TokenType.SEMI, TokenType.ANTI, TokenType.NATURAL),  # to be refused
+    }
+)
 _MINUS = "MINUS"
 _NAMED = frozenset({TokenType.TABLE, TokenType.VIEW, TokenType.ALIAS, TokenType.FROM, TokenType.JOIN})
 """What a name stands behind."""

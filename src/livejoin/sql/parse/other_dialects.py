@@ -20,6 +20,14 @@ HALVES: Mapping[str, str] = {
     "REPLACE": "REPLACE begins no statement; MERGE INTO replaces rows by key, and so does an 'upsert' given to apply",
 }
 """Words behind which another one is missing, or that stand for a clause of another form."""
+UNEXPECTED: Mapping[str, str] = {
+    "MATCH_CONDITION": "write it in parentheses, between the right table and ON: "
+    "t ASOF JOIN q MATCH_CONDITION (t.ts >= q.ts) ON t.k = q.k",
+} | dict.fromkeys(
+    ("ASOF", "LEFT ASOF", "NATURAL ASOF", "AS OF", "OF JOIN"),
+    "write t ASOF JOIN q, or t ASOF LEFT JOIN q, with ON or USING",
+)
+"""What to write where one word, or two, stand in the wrong place."""
 OPERATORS: Mapping[str, str] = {
     "~": "write value RLIKE 'pattern' for a regular expression",
     "!~": "write NOT value RLIKE 'pattern' for a regular expression",

@@ -18,7 +18,7 @@ from livejoin.errors import SqlSyntaxError
 from livejoin.shown import meant
 from livejoin.sql.parse.arguments import WrongCount
 from livejoin.sql.parse.column_types import CAST_TYPES, unknown_type
-from livejoin.sql.parse.other_dialects import HALVES, KEYWORDS, OPERATORS
+from livejoin.sql.parse.other_dialects import HALVES, KEYWORDS, OPERATORS, UNEXPECTED
 from livejoin.sql.parse.source import Source
 
 STATEMENTS = (
@@ -229,7 +229,9 @@ def _as_a_name(at: int, source: Source) -> str:
     if token is None or token.token_type in _NO_NAMES or not token.text.isidentifier():
         return ""
     word = source.sql[token.start : token.end + 1]
-    return f"; if {word} is a name, write `{word}`"
+    behind = next((one.text for one in source.tokens if one.start > token.start), "")
+    hint = UNEXPECTED.get(word.upper()) or UNEXPECTED.get(f"{word} {behind}".upper())
+    return f"; {hint}" if hint else f"; if {word} is a name, write `{word}`"
 
 
 def _is_function(node: str) -> bool:

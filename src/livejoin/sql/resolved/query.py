@@ -494,8 +494,8 @@ class BoundAsOf:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return tuple(self.relation.schema.names)
+        """The names of the columns; those of the two sides may be equal."""
+        return (*self.left.columns, *self.right.columns)
 
 
 Bound: TypeAlias = BoundBlock | BoundCombined | BoundSorted | BoundWith | BoundAsOf | BoundNumbers

@@ -32,7 +32,7 @@ from livejoin.sql.lower.grouped.running import (
     with_filter,
 )
 from livejoin.sql.lower.grouped.unmaintained import OVER
-from livejoin.sql.parse.source import Source, shown
+from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.resolved.column import REF, bound_column, key_of
 from livejoin.sql.resolved.item import Item, distinct_names
 from livejoin.sql.resolved.query import SelectBlock
@@ -43,6 +43,10 @@ _RANKS: dict[type[exp.Expr], RankFunction] = {
     exp.Rank: "rank",
     exp.DenseRank: "dense_rank",
 }
+_WITHOUT_ARGUMENTS: tuple[type[exp.Func], ...] = (
+    *(exp.RowNumber, exp.Rank, exp.DenseRank),
+    *(exp.PercentRank, exp.CumeDist),
+)
 ROWS, WINDOWS = 0, 1  # what a column of an expression over windows is one of
 
 
@@ -127,6 +131,8 @@ class Below:
         """The result of a window function; for LAG, the default if there is no row that far away."""
         call = node.this.this if isinstance(node.this, (exp.IgnoreNulls, exp.RespectNulls)) else node.this
         self._refuse_within(node)
+        if isinstance(call, _WITHOUT_ARGUMENTS):
+            _refuse_arguments(call, self._source, self._block.start)
         if isinstance(call, (exp.PercentRank, exp.CumeDist)):
             return self._share(node, call)
         if is_offset(call) and self._back(call) == 0:
@@ -301,6 +307,21 @@ class Below:
 
 def _needs_order(name: str) -> str:
     return f"{name} needs an order: write OVER (PARTITION BY ... ORDER BY ...)"
+
+
+def _refuse_arguments(call: exp.Func, source: Source, default: int) -> None:
+    """Refuse arguments of a rank, which ranks by ORDER BY alone.
+
+    Raises:
+        UnsupportedQueryError: There is one.
+    """
+    given = next((one for one in (call.args.get("this"), *call.expressions) if isinstance(one, exp.Expr)), None)
+    if given is not None:
+        name = call.sql_name()
+        msg = (
+            f"{name} takes no argument, and {shown(given)} is given; it ranks by ORDER BY: {name}() OVER (ORDER BY ...)"
+        )
+        raise source.unsupported(name, msg, offset_of(given, offset_of(call, default)))
 
 
 def _refuse_frame(node: exp.Window, name: str, source: Source, at: int) -> None:
