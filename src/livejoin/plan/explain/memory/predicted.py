@@ -43,9 +43,11 @@ _GROUP = 4.3  # of a group: rows, touched, count, hash slots
 _SUM = 3.0
 _DOUBLE = 12.0  # an exact sum: a window of a few words
 _VALUE = 3.0  # of a value that is kept in order
+_PAIR = 5.8  # of a value and what goes with it, as of MAX_BY, and of a value of a percentile
 _BOUND = 8.0
 _CALL = 2.0  # of a running aggregate
 
+_GROWN = 1.3  # hash tables that grew, and left their old places behind
 _LEAST = 16_384.0  # bytes of the smallest arena
 _OF_VALUES = ("min", "max", "min_by", "max_by", "array_agg", "list_by", "mode", "percentile_cont", "percentile_disc")
 
@@ -147,7 +149,7 @@ class _Parts:
                 return rows, width, "rows in order, and their bounds"
             case SetOperator():
                 sides = len(plan.inputs) if plan.operation in ("except", "intersect") else 1
-                return self._different(plan), len(plan.types) + sides + _COUNTED, "different rows"
+                return self._different(plan), _GROWN * (len(plan.types) + sides + _COUNTED), "different rows"
             case _:
                 below, width = plan.below[0], len(plan.types) + _STORED
                 return self.rows(below), width, "rows"
@@ -171,17 +173,19 @@ class _Parts:
             for one in plan.calls
             if one.argument is not None and (one.distinct or one.function in _OF_VALUES)
         }
+        pairs = {one.argument for one in plan.calls if one.other is not None or one.function in _PERCENTILES}
         added = {(one.argument, one.function == "count") for one in plan.calls if one.argument not in (*ordered, None)}
         for argument, is_count in added:
             assert argument is not None
             width += 1.0 if is_count else _DOUBLE if plan.input.types[argument].kind == "double" else _SUM
+        width *= _GROWN
         for argument in ordered:
             rows, is_bound = self.rows(plan.input)
             different = self._sizes.values(plan.input, [*range(plan.groups), argument])
-            values += min(rows, different)
+            values += min(rows, different) * (_PAIR if argument in pairs else _VALUE)
             groups = groups[0], groups[1] or is_bound
         if math.isfinite(values) and math.isfinite(groups[0]) and groups[0]:
-            width += _VALUE * values / groups[0]
+            width += values / groups[0]
         what = "groups, with their values in order" if ordered else "groups"
         return (groups[0] if math.isfinite(values) else math.inf, groups[1]), width, what
 
@@ -204,6 +208,9 @@ class _Parts:
                 return _unknown(plan.kind, f"the rows of {name} are not known")
             total, counted, is_bound = total + rows * (one.record + one.indexes), counted + rows, is_bound or bound
         return MemoryPart(plan.kind, "rows of its inputs", counted, is_bound, max(_LEAST, ALLOCATED * total))
+
+
+_PERCENTILES = ("percentile_cont", "percentile_disc")
 
 
 def _is_whole_table(plan: Operator) -> bool:
