@@ -12,6 +12,7 @@ import pytest
 from explanations import ALWAYS, DIAGRAM, EFFECTS, EXAMPLE, SNOWFLAKE, STATIC
 
 from livejoin.families.outline import MergedOutline, StatesOutline
+from livejoin.plan.explain.memory.outline import Memory, MemoryPart
 
 pytestmark = pytest.mark.nojit
 
@@ -31,8 +32,9 @@ def test_every_key_is_documented_and_every_documented_key_is_there() -> None:
     documented = set(re.findall(r"^\| `([\w.\[\]]+)` \|", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE))
     states = StatesOutline(10.0, {"A": 3.0, "B": None}, ("a",), 1 << 20)
     merged = (MergedOutline("static bag {B, C}", ("B", "C"), 20.0, 10.0),)
+    memory = Memory((MemoryPart("groups", "groups", 10.0, False, 500.0),))
     plan = replace(EXAMPLE.plan, static=STATIC, states=states, merged=merged)
-    whole = replace(EXAMPLE, plan=plan, effects=EFFECTS, diagram=DIAGRAM, alone=ALWAYS)
+    whole = replace(EXAMPLE, plan=plan, effects=EFFECTS, diagram=DIAGRAM, alone=ALWAYS, memory=memory)
     found = {key for key in keys(whole.to_dict()) if "].guarantee" not in key and not key.startswith("alone.")}
     assert found == documented
 

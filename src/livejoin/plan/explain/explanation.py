@@ -17,6 +17,7 @@ from livejoin.plan.explain.diagram.diagram import NO_DIAGRAM, Diagram
 from livejoin.plan.explain.effects.effects import Effect
 from livejoin.plan.explain.forms import json_record as record
 from livejoin.plan.explain.forms import picture, text
+from livejoin.plan.explain.memory.outline import Memory
 from livejoin.plan.explain.suggestions.supposed import Supposed
 from livejoin.plan.stages import SpreadOutline
 from livejoin.search.guarantee import Guarantee
@@ -235,6 +236,7 @@ class Explanation:
         product: The sentence that says that no condition connects some tables; empty where all are connected.
         change_types: The change types of rows in the view's deltas, in a sentence; empty of the parts of a query, and
             without deltas.
+        memory: The memory that it is expected to take, by block; of the whole query alone.
     """
 
     sql: str
@@ -266,6 +268,7 @@ class Explanation:
     asserted: str = ""
     product: str = ""
     change_types: str = ""
+    memory: Memory | None = None
 
     @property
     def verdict(self) -> str:

@@ -20,6 +20,7 @@ from livejoin.plan.explain.diagram.diagram import diagram
 from livejoin.plan.explain.effects.effects import effects
 from livejoin.plan.explain.effects.figures import Figures, TableSample
 from livejoin.plan.explain.explanation import Explanation, Suggestion
+from livejoin.plan.explain.memory.predicted import predicted_memory
 from livejoin.plan.explain.suggestions.seen import NOTHING_SEEN, Seen
 from livejoin.plan.operators import (
     AnyJoin,
@@ -155,7 +156,9 @@ def describe_query(
     product = " ".join(product_sentences(operators, figures))
     types = change_types(query, plan.operator) if live else ""
     drawing = diagram(query, found, figures)
-    return replace(said, names=_names(query), effects=found, diagram=drawing, product=product, change_types=types)
+    memory = predicted_memory(plan.operator, figures)
+    said = replace(said, names=_names(query), effects=found, diagram=drawing, memory=memory)
+    return replace(said, product=product, change_types=types)
 
 
 def _with_what_helps(told: Sequence[Explanation]) -> Iterator[Explanation]:

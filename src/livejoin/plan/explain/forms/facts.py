@@ -35,6 +35,8 @@ def facts(explanation: Explanation) -> Iterator[tuple[str, list[str]]]:
     if explanation.change_types:
         yield "deltas", [explanation.change_types]
     yield "space", [promise.space]
+    if explanation.memory is not None:
+        yield "memory", [*explanation.memory.lines()]
     if explanation.cells is not None:
         yield "threads", [explanation.cells.note]
     for name, value in (

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from livejoin.plan.explain.effects.amount import Amount
     from livejoin.plan.explain.effects.effects import Effect
     from livejoin.plan.explain.explanation import CellsOutline, Explanation, LogOutline, TableOutline
+    from livejoin.plan.explain.memory.outline import Memory
     from livejoin.plan.stages import SpreadOutline
     from livejoin.search.guarantee import Guarantee
 
@@ -107,6 +108,7 @@ def record(explanation: Explanation) -> Record:
             for plan in explanation.alternatives
         ],
         "tables": [_table(table) for table in explanation.tables],
+        "memory": None if explanation.memory is None else _memory(explanation.memory),
         "log": None if explanation.log is None else _log(explanation.log),
         "operators": list(explanation.operators),
         "others": [record(other) for other in explanation.others],
@@ -265,6 +267,25 @@ def _table(table: TableOutline) -> Record:
         "rows": _number(table.rows),
         "rows_known": table.rows_known,
         "kept": table.kept,
+    }
+
+
+def _memory(memory: Memory) -> Record:
+    return {
+        "bytes": _number(memory.bytes),
+        "known_bytes": _number(memory.known_bytes),
+        "lines": [*memory.lines()],
+        "parts": [
+            {
+                "name": part.name,
+                "of": part.of,
+                "rows": _number(part.rows),
+                "is_bound": part.is_bound,
+                "bytes": _number(part.bytes),
+                "unknown": part.unknown or None,
+            }
+            for part in memory.parts
+        ],
     }
 
 

@@ -1,0 +1,87 @@
+"""The expected memory of a view as plain values, and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+ALLOCATED = 1.75
+"""Bytes allocated for each one in use: buffers double when they grow, and hash tables leave places free."""
+
+
+@dataclass(frozen=True)
+class MemoryPart:
+    """What one block keeps.
+
+    Args:
+        name: The kind of the block, as ``groups``.
+        of: The word for its rows.
+        rows: The rows, groups or values that it keeps; None if that is not known.
+        is_bound: Whether there may be fewer.
+        bytes: The bytes that it is expected to allocate; None if that is not known.
+        unknown: The reason why the bytes are not known; empty if they are told.
+    """
+
+    name: str
+    of: str
+    rows: float | None
+    is_bound: bool
+    bytes: float | None
+    unknown: str = ""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a view keeps beside the tables.
+
+    Args:
+        parts: Each block that keeps something, from below.
+    """
+
+    parts: tuple[MemoryPart, ...] = ()
+
+    @property
+    def bytes(self) -> float | None:
+        """The bytes of all parts; None if one of them is not known."""
+        known = [one.bytes for one in self.parts if one.bytes is not None]
+        return sum(known) if len(known) == len(self.parts) else None
+
+    @property
+    def known_bytes(self) -> float:
+        """The bytes of the parts that are known."""
+        return sum(one.bytes for one in self.parts if one.bytes is not None)
+
+    def lines(self) -> Iterator[str]:
+        """The total, and a line for each part."""
+        if not self.parts:
+            yield "nothing beside the tables"
+            return
+        unknown = sum(one.bytes is None for one in self.parts)
+        bound = "up to " if any(one.is_bound for one in self.parts) else ""
+        if not unknown:
+            yield f"{bound}about {size(self.known_bytes)} beside the tables, in all"
+        elif unknown == len(self.parts):
+            yield "not known beside the tables, in all"
+        else:
+            yield f"about {size(self.known_bytes)} and what is not known, beside the tables, in all"
+        yield from map(part_line, self.parts)
+
+
+def part_line(part: MemoryPart) -> str:
+    """What a block keeps, on one line."""
+    bound = "up to " if part.is_bound else ""
+    if part.bytes is None:
+        return f"{part.name}: not known, as {part.unknown}"
+    return f"{part.name}: about {size(part.bytes)} for {bound}{part.rows or 0:,.0f} {part.of}"
+
+
+def size(number: float) -> str:
+    """Bytes with a unit.
+
+    >>> [size(one) for one in (900, 12_345, 2_100_000, 3.2e9)]
+    ['900 bytes', '12.3 kB', '2.1 MB', '3.2 GB']
+    """
+    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if number >= unit:
+            return f"{number / unit:,.3g} {name}"
+    return f"{number:,.0f} bytes"

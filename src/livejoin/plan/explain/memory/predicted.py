@@ -1,0 +1,232 @@
+"""The memory of a view before it is made: the rows that each block keeps, and the words that each of them takes.
+
+The words are those of the layouts in `livejoin.kernels`, with the mean of what hash slots and nodes of trees leave
+free. tests/plan/test_memory.py compares them with what is allocated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from livejoin.plan.explain.effects.figures import Figures
+from livejoin.plan.explain.effects.reach import reach
+from livejoin.plan.explain.effects.sizes import Sizes
+from livejoin.plan.explain.memory.outline import ALLOCATED, Memory, MemoryPart
+from livejoin.plan.operators import (
+    AggregateOperator,
+    AnyJoin,
+    AsOfOperator,
+    BagOperator,
+    JoinOperator,
+    Operator,
+    ProjectOperator,
+    RankedOperator,
+    RunningOperator,
+    SelectedOperator,
+    SetOperator,
+    StoredOperator,
+    ThresholdAggregateOperator,
+    ThresholdOperator,
+    TopKOperator,
+    upwards,
+)
+from livejoin.words import WORD_BYTES
+
+# Words beside the columns of a row.
+_ORDERED = 4.8  # an entry, and its share of the nodes of a tree
+_PARTITIONED = 6.7  # and the blocks of partitions
+_AS_OF = 6.1
+_COUNTED = 4.0  # of a different row: hash slots and what it is in the directory
+_STORED = 2.5  # multiplicity, version, and for some the way to find it
+_GROUP = 4.3  # of a group: rows, touched, count, hash slots
+_SUM = 3.0
+_DOUBLE = 12.0  # an exact sum: a window of a few words
+_VALUE = 3.0  # of a value that is kept in order
+_PAIR = 5.8  # of a value and what goes with it, as of MAX_BY, and of a value of a percentile
+_BOUND = 8.0
+_CALL = 2.0  # of a running aggregate
+
+_GROWN = 1.3  # hash tables that grew, and left their old places behind
+_LEAST = 16_384.0  # bytes of the smallest arena
+_OF_VALUES = ("min", "max", "min_by", "max_by", "array_agg", "list_by", "mode", "percentile_cont", "percentile_disc")
+
+
+def predicted_memory(plan: Operator, figures: Figures) -> Memory:
+    """The memory of each block of a plan that keeps something. Cost: as that of `Sizes`.
+
+    Args:
+        plan: The plan of a view.
+        figures: The known figures of the tables.
+    """
+    return Memory(tuple(_Parts(figures).of(plan)))
+
+
+class _Parts:
+    """The parts of a plan; mutable: what was found once is kept."""
+
+    def __init__(self, figures: Figures) -> None:
+        self._figures = figures
+        self._sizes = Sizes(figures)
+        self._rows: dict[Operator, tuple[float, bool]] = {}
+
+    def of(self, plan: Operator) -> Iterator[MemoryPart]:
+        yield from (self._part(one) for one in upwards(plan) if one.keeps_state)
+
+    def rows(self, plan: Operator) -> tuple[float, bool]:
+        """The rows that a relation is expected to have, infinity if unknown, and whether it may have fewer."""
+        if plan not in self._rows:
+            most = self._sizes.rows(plan)
+            found, is_bound = self._expected(plan)
+            self._rows[plan] = (most, True) if most < found else (found, is_bound)
+        return self._rows[plan]
+
+    def _expected(self, plan: Operator) -> tuple[float, bool]:
+        match plan:
+            case SelectedOperator() if plan.inputs:
+                rows, is_bound = self.rows(plan.inputs[0])
+                return rows, is_bound or plan.query.atoms[0].predicate is not None
+            case SelectedOperator() | JoinOperator():
+                return self._joined(plan)
+            case ProjectOperator():
+                rows, is_bound = self.rows(plan.input)
+                return rows, is_bound or plan.predicate is not None
+            case StoredOperator() | RunningOperator():
+                return self.rows(plan.input)
+            case AggregateOperator() if not plan.groups:
+                return 1.0, False
+            case AggregateOperator():
+                rows, _ = self.rows(plan.input)
+                values = self._sizes.values(plan.input, range(plan.groups))
+                return min(rows, values), rows < values or not _is_whole_table(plan.input)
+            case _:
+                return self._sizes.rows(plan), True
+
+    def _joined(self, plan: AnyJoin | SelectedOperator) -> tuple[float, bool]:
+        query = plan.query
+        derived = self._sizes.nested(plan)
+        table = query.atoms[query.core[0]].table
+        if table.name in derived:
+            return self._sizes.rows(plan), True
+        there = self._figures.rows(table)
+        if there is None:
+            return math.inf, False
+        predicate = query.atoms[query.core[0]].predicate
+        share = 1.0 if predicate is None else self._figures.share(table, predicate)
+        if len(query.atoms) == 1:
+            return there.expected * (1.0 if share is None else share), share is None
+        each = reach(query, query.core[0], None, self._figures, derived).results
+        if each.expected is None:
+            return math.inf, False
+        return there.expected * each.expected * (1.0 if share is None else share), each.is_bound or share is None
+
+    def _part(self, plan: Operator) -> MemoryPart:
+        if isinstance(plan, AnyJoin):
+            return self._join(plan)
+        if isinstance(plan, BagOperator):
+            return _unknown(plan.kind, "the results of a circle are not counted before it is joined")
+        rows, width, of = self._kept(plan)
+        return _part(plan.kind, of, rows, width)
+
+    def _kept(self, plan: Operator) -> tuple[tuple[float, bool], float, str]:
+        """The rows that a store keeps, the words of each, and what they are."""
+        match plan:
+            case AggregateOperator():
+                return self._groups(plan)
+            case TopKOperator():
+                return self.rows(plan.input), len(plan.input.types) + _ORDERED, "rows, those behind the limit too"
+            case RankedOperator():
+                return self.rows(plan.input), len(plan.input.types) + _PARTITIONED, "rows in order"
+            case RunningOperator():
+                added = _CALL * (len(plan.types) - len(plan.input.types))
+                return self.rows(plan.input), len(plan.input.types) + _PARTITIONED + added, "rows in order"
+            case AsOfOperator():
+                rows = _sum(self.rows(plan.left), self.rows(plan.right))
+                return rows, (len(plan.left.types) + len(plan.right.types)) / 2 + _AS_OF, "rows of both sides in order"
+            case ThresholdOperator() | ThresholdAggregateOperator():
+                rows, bounds = self.rows(plan.rows), self.rows(plan.bounds)
+                width = len(plan.rows.types) + _ORDERED + _BOUND * bounds[0] / max(1.0, rows[0])
+                return rows, width, "rows in order, and their bounds"
+            case SetOperator():
+                sides = len(plan.inputs) if plan.operation in ("except", "intersect") else 1
+                return self._different(plan), _GROWN * (len(plan.types) + sides + _COUNTED), "different rows"
+            case _:
+                below, width = plan.below[0], len(plan.types) + _STORED
+                return self.rows(below), width, "rows"
+
+    def _different(self, plan: SetOperator) -> tuple[float, bool]:
+        """The different rows of all inputs."""
+        sides = []
+        for one in plan.inputs:
+            rows, is_bound = self.rows(one)
+            values = self._sizes.values(one, range(len(one.types)))
+            sides.append((min(rows, values), is_bound or rows < values or not _is_whole_table(one)))
+        found = _sum(*sides)
+        return found[0], found[1] or len(sides) > 1  # a row may be in several of them
+
+    def _groups(self, plan: AggregateOperator) -> tuple[tuple[float, bool], float, str]:
+        """The groups, and where values are kept in order also these."""
+        groups = self.rows(plan)
+        width, values = plan.groups + _GROUP, 0.0
+        ordered = {
+            one.argument
+            for one in plan.calls
+            if one.argument is not None and (one.distinct or one.function in _OF_VALUES)
+        }
+        pairs = {one.argument for one in plan.calls if one.other is not None or one.function in _PERCENTILES}
+        added = {(one.argument, one.function == "count") for one in plan.calls if one.argument not in (*ordered, None)}
+        for argument, is_count in added:
+            assert argument is not None
+            width += 1.0 if is_count else _DOUBLE if plan.input.types[argument].kind == "double" else _SUM
+        width *= _GROWN
+        for argument in ordered:
+            rows, is_bound = self.rows(plan.input)
+            different = self._sizes.values(plan.input, [*range(plan.groups), argument])
+            values += min(rows, different) * (_PAIR if argument in pairs else _VALUE)
+            groups = groups[0], groups[1] or is_bound
+        if math.isfinite(values) and math.isfinite(groups[0]) and groups[0]:
+            width += values / groups[0]
+        what = "groups, with their values in order" if ordered else "groups"
+        return (groups[0] if math.isfinite(values) else math.inf, groups[1]), width, what
+
+    def _join(self, plan: AnyJoin) -> MemoryPart:
+        kept = plan.physical.footprint(self._figures.statistics)
+        if not kept:
+            return _unknown(plan.kind, f"nothing is predicted for this plan ({plan.kind})")
+        derived = dict(plan.named)
+        tables = {atom.table.name: atom.table for atom in plan.physical.query.atoms}
+        total, counted, is_bound = 0.0, 0.0, False
+        for one in kept:
+            name = one.table.name
+            if name in derived:
+                rows, bound = self.rows(derived[name])
+            elif name in tables and (there := self._figures.rows(tables[name])) is not None:
+                rows, bound = there.expected, False
+            else:
+                return _unknown(plan.kind, f"the rows of {name} are not known")
+            if rows == math.inf:
+                return _unknown(plan.kind, f"the rows of {name} are not known")
+            total, counted, is_bound = total + rows * (one.record + one.indexes), counted + rows, is_bound or bound
+        return MemoryPart(plan.kind, "rows of its inputs", counted, is_bound, max(_LEAST, ALLOCATED * total))
+
+
+_PERCENTILES = ("percentile_cont", "percentile_disc")
+
+
+def _is_whole_table(plan: Operator) -> bool:
+    """Whether it has all rows of a table, so that the values of the table are counted, not bounded."""
+    return isinstance(plan, SelectedOperator) and not plan.inputs and plan.query.atoms[0].predicate is None
+
+
+def _part(name: str, of: str, rows: tuple[float, bool], words: float) -> MemoryPart:
+    if rows[0] == math.inf:
+        return _unknown(name, "the number of its rows is not known")
+    return MemoryPart(name, of, rows[0], rows[1], max(_LEAST, ALLOCATED * WORD_BYTES * rows[0] * words))
+
+
+def _unknown(name: str, why: str) -> MemoryPart:
+    return MemoryPart(name, "rows", None, False, None, why)
+
+
+def _sum(*rows: tuple[float, bool]) -> tuple[float, bool]:
+    return sum(one for one, _ in rows), any(bound for _, bound in rows)

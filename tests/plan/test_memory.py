@@ -1,0 +1,109 @@
+"""The memory that is predicted before a view is made, against what is allocated then."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import livejoin
+
+ROWS = 20_000
+OVER = "OVER (PARTITION BY customer ORDER BY ts, id)"
+WITH = "FROM orders o JOIN customers c ON o.customer = c.id"
+MEANS = "(SELECT AVG(amount) FROM orders i WHERE i.customer = o.customer)"
+QUERIES = {
+    "filter": "SELECT id, amount FROM orders WHERE amount > 50",
+    "groups": "SELECT customer, COUNT(*) AS n, SUM(amount) AS s FROM orders GROUP BY customer",
+    "groups of two columns": "SELECT customer, region, AVG(amount) AS a FROM orders GROUP BY customer, region",
+    "all in one group": "SELECT COUNT(*) AS n, SUM(amount) AS s FROM orders",
+    "least and greatest": "SELECT customer, MIN(amount) AS lo, MAX(ts) AS hi FROM orders GROUP BY customer",
+    "different values of groups": "SELECT customer, COUNT(DISTINCT amount) AS n FROM orders GROUP BY customer",
+    "medians": "SELECT region, MEDIAN(amount + id) AS m FROM orders GROUP BY region",
+    "distinct": "SELECT DISTINCT customer, amount FROM orders",
+    "except": "SELECT id FROM orders EXCEPT SELECT customer FROM orders",
+    "first rows": "SELECT id, amount FROM orders ORDER BY amount DESC LIMIT 10",
+    "ranks": f"SELECT id, ROW_NUMBER() {OVER} AS r FROM orders",
+    "running sums": f"SELECT id, SUM(amount) {OVER} AS r FROM orders",
+    "row before": f"SELECT id, LAG(amount) {OVER} AS r FROM orders",
+    "sums of partitions": "SELECT id, SUM(amount) OVER (PARTITION BY customer) AS r FROM orders",
+    "as of": "SELECT o.id, q.price FROM orders o ASOF JOIN quotes q ON o.customer = q.customer AND o.ts >= q.ts",
+    "join": f"SELECT o.id, c.name {WITH}",
+    "groups of a join": f"SELECT c.name, SUM(o.amount) AS s {WITH} GROUP BY c.name",
+    "least of a join": f"SELECT c.name, MIN(o.amount) AS s {WITH} GROUP BY c.name",
+    "rows within bounds": f"SELECT o.id FROM orders o WHERE o.amount > {MEANS}",
+}
+
+
+def _database() -> livejoin.Database:
+    database = livejoin.Database()
+    number = "BIGINT NOT NULL"
+    columns = f"customer {number}, region {number}, amount {number}, ts {number}"
+    database.execute(f"CREATE TABLE orders (id {number} PRIMARY KEY, {columns})")
+    database.execute(f"CREATE TABLE customers (id {number} PRIMARY KEY, name {number})")
+    database.execute(f"CREATE TABLE quotes (customer {number}, ts {number}, price {number})")
+    return database
+
+
+@pytest.fixture(scope="module")
+def database() -> livejoin.Database:
+    found, chance = _database(), random.Random(1)
+    keys, times = range(ROWS // 10), range(ROWS)
+    orders = [(i, chance.choice(keys), chance.randrange(5), chance.randrange(100), chance.choice(times)) for i in times]
+    found.apply("orders", orders)
+    found.apply("customers", [(i, chance.randrange(ROWS // 20)) for i in keys])
+    found.apply("quotes", [(chance.choice(keys), chance.choice(times), i) for i in range(ROWS // 2)])
+    return found
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_the_predicted_total_is_within_a_factor_of_two_of_what_is_allocated(
+    name: str, database: livejoin.Database
+) -> None:
+    told = database.explain(QUERIES[name]).to_dict()["memory"]
+    database.create_view("v", QUERIES[name])
+    blocks = database.stats()["blocks"]
+    database.drop_view("v")
+    assert told["bytes"] == sum(part["bytes"] for part in told["parts"])
+    assert told["bytes"] / 2 <= sum(block["capacity_bytes"] for block in blocks) <= 2 * told["bytes"]
+    assert [part["name"] for part in told["parts"]] == [b["kind"] for b in blocks if b["capacity_bytes"]]
+
+
+def test_what_is_not_known_is_said() -> None:
+    told = _database().explain(QUERIES["groups"])
+    assert told.to_dict()["memory"]["bytes"] is None
+    assert told.to_dict()["memory"]["lines"] == [
+        "not known beside the tables, in all",
+        "groups: not known, as the number of its rows is not known",
+    ]
+
+
+def test_statistics_tell_the_memory_before_there_are_rows() -> None:
+    figures = {"orders": {"rows": 1_000_000, "distinct": {"customer": 50_000}}}
+    told = _database().explain(QUERIES["groups"], statistics=figures)
+    assert told.to_dict()["memory"]["lines"] == [
+        "about 7.55 MB beside the tables, in all",
+        "groups: about 7.55 MB for 50,000 groups",
+    ]
+
+
+def test_a_part_of_a_circle_is_not_known_and_the_others_are_told() -> None:
+    database = livejoin.Database()
+    database.execute("CREATE TABLE G (src BIGINT NOT NULL, dst BIGINT NOT NULL)")
+    database.apply("G", [(i, i + 1) for i in range(10)])
+    circle = "FROM G A JOIN G B ON A.dst = B.src JOIN G C ON B.dst = C.src AND C.dst = A.src"
+    told = database.explain(f"SELECT A.src, B.src AS b, C.src AS c {circle}").to_dict()["memory"]
+    assert told["bytes"] is None
+    assert "bag: not known, as the results of a circle are not counted before it is joined" in told["lines"]
+
+
+def test_all_forms_say_the_same(database: livejoin.Database) -> None:
+    told = database.explain(QUERIES["least of a join"])
+    for line in told.to_dict()["memory"]["lines"]:
+        assert line in " ".join(told.text().split())
+        assert line in told.html()
+
+
+def test_a_view_that_keeps_nothing_says_so() -> None:
+    told = _database().explain("SELECT 1 AS one")
+    assert told.to_dict()["memory"]["lines"] == ["nothing beside the tables"]
