@@ -150,7 +150,7 @@ def test_any_step_may_fail(monkeypatch: pytest.MonkeyPatch, owner: Any, name: st
     for at in range(1, 4):
         db = database()
         with monkeypatch.context() as patched:
-            patched.setattr(owner, name, Fuse(function, at, error()))
+            patched.setattr(owner, name, Fuse(function, at, error("it fails here")))
             before = image(db)
             failed = False
             try:
