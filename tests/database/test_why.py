@@ -187,6 +187,7 @@ def test_conditions_of_what_is_not_there_are_said() -> None:
     assert "no row of orders with customer = 1 and price > 50" in str(dear.why(("Ann",)))
     left = db.create_view("l", LEFT)
     assert "no row of orders with customer = 2 and price > 10" in str(left.why(("Bob", None)))
+    assert left.why(("Bob", None)).rows("orders") == []
     found = left.why_not({"name": "Bob", "id": 12})
     assert found.reason == "no row of orders that fits passes the condition price > 10"
     assert [part.row["id"] for part in found.rows if isinstance(part, SourceRow)] == [2, 12]

@@ -217,6 +217,16 @@ class Explainer:
         conditions = tuple(str(query.atoms[one].predicate) for one in atoms if query.atoms[one].predicate is not None)
         return Absence(tuple(self.table_name(found.traced.join, atom) for atom in atoms), values, conditions)
 
+    def _base_tables(self, relation: Relation) -> Iterator[str]:
+        """The names of the tables that a relation reads, at any depth."""
+        if isinstance(relation, Join):
+            derived = {one.table.name for one in relation.inputs}
+            for number, atom in enumerate(relation.query.atoms):
+                if atom.table.name not in derived:
+                    yield self.table_name(relation, number)
+        for below in relation.below:
+            yield from self._base_tables(below)
+
     def table_name(self, join: Join, atom: int) -> str:
         """What the relation of an atom is called."""
         table = join.query.atoms[atom].table
@@ -298,7 +308,10 @@ class Explainer:
         left = self.why(name, join.left, names[:width], {at: value for at, value in asked.items() if at < width})
         assert left is not None, "the left row is there"
         if asked[width + join.on.right_time].null_count:  # no row without a time is a match
-            return replace(left, row=row, steps=(f"no row for {join.written}", *left.steps))
+            absent = Absence(tuple(dict.fromkeys(self._base_tables(join.right))), {}, (join.written,))
+            combinations = tuple(replace(one, parts=(*one.parts, absent)) for one in left.combinations)
+            steps = (f"no row for {join.written}", *left.steps)
+            return replace(left, row=row, steps=steps, combinations=combinations)
         others = {at - width: value for at, value in asked.items() if at >= width}
         right = self.why(name, join.right, names[width:], others)
         assert right is not None, "the match is there"

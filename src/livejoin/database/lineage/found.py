@@ -119,10 +119,13 @@ class Why:
     def rows(self, table: str) -> list[dict[str, Any]]:
         """The rows of a table that it is made of, each once, in the order in which they are found.
 
+        None of a table that the query asks of that there is no row.
+
         Raises:
             ReadError: No row of such a table is among them; `tables` has the names.
         """
-        if table.lower() not in map(str.lower, self.tables):
+        absent = (name for part in self._parts() if isinstance(part, Absence) for name in part.tables)
+        if table.lower() not in map(str.lower, (*self.tables, *absent)):
             known = ", ".join(self.tables) or "none"
             msg = f"no row of a table {table!r} is part of it{meant(table, self.tables)}; there are {known}"
             raise ReadError(msg)
@@ -138,15 +141,17 @@ class Why:
         return tuple(dict.fromkeys(one.table for one in self._sources()))
 
     def _sources(self) -> Iterator[SourceRow]:
+        return (part for part in self._parts() if isinstance(part, SourceRow))
+
+    def _parts(self) -> Iterator[SourceRow | Absence]:
+        """The rows of tables that it is made of, and what must not be there, also of sub-queries."""
         for combination in self.combinations:
             for part in combination.parts:
                 match part:
-                    case SourceRow():
+                    case SourceRow() | Absence():
                         yield part
                     case DerivedRow():
-                        yield from part.why._sources()
-                    case Absence():
-                        pass
+                        yield from part.why._parts()
                     case _:
                         assert_never(part)
 

@@ -84,8 +84,10 @@ def as_of_join(
     found = list(_compared(left, right, conditions, source, offset))
     ordered = [one for one in found if one.comparison is not None]
     if len(ordered) != 1:
-        many = "none" if not ordered else f"{len(ordered)}: {' and '.join(shown(one.written) for one in ordered)}"
-        msg = f"ASOF JOIN takes {_HOW}; of comparisons by order there is {many}"
+        many = (
+            "is none" if not ordered else f"are {len(ordered)}: {' and '.join(shown(one.written) for one in ordered)}"
+        )
+        msg = f"ASOF JOIN takes {_HOW}; of comparisons by order there {many}"
         raise source.unsupported("ASOF JOIN", msg, offset_of(ordered[1].written, offset) if ordered else offset)
     equal = [one for one in found if one.comparison is None]
     pairs = [*equal, *ordered]
