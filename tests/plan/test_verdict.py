@@ -14,7 +14,7 @@ import tpcds_texts
 from livejoin import Database, LivejoinError
 from livejoin.plan import Explanation, UpdateBound
 from livejoin.plan.explain.effects.amount import Growth
-from livejoin.plan.explain.forms.facts import alternative_line, facts, gain, state_line
+from livejoin.plan.explain.forms.facts import alternative_line, facts, gain, state_lines
 from livejoin.plan.explain.verdict import effect_line, verdict, way_lines
 from tpch_rows import QUERIES, schema, statements
 
@@ -114,7 +114,7 @@ def test_all_forms_say_the_same(told: dict[str, Explanation]) -> None:
             lines = [line for _, own in facts(part) for line in own]
             lines += [property.because for property in part.query_class.properties]
             lines += [s.text for s in part.suggestions] + [gain(s) for s in part.suggestions]
-            lines += [*map(alternative_line, part.alternatives), *map(state_line, part.tables)]
+            lines += [*map(alternative_line, part.alternatives), *state_lines(part.tables)]
             lines += [verdict(part), *map(effect_line, part.effects)]
             lines += [line for effect in part.effects for line in way_lines(effect)]
             for line in map(_plain, lines):

@@ -18,6 +18,8 @@ export function advice(found, tries = () => "") {
     h("p", { class: `headline ${found.maintained ? "" : "bad"}` }, found.maintained ? found.verdict : found.refusal),
     ...(found.effects?.length ? [h("h3", {}, "One change of"),
       h("ul", { class: "effects" }, found.effects.map((/** @type {any} */ one) => h("li", {}, h("b", {}, one.table), rest(one))))] : []),
+    ...(found.memory ? [h("h3", {}, "Memory"),
+      h("ul", { class: "effects" }, found.memory.lines.map((/** @type {string} */ one) => h("li", {}, one)))] : []),
     ...(better.length ? [h("h3", {}, "What would make it better"),
       h("ul", { class: "better" }, better.map((/** @type {any} */ one) => h("li", {}, one.text, " ", tries(one))))] : []),
   ];

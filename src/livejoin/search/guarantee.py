@@ -139,10 +139,17 @@ def stored_guarantee(below: Guarantee, changed: str, kept: str, delta: UpdateBou
         bound=bound,
         update=update,
         delay="constant delay a row, from the store",
-        space=f"{below.space}; and in the store {kept}",
+        space=_with_store(below.space, kept),
         preprocessing=f"{below.preprocessing}, then the rows of the join once",
         source=source,
     )
+
+
+def _with_store(space: str, kept: str) -> str:
+    """What is kept below a store and in it; what is more than nothing first."""
+    if space.startswith("nothing: "):
+        return f"in the store {kept}; beside it {space.removeprefix('nothing: ')}"
+    return f"{space}; and in the store {kept}"
 
 
 def bounding_guarantee(below: Guarantee) -> Guarantee:

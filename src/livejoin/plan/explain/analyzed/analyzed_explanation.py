@@ -180,7 +180,8 @@ def _node(node: ActualNode, counts: bool) -> str:
     """
     met = "" if node.expected_met is None else f" ({_expected(node.expected_met, node.expected_is_bound)})"
     parts = [f"a change met {_rough(node.met)} {_rows(node.met)} of it{met}"] if counts else []
-    there = "" if node.expected_rows is None else f" of {node.expected_rows:,.0f}"
+    most = node.expected_rows  # a figure of before, which more rows may have passed since
+    there = "" if most is None or most < node.rows else f" of {most:,.0f}"
     parts.append(f"{node.rows:,}{there} row{' joins' if node.rows == 1 and not there else 's join'} below")
     stopped = f", {node.stopped:,} of them went no further" if node.depth else ""
     parts.append(f"{_many(node.reached, 'change')} reached it ({_expected(node.expected_reached)}){stopped}")

@@ -144,8 +144,12 @@ def views(node: NodeOutline) -> str:
     return (", " if any(" " in view for view in node.views) else " ").join(node.views)
 
 
-def state_line(table: TableOutline) -> str:
-    """What the state has of a table."""
+def state_lines(tables: Sequence[TableOutline]) -> list[str]:
+    """What the state has of each table of which it has something."""
+    return [_state_line(one) for one in tables if one.row_bytes + one.index_bytes]
+
+
+def _state_line(table: TableOutline) -> str:
     total = table.row_bytes + table.index_bytes
     size = f"{total:.0f} bytes a base row ({table.row_bytes} in its record, {table.index_bytes:.0f} in indexes)"
     columns = commas(table.columns) or "no columns"

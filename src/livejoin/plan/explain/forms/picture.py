@@ -24,7 +24,7 @@ from livejoin.plan.explain.forms.facts import (
     gain,
     log_lines,
     node_name,
-    state_line,
+    state_lines,
     update_lines,
     views,
     which_part,
@@ -278,8 +278,8 @@ def _facts(explanation: Explanation) -> Iterator[tuple[str, str]]:
     yield "class", _escaped(class_line(explanation)) + _list(verdicts)
     for name, lines in facts(explanation):
         yield name, _escaped(lines[0]) if len(lines) == 1 else _list(lines)
-    if explanation.tables:
-        yield "state, predicted", _list([*map(state_line, explanation.tables)])
+    if kept := state_lines(explanation.tables):
+        yield "state, predicted", _list(kept)
     if explanation.spread is not None:
         yield "cells", _list([*explanation.spread.lines()])
     if explanation.log is not None:

@@ -19,7 +19,7 @@ from livejoin.plan.explain.forms.facts import (
     log_figures,
     node_name,
     paper_words,
-    state_line,
+    state_lines,
     views,
 )
 from livejoin.plan.explain.glossary import PLACE
@@ -169,11 +169,11 @@ def details(node: NodeOutline) -> Iterator[str]:
 
 
 def _state(tables: Sequence[TableOutline], width: int) -> Iterator[str]:
-    if not tables:
-        return
-    yield "state, predicted"
-    for table in tables:
-        yield from _wrapped(state_line(table), width, "  ", "    ")
+    lines = state_lines(tables)
+    if lines:
+        yield "state, predicted"
+    for line in lines:
+        yield from _wrapped(line, width, "  ", "    ")
 
 
 def _log(log: LogOutline, width: int) -> Iterator[str]:
