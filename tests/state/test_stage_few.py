@@ -68,8 +68,10 @@ def test_room_is_made_by_the_general_way() -> None:
         for begin in range(0, 40 * _FEW, _FEW):
             assert base.stage_commit(wide(begin, begin + _FEW), np.full(_FEW, weight), False).rows.shape[0] == _FEW
             base.commit()
-            base._check()
+            if begin // _FEW % 5 == 4:  # a check looks at all rows
+                base._check()
     assert base.rows == 0
+    base._check()
     base.trim()
     assert base.nbytes < 64 * _FEW
 
