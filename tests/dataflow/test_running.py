@@ -21,6 +21,7 @@ from livejoin.query.orders import RangeAround, RowsAround, RowsUpTo, RunningCall
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from ordered_rows import Row, check_partitions, content, delta_of, sort
+from scans import scanned
 from strategies import FUZZ
 
 pytestmark = pytest.mark.nojit
@@ -240,13 +241,9 @@ def test_the_changes_are_the_differences_of_the_results(
             assert {row: n for row, n in found.items() if n} == {row: n for row, n in wanted[one].items() if n}
             assert content(rows, np.abs(delta.weights[at])) == {row: abs(n) for row, n in found.items()}, "net"
         waiting = []
-        scanned: Counter[Row] = Counter()
-        for rows, weights in store.scan(3):
-            assert 0 < rows.length <= 3
-            scanned += content(rows, weights)
-        assert scanned == after
+        assert scanned(store, content) == after
         assert store.count() == after.total()
-        check_partitions(store, codec, TYPES, VALUES, scanned)
+        check_partitions(store, codec, TYPES, VALUES, after)
 
 
 def test_many_rows_and_a_restored_store() -> None:

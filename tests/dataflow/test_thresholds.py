@@ -23,6 +23,7 @@ from livejoin.query.aggregates import AggregateCall
 from livejoin.schema import SqlType
 from livejoin.state.arena import Arena
 from livejoin.state.codec import Codec
+from scans import scanned
 from strategies import FUZZ
 
 pytestmark = pytest.mark.nojit
@@ -154,11 +155,7 @@ def test_the_changes_are_the_differences_of_the_selected_rows(script: Any, batch
             found = content(delta.rows.take(at), delta.weights[at])
             assert {row: n for row, n in found.items() if n} == {row: n for row, n in wanted.items() if n}
         expected = {}
-        scanned: Counter[Row] = Counter()
-        for rows, weights in store.scan(3):
-            assert 0 < rows.length <= 3
-            scanned += content(rows, weights)
-        assert scanned == after
+        assert scanned(store, content) == after
         assert store.count() == after.total()
 
 

@@ -60,6 +60,11 @@ class Counts:
         """The counts of all commits that stand."""
         return Passed(*self._state[0])
 
+    @property
+    def passed_on(self) -> int:
+        """The changed rows that the commit under way has passed on here; 0 where nobody asked, or there is none."""
+        return 0 if self.now is None else self.now[1] or 0
+
     def settle(self) -> None:
         """The commit stands; may be called again."""
         total, last = self._state

@@ -87,7 +87,6 @@ class Node:
         pace: Seconds that it took for each change of a base table lately, if there are other threads.
         spent: Processor time of its last changes, if there are.
         rests: Whether its join keeps nothing that only changes of static tables need.
-        passed_on: The changed rows of its relation in the last commit that reached it; 0 where nobody asked.
     """
 
     def __init__(
@@ -107,7 +106,6 @@ class Node:
         self.readers: list[Node] = []
         self.shown_by: dict[str, bool] = {}
         self.rows = self.tables = self.told = False
-        self.passed_on = 0
         self.algorithm = algorithm
         self.statistics = statistics
         self.version = 0
@@ -288,8 +286,7 @@ class Node:
                 self._note(self.spreading, self.spent)
         if before is not None and change is not None:
             self._size = before + change.growth()
-        self.passed_on = 0 if change is None else change.rows()
-        self.counts.now = received, None if change is None else self.passed_on, time.perf_counter() - begin
+        self.counts.now = received, None if change is None else change.rows(), time.perf_counter() - begin
         if self.adaptive is not None and (join := self.join) is not None:
             self.adaptive.note(join.source.seen, join.plan.physical.query)
         return change

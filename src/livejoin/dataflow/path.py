@@ -92,13 +92,13 @@ class Passing:
         for place, one in step.inputs:
             if (below := self.changes.get(one)) is not None:
                 inputs[place] = below
-                received, comes = received + one.passed_on, True
+                received, comes = received + one.counts.passed_on, True
         if comes:
             if self._told or node.told:
                 node.told = any(view.lower() in self._told for view in node.shown_by)
             change = node.apply(tables, inputs, received)
             disturbed[node] = change is not None
-            if change is not None and node.passed_on:
+            if change is not None and node.counts.passed_on:
                 self.changes[node] = change
         elif any(one in disturbed for _, one in step.inputs):
             disturbed[node] = all(disturbed.get(one, True) for _, one in step.inputs)

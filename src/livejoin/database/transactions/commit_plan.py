@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from livejoin.database.shown_views import ShownViews
-from livejoin.database.view import View
 from livejoin.dataflow.path import Path
 
 if TYPE_CHECKING:
     from livejoin.database.contents import Contents
+    from livejoin.database.shown_views import ShownViews
+    from livejoin.database.view import View
 
 _PLANS = 1024  # sets of tables that are known
 

@@ -69,9 +69,7 @@ class RowSelection:
             return None
         words = columns(self._tested, None)
         if self._predicate is None:
-            if not count_nulls(words.reshape(-1)):
-                return None
-            return np.flatnonzero((words != NULL_CODE).all(axis=0))
+            return _without_null(words)
         kept = np.empty(words.shape[1], np.int64)
         found = places_of_true(self._predicate.words(words)[0], kept)
         return None if found == kept.shape[0] else kept[:found]
@@ -88,14 +86,15 @@ class RowSelection:
         if not self._tests_head:
             kept = self.kept(columns)
             return self._results.rows(columns(self._head, kept)), kept
-        words = columns(self._head, None)
-        if not (self._lines and count_nulls(words.reshape(-1))):
-            return self._results.rows(words), None
-        there = (words[self._lines] != NULL_CODE).all(axis=0)
-        if there.all():
-            return self._results.rows(words), None
-        kept = np.flatnonzero(there)
-        return self._results.rows(words.take(kept, axis=1)), kept
+        words, kept = columns(self._head, None), None
+        if self._lines and count_nulls(words.reshape(-1)):
+            kept = _without_null(words[self._lines])
+        return self._results.rows(words if kept is None else words.take(kept, axis=1)), kept
+
+
+def _without_null(words: Words) -> Words | None:
+    """The places of the rows that have no NULL; None if these are all."""
+    return np.flatnonzero((words != NULL_CODE).all(axis=0)) if count_nulls(words.reshape(-1)) else None
 
 
 def _asks_for_values(predicate: Scalar) -> bool:

@@ -53,19 +53,13 @@ class Walk:
 
 def check(m: Words, plan: Words, text: Any) -> None:
     """Assert all invariants; O(rows)."""
-    walk = Walk(m)
-    _, total = walk.visit(int(m[t.T_ROOT]), int(m[t.T_HEIGHT]))
-    entries = walk.entries
-    assert total == m[t.T_TOTAL] and len(entries) == m[t.T_ENTRIES], "sizes"
-    assert [int(m[leaf + t.NEXT]) for leaf in walk.leaves] == [*walk.leaves[1:], 0], "the chain of leaves"
-    for one, other in pairwise(entries):
-        assert o.compare(m, plan, one, other, text) == -1 and o.compare(m, plan, other, one, text) == 1, "order"
+    entries, used = check_tree(m, plan, text)
+    total = int(m[t.T_TOTAL])
     begin = int(plan[o.O_OFFSET])
     end = begin + int(plan[o.O_LIMIT])
     rank, inside = 0, []
     for entry in entries:
         word = int(m[entry + o.E_COUNT])
-        assert word > 0 and word & 1 == 0, "multiplicities are positive, no row is touched between versions"
         copies = max(min(rank + (word >> 1), end) - max(rank, begin), 0)
         assert copies == m[entry + o.E_IN], "copies in the window"
         inside += [(entry, copies)] if copies else []
@@ -76,9 +70,24 @@ def check(m: Words, plan: Words, text: Any) -> None:
     if inside:
         assert high == (inside[-1][0] if total >= end else 0), "the window's last entry"
         assert not high or m[kernel.H_HIGH_COPIES] == inside[-1][1]
+    assert kernel.TOP_K_HEADER + used == m[k.H_BUMP], "every word is a node's, an entry's or free"
+
+
+def check_tree(m: Words, plan: Words, text: Any) -> tuple[list[int], int]:
+    """Assert the invariants of a tree of rows; its entries in their order, and the words that it has, free ones too."""
+    walk = Walk(m)
+    _, total = walk.visit(int(m[t.T_ROOT]), int(m[t.T_HEIGHT]))
+    entries = walk.entries
+    assert total == m[t.T_TOTAL] and len(entries) == m[t.T_ENTRIES], "sizes"
+    assert [int(m[leaf + t.NEXT]) for leaf in walk.leaves] == [*walk.leaves[1:], 0], "the chain of leaves"
+    for one, other in pairwise(entries):
+        assert o.compare(m, plan, one, other, text) == -1 and o.compare(m, plan, other, one, text) == 1, "order"
+    for entry in entries:
+        word = int(m[entry + o.E_COUNT])
+        assert word > 0 and word & 1 == 0, "multiplicities are positive, no row is touched between versions"
     free_nodes, free_entries = free_length(m, int(m[t.T_FREE_NODE]), t.NEXT), free_length(m, int(m[t.T_FREE_ENTRY]), 0)
     used = (walk.nodes + free_nodes) * t.NODE + (len(entries) + free_entries) * (o.E_WORDS + int(plan[o.O_WIDTH]))
-    assert kernel.TOP_K_HEADER + used == m[k.H_BUMP], "every word is a node's, an entry's or free"
+    return entries, used
 
 
 def free_length(m: Words, at: int, link: int) -> int:

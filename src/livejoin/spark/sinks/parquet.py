@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct
+from typing import BinaryIO
 from urllib.parse import quote
 
 from livejoin.checkpoint import parquet
@@ -16,8 +16,9 @@ from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.errors import StateError, StorageError
 from livejoin.spark.local_folder import made
 from livejoin.spark.sinks.part_names import PARTS, missing_parts, part_names, parts_in
-from livejoin.spark.sinks.retention import flush_folder, remove_before, removed_up_to
+from livejoin.spark.sinks.retention import remove_before, removed_up_to
 from livejoin.spark.sinks.sink import SinkView
+from livejoin.spark.sinks.whole_file import put_whole
 
 _SHOWN = 5  # names in a message
 _END, _MARK = Struct("<I4s"), b"PAR1"
@@ -137,21 +138,14 @@ def put(piece: BatchDelta | ParquetPart, target: Path) -> None:
     Raises:
         OSError: The system refuses; no draft is left.
     """
-    draft = target.with_name(f".{target.name}.writing")
-    try:
-        with draft.open("wb") as stream:
-            if isinstance(piece, ParquetPart):
-                stream.write(piece.read())
-            else:
-                parquet.write(piece, stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        draft.replace(target)
-    except BaseException:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
-        raise
-    flush_folder(target.parent)
+
+    def write(stream: BinaryIO) -> None:
+        if isinstance(piece, ParquetPart):
+            stream.write(piece.read())
+        else:
+            parquet.write(piece, stream)
+
+    put_whole(target, write)
 
 
 def _check_whole(file: Path) -> None:

@@ -9,12 +9,12 @@ all files of the batches behind the one that it names.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from livejoin.checkpoint.checked_json import checked, with_checksum
 from livejoin.errors import StateError, StorageError
 from livejoin.spark.sinks.part_names import parts_in
+from livejoin.spark.sinks.whole_file import put_whole
 
 NOTE = "_removed"
 NOTHING = -1
@@ -55,21 +55,7 @@ def remove_before(folder: Path, batch_id: int) -> None:
     if not old:
         return
     if max(old) > removed_up_to(folder):
-        draft = folder / f".{NOTE}.writing"
-        with draft.open("wb") as stream:
-            stream.write(with_checksum({"batch": max(old)}))
-            stream.flush()
-            os.fsync(stream.fileno())
-        draft.replace(folder / NOTE)
-        flush_folder(folder)
+        note = with_checksum({"batch": max(old)})
+        put_whole(folder / NOTE, lambda stream: stream.write(note))
     for name in (name for batch in old for name in there[batch]):
         (folder / name).unlink(missing_ok=True)
-
-
-def flush_folder(folder: Path) -> None:
-    """Make a rename survive a loss of power."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

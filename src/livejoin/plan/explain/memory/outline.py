@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from livejoin.state.budget import shown_bytes
+
 ALLOCATED = 1.75
 """Bytes allocated for each one in use: buffers double when they grow, and hash tables leave places free."""
 
@@ -76,12 +78,9 @@ def part_line(part: MemoryPart) -> str:
 
 
 def size(number: float) -> str:
-    """Bytes with a unit.
+    """About so many bytes, for people.
 
     >>> [size(one) for one in (900, 12_345, 2_100_000, 3.2e9)]
-    ['900 bytes', '12.3 kB', '2.1 MB', '3.2 GB']
+    ['900 bytes', '12.3 KB', '2.1 MB', '3.2 GB']
     """
-    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if number >= unit:
-            return f"{number / unit:,.3g} {name}"
-    return f"{number:,.0f} bytes"
+    return shown_bytes(int(float(f"{number:.3g}")))

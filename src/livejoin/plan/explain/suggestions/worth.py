@@ -70,8 +70,8 @@ def is_better(new: Verdict, old: Verdict) -> bool:
     return new[0] < old[0] or any(
         less < more
         for one in new[1]
-        for less, more in zip(_figures(one), _figures(before[one.table]), strict=True)
         if one.table in before
+        for less, more in zip(_figures(one), _figures(before[one.table]), strict=True)
     )
 
 
