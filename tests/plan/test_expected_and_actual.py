@@ -227,8 +227,8 @@ def test_orders_of_one_customer() -> None:
     assert effect.result.is_bound
     first = str(view.explain()).partition("One change of")[0]
     assert (
-        "A change of orders meets all rows of orders with the same cid (about 2,000 rows), as a and as b: about 4,000 "
-        "rows in all"
+        "A change of orders meets all rows of orders with the same cid (about 2,000 rows). Together, as a and as b, "
+        "that is about 4,000 rows."
     ) in " ".join(first.split())
     assert "Each combination of rows that it meets is checked: a.ts < b.ts AND a.price > b.price" in " ".join(
         first.split()

@@ -28,6 +28,7 @@ from livejoin.plan.explain.effects.reach import (
     tells_apart,
 )
 from livejoin.plan.explain.effects.sizes import Sizes
+from livejoin.plan.explain.effects.stored import StoredStep, stored_words
 from livejoin.plan.operators import (
     AggregateOperator,
     AnnotatedOperator,
@@ -86,6 +87,7 @@ class Effect:
         ways: Where it goes, from each occurrence of the table, those of nested queries first.
         conditions: The conditions that each combination of rows is checked for after it was found.
         sources: Where the figures are from.
+        stored: The steps to rows that are stored above joins, from below.
     """
 
     table: str
@@ -97,6 +99,7 @@ class Effect:
     ways: tuple[Way, ...] = ()
     conditions: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    stored: tuple[StoredStep, ...] = ()
 
     @property
     def growth(self) -> Growth:
@@ -158,6 +161,7 @@ def _effect(plan: Operator, table: Table, figures: Figures, sizes: Sizes) -> Eff
         ways,
         tuple(conditions),
         tuple(sources),
+        tuple(walk.stored()),
     )
 
 
@@ -236,6 +240,14 @@ class _Walk:
         self.ways: dict[Operator, list[Way]] = {}
         self.looked_up: dict[Operator, Amount] = {}
         self.sources: list[str] = []
+
+    def stored(self) -> Iterator[StoredStep]:
+        """The steps to rows that are stored above joins, from below."""
+        for plan, rows in self.looked_up.items():
+            if rows != NOTHING:
+                sides = [self.of(one, None).delta for one in plan.below]
+                several = any(one.most is None or one.most > 1 for one in sides)
+                yield StoredStep(stored_words(plan, several, sides[0] != NOTHING, sides[-1] != NOTHING), rows)
 
     def of(self, plan: Operator, some: Some) -> _Change:
         """What it does to a relation.
@@ -416,7 +428,7 @@ class _Walk:
         """Rows of whose partitions all behind the changed ones change too."""
         partition = frozenset(plan.partition)
         below, parts = self.of(plan.input, None), self.of(plan.input, partition).different
-        behind = self._behind(plan.input, plan.partition)
+        behind = self._behind(plan.input, plan.partition).among(self._sizes.rows(plan.input))
         if not isinstance(plan, RunningOperator) or plan.moves:
             behind = behind.halved()  # the row itself, and those that follow it
         rows = parts.times(behind).bounded().among(self._sizes.rows(plan.input))
@@ -484,7 +496,7 @@ class _Walk:
         if figure is None:
             return Amount(None, None, True, (cause,), growth)
         self.sources.append(figure.source)
-        same = Amount(figure.expected, figure.most, True, (cause,), growth)
+        same = Amount(figure.expected, figure.most, True, (cause,), growth, figure.is_size)
         return same if len(query.atoms) == 1 else same.times(reach(query, atom, None, self._figures).results)
 
 

@@ -78,13 +78,15 @@ class Reach:
         hops: The steps from atom to atom.
         met: The rows that are met.
         results: The results of the join that come or go; different ones where only some columns are asked for.
-        is_selected: Whether only changes that fit a condition of the query on them alone go there.
+        condition: The condition of the query on the change alone, without which it goes nowhere; empty for none.
+        fits: The share of changes that fit it; None if that is not known.
     """
 
     hops: tuple[Hop, ...]
     met: Amount
     results: Amount
-    is_selected: bool = False
+    condition: str = ""
+    fits: float | None = None
 
     def bounded(self) -> Reach:
         """At most as far: a change may stop on its way, where nothing new comes of it."""
@@ -169,7 +171,10 @@ class _Walk:
                 hops[atom] = replace(hop, kept=False)
                 if hop.rows.expected is None or hop.rows.expected < 1:
                     results = results.bounded()
-        return Reach(tuple(hops[atom] for atom in visited[1:]), met, results, query.atoms[start].predicate is not None)
+        first = query.atoms[start]
+        condition = "" if first.predicate is None else first.predicate.text
+        fits = None if first.predicate is None else self._figures.share(first.table, first.predicate)
+        return Reach(tuple(hops[atom] for atom in visited[1:]), met, results, condition, fits)
 
     def _of_values(self, hop: Hop, wanted: frozenset[str]) -> Hop:
         """A step of which only some columns are wanted: it meets their different values, however many rows have them.
@@ -190,7 +195,8 @@ class _Walk:
         causes = (cause + (f" per {' and '.join(hop.columns)}" if hop.columns else ""),)
         most = values if rows.most is None else min(rows.most, values)
         expected = values / max(1.0, keys)
-        found = replace(rows, expected=expected, most=most, causes=causes if rows.growth else ())
+        is_size = rows.is_size or most != rows.most
+        found = replace(rows, expected=expected, most=most, causes=causes if rows.growth else (), is_size=is_size)
         return replace(hop, rows=found, different=names)
 
     def _asked(self, atom: int, wanted: frozenset[str]) -> frozenset[str]:
@@ -248,7 +254,8 @@ class _Walk:
             growth = Growth.NONE if one.table.static else Growth.KEY if names else Growth.TABLE
             causes = (what,) if growth else ()
             mean, most = (None, None) if meeting is None else (meeting.expected, meeting.most)
-            rows = Amount(mean, most, causes=causes, growth=growth)
+            is_size = meeting is not None and meeting.is_size
+            rows = Amount(mean, most, causes=causes, growth=growth, is_size=is_size)
         limit = (one.table.settings.window_rows or math.inf) if inner is None else inner.limit
         if not by_key and limit < math.inf:
             rows = rows.capped(limit)
