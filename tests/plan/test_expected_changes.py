@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from statistics import mean
 
 import pytest
+from test_most_changes import COLUMNS, DECLARED, QUERIES, changed
 
 from livejoin import Database
 from livejoin.plan.explain.analyzed.analyzed_explanation import AnalyzedExplanation
 from livejoin.plan.explain.effects.amount import Amount
-from test_most_changes import COLUMNS, DECLARED, QUERIES, changed
 
 FACTOR = 3.0
 ROWS = 20
