@@ -18,8 +18,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from livejoin.errors import StateError, StorageError
-from livejoin.spark.distributed.manifest_source import ManifestReader, types_of_view
+from livejoin.errors import SchemaError, StateError, StorageError
+from livejoin.spark.distributed.manifest_source import ManifestReader, newest_of, types_of_view
 from livejoin.spark.local_folder import local_path
 from livejoin.spark.sinks.part_names import missing_parts, parts_in
 from livejoin.spark.sinks.retention import removed_up_to
@@ -38,19 +38,27 @@ def read_deltas(spark: SparkSession, folder: str | Path, view: str | None = None
             columns.
         view: A view whose deltas Spark's tasks read from the files of the cells, as soon as a batch is committed. The
             pipeline keeps them for ``keep_deltas`` batches.
-        since: The first batch to read. Of an output that keeps its newest files alone (``keep_output``), and of cells
-            that keep some batches, it must be one that is kept.
+        since: The first batch to read, by its number: that of Spark, from 0, as the names of files have it. Of an
+            output that keeps its newest files alone (``keep_output``), and of cells that keep some batches, it must be
+            one that is kept.
 
     Raises:
-        SchemaError: There is no such view.
-        StateError: There is no batch yet, or a file is damaged.
+        SchemaError: There is no such view, or ``since`` is no number of a batch.
+        StateError: There is no batch yet, ``since`` is later than the next batch, or a file is damaged.
         StorageError: There is no part, or one cannot be read.
         PipelineError: The folder is not one of a file system.
     """
+    if not isinstance(since, int) or isinstance(since, bool) or since < 0:
+        msg = f"since= is {since!r:.80}; it takes the number of a batch, 0 or more, as the names of files have it"
+        raise SchemaError(msg)
     spark.dataSource.register(WrittenDeltas)
     # Spark would start a process of its own to ask for the schema.
     reader = spark.readStream.format(FORMAT)
     path = local_path(folder, "folder")
+    newest = _newest(path) if view is None else newest_of(path / "livejoin")
+    if since > newest + 1:
+        msg = f"since={since} is a batch that there is not yet: the newest one in {path} is {newest}"
+        raise StateError(msg)
     if view is None:
         return reader.schema(_types(path)).options(since=str(since)).load(str(path))
     options = {"view": view, "since": str(since)}
