@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from statistics import mean
 
 import pytest
-from test_most_changes import COLUMNS, DECLARED, QUERIES, changed
 
 from kinds_of_queries import COLUMNS, DECLARED, QUERIES, changed
 from livejoin import Database
