@@ -46,7 +46,7 @@ class MadeRelation:
     """A relation that a plan makes of the different values that rows below have.
 
     Args:
-        variables: Its variables.
+        variables: The variables that its rows have.
         below: Positions of the atoms below it.
     """
 

@@ -19,7 +19,7 @@ def explained_view(db: Database, who: Who, name: str, analyze: bool) -> Explanat
 
     Raises:
         AbsentNameError: There is no such view for them.
-        RequestError: It is to be analyzed, and who asks is no admin.
+        RequestError: Who asks is no admin, and the view is to be analyzed.
     """
     if analyze:  # it costs something, and names values of tables
         refuse_but_admin(who, "analyzing a view")
