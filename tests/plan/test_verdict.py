@@ -196,8 +196,8 @@ def test_each_number_of_the_first_line_is_of_the_rows_that_it_names() -> None:
         ),
         (
             f"SELECT i.cat, COUNT(*) AS n {join} JOIN item i ON i.item = b.item GROUP BY i.cat",
-            "meets all rows of sale with the same who (about 30 rows): up to 61 rows in all, with the rows of "
-            "other tables that these meet, and changes up to 5 rows of the result.",
+            "meets all rows of sale with the same who (about 30 rows): up to 36 rows on average (51 at most) "
+            "in all, with the rows of other tables that these meet, and changes up to 5 rows of the result.",
         ),
         (
             "SELECT i.cat, s.sid FROM item i JOIN sale s ON s.item = i.item WHERE s.who = 3 AND i.cat = 1",

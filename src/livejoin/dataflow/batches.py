@@ -17,6 +17,15 @@ BATCH = 1 << 16
 """Rows that are read or loaded at a time."""
 
 
+_ONES = np.ones(1 << 16, np.int64)
+_ONES.setflags(write=False)
+
+
+def ones(length: int) -> Words:
+    """Multiplicities of rows that stand there once; nobody writes to them."""
+    return _ONES[:length] if length <= _ONES.shape[0] else np.ones(length, np.int64)
+
+
 class Rows:
     """Rows with typed columns.
 

@@ -78,7 +78,10 @@ _STATEMENTS: Mapping[str, str] = {
     "CREATE FUNCTION": "write the expression out in each query",
     "CREATE SCHEMA": "a database is a folder: open another one",
     "CREATE DATABASE": "a database is a folder: open another one",
-    "EXPLAIN": "db.explain(sql) and livejoin explain say what a query costs",
+    "EXPLAIN": (
+        "db.sql('EXPLAIN ...') (/v1/query of a server) gives the explanation as rows, db.explain(sql) and "
+        "view.explain(analyze=True) as an object, and livejoin explain in a terminal"
+    ),
     "SHOW": "db.tables and db.views have the names",
     "DESCRIBE": "db.tables[name] and db.views[name].schema have the columns",
     "VALUE": "write VALUES",
@@ -88,7 +91,7 @@ _STATEMENTS: Mapping[str, str] = {
     "GRANT": "tokens of a server say who may do what (livejoin docs server)",
     "REVOKE": "tokens of a server say who may do what (livejoin docs server)",
     "VACUUM": "memory is given back by itself",
-    "ANALYZE": "view.explain(analyze=True) says what changes cost",
+    "ANALYZE": "EXPLAIN ANALYZE name of a view, and view.explain(analyze=True), say what changes cost",
 }
 
 

@@ -79,6 +79,14 @@ class Amount:
             expected = self.expected / max(1.0, others.expected)
         return replace(self, expected=expected, is_bound=True)
 
+    def halved(self) -> Amount:
+        """How many of these, in an order, are one of them or stand behind it: on average half of them.
+
+        >>> Amount(9.0, 30.0).halved()
+        Amount(expected=5.0, most=30.0, is_bound=False, causes=(), growth=<Growth.NONE: 0>)
+        """
+        return self if self.expected is None else replace(self, expected=min(self.expected, (self.expected + 1.0) / 2))
+
     def capped(self, most: float) -> Amount:
         """So many, and never more than a number that does not grow."""
         if self == NOTHING:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
+from livejoin.families.nodes import MadeRelation, MakesRelations
 from livejoin.plan.explain.effects.amount import NOTHING, ONE, Amount, Growth, total
 from livejoin.plan.explain.effects.figures import Figures
 from livejoin.plan.explain.effects.nested import Nested, Some, keeps, origin_of, read_by
@@ -314,7 +315,7 @@ class _Walk:
         both_ways, asked = False, set[bool]()
         below = {name: self.of(one, None) for name, one in derived.items()}
         ways = self.ways[plan] = []
-        nested, columns = self._sizes.nested(plan), columns_by_variable(query)
+        nested, columns, made = self._sizes.nested(plan), columns_by_variable(query), _made_above(plan)
         for position, atom in enumerate(query.atoms):
             name = atom.table.name
             if name in below:
@@ -325,7 +326,7 @@ class _Walk:
                 continue
             if begin.delta == NOTHING:
                 continue
-            found = reach(query, position, own, self._figures, nested)
+            found = reach(query, position, own, self._figures, nested, made)
             if is_distinct and not tells_apart(query, position, query.free or frozenset()):  # it may be there already
                 found = found.bounded()
             through = _through(atom) if name in below else ""
@@ -415,7 +416,10 @@ class _Walk:
         """Rows of whose partitions all behind the changed ones change too."""
         partition = frozenset(plan.partition)
         below, parts = self.of(plan.input, None), self.of(plan.input, partition).different
-        rows = parts.times(self._behind(plan.input, plan.partition)).bounded().among(self._sizes.rows(plan.input))
+        behind = self._behind(plan.input, plan.partition)
+        if not isinstance(plan, RunningOperator) or plan.moves:
+            behind = behind.halved()  # the row itself, and those that follow it
+        rows = parts.times(behind).bounded().among(self._sizes.rows(plan.input))
         if rows == NOTHING:
             return below
         here = some is not None and some <= partition
@@ -482,6 +486,14 @@ class _Walk:
         self.sources.append(figure.source)
         same = Amount(figure.expected, figure.most, True, (cause,), growth)
         return same if len(query.atoms) == 1 else same.times(reach(query, atom, None, self._figures).results)
+
+
+def _made_above(plan: AnyJoin) -> Mapping[int, MadeRelation]:
+    """The relations of different values that the plan of a join makes, above atoms of the query."""
+    program = plan.physical
+    if not isinstance(program, MakesRelations) or program.query.atoms != plan.query.atoms:
+        return {}
+    return program.made_above()
 
 
 _TWO = Amount(2.0, 2.0)
