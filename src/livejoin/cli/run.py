@@ -118,10 +118,8 @@ def _show_places(pipeline: Pipeline, console: Console) -> None:
     sink = ParquetSink(pipeline.output)
     for view in pipeline.views:
         files = sink.files(view)
-        weight = size(sum(file.stat().st_size for file in files))
-        console.print(
-            Text(f"  deltas of {view}   {_short(sink.of(view))}/   {len(files)} files, {weight}"), soft_wrap=True
-        )
+        there = f"{counted(len(files), 'file')}, {size(sum(file.stat().st_size for file in files))}"
+        console.print(Text(f"  deltas of {view}   {_short(sink.of(view))}/   {there}"), soft_wrap=True)
     console.print(Text(f"  state            {_short(pipeline.checkpoint)}/"), soft_wrap=True)
     view = next(iter(pipeline.views))
     peek = f"duckdb.read_parquet({_short(sink.of(view)) + '/*.parquet'!r}).aggregate('_change_type, count(*)').show()"

@@ -15,7 +15,6 @@ from livejoin.spark import BatchReport, Recovery, local_session
 from livejoin.spark.local_folder import local_folder
 from livejoin.spark.run_name import NAME_FILE, run_name
 from livejoin.spark.sinks import Forgetting, ParquetSink
-from livejoin.spark.sinks.retention import NOTE
 from livejoin.spark.sources import ARRIVALS, read_changes
 from livejoin.spark.streaming import end_of, start
 from livejoin.spark.streams.frames import Declared, ForeignColumns
@@ -34,9 +33,7 @@ def clear(pipeline: Pipeline) -> None:
     if pipeline.output is not None:
         sink = ParquetSink(pipeline.output)
         for view in pipeline.views:
-            for file in sink.files(view):
-                file.unlink()
-            (sink.of(view) / NOTE).unlink(missing_ok=True)
+            sink.clear(view)
     if isinstance(pipeline.sink, Forgetting) and name.exists():
         pipeline.sink.forget(run_name(pipeline.checkpoint))
     letters = pipeline.options.dead_letters

@@ -8,6 +8,9 @@ when all of its parts exist.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,10 +25,12 @@ from livejoin.errors import SchemaError, StateError, StorageError
 from livejoin.spark.distributed.manifest_source import ManifestReader, newest_of, types_of_view
 from livejoin.spark.local_folder import local_path
 from livejoin.spark.sinks.part_names import missing_parts, parts_in
+from livejoin.spark.sinks.ranges import range_of, ranges_in
 from livejoin.spark.sinks.retention import removed_up_to
 
 FORMAT = "livejoin"
 _ROWS = 1 << 16
+_TRIES = 3
 
 
 def read_deltas(spark: SparkSession, folder: str | Path, view: str | None = None, since: int = 0) -> DataFrame:
@@ -63,6 +68,44 @@ def read_deltas(spark: SparkSession, folder: str | Path, view: str | None = None
         return reader.schema(_types(path)).options(since=str(since)).load(str(path))
     options = {"view": view, "since": str(since)}
     return reader.schema(types_of_view(path, view)).options(**options).load(str(path))
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows that one task reads: a file of a batch, or some batches of a range.
+
+    Args:
+        folder: The view's folder.
+        batches: The batches, of which there are several if they are in the file of a range.
+        number: The number of the file among those of the batch; None for all rows of the batches.
+        name: The name of the file; empty if the rows are in the file of a range.
+    """
+
+    folder: str
+    batches: tuple[int, ...]
+    number: int | None = None
+    name: str = ""
+
+    @contextmanager
+    def opened(self) -> Iterator[tuple[pq.ParquetFile, list[int]]]:
+        """The file, and the row groups that are wanted. A file that went since it was listed may be in a range now."""
+        folder = Path(self.folder)
+        for attempt in range(_TRIES):
+            try:
+                file, found = folder / self.name, None
+                if not self.name or not file.exists():
+                    found = range_of(ranges_in(folder), self.batches[0])
+                    file = file if found is None else found.file(folder)
+                with pq.ParquetFile(file, page_checksum_verification=True) as rows:
+                    every = list(range(rows.num_row_groups))
+                    wanted = every
+                    if found is not None:
+                        wanted = [group for batch in self.batches for group in found.groups_of(batch, self.number)]
+                    yield rows, wanted
+                    return
+            except FileNotFoundError:  # as the file of a range that gets its name
+                if attempt == _TRIES - 1:
+                    raise
 
 
 class WrittenDeltas(DataSource):
@@ -118,30 +161,39 @@ class WrittenDeltasReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"batch": newest}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-        """One Spark partition for each part.
+        """One Spark partition for each file, with the wanted batches of a file of many.
 
         Raises:
             StateError: Files of wanted batches have been removed.
         """
-        wanted = {
-            batch: files for batch, files in parts_in(self._folder).items() if start["batch"] < batch <= end["batch"]
-        }
+        own, ranges = parts_in(self._folder), ranges_in(self._folder)  # in this order: what goes then is in a range
+        within = {batch: one for one in ranges for batch in one.groups}
+        wanted = [batch for batch in sorted({*own, *within}) if start["batch"] < batch <= end["batch"]]
         if (removed := removed_up_to(self._folder)) > start["batch"]:  # behind the list of what is there
             raise _gone(self._folder, start["batch"] + 1, removed)
-        return [InputPartition(str(self._folder / file)) for batch in sorted(wanted) for file in wanted[batch]]
+        folder, parts = str(self._folder), []
+        for one, batches in groupby(wanted, within.get):
+            if one is None:
+                parts += [Part(folder, (batch,), *named) for batch in batches for named in enumerate(own[batch])]
+            else:
+                parts.append(Part(folder, tuple(batches)))
+        return [InputPartition(part) for part in parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a part."""
-        file = Path(partition.value)
+        part: Part = partition.value
+        folder = Path(part.folder)
         try:
-            schema = _schema(file.parent)
-            with pq.ParquetFile(file, page_checksum_verification=True) as rows:
-                for batch in rows.iter_batches(_ROWS):
+            schema = _schema(folder)
+            with part.opened() as (rows, groups):
+                for batch in rows.iter_batches(_ROWS, groups):
                     yield batch.cast(schema)
         except (OSError, pa.ArrowException) as error:
-            if not file.exists() and (removed := removed_up_to(file.parent)) >= 0:
-                raise _gone(file.parent, removed, removed) from error
-            msg = f"{file} cannot be read: {error}; start the query again when that is repaired"
+            removed = removed_up_to(folder)
+            if removed >= part.batches[0]:
+                raise _gone(folder, part.batches[0], removed) from error
+            what = folder / part.name if part.name else f"batch {part.batches[0]} in {folder}"
+            msg = f"{what} cannot be read: {error}; start the query again when that is repaired"
             raise StorageError(msg) from error
 
 
