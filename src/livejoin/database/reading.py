@@ -206,7 +206,8 @@ def to_polars(table: pa.Table) -> Any:
     """Rows as a Polars DataFrame.
 
     Raises:
-        ReadError: A column is an INTERVAL YEAR TO MONTH, at which Polars fails or panics; lists have none.
+        ReadError: A column is an INTERVAL YEAR TO MONTH, at which Polars fails or panics; lists have none. Or Polars
+            is not there.
     """
     found = [field.name for field in table.schema if pa.types.is_interval(field.type)]
     if found:
@@ -217,7 +218,11 @@ def to_polars(table: pa.Table) -> Any:
             f"as CAST({name} AS INT) AS {name}, or read the result with to_arrow() or to_pandas()"
         )
         raise ReadError(msg)
-    return import_module("polars").from_arrow(table)
+    try:
+        return import_module("polars").from_arrow(table)
+    except ImportError as error:
+        msg = "a Polars DataFrame needs Polars: pip install polars; to_arrow() and to_pylist() do without it"
+        raise ReadError(msg) from error
 
 
 def to_pylist(table: pa.Table) -> list[dict[str, Any]]:

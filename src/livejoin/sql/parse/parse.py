@@ -27,7 +27,14 @@ from livejoin.sql.parse.other_dialects import of_statement
 from livejoin.sql.parse.quotes import refuse_quoted_qualifiers
 from livejoin.sql.parse.source import Source
 from livejoin.sql.parse.spans import mark_end, mark_inside, mark_keyword, mark_select
-from livejoin.sql.parse.syntax_errors import STATEMENTS, NotParsed, malformed, syntax_error, wrong_count
+from livejoin.sql.parse.syntax_errors import (
+    ABSENT_FUNCTION,
+    STATEMENTS,
+    NotParsed,
+    malformed,
+    syntax_error,
+    wrong_count,
+)
 
 NAME = "spark_name"
 UNIT = "spark_unit"
@@ -150,7 +157,7 @@ class SparkAnsi(Spark):
             name: parser
             for name, parser in SparkParser.FUNCTION_PARSERS.items()
             if name not in ("CEIL", "FLOOR", "INITCAP") and _is_read(name)
-        }
+        } | {"CONVERT": lambda self: self.raise_error(ABSENT_FUNCTION, self._tokens[self._index - 2])}
 
         NO_PAREN_FUNCTION_PARSERS: ClassVar = {
             name: parser for name, parser in SparkParser.NO_PAREN_FUNCTION_PARSERS.items() if name != "IF"
