@@ -79,12 +79,14 @@ class Part:
         batches: The batches, of which there are several if they are in the file of a range.
         number: The number of the file among those of the batch; None for all rows of the batches.
         name: The name of the file; empty if the rows are in the file of a range.
+        newest: The name of a file of the newest batch, whose columns are those of the stream.
     """
 
     folder: str
     batches: tuple[int, ...]
     number: int | None = None
     name: str = ""
+    newest: str = ""
 
     @contextmanager
     def opened(self) -> Iterator[tuple[pq.ParquetFile, list[int]]]:
@@ -172,11 +174,13 @@ class WrittenDeltasReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if (removed := removed_up_to(self._folder)) > start["batch"]:  # behind the list of what is there
             raise _gone(self._folder, start["batch"] + 1, removed)
         folder, parts = str(self._folder), []
+        newest = own[max(own)][0] if own else ""
         for one, batches in groupby(wanted, within.get):
             if one is None:
-                parts += [Part(folder, (batch,), *named) for batch in batches for named in enumerate(own[batch])]
+                files = [(batch, *named) for batch in batches for named in enumerate(own[batch])]
+                parts += [Part(folder, (batch,), number, name, newest) for batch, number, name in files]
             else:
-                parts.append(Part(folder, tuple(batches)))
+                parts.append(Part(folder, tuple(batches), newest=newest))
         return [InputPartition(part) for part in parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -184,7 +188,7 @@ class WrittenDeltasReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         part: Part = partition.value
         folder = Path(part.folder)
         try:
-            schema = _schema(folder)
+            schema = _schema(folder, part.newest)
             with part.opened() as (rows, groups):
                 for batch in rows.iter_batches(_ROWS, groups):
                     yield batch.cast(schema)
@@ -207,11 +211,18 @@ def _gone(folder: Path, first: int, removed: int) -> StateError:
     return StateError(msg)
 
 
-def _schema(folder: Path) -> pa.Schema:
-    """The columns of the newest part, without Arrow's metadata."""
-    newest = _newest(folder)
+def _schema(folder: Path, name: str = "") -> pa.Schema:
+    """The columns of the newest part, without Arrow's metadata; the folder is looked through if that part is not there.
+
+    Args:
+        folder: The view's folder.
+        name: The name of a file of it; empty if it is to be found.
+    """
     try:
-        found = pq.read_schema(folder / parts_in(folder, newest)[newest][0])
+        if not name or not (folder / name).exists():
+            newest = _newest(folder)
+            name = parts_in(folder, newest)[newest][0]
+        found = pq.read_schema(folder / name)
     except (OSError, pa.ArrowException) as error:
         msg = f"{folder} has no part whose columns can be read: {error}"
         raise StorageError(msg) from error
