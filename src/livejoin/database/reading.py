@@ -10,6 +10,7 @@ import math
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, TypeAlias
 
@@ -136,12 +137,19 @@ def _converted(value: Any, field: pa.Field, kind: SqlType, coerce: Coerce) -> pa
     if is_made_list(field.type) or kind.is_payload:
         msg = f"column {field.name!r} has {kind}, by which no rows are looked up; give other columns"
         raise ReadError(msg)
-    column = Column(field.name, kind)
+    column, table = _as_declared(field.name, kind)
     try:
-        return convert((value,), column, Table("the result", (column,)), False, coerce=coerce)
+        return convert((value,), column, table, False, coerce=coerce)
     except ChangeValueError as error:
         msg = f"{shown(value)} is no value of the column {field.name!r}, which is {kind}: {error.message}"
         raise ReadError(msg) from None
+
+
+@lru_cache(maxsize=256)
+def _as_declared(name: str, kind: SqlType) -> tuple[Column, Table]:
+    """A column of a result as one of a table."""
+    column = Column(name, kind)
+    return column, Table("the result", (column,))
 
 
 def at(access: Access, position: int, schema: pa.Schema) -> tuple[Any, ...]:
