@@ -30,6 +30,7 @@ from livejoin.spark.sinks.retention import removed_up_to
 
 FORMAT = "livejoin"
 _ROWS = 1 << 16
+_TASKS = 64  # of Spark for what is read at once: a task takes longer to start than a small file to read
 _TRIES = 3
 
 
@@ -163,7 +164,7 @@ class WrittenDeltasReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"batch": newest}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-        """One Spark partition for each file, with the wanted batches of a file of many.
+        """The files for Spark's tasks, of which there are 64 at most; of a file of many batches the wanted ones.
 
         Raises:
             StateError: Files of wanted batches have been removed.
@@ -181,11 +182,16 @@ class WrittenDeltasReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 parts += [Part(folder, (batch,), number, name, newest) for batch, number, name in files]
             else:
                 parts.append(Part(folder, tuple(batches), newest=newest))
-        return [InputPartition(part) for part in parts]
+        each = max(1, -(-len(parts) // _TASKS))
+        return [InputPartition(tuple(parts[begin : begin + each])) for begin in range(0, len(parts), each)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of some parts."""
+        for part in partition.value:
+            yield from self._rows(part)
+
+    def _rows(self, part: Part) -> Iterator[pa.RecordBatch]:
         """The rows of a part."""
-        part: Part = partition.value
         folder = Path(part.folder)
         try:
             schema = _schema(folder, part.newest)
