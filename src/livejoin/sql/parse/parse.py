@@ -344,7 +344,21 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
         msg = f"found {len(statements)} statements; allowed is one: pass them one at a time"
         raise source.unsupported(";", msg, source.find({TokenType.SEMICOLON}))
     refuse_nested_queries(statements[0], source)
+    if any(token.token_type == TokenType.APPLY for token in tokens):
+        _apply_as_lateral(statements[0])
     return statements[0], source
+
+
+def _apply_as_lateral(tree: exp.Expr) -> None:
+    """Make what sqlglot parses of CROSS APPLY and OUTER APPLY what it parses of [LEFT] JOIN LATERAL."""
+    for node in tree.find_all(exp.Lateral):
+        outer = node.args.get("cross_apply") is False  # None of LATERAL itself
+        node.set("cross_apply", None)
+        join = node.parent
+        if outer and isinstance(join, exp.Join):
+            join.set("side", "LEFT")
+            if join.args.get("on") is None and not join.args.get("using"):
+                join.set("on", exp.true())
 
 
 def _hinted(error: SqlSyntaxError, source: Source) -> SqlSyntaxError:
