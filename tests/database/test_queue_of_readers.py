@@ -10,7 +10,6 @@ import time
 import pytest
 
 import livejoin
-from livejoin.database.transactions import guard
 from livejoin.database.transactions.guard import alone, first, open_guard
 from livejoin.database.transactions.python_lock import INTERVAL
 
@@ -114,33 +113,6 @@ def test_the_switch_interval_is_shorter_while_a_large_commit_runs(monkeypatch: p
     db.apply("t", [(n,) for n in range(1000)])
     assert [one < INTERVAL for one in seen] == [False, True, False, False]
     assert sys.getswitchinterval() == interval
-
-
-def test_a_commit_gives_a_reader_that_waited_for_the_one_before_time_to_wake(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Writing(Book):
-        @first
-        def commit_long(self) -> None:
-            self.has_begun.set()
-            self.may_go_on.wait()
-
-    slept: list[float] = []
-    monkeypatch.setattr(guard, "sleep", slept.append)
-    book = Writing()
-    threads = [threading.Thread(target=book.commit_long), threading.Thread(target=book.read)]
-    threads[0].start()
-    book.has_begun.wait()
-    threads[1].start()
-    until(lambda: book._guard.awaited)
-    book.may_go_on.set()
-    for thread in threads:
-        thread.join()
-    assert book.order == ["read"]  # which had the lock, so that nothing is owed
-    book.commit()
-    assert slept == []
-    book._guard.owes = True  # as where it is still on its way
-    book.commit()
-    assert len(slept) == 1
-    assert not book._guard.owes
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

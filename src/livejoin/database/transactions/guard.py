@@ -7,9 +7,7 @@ also a read, first finishes that. So correctness does not depend on when signals
 Calls that commit go first: a reader that comes while a commit waits for the lock lets it by, or readers that read one
 after the other would leave no gap for it. It waits at the *gate* of this commit, which is a lock of its own, so that
 the next commit never waits for readers that are still on their way through the gate of the one before. Readers form a
-queue of their own, and only the first of them waits for the lock: a commit never has more than one before it. Where a
-reader has waited for a commit, the next one gives it time to wake: else a thread that commits without a pause would
-leave readers no gap.
+queue of their own, and only the first of them waits for the lock: a commit never has more than one before it.
 
 A lock written in C makes this safe: between taking such a lock in a ``with`` and knowing that it is taken, Python has
 no point at which a signal can arrive.
@@ -22,7 +20,6 @@ import weakref
 from _thread import RLock
 from collections.abc import Callable
 from functools import wraps
-from time import sleep
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from livejoin.database.transactions.python_lock import INTERVAL, calm, hasten
@@ -31,7 +28,6 @@ from livejoin.errors import StateError
 if TYPE_CHECKING:
     from livejoin.database.durable.log import Log
 
-_YIELD = 0.00002  # seconds; a thread that waits for a lock wakes in some 50 us, and a sleep takes that longer
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -47,8 +43,6 @@ class Guard:
         turn: Held by a call that commits, from where it waits for the lock.
         gate: A lock of the call that began to commit last, held until it has ended; readers go through it.
         queue: Held by the reader that waits for the lock or has it.
-        awaited: Whether the first reader of the queue waits for the lock.
-        owes: Whether a reader waited while the last commit ran, and has not had the lock since.
         lock: Held while a call runs; a thread may take it again.
         log: The log that makes changes durable; None if nothing does.
         room: Waits until those who follow have room for another commit; None while commits wait for nobody.
@@ -56,7 +50,6 @@ class Guard:
 
     log: Log | None = None
     room: Callable[[], None] | None = None
-    awaited = owes = False
 
     def __init__(self, settle: Callable[[], None], is_busy: Callable[[], bool], is_due: Callable[[], bool]) -> None:
         self.turn = RLock()
@@ -134,11 +127,9 @@ def alone(method: Method) -> Method:
                 guard.enter(again)
                 return method(self, *args, **kwargs)
         with guard.queue:
-            guard.awaited = True
             with guard.gate:
                 pass
             with guard.lock:
-                guard.awaited = guard.owes = False
                 guard.enter(again)
                 result = method(self, *args, **kwargs)
                 log = guard.log
@@ -180,8 +171,6 @@ def _first(method: Method, *, has_followers: bool) -> Method:
         gate = RLock()
         before = hasten(INTERVAL)
         try:
-            if guard.owes:
-                sleep(_YIELD)
             with gate:
                 guard.gate = gate
                 with guard.turn, guard.lock:  # not while it waits for the disk
@@ -189,7 +178,6 @@ def _first(method: Method, *, has_followers: bool) -> Method:
                     result = method(self, *args, **kwargs)
                     log = guard.log
                     due = None if log is None else log.due()
-                    guard.owes = guard.awaited
         finally:
             calm(before)
         if due is not None:
