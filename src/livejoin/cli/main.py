@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
+import os
+import select
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -47,12 +49,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    given = parser().parse_args(arguments)
     try:
-        code: int = given.command(given, Console(stderr=True))
+        try:
+            given = parser().parse_args(arguments)
+            code: int = given.command(given, Console(stderr=True))
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()  # here, as Python would print a trace at its end
     except KeyboardInterrupt:  # while something is imported
         return INTERRUPTED
+    except BrokenPipeError:
+        if not _has_no_reader():
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python writes at its end
+        return FAILED
     return code
+
+
+def _has_no_reader() -> bool:
+    """Whether standard output is a pipe that nobody reads any more, as that of ``livejoin ... | head``."""
+    try:
+        place = sys.stdout.fileno()
+    except (AttributeError, OSError):  # no standard output, or one of Python alone
+        return False
+    poll = select.poll()
+    poll.register(place, 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
 
 
 def _run(given: argparse.Namespace, errors: Console) -> int:
