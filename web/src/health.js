@@ -122,7 +122,7 @@ export class HealthPlace {
     this.slow.replaceChildren(...(slow.length ? slow.map((one) => h("tr", {},
       h("th", { scope: "row" }, count(one.version)), h("td", {}, clock(1000 * one.at)), h("td", { class: "right" }, seconds(one.seconds)),
       h("td", { class: "right" }, count(Object.values(/** @type {Record<string, number>} */ (one.changes)).reduce((all, some) => all + some, 0))),
-      h("td", { class: "mostly" }, one.part === "blocks" && one.block ? `${one.block_number === null ? "" : `#${one.block_number} `}${one.block}, ${percent(one.block_share)}` : `${one.part}, ${percent(one.part_share)}`)))
+      h("td", { class: "mostly" }, mostly(one))))
       : [h("tr", {}, h("td", { colspan: 5, class: "muted" }, database ? "none so far" : hidden))]));
   }
 }
@@ -138,6 +138,13 @@ function readersOf(graph, number) {
   const [first, ...others] = names;
   if (first === undefined) return "";
   return others.length ? `shared by ${first}${others.length > 1 ? ` and ${others.length} more` : ` and ${others[0]}`}, ` : `${first}, `;
+}
+
+/** In what a slow commit was: a block where it took half of it, else the part. @param {any} one */
+function mostly({ part, part_share, block, block_number, block_share }) {
+  if (part !== "blocks" || !block) return `${part}, ${percent(part_share)}`;
+  const said = `${block_number === null ? "" : `#${block_number} `}${block}, ${percent(block_share)}`;
+  return 2 * block_share < part_share ? `${part}, ${percent(part_share)}; most in ${said}` : said;
 }
 
 const percent = (/** @type {number} */ share) => `${Math.round(100 * share)}%`;
