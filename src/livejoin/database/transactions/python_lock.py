@@ -65,5 +65,4 @@ class Held:
         if self._is_few:
             self._times.busy = thread_time() - self._began
         give_back()
-        if self._before:
-            calm(self._before)
+        calm(self._before)

@@ -48,7 +48,16 @@ def inside(amount: Amount) -> str:
     >>> inside(Amount(12.34, 500.0))
     'about 12 rows, 500 at most'
     """
-    return rows(amount).replace(" (", ", ").removesuffix(")")
+    return unbracketed(rows(amount))
+
+
+def unbracketed(text: str) -> str:
+    """A text that ends in parentheses, without them.
+
+    >>> unbracketed("about 12 rows (500 at most)")
+    'about 12 rows, 500 at most'
+    """
+    return text.replace(" (", ", ").removesuffix(")")
 
 
 def stored(amount: Amount) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from livejoin.plan.explain.number_words import inside, listed, stored
+from livejoin.plan.explain.number_words import inside, listed, stored, unbracketed
 
 if TYPE_CHECKING:
     from livejoin.plan.explain.effects.effects import Effect, Way
@@ -37,11 +37,7 @@ def way_line(one: Effect, way: Way) -> str:
 
 def stored_step(step: StoredStep) -> str:
     """The rows that are looked at above joins."""
-    return f"{step.what} ({_unbracketed(stored(step.rows))})"
-
-
-def _unbracketed(text: str) -> str:
-    return text.replace(" (", ", ").removesuffix(")")
+    return f"{step.what} ({unbracketed(stored(step.rows))})"
 
 
 def _steps(way: Way) -> str:
