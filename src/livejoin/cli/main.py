@@ -103,9 +103,9 @@ def _with_pipeline(work: Callable[[], bool], errors: Console, stopped: str) -> i
     """Do something with a pipeline's file; the exit code.
 
     Args:
-        work: Does it; False if it found something wrong.
-        errors: Where errors are shown.
-        stopped: What becomes of it after an interrupt.
+        work: The work; it gives False if it found something wrong.
+        errors: The terminal for errors.
+        stopped: The words that say how it goes on after an interrupt.
     """
     try:
         return OK if work() else FAILED
