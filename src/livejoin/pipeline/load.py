@@ -202,7 +202,7 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
     sink = None
     if not isinstance(parsed.sink, ParquetOutput) and ("sink", "path") not in wrong:
         try:
-            sink = sink_of(parsed.sink, folder)
+            sink = sink_of(parsed.sink, folder, views)
         except LivejoinError as error:
             problems.append(_Problem(("sink", "kind"), str(error)))
     if not problems:

@@ -27,7 +27,7 @@ from livejoin.spark.micro_batch import MicroBatches
 from livejoin.spark.own_places import Place, check_apart
 from livejoin.spark.run_name import run_name
 from livejoin.spark.run_options import RunOptions
-from livejoin.spark.sinks import FunctionSink, InFolder, ParquetSink, Sink, SinkFunction, sink_views
+from livejoin.spark.sinks import FunctionSink, InFolder, OfSession, ParquetSink, Sink, SinkFunction, sink_views
 from livejoin.spark.sources import ARRIVALS
 from livejoin.spark.streams.batch_frame import as_stream
 from livejoin.spark.streams.file_paths import files_of
@@ -158,6 +158,8 @@ def start(  # noqa: PLR0913  # as maintain
         msg = "all tables are static; at least one has to change, or spark.sql computes the views once and for all"
         raise SchemaError(msg)
     spread = cells_of(job, options)
+    if isinstance(sink, OfSession):
+        sink.use(spark)
     lock = lock_checkpoint(state)
     try:
         if letters is not None:
