@@ -32,6 +32,7 @@ from livejoin.spark.sources import ARRIVALS
 from livejoin.spark.streams.batch_frame import as_stream
 from livejoin.spark.streams.file_paths import files_of
 from livejoin.spark.streams.frames import Declared, pack, rows_of, table_of
+from livejoin.spark.streams.observed import observed
 from livejoin.spark.streams.offsets import arranged, check_begun, clear_unbegun, unread_columns
 from livejoin.spark.streams.stream_part import StreamPart
 from livejoin.spark.streams.table_stream import TableStream
@@ -197,7 +198,8 @@ def start(  # noqa: PLR0913  # as maintain
                 check_begun(state / "spark")
             frames, job = arranged(state / "spark", given, engine.filled), engine.job
             batches = MicroBatches(engine, sink, options.on_batch, tuple(frames), letters)
-        writer = pack(frames, job.columns).writeStream.foreachBatch(_described(batches, options.name or "livejoin"))
+        packed = observed(pack(frames, job.columns), frames)
+        writer = packed.writeStream.foreachBatch(_described(batches, options.name or "livejoin"))
         if options.name is not None:
             writer = writer.queryName(options.name)
         writer = writer.option("checkpointLocation", hadoop_path(state / "spark"))
