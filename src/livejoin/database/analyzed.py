@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from livejoin.database.analysis import Analysis, watch_only
 from livejoin.database.analyzed_nodes import nodes_of
 from livejoin.dataflow.counts import Passed
+from livejoin.dataflow.measured import observed_shares
 from livejoin.dataflow.observe import observe_tables
 from livejoin.plan.explain.analyzed.actual import (
     KEYS,
@@ -91,6 +92,8 @@ def analyzed(view: View, told: Explanation) -> AnalyzedExplanation:
     analysis = begin(view)
     seen = _observed(view, partial(_changes, view))
     watched = _with_tables_below(_observed(view, partial(_watched, view, analysis)), view, analysis)
+    joined = [node.plan.physical.query for node in view._below if isinstance(node.plan, AnyJoin)]
+    watched = observed_shares(joined, view._graph.tables, view._graph.codec).over(watched)  # as the verdict has them
     joins = [node for node in analysis.watched if isinstance(node.plan, AnyJoin)]
     numbers = {node: number for number, node in enumerate(view._graph.nodes, 1)}
     lives = analysis.lives
@@ -197,7 +200,7 @@ def _blocks(
             share=counts.seconds / seconds,
             rows=node.size(),
             state_bytes=node.block.sizes()[0],
-            expected_bytes=_expected_bytes(view, join, node.statistics) if join else predicted_use(node.plan, figures),
+            expected_bytes=predicted_use(node.plan, figures),
             watched=received if joins else None,
             propagated=_each(joins, received, work.propagated),
             stopped_rows=_each(joins, received, work.stopped),
@@ -219,18 +222,6 @@ def _each(joins: bool, received: int, number: int) -> float | None:
 def _of_tables(join: AnyJoin) -> bool:
     """Whether the plan of a join reads the tables of the query, and no bags of them."""
     return [one.alias for one in join.physical.query.atoms] == [one.alias for one in join.query.atoms]
-
-
-def _expected_bytes(view: View, join: AnyJoin, known: Statistics) -> float | None:
-    """The bytes that a program is predicted to take for the rows that its tables have now; None if it does not say."""
-    found = 0.0
-    kept = join.physical.footprint(known)
-    for one in kept:
-        base = view._graph.tables.get(one.table.name.lower())
-        if base is None:
-            return None
-        found += base.rows * (one.record + one.indexes)
-    return found if kept else None
 
 
 def _expected_touched(join: AnyJoin, known: Statistics) -> float | None:

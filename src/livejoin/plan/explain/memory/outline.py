@@ -10,6 +10,15 @@ from livejoin.state.budget import shown_bytes
 ALLOCATED = 1.75
 """Bytes allocated for each one in use: buffers double when they grow, and hash tables leave places free."""
 
+LEAST = 16_384.0
+"""Bytes of the smallest arena."""
+
+OF_JOIN = 16_384.0
+"""Bytes that a join has before there are rows: headers, and the first places of its keys."""
+
+STORED = 2.5
+"""Words of a stored row beside its columns: multiplicity, version, and for some the way to find it."""
+
 
 @dataclass(frozen=True)
 class MemoryPart:
