@@ -13,6 +13,7 @@ from livejoin.database.analyzed_nodes import nodes_of
 from livejoin.dataflow.counts import Passed
 from livejoin.dataflow.measured import observed_shares
 from livejoin.dataflow.observe import observe_tables
+from livejoin.dataflow.watching.watch import CAPACITY
 from livejoin.plan.explain.analyzed.actual import (
     KEYS,
     NO_QUEUE,
@@ -240,10 +241,12 @@ def _keys(analysis: Analysis, numbers: Mapping[Node, int]) -> Iterator[ActualKey
     for node in analysis.watched:
         assert node.watch is not None
         for of, summary in node.watch.found.items():
+            held = [cost for _, cost in summary.largest(CAPACITY)]
+            typical = held[len(held) // 2] if held else 0
             for values, cost in summary.largest(KEYS):
                 key: dict[str, Any] = dict(zip(of.columns, values, strict=True))
                 share = cost / (summary.total or 1)
-                found.append(ActualKey(numbers[node], of.relation, key, cost, cost + summary.error, share))
+                found.append(ActualKey(numbers[node], of.relation, key, cost, cost + summary.error, share, typical))
     yield from sorted(found, key=lambda one: -one.cost)[:KEYS]
 
 

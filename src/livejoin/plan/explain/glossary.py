@@ -11,7 +11,7 @@ from livejoin.search.guarantee import UpdateBound
 if TYPE_CHECKING:
     from livejoin.plan.explain.explanation import Explanation
 
-PLACE = "docs/glossary.md"
+PLACE = "livejoin docs glossary"
 
 
 @dataclass(frozen=True)

@@ -203,7 +203,7 @@ class _Drawn:
         if effect.promise == "static":
             return DiagramNode("table", title, lines, parent, label, "never changes")
         if effect.looked_up.growth > effect.met.growth:
-            reach = f"a change here looks at {stored(effect.looked_up)}"  # as all rows of a partition
+            reach = f"a change here reads {stored(effect.looked_up)}"  # as all rows of a partition
             return DiagramNode("table", title, lines, parent, label, reach, effect.growth)
         reaches = self._reaches(atom.alias)
         grows = max((found.met.growth for found in reaches), default=Growth.NONE)

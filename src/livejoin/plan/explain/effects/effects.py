@@ -341,7 +341,10 @@ class _Walk:
             if begin.delta == NOTHING:
                 continue
             found = reach(query, position, own, self._figures, nested, made)
-            found = found if linked is None or own is not None else by_links(found, position, linked)
+            if linked is not None and own is None:
+                found = by_links(found, position, linked)
+            elif own is not None and any(isinstance(one, BagOperator) for one in plan.below):
+                found = reach(query, position, None, self._figures, nested).bounded()  # a bag is joined all the same
             if is_distinct and not tells_apart(query, position, query.free or frozenset()):  # it may be there already
                 found = found.bounded()
             through = _through(atom) if name in below else ""

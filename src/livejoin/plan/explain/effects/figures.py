@@ -60,7 +60,7 @@ class Matched:
     """The rows of a table that have a key which rows of another one have too.
 
     Args:
-        share: Their share.
+        share: The share of these among all rows of the table.
         most: The rows with the most frequent of these keys.
         source: Where the figures are from.
     """

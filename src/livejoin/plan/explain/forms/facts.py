@@ -59,11 +59,14 @@ def paper_words(explanation: Explanation) -> str:
 def which_part(explanation: Explanation) -> str:
     """Which bound the join has alone, and which with what is stored above it; and what no bound counts."""
     alone, whole = explanation.alone, explanation.guarantee.bound
+    in_order = any("O(log " in line for line in explanation.operators)
+    also = "; rows that are kept in order cost O(log rows) each, beside that" if in_order else ""
     if alone is not None and alone.bound != whole and len(explanation.atoms) > 1:
-        return f"; the join alone {alone.bound.formula}, with what is stored above it {whole.formula}"
+        return f"; the join alone {alone.bound.formula}, with what is stored above it {whole.formula}{also}"
     if explanation.deltas and any(one.growth for one in explanation.effects):
-        return "; these do not count the rows of the result that change, nor the matches that are checked for them"
-    return ""
+        said = "; these do not count the rows of the result that change, nor the matches that are checked for them"
+        return said + also
+    return also
 
 
 def class_line(explanation: Explanation) -> str:

@@ -37,12 +37,18 @@ def bag_part(plan: BagOperator, figures: Figures) -> MemoryPart:
     if rows == math.inf:
         return MemoryPart(plan.kind, "rows", None, False, None, "the rows of its tables are not known")
     stores = {(one.table.name, one.columns, one.predicate): one.table for one in plan.derived.query.atoms}
-    total = WORD_BYTES * rows * (len(plan.types) + STORED)
+    total, there = WORD_BYTES * rows * (len(plan.types) + STORED), 0.0
     for (_, columns, _), table in stores.items():
-        there = figures.rows(table)
-        total += 0.0 if there is None else WORD_BYTES * there.expected * (_ROW + _COLUMN * len(columns))
+        found = figures.rows(table)
+        each = 0.0 if found is None else found.expected
+        total, there = total + WORD_BYTES * each * (_ROW + _COLUMN * len(columns)), there + each
     size = OF_JOIN + max(LEAST, ALLOCATED * total)
-    return MemoryPart(plan.kind, "rows of a circle, and those of its tables", rows, False, size, used=OF_JOIN + total)
+    kept, of = (
+        (rows, "rows of a circle, and those of its tables")
+        if plan.derived.query.head
+        else (there, "rows of its tables")
+    )
+    return MemoryPart(plan.kind, of, kept, False, size, used=OF_JOIN + total)
 
 
 def bag_statistics(query: ConjunctiveQuery, plan: BagOperator, figures: Figures) -> TableStatistics:
