@@ -15,7 +15,8 @@ pytestmark = pytest.mark.nojit
 WHOLE = """\
 verdict     A change takes constant time while rows leave in the order in which they came, or never
             leave; else it takes longer the more rows come and go while others stay.
-            In the papers' words: O(1), FIFO, lambda, free-connex, join tree (livejoin docs glossary).
+            In the papers' words: O(1), FIFO, lambda, free-connex, join tree (livejoin docs
+            glossary).
 
 SELECT A.src
   FROM G A, G B, G C

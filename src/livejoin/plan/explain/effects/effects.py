@@ -330,6 +330,8 @@ class _Walk:
         ways = self.ways[plan] = []
         nested, columns, made = self._sizes.nested(plan), columns_by_variable(query), _made_above(plan)
         linked = linked_rows(plan)
+        bags = [one.derived.query for one in plan.below if isinstance(one, BagOperator)]
+        in_bags = {inside.table.name for bag in bags for inside in bag.atoms}
         for position, atom in enumerate(query.atoms):
             name = atom.table.name
             if name in below:
@@ -343,7 +345,7 @@ class _Walk:
             found = reach(query, position, own, self._figures, nested, made)
             if linked is not None and own is None:
                 found = by_links(found, position, linked)
-            elif own is not None and any(isinstance(one, BagOperator) for one in plan.below):
+            elif own is not None and name in in_bags:
                 found = reach(query, position, None, self._figures, nested).bounded()  # a bag is joined all the same
             if is_distinct and not tells_apart(query, position, query.free or frozenset()):  # it may be there already
                 found = found.bounded()
