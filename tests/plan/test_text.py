@@ -25,10 +25,10 @@ SELECT A.src
 what would make it better
   - Declare a primary key of G.
     PRIMARY KEY (src)
-    then, beside the rows that it meets, a change takes constant time, whatever changes come (O(1));
+    Then, beside the rows that it meets, a change takes constant time, whatever changes come (O(1));
     this version does not run that plan yet
   - Leave C out.
-    then, beside the rows that it meets, a change takes constant time, whatever changes come (O(1))
+    Then, beside the rows that it meets, a change takes constant time, whatever changes come (O(1))
 
 class       free-connex conjunctive query; 3 atoms
             yes acyclic         the GYO reduction removes all atoms

@@ -365,3 +365,33 @@ def test_a_window_whose_rows_move_is_no_constant_time() -> None:
         require(told, UpdateBound.ALWAYS)
     require(told, UpdateBound.LINEAR)
     assert "rows that are kept in order cost O(log rows) each" in " ".join(str(told).split())
+
+
+def test_a_condition_is_not_left_out_of_what_is_counted() -> None:
+    """Rows can be filtered when they are read, and numbers of rows cannot."""
+    db = Database()
+    db.execute("CREATE TABLE e (a BIGINT NOT NULL, b BIGINT NOT NULL)")
+    circle = "FROM e x JOIN e y ON x.b = y.a JOIN e z ON y.b = z.a AND z.b = x.a"
+    kinds = {
+        select: {one.kind for one in db.explain(f"SELECT {select} {circle}{group}").suggestions}
+        for select, group in (
+            ("x.a, y.a AS b, z.a AS c", ""),
+            ("COUNT(*) AS n", ""),
+            ("x.a, COUNT(*) AS n", " GROUP BY x.a"),
+            ("x.a, MAX(y.b) AS m", " GROUP BY x.a"),
+        )
+    }
+    assert [select for select, found in kinds.items() if "shape" in found] == ["x.a, y.a AS b, z.a AS c"]
+
+
+def test_the_number_of_triangles_meets_rows() -> None:
+    """Its bag is joined, though one number is kept: the verdict does not say that nothing is met."""
+    db = Database()
+    db.execute("CREATE TABLE e (a BIGINT NOT NULL, b BIGINT NOT NULL)")
+    db.apply("e", [(i, (i * 7 + j) % 30) for i in range(30) for j in range(6)])
+    told = db.explain("SELECT COUNT(*) AS n FROM e x JOIN e y ON x.b = y.a JOIN e z ON y.b = z.a AND z.b = x.a")
+    (effect,) = told.effects
+    assert effect.met.expected is not None
+    assert effect.met.expected > 18  # six as each of three, and those that close a circle
+    assert effect.result.most == 1
+    assert "however large" not in verdict(told)

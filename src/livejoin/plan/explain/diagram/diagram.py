@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from livejoin.plan.explain.diagram.column_words import column_words, in_words
-from livejoin.plan.explain.effects.amount import Growth
+from livejoin.plan.explain.effects.amount import NOTHING, Growth
 from livejoin.plan.explain.effects.effects import Effect
 from livejoin.plan.explain.effects.figures import Figures
 from livejoin.plan.explain.effects.reach import Reach
@@ -207,6 +207,9 @@ class _Drawn:
             return DiagramNode("table", title, lines, parent, label, reach, effect.growth)
         reaches = self._reaches(atom.alias)
         grows = max((found.met.growth for found in reaches), default=Growth.NONE)
+        if effect.looked_up != NOTHING and not any(hop.kept for one in reaches for hop in one.hops):
+            reach = f"a change here reads {stored(effect.looked_up)}"
+            return DiagramNode("table", title, lines, parent, label, reach, grows)
         reach = _reach(reaches)
         if len(effect.ways) > 1:
             where = "in this join" if atom.alias == table.name else f"as {atom.alias}"

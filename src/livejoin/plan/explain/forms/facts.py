@@ -192,13 +192,14 @@ def gain(suggestion: Suggestion) -> str:
     """What a suggestion would give."""
     later = "" if suggestion.executable else "; this version does not run that plan yet"
     bound = suggestion.guarantee.bound
-    return f"then, beside the rows that it meets, {cost_of(bound).removesuffix('.').lower()} ({bound.formula}){later}"
+    return f"Then, beside the rows that it meets, {cost_of(bound).removesuffix('.').lower()} ({bound.formula}){later}"
 
 
 def alternative_line(plan: Alternative) -> str:
     """A plan that was compared."""
     visited, touched = _three(plan.propagation), _three(plan.touches)
-    work = f"a change is expected to visit {visited} rows, and to touch {touched} records and keys"
+    rows, records = ("row" if visited == "1" else "rows"), ("record or key" if touched == "1" else "records and keys")
+    work = f"a change is expected to visit {visited} {rows}, and to touch {touched} {records}"
     figures = f"height {plan.height}, depth times changes {plan.cost:.3g}; {work}"
     line = f"{plan.title}: {plan.tree}; {plan.guarantee.bound.formula}; {figures}"
     return line + ("" if plan.executable else f"; not run: {plan.obstacle}")

@@ -10,7 +10,7 @@ import math
 
 from livejoin.plan.explain.effects.figures import Figures
 from livejoin.plan.explain.effects.reach import reach
-from livejoin.plan.explain.memory.outline import ALLOCATED, LEAST, OF_JOIN, STORED, MemoryPart
+from livejoin.plan.explain.memory.outline import ALLOCATED, LEAST, STORED, MemoryPart, begun
 from livejoin.plan.operators import BagOperator
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.statistics import Figure, TableStatistics, key_columns
@@ -42,13 +42,14 @@ def bag_part(plan: BagOperator, figures: Figures) -> MemoryPart:
         found = figures.rows(table)
         each = 0.0 if found is None else found.expected
         total, there = total + WORD_BYTES * each * (_ROW + _COLUMN * len(columns)), there + each
-    size = OF_JOIN + max(LEAST, ALLOCATED * total)
+    used = begun(there) + total
+    size = begun(there) + max(LEAST, ALLOCATED * total)
     kept, of = (
         (rows, "rows of a circle, and those of its tables")
         if plan.derived.query.head
         else (there, "rows of its tables")
     )
-    return MemoryPart(plan.kind, of, kept, False, size, used=OF_JOIN + total)
+    return MemoryPart(plan.kind, of, kept, False, size, used=used)
 
 
 def bag_statistics(query: ConjunctiveQuery, plan: BagOperator, figures: Figures) -> TableStatistics:

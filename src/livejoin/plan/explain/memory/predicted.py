@@ -13,7 +13,7 @@ from livejoin.plan.explain.effects.figures import Figures
 from livejoin.plan.explain.effects.reach import is_optional, reach
 from livejoin.plan.explain.effects.sizes import Sizes
 from livejoin.plan.explain.memory.bags import bag_part, bag_rows, bag_statistics
-from livejoin.plan.explain.memory.outline import ALLOCATED, LEAST, OF_JOIN, STORED, Memory, MemoryPart
+from livejoin.plan.explain.memory.outline import ALLOCATED, LEAST, STORED, Memory, MemoryPart, begun
 from livejoin.plan.operators import (
     AggregateOperator,
     AnyJoin,
@@ -242,8 +242,8 @@ class _Parts:
             if rows == math.inf:
                 return _unknown(plan.kind, f"the rows of {name} are not known")
             total, counted, is_bound = total + rows * (one.record + one.indexes), counted + rows, is_bound or bound
-        size = OF_JOIN + max(LEAST, ALLOCATED * total)
-        return MemoryPart(plan.kind, "rows of its inputs", counted, is_bound, size, used=OF_JOIN + total)
+        size, used = begun(counted) + max(LEAST, ALLOCATED * total), begun(counted) + total
+        return MemoryPart(plan.kind, "rows of its inputs", counted, is_bound, size, used=used)
 
 
 _PERCENTILES = ("percentile_cont", "percentile_disc")
