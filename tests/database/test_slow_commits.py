@@ -31,7 +31,6 @@ def test_the_slowest_are_kept_whatever_the_order() -> None:
 def test_a_slow_commit_says_when_how_long_and_where() -> None:
     database = Database()
     database.execute("CREATE TABLE Orders (customer BIGINT, price BIGINT)")
-    database.create_view("dearer", "SELECT COUNT(*) AS n FROM Orders a JOIN Orders b USING (customer)")
     database.create_view("pairs", "SELECT a.price AS p FROM Orders a JOIN Orders b USING (customer)")
     database.apply("Orders", [(1, 1), (2, 2)])
     assert len(database.slow_commits(forget=True)) == 1
