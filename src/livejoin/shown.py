@@ -110,6 +110,16 @@ def meant(name: object, known: Iterable[str]) -> str:
     return f" (did you mean {spelled[close[0]]!r}?)" if close else ""
 
 
+def counted(number: int, what: str) -> str:
+    """How many there are of something, in words.
+
+    >>> counted(1, "batch"), counted(2, "batch"), counted(1500, "row")
+    ('1 batch', '2 batches', '1,500 rows')
+    """
+    plural = "" if number == 1 else "es" if what.endswith(("s", "x", "ch", "sh")) else "s"
+    return f"{number:,} {what}{plural}"
+
+
 def type_name(value: Any) -> str:
     """The name of an object's class, with its module where that is not Python's own."""
     kind = type(value)

@@ -206,8 +206,8 @@ def test_a_view_that_does_not_bind_leaves_the_checkpoint_free(tmp_path: Path, ca
         open_engine(job({"T": "a BIGINT"}, {"v": "SELECT 1 / a AS x FROM T"}), tmp_path)
     with caplog.at_level(logging.INFO, "livejoin"):
         stream.open(declared)
-    assert "rows behind batch 0 came back in" in caplog.text
-    assert "1 batches with 1 changes were applied again" in caplog.text
+    assert "row behind batch 0 came back in" in caplog.text
+    assert "1 batch with 1 change applied again" in caplog.text
     assert stream.held("v") == Counter({(0,): 1})
 
 

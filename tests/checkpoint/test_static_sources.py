@@ -18,10 +18,9 @@ import livejoin
 from livejoin.checkpoint.job import Job, job_of
 from livejoin.checkpoint.policy import Policy
 from livejoin.checkpoint.row_digest import digest
-from livejoin.checkpoint.static_tables import check_on_static_change
 from livejoin.database.base_rows import all_rows
 from livejoin.database.refreshing import refreshing
-from livejoin.errors import ChangeFormatError, DuplicateKeyError, PipelineError, StateError
+from livejoin.errors import ChangeFormatError, DuplicateKeyError, StateError
 from livejoin.schema import Table, TableSettings
 from livejoin.sql import parse_columns
 from strategies import EXAMPLES
@@ -153,13 +152,6 @@ def test_what_leaves_an_append_only_table_is_a_bad_row(tmp_path: Path) -> None:
     assert stream.sum("keyed") == Counter({(1, 5): 1})
     stream.open(append_only())
     assert stream.held("v") == stream.sum("v")
-
-
-def test_another_word() -> None:
-    with pytest.raises(
-        PipelineError, match=r"on_static_change='ignore' is unknown; allowed are 'refresh' and 'refuse'"
-    ):
-        check_on_static_change("ignore")
 
 
 def test_columns_of_a_static_table_come(tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def test_a_folder_of_models_from_start_to_check(
 def test_a_run_from_start_to_check(spark: SparkSession, pipeline: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", str(pipeline)]) == OK
     said = capsys.readouterr().out
-    assert "1 batches, 2 changes, 1 delta rows" in said
+    assert "1 batch, 2 changes, 1 delta row" in said
     assert "hop2: DuckDB 1 rows, livejoin 1 rows: identical" in said
 
     (pipeline.parent / "in" / "2.csv").write_text("1,2,delete\n3,4,insert\n")

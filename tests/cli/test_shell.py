@@ -89,12 +89,15 @@ def test_a_schema_says_what_new_rows_have() -> None:
 def test_what_the_shell_says() -> None:
     db = livejoin.Database()
     fine, shown, _ = shell(
-        db, f"{SCRIPT.partition('BEGIN')[0]}.views\n.schema v\n.unwatch v\nEXPLAIN SELECT a FROM t;\n.help"
+        db,
+        f"{SCRIPT.partition('BEGIN')[0]}.views\n.schema v\n.unwatch v\nEXPLAIN SELECT a FROM t;\nEXPLAIN ANALYZE v;\n"
+        ".help",
     )
     assert fine
     assert "v [watched]: SELECT SUM(a)" in shown
     assert "total int64" in shown
     assert "verdict" in shown
+    assert "predicted against actual" in shown
     assert ".import FILE TABLE" in shown
     for text, error in {
         ".nope": "no command .nope",

@@ -192,7 +192,7 @@ def test_rows_of_the_newest_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     found, _ = parts_of(tmp_path, "FIRST", 4)
     for _ in range(5):
         hosts.apply(hosts.batch())
-    with pytest.raises(NotKeptError, match=r"after batch 4 are not kept in .* kept are those from batch 9 on"):
+    with pytest.raises(NotKeptError, match=r"version 4 is not kept in .* kept are those from version 9 on"):
         for part in found:
             list(part.rows())
 

@@ -187,6 +187,21 @@ def test_a_product_with_a_condition_wants_leave(folder: Path) -> None:
         ("maxFilesPer", "maxFilePer", "tables.G.options", 6, "csv has no option 'maxFilePerTrigger' (did you mean 'ma"),
         ('"checkpoint"', '"out"', "sink.path", 14, "is the folder of run.checkpoint too; give each a folder"),
         ('"checkpoint"', '"./in"', "tables.G.path", 5, "is the folder of run.checkpoint too"),
+        ('"checkpoint"', '"out/state"', "sink.path", 14, "which is run.checkpoint, lies in"),
+        ('path = "out"', 'path = "checkpoint/out"', "sink.path", 14, "which is run.checkpoint; give each a folder of"),
+        ('path = "out"', 'path = "in/out"', "tables.G.path", 5, "which is sink.path, lies in"),
+        ('path = "in"', 'path = "*/*.csv"', "tables.G.path", 5, "which is run.checkpoint, lies in"),
+        ("header = true", "header = 1", "tables.G.options", 6, "header = '1'; allowed are true and false"),
+        ("header = true", 'mode = "PERMISIVE"', "tables.G.options", 6, "allowed are 'PERMISSIVE', 'DROPMALFORMED'"),
+        ("header = true", 'encoding = "utf8"', "tables.G.options", 6, "'UTF-32' (did you mean 'UTF-8'?)"),
+        ("header = true", 'locale = "de_DE"', "tables.G.options", 6, "(did you mean 'de-DE'?)"),
+        ("header = true", 'timeZone = "Europe/Pari"', "tables.G.options", 6, "(did you mean 'Europe/Paris'?)"),
+        ("header = true", 'dateFormat = "YYYY-MM-dd"', "tables.G.options", 6, "'YYYY' goes by weeks or by another cal"),
+        ("header = true", 'dateFormat = "iso"', "tables.G.options", 6, "'i' is no part of a time; allowed are as in"),
+        ("header = true", 'dateFormat = "yyyy-MM-dd\'T"', "tables.G.options", 6, "a quote begins a text"),
+        ("PerTrigger = 1 }", "PerTrigger = 0 }", "tables.G.options", 6, "maxFilesPerTrigger = '0'; allowed is a whole"),
+        ("PerTrigger = 1 }", 'PerTrigger = "all" }', "tables.G.options", 6, "allowed is a whole number, 1 or more"),
+        ("check = true", 'spark = { "sql.ansi.enabled" = "1" }', "run.spark", 18, "begin with 'spark.' (did you"),
         ("check = true", 'trigger = "sometimes"', "run.trigger", 18, "'available-now' and an interval"),
         ('check = true', 'check = true\ntrigger = "5 seconds"', "run.check", 18, "has no end to check at"),
         ("check = true", 'memory_limit = "4 G"', "run.memory_limit", 18, "memory_limit is '4 G'; allowed are"),
@@ -337,3 +352,52 @@ def test_each_misspelled_key_has_the_one_that_is_meant(section: tuple[str, ...],
     for name, pair in wrong.items():
         for one in pair:
             assert re.search(rf"\.{one}: is not a key of this table \(did you mean '{name}'\?\)", str(told.value)), one
+
+
+def test_keep_output_is_of_parquet(folder: Path) -> None:
+    text = GOOD.replace('kind = "parquet"\npath = "out"', 'kind = "console"').replace("check = true", "keep_output = 3")
+    (folder / "p.toml").write_text(text)
+    with pytest.raises(PipelineError, match="keep_output: is for sink 'parquet', and this one is 'console'"):
+        load(folder / "p.toml")
+
+
+def test_patterns_of_files_beside_what_is_written(folder: Path) -> None:
+    (folder / "a.csv").write_text("1,2,3\n")
+    for path in ("*.csv", "a.csv", "in/*"):
+        assert read(folder, 'path = "in"', f'path = "{path}"') is None
+    (folder / "link").symlink_to(folder / "in", target_is_directory=True)
+    error = read(folder, 'path = "out"', 'path = "link/out"')
+    assert error is not None
+    assert "lies in" in str(error)
+    error = read(folder, 'path = "out"', 'path = "."')
+    assert error is not None
+    assert "which is sink.path; give each a folder of its own, beside the other" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "warning"),
+    [
+        ("", "", ""),
+        ("src BIGINT", "src BIGINT PRIMARY KEY", ""),
+        ("_seq BIGINT, src BIGINT", "src BIGINT PRIMARY KEY", ""),
+        ("maxFilesPerTrigger = 1", "maxFilesPerTrigger = 2", "table 'G' goes by its key, and several files of a batch"),
+        ("maxFilesPerTrigger = 1 }", 'maxFilesPerTrigger = 2 }\nsequence_by = "n"', ""),
+    ],
+)
+def test_files_without_an_order_are_told(folder: Path, old: str, new: str, warning: str) -> None:
+    text = GOOD.replace("window_rows = 10\n", "").replace("check = true", 'spark = { "spark.executor.memry" = "1g" }')
+    if warning or "sequence_by" in new:
+        text = text.replace("_seq BIGINT, src BIGINT", "n BIGINT, src BIGINT PRIMARY KEY")
+    (folder / "p.toml").write_text(text.replace(old, new, 1) if old else text)
+    *unordered, misspelled = load(folder / "p.toml").warnings
+    assert misspelled.endswith("(did you mean 'spark.executor.memory'?)")
+    assert [one[: len(warning)] for one in unordered] == [warning] * bool(warning)
+
+
+@pytest.mark.parametrize("condition", ["op", "id + 1", "lower(op)", "'true'"])
+def test_what_deletes_is_a_condition(folder: Path, condition: str) -> None:
+    columns = 'schema = "_seq BIGINT, src BIGINT, price DECIMAL(10, 2)"\n'
+    text = GOOD.replace(columns, UPSERTS.format(condition)).replace("window_rows = 10\n", "")
+    (folder / "p.toml").write_text(text.replace("check = true", "").replace("SELECT src", "SELECT id"))
+    with pytest.raises(PipelineError, match=r"apply_as_deletes: is (STRING|INT|BIGINT) and no condition"):
+        load(folder / "p.toml")

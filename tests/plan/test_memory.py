@@ -82,7 +82,7 @@ def test_statistics_tell_the_memory_before_there_are_rows() -> None:
     figures = {"orders": {"rows": 1_000_000, "distinct": {"customer": 50_000}}}
     told = _database().explain(QUERIES["groups"], statistics=figures)
     assert told.to_dict()["memory"]["lines"] == [
-        "about 7.55 MB beside the tables, in all",
+        "about 7.55 MB allocated beside the tables, in all",
         "groups: about 7.55 MB for 50,000 groups",
     ]
 

@@ -12,6 +12,8 @@ import pytest
 from explanations import ALWAYS, DIAGRAM, EFFECTS, EXAMPLE, SNOWFLAKE, STATIC
 
 from livejoin.families.outline import MergedOutline, StatesOutline
+from livejoin.plan.explain.effects.amount import Amount
+from livejoin.plan.explain.effects.stored import StoredStep
 from livejoin.plan.explain.memory.outline import Memory, MemoryPart
 
 pytestmark = pytest.mark.nojit
@@ -34,7 +36,8 @@ def test_every_key_is_documented_and_every_documented_key_is_there() -> None:
     merged = (MergedOutline("static bag {B, C}", ("B", "C"), 20.0, 10.0),)
     memory = Memory((MemoryPart("groups", "groups", 10.0, False, 500.0),))
     plan = replace(EXAMPLE.plan, static=STATIC, states=states, merged=merged)
-    whole = replace(EXAMPLE, plan=plan, effects=EFFECTS, diagram=DIAGRAM, alone=ALWAYS, memory=memory)
+    effects = (replace(EFFECTS[0], stored=(StoredStep("its group", Amount(1.0, 1.0)),)), *EFFECTS[1:])
+    whole = replace(EXAMPLE, plan=plan, effects=effects, diagram=DIAGRAM, alone=ALWAYS, memory=memory)
     found = {key for key in keys(whole.to_dict()) if "].guarantee" not in key and not key.startswith("alone.")}
     assert found == documented
 

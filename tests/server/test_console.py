@@ -212,6 +212,20 @@ def test_a_token_sees_what_it_may_read(guarded: Server) -> None:
         assert get(guarded, "/v1/stats", who).json()["server"]["followers"] == {}
 
 
+def test_explain_as_sql_tells_what_one_may_read(guarded: Server) -> None:
+    def ask(sql: str, who: str) -> httpx.Response:
+        headers = {"authorization": f"Bearer {who}"}
+        return httpx.post(f"{guarded.url}/v1/query", json={"sql": sql}, headers=headers)
+
+    assert ask("EXPLAIN totals", "page").json()["rows"][0]["explanation"].startswith("verdict")
+    assert ask("EXPLAIN SELECT v FROM secret", "boss").status_code in (200, 400)
+    assert ask("EXPLAIN SELECT v FROM secret", "page").status_code == 404
+    assert ask("EXPLAIN above", "page").status_code == 404
+    assert ask("EXPLAIN ANALYZE totals", "page").status_code == 403
+    told = "\n".join(row["explanation"] for row in ask("EXPLAIN ANALYZE totals", "boss").json()["rows"])
+    assert "predicted against actual" in told
+
+
 def test_what_a_view_really_cost_is_for_admins(guarded: Server) -> None:
     path = "/v1/views/totals/explain?format=text"
     assert "predicted against actual" in get(guarded, path + "&analyze=1", "boss").text

@@ -416,11 +416,15 @@ def test_tokens() -> None:
         assert run("writer", "INSERT INTO t VALUES (1)")[0][1] == 1
         assert run("reader", "SELECT n + 1 AS m FROM n") == [(2,)]
         assert run("admin", "SELECT * FROM secret") == [(7,)]
+        assert any(line.startswith("verdict") for (line,) in run("reader", "EXPLAIN n"))
+        assert any("actual" in line for (line,) in run("admin", "EXPLAIN ANALYZE n"))
         run("admin", "CREATE VIEW m AS SELECT k FROM t")
         for token, sql, said in [
             ("wrong", "SELECT * FROM n", "a token is needed"),
             ("reader", "SELECT * FROM secret", "there is no view or table 'secret' that you may use; there are n"),
             ("reader", "SELECT k FROM secret", "secret"),
+            ("reader", "EXPLAIN SELECT k FROM secret", "secret"),
+            ("reader", "EXPLAIN ANALYZE n", "needs a token with admin = true"),
             ("writer", "WITH x AS (SELECT k FROM secret) SELECT k FROM x", "secret"),
             ("reader", "INSERT INTO t VALUES (1)", "there is no table 't' that you may use"),
             ("writer", "INSERT INTO t SELECT k FROM secret", "which the token 'w' may not"),

@@ -125,8 +125,11 @@ def test_decimals_of_csv_are_read_digit_by_digit(spark: SparkSession, tmp_path: 
     options = {"mode": "FAILFAST", "sep": ";"}
     columns = "id BIGINT, m DECIMAL(6, 2), s STRING"
     frame = files(spark, tmp_path / "in", lines, columns, format="csv", options=options)
+    frame = frame.withColumn("_seq", -frame["id"])
     told, _ = run(tmp_path, spark, {"v": "SELECT id, m FROM T"}, frame, on_bad_rows="dead_letter")
     assert sorted((row["id"], reason.split("'")[3]) for row, reason in told) == list(enumerate(bad, len(good)))
+    assert sorted((-row["_seq"], row["_corrupt_record"]) for row, _ in told) == list(enumerate(bad, len(good)))
+    assert {row["m"] for row, _ in told} == {None}
     assert all(row["_corrupt_file"] == f"{tmp_path}/in/1" for row, _ in told)
     assert all("column 'm' is DECIMAL(6, 2), and came as" in reason for _, reason in told)
     values = [None if text == "" else Decimal(text).quantize(Decimal("0.01")) for text in good]

@@ -112,6 +112,14 @@ def test_options_are_looked_at_before_anything_runs(spark: SparkSession) -> None
         ({"recovery_seconds": "x"}, "recovery_seconds= is 'x'; allowed is a number of seconds"),
         ({"on_batch": "print"}, "on_batch= is 'print'; it takes a function"),
         ({"memory_limit": "4 bananas"}, "memory_limit"),
+        ({"on_bad_rows": "dead_leter"}, "on_bad_rows is 'dead_leter'; allowed are .* .did you mean 'dead_letter'"),
+        ({"on_conflict": True}, "on_conflict is True; allowed are 'fail', 'skip', 'dead_letter'"),
+        ({"max_bad_rows": -1}, "max_bad_rows is -1; allowed is a number of changes, 0 or more"),
+        ({"mode": "distibuted"}, "mode='distibuted' is unknown; allowed are .* .did you mean 'distributed'"),
+        ({"initial": "all"}, "initial='all' is unknown; allowed are 'difference', 'whole', 'nothing'"),
+        ({"keep": None}, "keep=None is unknown; allowed are 'used' and 'all'"),
+        ({"on_static_change": "ignore"}, "on_static_change='ignore' is unknown; allowed are 'refresh' and 'refuse'"),
+        ({"reshard": "no"}, "reshard"),
     ):
         with pytest.raises(LivejoinError, match=message):
             RunOptions(**cast(Any, options))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from deltas import sum_of
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
-from livejoin.errors import StorageError
+from livejoin.errors import SchemaError, StateError, StorageError
 from livejoin.spark import read_deltas
 from maintaining import maintain
 
@@ -46,6 +46,12 @@ def test_views_over_the_deltas_of_a_view(spark: SparkSession, tmp_path: Path) ->
         assert query.awaitTermination(60)
     assert sum_of(tmp_path / "second" / "v") == Counter([("a", 1, 1), ("c", 1, 3)])
     assert Counter(seen) == Counter([(1, "insert")] * 2 + [(2, "insert"), (1, "delete"), (3, "insert"), (2, "delete")])
+    for since in (-3, True, "1"):
+        with pytest.raises(SchemaError, match=f"since= is {since!r}; it takes the number of a batch, 0 or more"):
+            read_deltas(spark, tmp_path / "first" / "v", since=cast(Any, since))
+    with pytest.raises(StateError, match=r"since=4 is a batch that there is not yet: the newest one in .* is 2"):
+        read_deltas(spark, tmp_path / "first" / "v", since=4)
+    read_deltas(spark, tmp_path / "first" / "v", since=3)
     for file in sorted((tmp_path / "first" / "v").iterdir())[1:]:
         file.unlink()
     with pytest.raises(StreamingQueryException, match="the output is of another run"):

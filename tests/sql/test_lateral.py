@@ -46,6 +46,16 @@ QUERIES = [
     "SELECT a, q.c FROM R LEFT JOIN LATERAL (SELECT c FROM S WHERE S.k <> R.a AND S.c = R.b) q ON true",
     "SELECT b, SUM(q.c) AS t FROM R, LATERAL (SELECT c FROM S WHERE S.k = R.a) q GROUP BY b",
 ]
+_C_OF_S = "LATERAL (SELECT c FROM S WHERE S.k = R.a) q"
+APPLIED = {  # as SQL Server has it, and what it means
+    "SELECT a, q.c FROM R CROSS APPLY (SELECT c FROM S WHERE S.k = R.a) q": f"SELECT a, q.c FROM R, {_C_OF_S}",
+    "SELECT a, q.c FROM R OUTER APPLY (SELECT c FROM S WHERE S.k = R.a) q": f"SELECT a, q.c FROM R LEFT JOIN {_C_OF_S}"
+    " ON true",
+    "SELECT a, q.c FROM R OUTER APPLY (SELECT c FROM S WHERE S.k = R.a) q ON q.c > 1": "SELECT a, q.c FROM R LEFT JOIN"
+    f" {_C_OF_S} ON q.c > 1",
+    "SELECT R.a, q.c, T.y FROM R OUTER APPLY (SELECT c FROM S WHERE S.k = R.a) AS q JOIN T ON T.id = R.b": "SELECT R.a,"
+    f" q.c, T.y FROM R LEFT JOIN {_C_OF_S} ON true JOIN T ON T.id = R.b",
+}
 PRODUCTS = [
     "SELECT a, q.m FROM R, LATERAL (SELECT c + R.b AS m FROM S WHERE S.k < R.a) q",
     "SELECT a FROM R, LATERAL (SELECT c FROM S) q",
@@ -69,6 +79,16 @@ def test_same_rows_as_duckdb(sql: str, catalog: Catalog) -> None:
         expected = Counter(connection.sql(sql).fetchall())
         assert Counter(evaluate(root, connection)) == expected, sql
         assert Counter(connection.sql(written).fetchall()) == expected, written
+
+
+@pytest.mark.parametrize(("sql", "meant"), APPLIED.items())
+def test_apply_is_lateral(sql: str, meant: str, catalog: Catalog) -> None:
+    root, written = bind_query(sql, catalog).root, to_duckdb(sql, catalog)
+    connection = connect()
+    fill(connection, catalog, 1, 12)
+    expected = Counter(connection.sql(meant).fetchall())
+    assert Counter(evaluate(root, connection)) == expected
+    assert Counter(connection.sql(written).fetchall()) == expected
 
 
 def test_equal_to_duckdb_after_every_commit() -> None:

@@ -58,7 +58,7 @@ export class HealthPlace {
       h("div", { class: "tiles" }, tile("commits", "Commits a second"), tile("changes", "Changes a second"), tile("p50", "Commit, median", false), tile("p99", "Commit, 99th percentile", false),
         tile("memory", "Memory"), tile("followers", "Followers"), tile("bad", "Bad rows", false), tile("restart", "Next start reads", false)),
       h("div", { class: "lists" },
-        listed("Memory and time by block", ["block", ">memory", "", ">time", ">time a commit"], this.memory),
+        listed("Memory and time by block", ["view, block", ">allocated", "", ">time", ">time a commit"], this.memory),
         h("div", {}, listed("Slowest commits", ["version", "when", ">took", ">changes", "mostly in"], this.slow),
           listed("Who follows", ["view", ">connections"], this.followers))));
     watch.on("tick", () => this.update(), this.ending.signal);
@@ -84,7 +84,7 @@ export class HealthPlace {
     const times = server?.times;
     set("p50", times?.p50 != null ? seconds(times.p50) : "–", server ? (times.commits ? `of the last ${count(Math.min(4096, times.commits))} commits` : "no commits so far") : hidden);
     set("p99", times?.p99 != null ? seconds(times.p99) : "–", times?.longest != null ? `the longest took ${seconds(times.longest)}` : "");
-    set("memory", database ? bytes(database.memory_bytes) : "–", database ? (database.memory_limit ? `of ${bytes(database.memory_limit)} allowed` : "no limit") : hidden);
+    set("memory", database ? bytes(database.memory_bytes) : "–", database ? (database.memory_limit ? `allocated, of ${bytes(database.memory_limit)} allowed` : "allocated; no limit") : hidden);
     set("followers", server ? count(followersOf(now)) : "–", server ? `${count(server.messages)} messages; ${bytes(server.waiting_bytes)} wait${server.lost ? `; ${count(server.lost)} began anew` : ""}` : hidden);
     set("bad", server ? count(server.bad_rows) : "–", server ? "left out by requests" : hidden);
     const log = database?.log;
@@ -95,7 +95,7 @@ export class HealthPlace {
       tile?.area?.setAttribute("d", way && `${way} V 36 H ${/^M (\S+)/.exec(way)?.[1]} Z`);
     }
     const graph = this.watch.graph;
-    const kinds = new Map(graph?.blocks.map((one) => [one.number, `#${one.number} ${one.kind}`]));
+    const kinds = new Map(graph?.blocks.map((one) => [one.number, `${readersOf(graph, one.number)}#${one.number} ${one.kind}`]));
     const blocks = now.blocks.map((one) => ({ ...one, bytes: one.bytes ?? 0, isTold: one.bytes !== null })).sort((a, b) => b.bytes - a.bytes).slice(0, 20);
     const tables = Object.entries(now.tables).map(([name, one]) => ({ name, bytes: one.bytes, isTold: true, seconds: null, commits: 0 })).sort((a, b) => b.bytes - a.bytes).slice(0, 10);
     const all = [...blocks.map((one) => ({ name: kinds.get(one.number) ?? `#${one.number}`, bytes: one.bytes, isTold: one.isTold, seconds: one.seconds, commits: one.commits })), ...tables].sort((a, b) => b.bytes - a.bytes);
@@ -115,6 +115,19 @@ export class HealthPlace {
       h("td", {}, one.part === "blocks" && one.block ? `${one.block_number === null ? "" : `#${one.block_number} `}${one.block}, ${percent(one.block_share)}` : `${one.part}, ${percent(one.part_share)}`)))
       : [h("tr", {}, h("td", { colspan: 5, class: "muted" }, database ? "none so far" : hidden))]));
   }
+}
+
+/** The views that a block is kept for, in front of its name; of a shared one the first, and how many more. @param {import("./server.js").Graph} graph @param {number} number */
+function readersOf(graph, number) {
+  const blocks = new Map(graph.blocks.map((one) => [one.number, one])), seen = new Set([number]), names = new Set();
+  for (const one of seen) {
+    const block = blocks.get(one);
+    for (const above of block?.above ?? []) seen.add(above);
+    for (const view of block?.views ?? []) names.add(view);
+  }
+  const [first, ...others] = names;
+  if (first === undefined) return "";
+  return others.length ? `shared by ${first}${others.length > 1 ? ` and ${others.length} more` : ` and ${others[0]}`}, ` : `${first}, `;
 }
 
 const percent = (/** @type {number} */ share) => `${Math.round(100 * share)}%`;

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, assert_never
 from livejoin.changes.intake import ExtraColumns
 from livejoin.errors import ChangeFormatError
 from livejoin.schema import CHANGE_COLUMNS, CHANGE_TYPE, SEQUENCE, Table
+from livejoin.shown import meant
 
 MayLack = Literal["nothing", "by key", "nullable"]
 """Which columns data may leave out: none, by key those that do not say which row is meant, or all that may be NULL
@@ -123,5 +124,9 @@ def _refuse_missing(table: Table, lacking: Sequence[int], names: Sequence[str], 
         case _:
             assert_never(may_lack)
     if missing:
-        msg = f"missing {listed([table.columns[place].name for place in missing])}; found are {listed(names)}; {what}"
+        lacks = [table.columns[place].name for place in missing]
+        known = {column.name.lower() for column in table.columns}
+        others = [name for name in names if name.lower() not in known]
+        hint = "".join(f" (is {other!r} {name!r}?)" for name in lacks for other in others if meant(other, [name]))
+        msg = f"missing {listed(lacks)}{hint}; found are {listed(names)}; {what}"
         raise ChangeFormatError(msg, table.name)

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 from livejoin.database.refusals import Refusal
 from livejoin.errors import SchemaError
+from livejoin.shown import meant
 
 OnBad = Literal["fail", "skip", "dead_letter"]
 
@@ -32,10 +33,11 @@ class Policy:
         for name in ("on_conflict", "on_bad_rows"):
             if getattr(self, name) not in get_args(OnBad):
                 allowed = ", ".join(map(repr, get_args(OnBad)))
-                msg = f"{name} is {getattr(self, name)!r}; allowed are {allowed}"
+                given = getattr(self, name)
+                msg = f"{name} is {given!r:.80}; allowed are {allowed}{meant(given, get_args(OnBad))}"
                 raise SchemaError(msg)
-        if not isinstance(self.most, int) or self.most < 0:
-            msg = f"the number of changes that may be taken out of a batch is {self.most!r}; allowed are 0 and more"
+        if not isinstance(self.most, int) or isinstance(self.most, bool) or self.most < 0:
+            msg = f"max_bad_rows is {self.most!r:.80}; allowed is a number of changes, 0 or more"
             raise SchemaError(msg)
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from livejoin.checkpoint.history import Recovered
+from livejoin.shown import counted
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,9 @@ class Recovery:
     def __str__(self) -> str:
         behind = "" if self.last_batch is None else f" behind batch {self.last_batch}"
         return (
-            f"{self.rows:,} rows{behind} came back in {self.seconds:.1f} seconds: {self.batches:,} batches with "
-            f"{self.changes:,} changes were applied again, {self.replay_seconds:.1f} seconds with the snapshot, and "
-            f"views were loaded, {self.view_seconds:.1f} seconds"
+            f"{counted(self.rows, 'row')}{behind} came back in {self.seconds:.1f} seconds: "
+            f"{counted(self.batches, 'batch')} with {counted(self.changes, 'change')} applied again, "
+            f"{self.replay_seconds:.1f} seconds with the snapshot, and views loaded, {self.view_seconds:.1f} seconds"
         )
 
 

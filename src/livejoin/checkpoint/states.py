@@ -44,11 +44,13 @@ class KeptState:
     Args:
         folder: The folder of the checkpoint's engine.
         batch: The state is the one after this batch.
+        version: The number of its commit; None if an earlier version of livejoin did not note it.
         job: The tables and views of that batch.
     """
 
     folder: Path
     batch: int
+    version: int | None
     job: Job
 
 
@@ -69,7 +71,7 @@ def kept_state(folder: Path, version: int | None) -> KeptState:
 
         def read() -> KeptState:
             batch = _newest(history) if version is None else _batch_of(history, version)
-            return KeptState(folder, batch, _job_of(history, batch))
+            return KeptState(folder, batch, _version_of(history, batch), _job_of(history, batch))
 
         return tried(read)
 
@@ -165,12 +167,13 @@ def tried(read: Callable[[], Found]) -> Found:
     raise AssertionError
 
 
-def gone(batch: int, oldest: int, folder: Path) -> NotKeptError:
+def gone(version: int | None, oldest: int | None, folder: Path) -> NotKeptError:
     """The error for a state that a running query has removed since somebody asked for it."""
+    which = "the version of this frame" if version is None else f"version {version}"
+    rest = "" if oldest is None else f"; kept are those from version {oldest} on"
     return NotKeptError(
-        f"the rows after batch {batch} are not kept in {folder} any more; kept are those from batch {oldest} on: the "
-        "query has gone on since this frame was made. Call read_view again for the newest rows, or let the pipeline "
-        "keep more by keep_versions= of RunOptions"
+        f"{which} is not kept in {folder} any more{rest}: the query has gone on since this frame was made. Call "
+        "read_view again for the newest rows, or let the pipeline keep more by keep_versions= of RunOptions"
     )
 
 
@@ -186,7 +189,7 @@ def _tables(state: KeptState) -> Database:
                     raise StateError(msg)
             except (StateError, StorageError) as error:
                 if (oldest := _oldest(history)) > state.batch:
-                    raise gone(state.batch, oldest, state.folder.parent) from error
+                    raise gone(state.version, _version_of(history, oldest), state.folder.parent) from error
                 raise
             return found.database
 
@@ -217,10 +220,8 @@ def _batch_of(history: History, version: int) -> int:
     """The last batch whose commit is a version or an earlier one."""
     _newest(history)
     numbers, done = _kept(history)
-    versions = {batch: snapshot.head(history.snapshots.of(batch))[0] for batch in numbers}
-    for batch in done:
-        if batch not in versions and (known := history.log.note(batch).get("version")) is not None:
-            versions[batch] = int(known)
+    found_of = {batch: _version_of(history, batch) for batch in {*numbers, *done}}
+    versions = {batch: known for batch, known in found_of.items() if known is not None}
     if not versions:
         msg = (
             f"an earlier version of livejoin wrote the batches in {history.folder}, and did not note their versions: "
@@ -232,6 +233,14 @@ def _batch_of(history: History, version: int) -> int:
     if found is None or version > last:
         raise not_kept(version, min(versions.values()), last, history.folder.parent)
     return found
+
+
+def _version_of(history: History, batch: int) -> int | None:
+    """The version after a batch; None if an earlier version of livejoin did not note it."""
+    if batch in history.snapshots.numbers():
+        return snapshot.head(history.snapshots.of(batch))[0]
+    known = history.log.note(batch).get("version")
+    return None if known is None else int(known)
 
 
 def _job_of(history: History, batch: int) -> Job:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping
-from typing import Literal, get_args
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,7 +18,7 @@ from livejoin.checkpoint.row_digest import digest
 from livejoin.database import Database
 from livejoin.database.base_rows import all_rows
 from livejoin.database.refreshing import refreshing
-from livejoin.errors import PipelineError, StateError
+from livejoin.errors import StateError
 from livejoin.schema import CHANGE_TYPE, Table
 
 logger = logging.getLogger("livejoin")
@@ -26,18 +26,6 @@ logger = logging.getLogger("livejoin")
 OnStaticChange = Literal["refresh", "refuse"]
 """What becomes of a static table whose source has other rows at a restart."""
 RowsOf = Callable[[Table], pa.Table]
-
-
-def check_on_static_change(given: object) -> None:
-    """Refuse an unknown ``on_static_change``.
-
-    Raises:
-        PipelineError: The value is neither of the two words.
-    """
-    if given not in get_args(OnStaticChange):
-        allowed = " and ".join(map(repr, get_args(OnStaticChange)))
-        msg = f"on_static_change={given!r} is unknown; allowed are {allowed}"
-        raise PipelineError(msg, key="on_static_change")
 
 
 def changed_static(

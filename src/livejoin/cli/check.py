@@ -16,7 +16,9 @@ SCHEMA = Path(__file__).parent / "pipeline.schema.json"
 
 
 def check(path: Path) -> str:
-    """What a file is and has, in a line; a line more for each name in the file of tokens that nothing has.
+    """What a file is and has, in a line; a line more for each warning.
+
+    There are warnings of what may not be meant so, as of a name in the file of tokens that nothing has.
 
     Raises:
         PipelineError: A pipeline file is wrong; the message lists all errors, with keys and lines.
@@ -29,7 +31,8 @@ def check(path: Path) -> str:
         from livejoin.pipeline.load import load  # noqa: PLC0415  # an extra of its own
 
         found = load(path)
-        return f"{path} is right: a pipeline of {_counted(len(found.declared), len(found.views))}"
+        right = f"{path} is right: a pipeline of {_counted(len(found.declared), len(found.views))}"
+        return "\n".join([right, *(f"warning: {one}" for one in found.warnings)])
     from livejoin.cli.serve import declare, in_vain  # noqa: PLC0415  # an extra of its own
     from livejoin.server.access import read_tokens  # noqa: PLC0415  # an extra of its own
     from livejoin.server.settings import read_settings  # noqa: PLC0415

@@ -58,6 +58,7 @@ _PIPELINE = '''\
 schema = "id BIGINT PRIMARY KEY, city STRING"
 format = "json"
 path = "customers"
+options = { maxFilesPerTrigger = 1 } # files of one batch have no order
 
 [tables.orders]
 schema = "id BIGINT PRIMARY KEY, customer BIGINT, amount DECIMAL(10, 2), op STRING"
@@ -65,6 +66,7 @@ format = "json"
 path = "orders"
 feed = "upsert"                      # a new row replaces the row with its key
 apply_as_deletes = "op = 'delete'"
+options = { maxFilesPerTrigger = 1 }
 
 [views.sales]
 sql = """

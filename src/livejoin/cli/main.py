@@ -76,6 +76,27 @@ def _run(given: argparse.Namespace, errors: Console) -> int:
         return INTERRUPTED
 
 
+def _compact(given: argparse.Namespace, errors: Console) -> int:
+    try:
+        from livejoin.cli.compact import compact_output  # noqa: PLC0415  # an extra of its own
+
+        for line in compact_output(given.pipeline, given.grace):
+            print(line)
+    except PipelineError as error:
+        _show(errors, error)
+        return WRONG_INPUT
+    except ImportError as error:
+        _show_absent(errors, error)
+        return FAILED
+    except LivejoinError as error:
+        _show(errors, error)
+        return FAILED
+    except KeyboardInterrupt:
+        errors.print("stopped; nothing is lost, and the next compaction goes on", style="yellow")
+        return INTERRUPTED
+    return OK
+
+
 def _explain(given: argparse.Namespace, errors: Console) -> int:
     from livejoin.cli.explain import Request, explain_files  # noqa: PLC0415
 
@@ -235,6 +256,22 @@ def parser() -> argparse.ArgumentParser:
         type=partial(_bytes, "spill_over"),
         metavar="SIZE",
         help="how much memory of a delta is too much, by default 256MB; over run.spill_over of the file",
+    )
+    compact = commands.add_parser(
+        "compact",
+        help="make few files of the many that a pipeline has written",
+        description="Make few files of the many that a pipeline with the sink parquet has written: one for a range of "
+        "batches. The pipeline may run. More: livejoin docs spark.",
+        epilog=_OF_ANY,
+    )
+    compact.set_defaults(command=_compact)
+    compact.add_argument("pipeline", type=Path, metavar="PIPELINE.toml", help="the pipeline file")
+    compact.add_argument(
+        "--grace",
+        type=float,
+        default=3600.0,
+        metavar="SECONDS",
+        help="how long old files stay for readers that have listed them; by default 3600",
     )
     _add_explain(
         commands.add_parser(

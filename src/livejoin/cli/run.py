@@ -14,7 +14,9 @@ from rich.text import Text
 
 from livejoin.cli.display import display_for
 from livejoin.cli.meter import Meter, clock_time, size
+from livejoin.cli.quiet_interrupt import quiet_interrupt
 from livejoin.pipeline import NotYetError, Pipeline, ViewCheck, check, clear, expected_batches, load, run
+from livejoin.shown import counted
 from livejoin.spark.sinks import ParquetSink
 
 
@@ -46,13 +48,15 @@ def run_pipeline(
         spill_over=said.spill_over if spill_over is None else spill_over,
     )
     pipeline = replace(pipeline, options=options)
+    for warning in pipeline.warnings:
+        console.print(Text(f"warning: {warning}", "yellow"), soft_wrap=True)
     if fresh:
         clear(pipeline)
     ends = "availableNow" in pipeline.trigger
     for view, sql in pipeline.views.items():
         console.print(Text.assemble((view, "bold green"), (" = ", "dim"), (" ".join(sql.split()), "dim")))
     meter = Meter(expected_batches(pipeline) if ends else None)
-    with display_for(console, _short(pipeline.file), tuple(pipeline.views), meter) as display:
+    with quiet_interrupt(), display_for(console, _short(pipeline.file), tuple(pipeline.views), meter) as display:
 
         def flowing() -> None:
             # Spark's own handler cancels the batch that runs, and talks about it.
@@ -63,10 +67,11 @@ def run_pipeline(
         display.phase("starting Spark")
         run(pipeline, display.batch, flowing, display.came_back)
         display.phase("done")
-    console.print(
-        f"{meter.batches:,} batches, {meter.changes:,} changes, {meter.delta_rows:,} delta rows "
-        f"in {clock_time(meter.elapsed)}."
+    done = ", ".join(
+        counted(number, what)
+        for number, what in ((meter.batches, "batch"), (meter.changes, "change"), (meter.delta_rows, "delta row"))
     )
+    console.print(f"{done} in {clock_time(meter.elapsed)}.")
     if meter.left_out:
         console.print(f"Left out: {meter.left_out}.", soft_wrap=True)
     if meter.batches == 0:
@@ -113,10 +118,8 @@ def _show_places(pipeline: Pipeline, console: Console) -> None:
     sink = ParquetSink(pipeline.output)
     for view in pipeline.views:
         files = sink.files(view)
-        weight = size(sum(file.stat().st_size for file in files))
-        console.print(
-            Text(f"  deltas of {view}   {_short(sink.of(view))}/   {len(files)} files, {weight}"), soft_wrap=True
-        )
+        there = f"{counted(len(files), 'file')}, {size(sum(file.stat().st_size for file in files))}"
+        console.print(Text(f"  deltas of {view}   {_short(sink.of(view))}/   {there}"), soft_wrap=True)
     console.print(Text(f"  state            {_short(pipeline.checkpoint)}/"), soft_wrap=True)
     view = next(iter(pipeline.views))
     peek = f"duckdb.read_parquet({_short(sink.of(view)) + '/*.parquet'!r}).aggregate('_change_type, count(*)').show()"

@@ -195,7 +195,8 @@ class Shell:
         if word in ("SELECT", "WITH", "FROM", "TABLE") or word.startswith("("):
             self._show(self._database.sql(body))
         elif word == "EXPLAIN":
-            self._console.print(str(self._database.explain(body[len(word) :].strip())), soft_wrap=True)
+            lines = self._database.sql(body)["explanation"].to_pylist()
+            self._console.print(Text("\n".join(lines)), soft_wrap=True)
         elif body:
             commit = self._database.execute(text)
             self._watch_on()
@@ -226,6 +227,7 @@ class Shell:
             "SQL;", "SELECT, INSERT, UPDATE, DELETE, MERGE INTO, CREATE, DROP, ALTER TABLE, BEGIN; ... COMMIT;"
         )
         table.add_row("EXPLAIN SELECT ...;", "what maintaining a query would cost")
+        table.add_row("EXPLAIN ANALYZE VIEW;", "what a view really costs; it is counted from the first time on")
         for name, (arguments, about, _) in self._commands.items():
             table.add_row(f"{name} {arguments}", about)
         self._console.print(table)

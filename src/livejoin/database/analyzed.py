@@ -23,6 +23,8 @@ from livejoin.plan.explain.analyzed.actual import (
     BetterPlan,
 )
 from livejoin.plan.explain.analyzed.analyzed_explanation import AnalyzedExplanation, times
+from livejoin.plan.explain.effects.figures import Figures
+from livejoin.plan.explain.memory.predicted import predicted_use
 from livejoin.plan.explain.suggestions.seen import NOTHING_SEEN, Seen
 from livejoin.plan.operators import AnyJoin, BagOperator
 from livejoin.plan.query_plan import join_candidates
@@ -170,6 +172,7 @@ def _blocks(
 ) -> Iterator[ActualBlock]:
     """What each block did; ``seen`` has the changes that were counted, so that both sides are of the same ones."""
     nodes = analysis.watched
+    figures = Figures(seen, view._graph.present(view._query).samples)
     passed = {node: node.counts.total.less(view._began.blocks.get(node, Passed())) for node in nodes}
     seconds = sum(one.seconds for one in passed.values()) or 1.0
     for node in nodes:
@@ -194,7 +197,7 @@ def _blocks(
             share=counts.seconds / seconds,
             rows=node.size(),
             state_bytes=node.block.sizes()[0],
-            expected_bytes=None if join is None else _expected_bytes(view, join, node.statistics),
+            expected_bytes=_expected_bytes(view, join, node.statistics) if join else predicted_use(node.plan, figures),
             watched=received if joins else None,
             propagated=_each(joins, received, work.propagated),
             stopped_rows=_each(joins, received, work.stopped),

@@ -61,12 +61,15 @@ from livejoin.families.cells.workers import Workers
 from livejoin.kernels.warm import ready
 from livejoin.plan import Explanation
 from livejoin.plan.explain.forms.graph import GraphExplanation
+from livejoin.plan.explain.forms.rows import as_rows
 from livejoin.schema import Assertion, Retain, Table, TableSettings, declared_columns
 from livejoin.search.algorithm import Algorithm
 from livejoin.sql import (
+    Explain,
     RefreshTable,
     parse_columns,
     parse_statement,
+    read_explain,
     violations_of,
 )
 
@@ -333,10 +336,13 @@ class Database:
 
         Args:
             query: A SELECT, or an expression of Ibis, as for `create_view`. Nothing is maintained of it afterwards.
+                ``EXPLAIN SELECT ...``, ``EXPLAIN name`` and ``EXPLAIN ANALYZE name`` of a view give the lines of
+                `explain` and of `View.explain` as rows.
             parameters: The values of ``?`` in a list, or of ``:name`` in a dict.
 
         Raises:
             SqlError: The text is no query, is wrong, or is outside of what livejoin has.
+            AbsentNameError: ``EXPLAIN`` names a view that is not there.
             ExpressionError: An expression has no value on some row.
             CapacityError: The query takes more memory than there may be.
 
@@ -347,7 +353,13 @@ class Database:
         >>> db.sql("SELECT item FROM stock WHERE pieces > :least", {"least": 5}).to_pylist()
         [{'item': 'nuts'}]
         """
-        return ask(self._contents, sql_of(query), parameters)[0]
+        text = sql_of(query)
+        if (asked := read_explain(text, parameters)) is not None:
+            return as_rows(self._explained(asked))
+        return ask(self._contents, text, parameters)[0]
+
+    def _explained(self, asked: Explain) -> Explanation:
+        return self.views[asked.view].explain(analyze=asked.analyze) if asked.view else self.explain(asked.query)
 
     def snapshot(self) -> Snapshot:
         """All views and tables at the present version, to be read from any thread, whatever is committed meanwhile.

@@ -10,6 +10,7 @@ import math
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, TypeAlias
 
@@ -136,12 +137,19 @@ def _converted(value: Any, field: pa.Field, kind: SqlType, coerce: Coerce) -> pa
     if is_made_list(field.type) or kind.is_payload:
         msg = f"column {field.name!r} has {kind}, by which no rows are looked up; give other columns"
         raise ReadError(msg)
-    column = Column(field.name, kind)
+    column, table = _as_declared(field.name, kind)
     try:
-        return convert((value,), column, Table("the result", (column,)), False, coerce=coerce)
+        return convert((value,), column, table, False, coerce=coerce)
     except ChangeValueError as error:
         msg = f"{shown(value)} is no value of the column {field.name!r}, which is {kind}: {error.message}"
         raise ReadError(msg) from None
+
+
+@lru_cache(maxsize=256)
+def _as_declared(name: str, kind: SqlType) -> tuple[Column, Table]:
+    """A column of a result as one of a table."""
+    column = Column(name, kind)
+    return column, Table("the result", (column,))
 
 
 def at(access: Access, position: int, schema: pa.Schema) -> tuple[Any, ...]:
@@ -206,7 +214,8 @@ def to_polars(table: pa.Table) -> Any:
     """Rows as a Polars DataFrame.
 
     Raises:
-        ReadError: A column is an INTERVAL YEAR TO MONTH, at which Polars fails or panics; lists have none.
+        ReadError: A column is an INTERVAL YEAR TO MONTH, at which Polars fails or panics; lists have none. Or Polars
+            is not there.
     """
     found = [field.name for field in table.schema if pa.types.is_interval(field.type)]
     if found:
@@ -217,7 +226,11 @@ def to_polars(table: pa.Table) -> Any:
             f"as CAST({name} AS INT) AS {name}, or read the result with to_arrow() or to_pandas()"
         )
         raise ReadError(msg)
-    return import_module("polars").from_arrow(table)
+    try:
+        return import_module("polars").from_arrow(table)
+    except ImportError as error:
+        msg = "a Polars DataFrame needs Polars: pip install polars; to_arrow() and to_pylist() do without it"
+        raise ReadError(msg) from error
 
 
 def to_pylist(table: pa.Table) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -31,7 +32,7 @@ from livejoin.database.versions.readable import Readable
 from livejoin.database.versions.rolling import insertions
 from livejoin.database.versions.rows_at import RowsAt
 from livejoin.database.versions.shape import Shape, shape_of
-from livejoin.dataflow.batches import Rows
+from livejoin.database.versions.shared_read import Pieces, SharedRead
 from livejoin.dataflow.blocks.block import Batches, Change
 from livejoin.dataflow.deltas.arrow_delta import delta_schema
 from livejoin.dataflow.deltas.repeated import repeated
@@ -135,6 +136,7 @@ class View(Readable):
         self._delta_rows = 0
         self._rows_since = 0  # of its deltas, since it has this query
         self._subscribers = Subscribers(name, tally.listened)
+        self._last_read: weakref.ref[SharedRead] | None = None
 
     @cached_property
     def shape(self) -> Shape:
@@ -238,21 +240,31 @@ class View(Readable):
     def to_arrow(self) -> pa.Table:
         """The whole result; a row of multiplicity m stands there m times.
 
-        Commits wait while words are copied. They go on while these become Arrow, and are sorted.
+        Commits wait while words are copied. They go on while these become Arrow, and are sorted. Threads that read the
+        same rows at the same time get the same table.
 
         Cost: O(result); with ORDER BY without LIMIT the rows are sorted, O(result * log(result)).
         """
-        rows = table_of(self._words(), self._query.read.schema)
+        return self._read().table(self._table)
+
+    def _table(self, pieces: Pieces) -> pa.Table:
+        """Rows that are read as they are shown, in order."""
+        rows = table_of(pieces, self._query.read.schema)
         if not self._query.order:
             return rows
         shown = sorted_rows(rows, self._query.order).select(range(len(self.schema)))
         return shown.cast(self.schema) if self._query.order_below else shown
 
     @alone
-    def _words(self) -> list[tuple[Rows, Words]]:
-        """All rows that are read, as words that nobody writes to."""
+    def _read(self) -> SharedRead:
+        """All rows that are read, for all who read them now."""
         node = self._kept
-        return words_of(node.inputs[0] if self._query.order_below else node, *node.shown_by)
+        below = node.inputs[0] if self._query.order_below else node
+        read = None if self._last_read is None else self._last_read()
+        if read is None or not read.is_of(below):
+            read = SharedRead(below, words_of(below, *node.shown_by))
+            self._last_read = weakref.ref(read)
+        return read
 
     def __len__(self) -> int:
         """Rows of the result; cost and errors as for `count`. An empty view is false, as an empty list is."""

@@ -17,6 +17,15 @@ BATCH = 1 << 16
 """Rows that are read or loaded at a time."""
 
 
+_ONES = np.ones(1 << 16, np.int64)
+_ONES.setflags(write=False)
+
+
+def ones(length: int) -> Words:
+    """Multiplicities of rows that stand there once; nobody writes to them."""
+    return _ONES[:length] if length <= _ONES.shape[0] else np.ones(length, np.int64)
+
+
 class Rows:
     """Rows with typed columns.
 
@@ -150,6 +159,8 @@ class Rows:
 
     def take(self, rows: Words) -> Rows:
         """The rows at some positions."""
+        if self.length == 1 == rows.shape[0]:
+            return self
         taken: list[Words | pa.Array] = []
         for words, values in zip(self._codes, self._arrow, strict=True):
             if words is not None:
@@ -168,6 +179,8 @@ class Rows:
 
     def select(self, columns: Sequence[int]) -> Rows:
         """Some columns, in the order given."""
+        if len(columns) == len(self.types) and list(columns) == list(range(len(columns))):
+            return self
         chosen = [self.column(c) for c in columns]
         return Rows(self.codec, [self.types[c] for c in columns], chosen, self.length)
 

@@ -31,6 +31,7 @@ from livejoin.dataflow.watching.watch import Watch, Work
 from livejoin.errors import LivejoinError
 from livejoin.families.cells.join import CellJoin
 from livejoin.families.nodes import NO_NODES, node_work
+from livejoin.kernels.compiling import python_lock
 from livejoin.plan.operators import (
     AnyJoin,
     BagOperator,
@@ -44,6 +45,7 @@ from livejoin.search.statistics import Statistics
 from livejoin.state.derived_rows import DerivedRows
 from livejoin.words import Words
 
+_LONG = 0.005  # seconds of a block behind which a commit is none of those that are short
 _MANY = 10_000  # rows that nobody notices to be gone through
 Make: TypeAlias = Callable[["Node"], Block]
 Replan: TypeAlias = Callable[[AnyJoin, Statistics], AnyJoin]
@@ -201,6 +203,7 @@ class Node:
 
     def _filled(self) -> Block:
         """A new block for its plan, loaded from the relations below."""
+        python_lock.give_back()
         with self.naming:
             block = self._make(self)
             if self._held is self.plan and isinstance(block, JoinBlock):
@@ -286,7 +289,10 @@ class Node:
                 self._note(self.spreading, self.spent)
         if before is not None and change is not None:
             self._size = before + change.growth()
-        self.counts.now = received, None if change is None else change.rows(), time.perf_counter() - begin
+        taken = time.perf_counter() - begin
+        if taken > _LONG:
+            python_lock.give_back()
+        self.counts.now = received, None if change is None else change.rows(), taken
         if self.adaptive is not None and (join := self.join) is not None:
             self.adaptive.note(join.source.seen, join.plan.physical.query)
         return change

@@ -5,7 +5,7 @@ A family whose plans are no trees tells nothing, and has none of these methods.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -39,6 +39,30 @@ class NodeFigures:
     rows: float | None
     reached: float
     bytes: float | None
+
+
+@dataclass(frozen=True)
+class MadeRelation:
+    """A relation that a plan makes of the different values that rows below have.
+
+    Args:
+        variables: The variables that its rows have.
+        below: Positions of the atoms below it.
+    """
+
+    variables: frozenset[str]
+    below: frozenset[int]
+
+
+@runtime_checkable
+class MakesRelations(Protocol):
+    """A program whose plan has relations that it makes."""
+
+    def made_above(self) -> Mapping[int, MadeRelation]:
+        """The relation right above each atom that has one; O(nodes squared).
+
+        A change that comes from elsewhere reads its rows in place of the atom's, if it has all that is asked for.
+        """
 
 
 @runtime_checkable

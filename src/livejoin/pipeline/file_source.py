@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from livejoin.catalog import Catalog
 from livejoin.errors import SqlError, SqlSyntaxError, UnknownNameError
 from livejoin.pipeline.model import AVAILABLE_NOW, PipelineFile, TableSource
-from livejoin.pipeline.reader_options import unknown_option
+from livejoin.pipeline.reader_options import unknown_option, wrong_value
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SEQUENCE
 from livejoin.schema.names import backticked
 from livejoin.spark.local_folder import local_path
@@ -53,7 +54,7 @@ def file_source(name: str, table: TableSource, parsed: PipelineFile, folder: Pat
         if text.upper().split()[1:] != [_CARRIED[column]]:
             msg = f"{column} has the type {_CARRIED[column]}, found {text!r}"
             raise RefusedKey("schema", msg)
-    if said := unknown_option(table.format, table.options):
+    if said := unknown_option(table.format, table.options) or wrong_value(_given(table)):
         raise RefusedKey("options", said)
     _check_feed(table, carried.values())
     own = ", ".join(text for text in definitions if text not in carried)
@@ -115,9 +116,13 @@ def _definitions(columns: str) -> list[str]:
 def _options(table: TableSource) -> dict[str, str]:
     """Spark's reader options: the given ones, and strict defaults, so that no bad value becomes NULL."""
     strict = {"csv": {"mode": "FAILFAST", "enforceSchema": "false"}, "json": {"mode": "FAILFAST"}}
-    given = {key: _option(value) for key, value in table.options.items()}
+    given = _given(table)
     named = {key.lower() for key in given}
     return {k: v for k, v in strict.get(table.format, {}).items() if k.lower() not in named} | given
+
+
+def _given(table: TableSource) -> dict[str, str]:
+    return {key: _option(value) for key, value in table.options.items()}
 
 
 def _check_feed(table: TableSource, carried: Collection[str]) -> None:
@@ -143,15 +148,19 @@ def _check_deletes(source: FileSource) -> None:
         return
     catalog = Catalog()
     catalog.add(replace(source.table, foreign_keys=()))
-    begin = f"SELECT 1 AS one FROM {backticked(source.table.name)} WHERE\n"
+    of_table = f"FROM {backticked(source.table.name)}"
     try:
-        bind_query(begin + condition, catalog)
+        bind_query(f"SELECT 1 AS one {of_table} WHERE\n{condition}", catalog)
     except (UnknownNameError, SqlSyntaxError) as error:
         error.move(error.message, condition, max(error.line - 1, 0), error.column)
         msg = f"is no condition over the columns of the table: {error}"
         raise RefusedKey("apply_as_deletes", msg) from None
     except SqlError:
-        return
+        with suppress(SqlError):  # an expression that Spark alone has
+            kind = bind_query(f"SELECT (\n{condition}\n) AS one {of_table}", catalog).root.types[0]
+            if kind.kind not in ("boolean", "null"):
+                msg = f"is {kind!s} and no condition: {condition!r}; write a comparison, as in \"op = 'DELETE'\""
+                raise RefusedKey("apply_as_deletes", msg) from None
 
 
 def _check_run(source: FileSource, parsed: PipelineFile) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
@@ -34,10 +34,13 @@ from livejoin.pipeline.model import (
     place_of,
 )
 from livejoin.pipeline.places import Server, delta_of, kafka_of, located, server_of, sink_of
+from livejoin.pipeline.spark_settings import unknown_setting
+from livejoin.pipeline.spark_settings import warnings as misspelled_settings
 from livejoin.query.bound_query import Query
 from livejoin.schema import Table
 from livejoin.shown import meant
 from livejoin.spark.local_folder import local_path, not_local
+from livejoin.spark.own_places import Place, overlaps
 from livejoin.spark.run_options import RunOptions
 from livejoin.spark.sinks import Sink
 from livejoin.spark.sources import FileSource
@@ -92,6 +95,18 @@ class Pipeline:
         """All tables by name."""
         return self.tables or {name: source.table for name, source in self.sources.items()}
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What may not be meant so: each a sentence."""
+        unordered = (
+            f"table {name!r} goes by its key, and several files of a batch have no order: of two changes of a key the "
+            "older one may win. Say sequence_by, or name a column _seq BIGINT in schema, or let each file be a batch: "
+            "options = { maxFilesPerTrigger = 1 }"
+            for name, source in self.sources.items()
+            if source.has_no_order
+        )
+        return (*unordered, *misspelled_settings(self.spark))
+
 
 @dataclass(frozen=True)
 class _Problem:
@@ -144,16 +159,19 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
     if parsed.run.check and not is_utc(zone):
         message = f"reads the files in UTC, and {SETTING} is {zone!r}; leave one of the two out"
         problems.append(_Problem(("run", "check"), message))
-    places: dict[tuple[str, ...], str | None] = {
+    if parsed.run.keep_output is not None and not isinstance(parsed.sink, ParquetOutput):
+        message = f"is for sink 'parquet', and this one is {parsed.sink.kind!r}; leave it out"
+        problems.append(_Problem(("run", "keep_output"), message))
+    if said := unknown_setting(parsed.run.spark):
+        problems.append(_Problem(("run", "spark"), said))
+    written: dict[tuple[str, ...], str | None] = {
         ("run", name): getattr(parsed.run, name) for name in ("checkpoint", "spill", "dead_letters")
     }
-    places["sink", "path"] = getattr(parsed.sink, "path", None)
+    written["sink", "path"] = getattr(parsed.sink, "path", None)
     of_files = {name: table for name, table in parsed.tables.items() if isinstance(table, TableSource)}
-    places |= {("tables", name, "path"): table.path for name, table in of_files.items()}
+    places = written | {("tables", name, "path"): table.path for name, table in of_files.items()}
     wrong = {key: reason for key, place in places.items() if place and (reason := not_local(place)) is not None}
     problems += [_Problem(key, reason) for key, reason in wrong.items()]
-    if not wrong:
-        problems += _shared_places(places, folder)
     sources: dict[str, FileSource] = {}
     servers, declared = _servers(parsed, folder, problems)
     for name, table in of_files.items():
@@ -166,6 +184,8 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
             problems.append(_Problem(("tables", name, error.key), str(error)))
         except LivejoinError as error:
             problems.append(_Problem(("tables", name, "schema"), str(error)))
+    if not wrong:
+        problems += _overlapping(written, sources, parsed, folder)
     views: dict[str, str] = {}
     for name, view in parsed.views.items():
         try:
@@ -205,21 +225,27 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
     )
 
 
-def _shared_places(places: Mapping[tuple[str, ...], str | None], folder: Path) -> list[_Problem]:
-    """Folders that are written to and stand for another place, too; what livejoin writes is never what it reads."""
-    first: dict[Path, tuple[str, ...]] = {}
-    problems = []
-    written = [key for key in places if key[0] != "tables"]
-    for key in (*written, *(key for key in places if key[0] == "tables")):
-        place = places[key]
-        if not place:
-            continue
-        found = (folder / local_path(place, key[-1])).resolve()
-        if found in first and first[found][0] != "tables":
-            message = f"is the folder of {'.'.join(first[found])} too; give each a folder of its own"
-            problems.append(_Problem(key, message))
-        first.setdefault(found, key)
-    return problems
+def _overlapping(
+    written: Mapping[tuple[str, ...], str | None],
+    sources: Mapping[str, FileSource],
+    parsed: PipelineFile,
+    folder: Path,
+) -> Iterator[_Problem]:
+    """Folders that are written to and are, or hold, or lie in another place."""
+    keys = {".".join(key): key for key in written}
+    places = [
+        Place(".".join(key), folder / local_path(path, key[-1])) for key, path in written.items() if path is not None
+    ]
+    for name, source in sources.items():
+        path, below = source.place
+        places.append(Place(f"tables.{name}.path", path, below, is_read=True))
+        keys[f"tables.{name}.path"] = ("tables", name, "path")
+    for name, table in parsed.tables.items():
+        if isinstance(table, DeltaTableSource) and isinstance(there := located(folder, table.path), Path):
+            places.append(Place(f"tables.{name}.path", there, is_read=True))
+            keys[f"tables.{name}.path"] = ("tables", name, "path")
+    for place, why in overlaps(places):
+        yield _Problem(keys[place.name], why)
 
 
 def _add_models(views: dict[str, str], models: str | None, folder: Path, problems: list[_Problem]) -> None:

@@ -1,9 +1,15 @@
-"""The options of Spark's readers of files: Spark reads past an option that it does not know, livejoin refuses it."""
+"""The options of Spark's readers of files: Spark reads past an option that it does not know, livejoin refuses it.
+
+It also refuses values that Spark would take for something else, or refuse when the query runs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
+from zoneinfo import available_timezones
 
+from livejoin.query.texts.time_format import TOKENS
 from livejoin.shown import meant
 
 _OF_FILES = (
@@ -44,4 +50,78 @@ def unknown_option(format_name: str, given: Iterable[str]) -> str:
     for name in given:
         if "." not in name and name.lower() not in lowered:
             return f"Spark's reader of {format_name} has no option {name!r}{meant(name, known)}, and reads past it"
+    return ""
+
+
+_MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
+_CHARSETS = ("US-ASCII", "ISO-8859-1", "UTF-8", "UTF-16", "UTF-16BE", "UTF-16LE", "UTF-32")
+_BOOLEANS = """allowbackslashescapinganycharacter allowcomments allownonnumericnumbers allownumericleadingzeros
+    allowsinglequotes allowunquotedcontrolchars allowunquotedfieldnames columnpruning enabledatetimeparsingfallback
+    enforceschema header ignorecorruptfiles ignoreleadingwhitespace ignoremissingfiles ignoretrailingwhitespace
+    latestfirst mergeschema multiline preferdate prefersdecimal primitivesasstring recursivefilelookup""".split()  # noqa: SIM905
+_COUNTS = ("maxfilespertrigger", "maxcachedfiles", "maxcolumns")
+_FORMATS = ("dateformat", "timestampformat", "timestampntzformat", "timeformat")
+_LETTERS = frozenset("GyMLdDQqEFahkKHmsSVzOXxZ")
+_CALENDARS = {"Y": "y", "w": "", "W": "", "u": "y", "e": "E", "c": "E"}
+_LOCALE = re.compile(r"[a-z]{2,3}(-[a-z]{4})?(-([a-z]{2}|[0-9]{3}))?(-[a-z0-9]{1,8})*", re.IGNORECASE)
+_OFFSET = re.compile(r"(UTC|GMT|UT)?[+-][0-9]{1,2}(:?[0-9]{2}){0,2}|Z")
+_BYTES = re.compile(r"[1-9][0-9]*([kmgtp]?b?)", re.IGNORECASE)
+
+
+def wrong_value(given: Mapping[str, str]) -> str:
+    """What is wrong with the values of options, whose names are right; empty if nothing is.
+
+    >>> wrong_value({"mode": "PERMISIVE"})
+    "mode = 'PERMISIVE'; allowed are 'PERMISSIVE', 'DROPMALFORMED', 'FAILFAST' (did you mean 'PERMISSIVE'?)"
+    >>> wrong_value({"maxFilesPerTrigger": "0"})
+    "maxFilesPerTrigger = '0'; allowed is a whole number, 1 or more"
+    >>> wrong_value({"locale": "de_DE", "header": "true"})
+    "locale = 'de_DE'; allowed is a language, as 'en', or one with its country, as 'de-DE' (did you mean 'de-DE'?)"
+    """
+    for name, value in given.items():
+        if allowed := _allowed(name.lower(), value):
+            return f"{name} = {value!r}; {allowed}"
+    return ""
+
+
+def _allowed(name: str, value: str) -> str:
+    """What is allowed for an option, if a value is not; empty if it is."""
+    if name == "mode" and value.upper() not in _MODES:
+        return _one_of(value, _MODES)
+    if name in ("encoding", "charset") and value.upper() not in _CHARSETS:
+        return _one_of(value, _CHARSETS)
+    if name == "locale" and not _LOCALE.fullmatch(value):
+        hint = f" (did you mean {better!r}?)" if _LOCALE.fullmatch(better := value.replace("_", "-")) else ""
+        return f"allowed is a language, as 'en', or one with its country, as 'de-DE'{hint}"
+    if name == "timezone" and not _OFFSET.fullmatch(value) and value not in (zones := available_timezones()):
+        return f"allowed is a time zone, as 'Europe/Paris' or '+02:00'{meant(value, zones)}"
+    if name in _BOOLEANS and value.lower() not in ("true", "false"):
+        return "allowed are true and false"
+    if name in _COUNTS and not (value.isdecimal() and int(value)):
+        return "allowed is a whole number, 1 or more"
+    if name == "maxbytespertrigger" and not _BYTES.fullmatch(value):
+        return "allowed is a size, as '64m' or a number of bytes"
+    return _no_format(value) if name in _FORMATS else ""
+
+
+def _one_of(value: str, allowed: Iterable[str]) -> str:
+    return f"allowed are {', '.join(map(repr, allowed))}{meant(value, allowed)}"
+
+
+def _no_format(pattern: str) -> str:
+    """What is allowed in a format of times, if a pattern has something else."""
+    for found in TOKENS.finditer(pattern):
+        token = found[0]
+        if token == "'":
+            return "a quote begins a text that is read as it is, and none ends it; write '' for a quote itself"
+        letter = token[:1]
+        if letter in _CALENDARS:
+            better = f"write {_CALENDARS[letter] * len(token)!r}" if _CALENDARS[letter] else "leave it out"
+            return f"{token!r} goes by weeks or by another calendar, and Spark refuses it; {better}"
+        if letter.isascii() and letter.isalpha() and letter not in _LETTERS:
+            return f"{token!r} is no part of a time; allowed are as in 'yyyy-MM-dd HH:mm:ss', texts between quotes"
+        if token in "{}#":
+            return f"{token!r} is reserved; put texts between quotes"
+    if not any(found[1] for found in TOKENS.finditer(pattern)):
+        return "it has no part of a time; write as in 'yyyy-MM-dd HH:mm:ss'"
     return ""

@@ -15,13 +15,12 @@ from livejoin.spark import BatchReport, Recovery, local_session
 from livejoin.spark.local_folder import local_folder
 from livejoin.spark.run_name import NAME_FILE, run_name
 from livejoin.spark.sinks import Forgetting, ParquetSink
-from livejoin.spark.sinks.retention import NOTE
-from livejoin.spark.sources import read_changes
+from livejoin.spark.sources import ARRIVALS, read_changes
 from livejoin.spark.streaming import end_of, start
 from livejoin.spark.streams.frames import Declared, ForeignColumns
 
 SPARK_LOG = "spark.log"
-_OURS = ("livejoin", "spark", "static", "arrivals")
+_OURS = ("livejoin", "spark", "static", ARRIVALS)
 
 
 def clear(pipeline: Pipeline) -> None:
@@ -34,9 +33,7 @@ def clear(pipeline: Pipeline) -> None:
     if pipeline.output is not None:
         sink = ParquetSink(pipeline.output)
         for view in pipeline.views:
-            for file in sink.files(view):
-                file.unlink()
-            (sink.of(view) / NOTE).unlink(missing_ok=True)
+            sink.clear(view)
     if isinstance(pipeline.sink, Forgetting) and name.exists():
         pipeline.sink.forget(run_name(pipeline.checkpoint))
     letters = pipeline.options.dead_letters
@@ -82,7 +79,7 @@ def run(
         f"livejoin {pipeline.file.stem}", log_file=pipeline.checkpoint / SPARK_LOG, settings=pipeline.spark
     )
     found: dict[str, Any] = {
-        name: read_changes(spark, source, pipeline.checkpoint / "arrivals") for name, source in pipeline.sources.items()
+        name: read_changes(spark, source, pipeline.checkpoint / ARRIVALS) for name, source in pipeline.sources.items()
     }
     for server in pipeline.servers:
         found.update(server.read(spark))

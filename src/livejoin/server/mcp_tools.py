@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from livejoin.errors import LivejoinError
 from livejoin.server.access import Who
+from livejoin.server.explaining import explained_for
 from livejoin.server.json_values import objects
 from livejoin.server.routes import lineage, reading
 from livejoin.server.service import Service
@@ -111,7 +112,7 @@ def _server(service: Service) -> MCPServer[Any]:
     async def explain(sql: str, context: Context[Any]) -> str:
         """What it would cost to keep a SELECT up to date as a view."""
         who = who_asks(context)
-        found: str = await told(lambda: str(reading.explained_for(service, who, sql)))
+        found: str = await told(lambda: str(explained_for(service.db, who, sql)))
         return found
 
     @server.tool()

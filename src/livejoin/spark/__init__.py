@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from livejoin.spark.run_options import RunOptions
     from livejoin.spark.session import local_session
     from livejoin.spark.sinks import ConsoleSink, Sink, SinkView
+    from livejoin.spark.sinks.compaction import compact
     from livejoin.spark.streaming import maintain
     from livejoin.spark.streams.stream_part import StreamPart
     from livejoin.spark.streams.table_stream import TableStream, stream
@@ -33,6 +34,7 @@ _HOMES = {
     "SinkView": "livejoin.spark.sinks",
     "StreamPart": "livejoin.spark.streams.stream_part",
     "TableStream": "livejoin.spark.streams.table_stream",
+    "compact": "livejoin.spark.sinks.compaction",
     "local_session": "livejoin.spark.session",
     "maintain": "livejoin.spark.streaming",
     "read_deltas": "livejoin.spark.written_deltas",
@@ -51,6 +53,7 @@ __all__ = [
     "SinkView",
     "StreamPart",
     "TableStream",
+    "compact",
     "local_session",
     "maintain",
     "read_deltas",

@@ -1,9 +1,10 @@
 """Lines of files, strictly: a DECIMAL of CSV is not read through its commas, and a bad line names its bad value.
 
 Spark's reader of CSV drops commas from a DECIMAL, so that ``12,50`` is 1250.00, and rounds what has too many digits
-behind the point. So these columns are read as texts, and a text that is no number with so many digits is refused. What
-the reader itself refuses comes as a whole line in `CORRUPT`: the line is read once more, with types and as texts, and
-a column that has a text and no value is the one that is wrong.
+behind the point. So these columns are read as texts, and a text that is no number with so many digits is refused: then
+the column is NULL, and `CORRUPT` has the text as it came. What the reader itself refuses comes as a whole line in
+`CORRUPT`: the line is read once more, with types and as texts, and a column that has a text and no value is the one
+that is wrong.
 """
 
 from __future__ import annotations
@@ -53,7 +54,10 @@ def with_decimals(frame: DataFrame, texts: Mapping[str, str], *, ends: bool) -> 
                 for name, value in values.items()
             }
         )
-    return frame.withColumns({**values, REFUSED: F.when(F.col(CORRUPT).isNull(), why)})
+    raw = F.coalesce(*(F.when(~_is_exact(name, kind), _text(name)) for name, kind in texts.items()))
+    exact = {name: F.when(_is_exact(name, texts[name]), value) for name, value in values.items()}
+    refused = F.when(F.col(CORRUPT).isNull(), why)
+    return frame.withColumns({**exact, REFUSED: refused, CORRUPT: F.coalesce(F.col(CORRUPT), raw)})
 
 
 def with_reasons(frame: DataFrame, columns: Columns, format_name: str, options: Mapping[str, str]) -> DataFrame:

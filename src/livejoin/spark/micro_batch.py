@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
 
+from livejoin.checkpoint.batch import Arrival
 from livejoin.checkpoint.engine import Engine
 from livejoin.checkpoint.instants import as_instants
 from livejoin.checkpoint.recovery import Recovery
@@ -115,6 +116,9 @@ class MicroBatches(BatchFunction):
         if self._engine.is_new(batch_id):
             self._commit(frame, batch_id)
 
+    def _arrived(self, frame: DataFrame) -> Arrival:
+        return unpack(self._tables, frame.toArrow(), keeps_sequence=self._engine.policy.has_letters)
+
     def _where(self, batch_id: int) -> str:
         done = "none of it was applied"
         if self._engine.last_batch == batch_id:
@@ -126,7 +130,7 @@ class MicroBatches(BatchFunction):
     def _commit(self, frame: DataFrame, batch_id: int) -> None:
         started = time.perf_counter()
         engine = self._engine
-        batch = engine.take(batch_id, lambda: unpack(self._tables, frame.toArrow()))
+        batch = engine.take(batch_id, lambda: self._arrived(frame))
         before = time.perf_counter()
         types = {view: types_of(engine.database, view) for view in engine.database.views}
         deltas = {view: as_instants(delta, types[view]) for view, delta in engine.apply(batch).items()}

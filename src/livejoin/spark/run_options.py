@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from livejoin.checkpoint.initial import Initial
 from livejoin.checkpoint.policy import OnBad, Policy
 from livejoin.checkpoint.static_tables import OnStaticChange
-from livejoin.database.arguments import check_bytes
+from livejoin.database.arguments import check_bytes, check_switch
 from livejoin.database.snapshots.tables import Limits
 from livejoin.errors import PipelineError
+from livejoin.shown import meant
 from livejoin.spark.dead_letters import DeadLetters, Letter
 from livejoin.spark.local_folder import local_folder, local_path
 
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
 
 Keep = Literal["used", "all"]
 Mode = Literal["embedded", "distributed"]
+_WORDS = {
+    "keep": get_args(Keep),
+    "initial": get_args(Initial),
+    "mode": get_args(Mode),
+    "on_static_change": get_args(OnStaticChange),
+}
 
 
 @dataclass(frozen=True)
@@ -81,8 +88,8 @@ class RunOptions:
             were applied again, and how long that took.
 
     Raises:
-        PipelineError: An argument that must be a function or a number is none.
-        SchemaError: ``memory_limit`` is no size.
+        PipelineError: An argument that must be a function or a number is none, or a word that there is not.
+        SchemaError: ``memory_limit`` is no size, or what happens to bad rows is a word that there is not.
     """
 
     name: str | None = None
@@ -117,6 +124,14 @@ class RunOptions:
         if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or seconds < 0):
             msg = f"recovery_seconds= is {seconds!r:.80}; allowed is a number of seconds"
             raise PipelineError(msg, key="recovery_seconds")
+        for name, words in _WORDS.items():
+            if (given := getattr(self, name)) not in words:
+                allowed = " and ".join(map(repr, words)) if len(words) == 2 else ", ".join(map(repr, words))
+                msg = f"{name}={given!r:.80} is unknown; allowed are {allowed}{meant(given, words)}"
+                raise PipelineError(msg, key=name)
+        for name in ("allow_product", "reshard"):
+            check_switch(getattr(self, name), name)
+        Policy(self.on_conflict, self.on_bad_rows, self.max_bad_rows)
         check_bytes(self.memory_limit, "memory_limit")
         if self.name is not None and (not isinstance(self.name, str) or not self.name.strip()):
             msg = f"name= is {self.name!r:.80}; it takes a text, as 'orders'"

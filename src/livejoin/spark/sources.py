@@ -30,6 +30,8 @@ from livejoin.spark.lines import as_texts, with_decimals, with_reasons
 from livejoin.spark.local_folder import hadoop_pattern, streamed
 
 Feed = Literal["append", "change-feed", "debezium", "delta", "upsert"]
+ARRIVALS = "arrivals"
+"""The folder below a checkpoint for files that have to be put in order first."""
 _FIRST_ARRIVAL = 1_000_000_000
 _OF_TEXTS = ("mode", "columnnameofcorruptrecord")
 
@@ -83,6 +85,14 @@ class FileSource:
         found = there.glob(pattern) if pattern else there.iterdir() if there.is_dir() else [there]
         visible = [file for file in sorted(found) if file.is_file() and not file.name.startswith(("_", "."))]
         return visible if self.by_name else sorted(visible, key=lambda file: file.stat().st_mtime)
+
+    @property
+    def has_no_order(self) -> bool:
+        """Whether changes of one key may come in one batch with nothing that orders them, out of several files."""
+        limit = next((value for key, value in self.options.items() if key.lower() == "maxfilespertrigger"), "")
+        is_ordered = self.table.sequence_by is not None or SEQUENCE in dict(self.columns) or self.feed == "delta"
+        is_one = self.path.is_file() or limit == "1"
+        return self.table.takes_place and not (is_ordered or is_one or self.table.static)
 
     def batches(self) -> int:
         """How many micro-batches the present files make."""

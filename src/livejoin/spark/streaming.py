@@ -14,7 +14,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from livejoin.checkpoint.engine import open_engine
 from livejoin.checkpoint.job import job_of
-from livejoin.checkpoint.static_tables import check_on_static_change
 from livejoin.errors import PipelineError, SchemaError
 from livejoin.expressions import Expression, sql_of
 from livejoin.schema import CHANGE_TYPE
@@ -25,10 +24,13 @@ from livejoin.spark.job_names import described
 from livejoin.spark.local_folder import hadoop_path, local_folder
 from livejoin.spark.maintained_query import MaintainedQuery
 from livejoin.spark.micro_batch import MicroBatches
+from livejoin.spark.own_places import Place, check_apart
 from livejoin.spark.run_name import run_name
 from livejoin.spark.run_options import RunOptions
-from livejoin.spark.sinks import FunctionSink, ParquetSink, Sink, SinkFunction, sink_views
+from livejoin.spark.sinks import FunctionSink, InFolder, ParquetSink, Sink, SinkFunction, sink_views
+from livejoin.spark.sources import ARRIVALS
 from livejoin.spark.streams.batch_frame import as_stream
+from livejoin.spark.streams.file_paths import files_of
 from livejoin.spark.streams.frames import Declared, pack, rows_of, table_of
 from livejoin.spark.streams.offsets import arranged, check_begun, clear_unbegun, unread_columns
 from livejoin.spark.streams.stream_part import StreamPart
@@ -95,7 +97,8 @@ def maintain(  # noqa: PLR0913  # all that a pipeline is
             type; a key or ``sequence_by`` contradicts other settings; ``memory_limit`` or ``spill_over`` is no size, or
             ``spill`` no path.
         MemoryLimitError: The state in the checkpoint takes more than the limit.
-        PipelineError: ``path`` or ``checkpoint`` is missing or not local; the session is of Spark Connect.
+        PipelineError: ``path`` or ``checkpoint`` is missing or not local; one of the folders of the query, those that
+            are read among them, is another one or lies in it; the session is of Spark Connect.
         StateError: The checkpoint or the output belongs to another job; parts of the output that the checkpoint knows
             are gone; or another running query holds the checkpoint.
         StorageError: The disk refuses to read or write the checkpoint, ``path``, ``dead_letters`` or ``spill``. Or a
@@ -134,7 +137,6 @@ def start(  # noqa: PLR0913  # as maintain
         msg = f"maintain() needs a session of classic Spark, where the driver is this process; found {type(spark)}"
         raise PipelineError(msg)
     limits, policy, letters = options.limits, options.policy, options.letters
-    check_on_static_change(options.on_static_change)
     if options.keep_output is not None and not isinstance(sink, ParquetSink):
         msg = f"keep_output={options.keep_output!r} is for sink='parquet', and another one is given; leave it out"
         raise PipelineError(msg, key="keep_output")
@@ -146,6 +148,7 @@ def start(  # noqa: PLR0913  # as maintain
         if found[name].append_only or (_is_append_only(frame) and not found[name].has_window)
     }
     state = local_folder(checkpoint, "checkpoint")
+    check_apart(_places(state, sink, options, plain))
     earlier = _earlier(tables, unread_columns(state / "spark", tables))
     keep_all = options.keep == "all"
     job = job_of(found, views, append_only, keep_all, options.allow_product, earlier, assertions)
@@ -202,6 +205,19 @@ def start(  # noqa: PLR0913  # as maintain
         raise
     lock.hand_to(query)
     return MaintainedQuery(query, batches), batches
+
+
+def _places(state: Path, sink: Sink, options: RunOptions, frames: Mapping[str, DataFrame]) -> list[Place]:
+    """The folders of a query, as far as they are known."""
+    written = {"checkpoint=": state, "spill=": options.limits.spill, "dead_letters=": options.dead_letters}
+    if isinstance(sink, InFolder):
+        written["path="] = sink.folder
+    places = [Place(name, Path(path).absolute()) for name, path in written.items() if isinstance(path, (str, Path))]
+    for name, frame in frames.items():
+        for path, below in files_of(frame) if frame.isStreaming else ():
+            if not path.is_relative_to(state / ARRIVALS):
+                places.append(Place(f"the files of table {name!r}", path, below, is_read=True))
+    return places
 
 
 def _earlier(

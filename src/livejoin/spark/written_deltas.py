@@ -8,6 +8,9 @@ when all of its parts exist.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,14 +21,17 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from livejoin.errors import StateError, StorageError
-from livejoin.spark.distributed.manifest_source import ManifestReader, types_of_view
+from livejoin.errors import SchemaError, StateError, StorageError
+from livejoin.spark.distributed.manifest_source import ManifestReader, newest_of, types_of_view
 from livejoin.spark.local_folder import local_path
 from livejoin.spark.sinks.part_names import missing_parts, parts_in
+from livejoin.spark.sinks.ranges import range_of, ranges_in
 from livejoin.spark.sinks.retention import removed_up_to
 
 FORMAT = "livejoin"
 _ROWS = 1 << 16
+_TASKS = 64  # of Spark for what is read at once: a task takes longer to start than a small file to read
+_TRIES = 3
 
 
 def read_deltas(spark: SparkSession, folder: str | Path, view: str | None = None, since: int = 0) -> DataFrame:
@@ -38,23 +44,71 @@ def read_deltas(spark: SparkSession, folder: str | Path, view: str | None = None
             columns.
         view: A view whose deltas Spark's tasks read from the files of the cells, as soon as a batch is committed. The
             pipeline keeps them for ``keep_deltas`` batches.
-        since: The first batch to read. Of an output that keeps its newest files alone (``keep_output``), and of cells
-            that keep some batches, it must be one that is kept.
+        since: The first batch to read, by its number: that of Spark, from 0, as the names of files have it. Of an
+            output that keeps its newest files alone (``keep_output``), and of cells that keep some batches, it must be
+            one that is kept.
 
     Raises:
-        SchemaError: There is no such view.
-        StateError: There is no batch yet, or a file is damaged.
+        SchemaError: There is no such view, or ``since`` is no number of a batch.
+        StateError: There is no batch yet, ``since`` is later than the next batch, or a file is damaged.
         StorageError: There is no part, or one cannot be read.
         PipelineError: The folder is not one of a file system.
     """
+    if not isinstance(since, int) or isinstance(since, bool) or since < 0:
+        msg = f"since= is {since!r:.80}; it takes the number of a batch, 0 or more, as the names of files have it"
+        raise SchemaError(msg)
     spark.dataSource.register(WrittenDeltas)
     # Spark would start a process of its own to ask for the schema.
     reader = spark.readStream.format(FORMAT)
     path = local_path(folder, "folder")
+    newest = _newest(path) if view is None else newest_of(path / "livejoin")
+    if since > newest + 1:
+        msg = f"since={since} is a batch that there is not yet: the newest one in {path} is {newest}"
+        raise StateError(msg)
     if view is None:
         return reader.schema(_types(path)).options(since=str(since)).load(str(path))
     options = {"view": view, "since": str(since)}
     return reader.schema(types_of_view(path, view)).options(**options).load(str(path))
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows that one task reads: a file of a batch, or some batches of a range.
+
+    Args:
+        folder: The view's folder.
+        batches: The batches, of which there are several if they are in the file of a range.
+        number: The number of the file among those of the batch; None for all rows of the batches.
+        name: The name of the file; empty if the rows are in the file of a range.
+        newest: The name of a file of the newest batch, whose columns are those of the stream.
+    """
+
+    folder: str
+    batches: tuple[int, ...]
+    number: int | None = None
+    name: str = ""
+    newest: str = ""
+
+    @contextmanager
+    def opened(self) -> Iterator[tuple[pq.ParquetFile, list[int]]]:
+        """The file, and the row groups that are wanted. A file that went since it was listed may be in a range now."""
+        folder = Path(self.folder)
+        for attempt in range(_TRIES):
+            try:
+                file, found = folder / self.name, None
+                if not self.name or not file.exists():
+                    found = range_of(ranges_in(folder), self.batches[0])
+                    file = file if found is None else found.file(folder)
+                with pq.ParquetFile(file, page_checksum_verification=True) as rows:
+                    every = list(range(rows.num_row_groups))
+                    wanted = every
+                    if found is not None:
+                        wanted = [group for batch in self.batches for group in found.groups_of(batch, self.number)]
+                    yield rows, wanted
+                    return
+            except FileNotFoundError:  # as the file of a range that gets its name
+                if attempt == _TRIES - 1:
+                    raise
 
 
 class WrittenDeltas(DataSource):
@@ -110,30 +164,46 @@ class WrittenDeltasReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"batch": newest}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-        """One Spark partition for each part.
+        """The files for Spark's tasks, of which there are 64 at most; of a file of many batches the wanted ones.
 
         Raises:
             StateError: Files of wanted batches have been removed.
         """
-        wanted = {
-            batch: files for batch, files in parts_in(self._folder).items() if start["batch"] < batch <= end["batch"]
-        }
+        own, ranges = parts_in(self._folder), ranges_in(self._folder)  # in this order: what goes then is in a range
+        within = {batch: one for one in ranges for batch in one.groups}
+        wanted = [batch for batch in sorted({*own, *within}) if start["batch"] < batch <= end["batch"]]
         if (removed := removed_up_to(self._folder)) > start["batch"]:  # behind the list of what is there
             raise _gone(self._folder, start["batch"] + 1, removed)
-        return [InputPartition(str(self._folder / file)) for batch in sorted(wanted) for file in wanted[batch]]
+        folder, parts = str(self._folder), []
+        newest = own[max(own)][0] if own else ""
+        for one, batches in groupby(wanted, within.get):
+            if one is None:
+                files = [(batch, *named) for batch in batches for named in enumerate(own[batch])]
+                parts += [Part(folder, (batch,), number, name, newest) for batch, number, name in files]
+            else:
+                parts.append(Part(folder, tuple(batches), newest=newest))
+        each = max(1, -(-len(parts) // _TASKS))
+        return [InputPartition(tuple(parts[begin : begin + each])) for begin in range(0, len(parts), each)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of some parts."""
+        for part in partition.value:
+            yield from self._rows(part)
+
+    def _rows(self, part: Part) -> Iterator[pa.RecordBatch]:
         """The rows of a part."""
-        file = Path(partition.value)
+        folder = Path(part.folder)
         try:
-            schema = _schema(file.parent)
-            with pq.ParquetFile(file, page_checksum_verification=True) as rows:
-                for batch in rows.iter_batches(_ROWS):
+            schema = _schema(folder, part.newest)
+            with part.opened() as (rows, groups):
+                for batch in rows.iter_batches(_ROWS, groups):
                     yield batch.cast(schema)
         except (OSError, pa.ArrowException) as error:
-            if not file.exists() and (removed := removed_up_to(file.parent)) >= 0:
-                raise _gone(file.parent, removed, removed) from error
-            msg = f"{file} cannot be read: {error}; start the query again when that is repaired"
+            removed = removed_up_to(folder)
+            if removed >= part.batches[0]:
+                raise _gone(folder, part.batches[0], removed) from error
+            what = folder / part.name if part.name else f"batch {part.batches[0]} in {folder}"
+            msg = f"{what} cannot be read: {error}; start the query again when that is repaired"
             raise StorageError(msg) from error
 
 
@@ -147,11 +217,18 @@ def _gone(folder: Path, first: int, removed: int) -> StateError:
     return StateError(msg)
 
 
-def _schema(folder: Path) -> pa.Schema:
-    """The columns of the newest part, without Arrow's metadata."""
-    newest = _newest(folder)
+def _schema(folder: Path, name: str = "") -> pa.Schema:
+    """The columns of the newest part, without Arrow's metadata; the folder is looked through if that part is not there.
+
+    Args:
+        folder: The view's folder.
+        name: The name of a file of it; empty if it is to be found.
+    """
     try:
-        found = pq.read_schema(folder / parts_in(folder, newest)[newest][0])
+        if not name or not (folder / name).exists():
+            newest = _newest(folder)
+            name = parts_in(folder, newest)[newest][0]
+        found = pq.read_schema(folder / name)
     except (OSError, pa.ArrowException) as error:
         msg = f"{folder} has no part whose columns can be read: {error}"
         raise StorageError(msg) from error

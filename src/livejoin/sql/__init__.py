@@ -22,6 +22,7 @@ from livejoin.sql.tables.alter_columns import (
 )
 from livejoin.sql.tables.assertion import CreateAssertion, DropAssertion, violations_of
 from livejoin.sql.tables.declare import parse_columns, parse_create_table
+from livejoin.sql.tables.explain import Explain, read_explain
 from livejoin.sql.tables.models import model_files, of_model, read_models
 from livejoin.sql.tables.piece import Piece
 from livejoin.sql.tables.row_changes import ALL_OF_SOURCE, VALUE, ChangedRows, NewRows, RowChanges, constants_of
@@ -61,6 +62,7 @@ __all__ = [
     "DropColumns",
     "DropTable",
     "DropView",
+    "Explain",
     "NewRows",
     "Piece",
     "RefreshTable",
@@ -90,6 +92,7 @@ __all__ = [
     "parse_statement",
     "pieces",
     "places",
+    "read_explain",
     "read_models",
     "renamed_text",
     "same_columns_text",

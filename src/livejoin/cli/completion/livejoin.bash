@@ -5,9 +5,10 @@
 #    source ~/.local/share/bash_completion/livejoin
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_livejoin_subparsers=(run explain shell serve token warm init check doctor completion docs)
+_shtab_livejoin_subparsers=(run compact explain shell serve token warm init check doctor completion docs)
 
 _shtab_livejoin_run_option_strings=(-h --help --fresh --memory-limit --spill --spill-over)
+_shtab_livejoin_compact_option_strings=(-h --help --grace)
 _shtab_livejoin_explain_option_strings=(-h --help --schema --log --format --out --strict --allow-product --cells --terms)
 _shtab_livejoin_shell_option_strings=(-h --help --create -c)
 _shtab_livejoin_serve_option_strings=(-h --help --host --port --flight --sql --tokens --certificate --key)
@@ -25,11 +26,13 @@ _shtab_livejoin_option_strings=(-h --help --version)
 _shtab_livejoin_explain___format_choices=(text json svg html)
 _shtab_livejoin_explain___strict_choices=(O1 FIFO lambda linear polynomial)
 _shtab_livejoin_completion_pos_0_choices=(bash fish zsh)
-_shtab_livejoin_pos_0_choices=(run explain shell serve token warm init check doctor completion docs)
+_shtab_livejoin_pos_0_choices=(run compact explain shell serve token warm init check doctor completion docs)
 
 _shtab_livejoin_run__h_nargs=0
 _shtab_livejoin_run___help_nargs=0
 _shtab_livejoin_run___fresh_nargs=0
+_shtab_livejoin_compact__h_nargs=0
+_shtab_livejoin_compact___help_nargs=0
 _shtab_livejoin_explain__h_nargs=0
 _shtab_livejoin_explain___help_nargs=0
 _shtab_livejoin_explain___allow_product_nargs=0

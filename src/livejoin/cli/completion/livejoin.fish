@@ -50,8 +50,8 @@ function _shtab_livejoin_using
   test "$_shtab_livejoin_cmdpath" = "$argv"
 end
 
-set -g _shtab_livejoin_commands run explain shell serve token warm init check doctor completion docs
-set -g _shtab_livejoin_opts_with_value --cells --certificate --flight --format --host --key --log --memory-limit --out --port --read --schema --spill --spill-over --sql --strict --tokens --write -c
+set -g _shtab_livejoin_commands run compact explain shell serve token warm init check doctor completion docs
+set -g _shtab_livejoin_opts_with_value --cells --certificate --flight --format --grace --host --key --log --memory-limit --out --port --read --schema --spill --spill-over --sql --strict --tokens --write -c
 
 complete -c livejoin -e
 complete -c livejoin -f
@@ -64,6 +64,9 @@ complete -c livejoin -n '_shtab_livejoin_using run' -l fresh -d 'delete the outp
 complete -c livejoin -n '_shtab_livejoin_using run' -l memory-limit -x -d 'the most memory for tables and the states of views, as 4GB or 4GiB; over run.memory_limit of the file'
 complete -c livejoin -n '_shtab_livejoin_using run' -l spill -x -d 'where deltas are written that take too much memory; over run.spill of the file'
 complete -c livejoin -n '_shtab_livejoin_using run' -l spill-over -x -d 'how much memory of a delta is too much, by default 256MB; over run.spill_over of the file'
+complete -c livejoin -n '_shtab_livejoin_using; and test $_shtab_livejoin_npos -eq 0' -a compact -d 'Make few files of the many that a pipeline with the sink parquet has written: one for a range of batches. The pipeline may run. More: livejoin docs spark.'
+complete -c livejoin -n '_shtab_livejoin_using compact' -s h -l help -d 'show this help message and exit'
+complete -c livejoin -n '_shtab_livejoin_using compact' -l grace -x -d 'how long old files stay for readers that have listed them; by default 3600'
 complete -c livejoin -n '_shtab_livejoin_using; and test $_shtab_livejoin_npos -eq 0' -a explain -d 'Say what maintaining a query will cost, and why: its class with a witness, the plan, what a change costs, what would make it better. Nothing is loaded or run. How to read it: livejoin docs explain.'
 complete -c livejoin -n '_shtab_livejoin_using explain' -s h -l help -d 'show this help message and exit'
 complete -c livejoin -n '_shtab_livejoin_using explain' -l schema -x -d 'a file with the tables'"'"' CREATE TABLE statements'

@@ -11,6 +11,7 @@
 _shtab_livejoin_commands() {
   local _commands=(
     check:'Say whether a pipeline file, or a server'"'"'s file with its statements, is right; nothing runs.'
+    compact:'Make few files of the many that a pipeline with the sink parquet has written: one for a range of batches. The pipeline may run. More: livejoin docs spark.'
     completion:'Print what completes commands and options in a shell. Where it belongs: livejoin docs install.'
     docs:'Open the manual that came with livejoin in a browser, and print where it is. With the name of a page, open that. With other words, print the sections that have them, and open the search for them.'
     doctor:'Say what this machine and installation are, and whether livejoin does here what it should; ten seconds. Put the text into a report of an error.'
@@ -41,6 +42,15 @@ _shtab_livejoin_check_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_livejoin_check_defaults_added=0
+
+_shtab_livejoin_compact_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--grace[how long old files stay for readers that have listed them\; by default 3600]:SECONDS:"
+  ":the pipeline file:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_livejoin_compact_defaults_added=0
 
 _shtab_livejoin_completion_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -167,6 +177,7 @@ _shtab_livejoin() {
       curcontext="${curcontext%:*:*}:_shtab_livejoin-$line[1]:"
       case $line[1] in
         check) _arguments -C -s $_shtab_livejoin_check_options ;;
+        compact) _arguments -C -s $_shtab_livejoin_compact_options ;;
         completion) _arguments -C -s $_shtab_livejoin_completion_options ;;
         docs) _arguments -C -s $_shtab_livejoin_docs_options ;;
         doctor) _arguments -C -s $_shtab_livejoin_doctor_options ;;

@@ -16,6 +16,7 @@ from livejoin.errors import ExpressionError, SchemaError, SqlError
 from livejoin.families.registry import check_algorithm
 from livejoin.query.bound_query import Query
 from livejoin.search.algorithm import Algorithm
+from livejoin.shown import meant
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,8 @@ def drop_view(contents: Contents, name: str, cascade: bool) -> None:
     check_name(name, "view")
     if name.lower() not in contents.views:
         known = ", ".join(repr(view.name) for view in contents.views.values())
-        msg = f"there is no view {name!r}; known views: {known or 'none'}"
+        hint = meant(name, contents.views)
+        msg = f"there is no view {name!r}{hint}; known views: {known or 'none'}"
         raise SchemaError(msg)
     if contents.views[name.lower()].assertion is not None:
         msg = f"{name!r} is an assertion: DROP ASSERTION {name}, in Python drop_assertion({name!r})"

@@ -16,20 +16,19 @@ no point at which a signal can arrive.
 from __future__ import annotations
 
 import os
-import sys
 import weakref
 from _thread import RLock
 from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
+from livejoin.database.transactions.python_lock import calm, hasten
 from livejoin.errors import StateError
 
 if TYPE_CHECKING:
     from livejoin.database.durable.log import Log
 
 Method = TypeVar("Method", bound=Callable[..., Any])
-_SHORT = 0.0001  # seconds for which a thread of Python goes on when a commit waits for Python's lock
 
 
 class Guard:
@@ -47,10 +46,12 @@ class Guard:
         lock: Held while a call runs; a thread may take it again.
         log: The log that makes changes durable; None if nothing does.
         room: Waits until those who follow have room for another commit; None while commits wait for nobody.
+        is_taken: Whether a call has the lock, or had it and failed; not more than a hint.
     """
 
     log: Log | None = None
     room: Callable[[], None] | None = None
+    is_taken = False
 
     def __init__(self, settle: Callable[[], None], is_busy: Callable[[], bool], is_due: Callable[[], bool]) -> None:
         self.turn = RLock()
@@ -73,6 +74,7 @@ class Guard:
                 finalizer.
         """
         if not again:
+            self.is_taken = True
             self._settle()
         elif self._is_busy():
             msg = (
@@ -133,7 +135,7 @@ def alone(method: Method) -> Method:
             with guard.lock:
                 guard.enter(again)
                 result = method(self, *args, **kwargs)
-                log = guard.log
+                guard.is_taken, log = False, guard.log
                 due = None if log is None else log.due()
         if due is not None:
             guard.finish(due)
@@ -145,8 +147,8 @@ def alone(method: Method) -> Method:
 def first(method: Method) -> Method:
     """As `alone`, for a method that commits: later readers wait for it, and threads of Python do not hold it up.
 
-    Each kernel gives Python's lock back, and a thread that computes in Python keeps it for a *switch interval*, of
-    5 ms. A small commit of some ten kernels would wait so often. While one waits or runs, the interval is short.
+    A thread that computes in Python keeps Python's lock for a *switch interval*, of 5 ms. While a commit waits for
+    another call, the interval is short: that call needs Python's lock to come to its end.
     """
 
     return _first(method, has_followers=False)
@@ -170,20 +172,20 @@ def _first(method: Method, *, has_followers: bool) -> Method:
         if has_followers and guard.room is not None:
             guard.room()
         gate = RLock()
-        interval = sys.getswitchinterval()
+        interval = hasten() if guard.is_taken else 0.0
         try:
-            if interval > _SHORT:
-                sys.setswitchinterval(_SHORT)
             with gate:
                 guard.gate = gate
                 with guard.turn, guard.lock:  # not while it waits for the disk
+                    if interval:
+                        calm(interval)
                     guard.enter(again=False)
                     result = method(self, *args, **kwargs)
-                    log = guard.log
+                    guard.is_taken, log = False, guard.log
                     due = None if log is None else log.due()
         finally:
-            if interval > _SHORT and sys.getswitchinterval() < 2 * _SHORT:  # else somebody has set another one
-                sys.setswitchinterval(interval)
+            if interval:
+                calm(interval)
         if due is not None:
             guard.finish(due)
         return result

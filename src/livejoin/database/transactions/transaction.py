@@ -25,6 +25,7 @@ from livejoin.database.transactions.commit_plan import CommitPlan, plan_of
 from livejoin.database.transactions.compaction import FEW, compact_in_turn, passed
 from livejoin.database.transactions.journal import Journal, deliver, refuse_in_subscriber, settle
 from livejoin.database.transactions.partial import completed
+from livejoin.database.transactions.python_lock import SHORT, Held, calm, hasten
 from livejoin.database.transactions.requests import Answer, Numbered
 from livejoin.database.transactions.retention import kept_columns
 from livejoin.database.transactions.staging import (
@@ -47,6 +48,7 @@ from livejoin.words import Words
 
 NO_NOTES: Mapping[str, Any] = MappingProxyType({})
 _ASKED_ABOUT = 100_000  # changes of the last commit that are kept for questions about it
+_FEW_CHANGES = 128  # of a commit that is expected to be short
 _STAGING_BYTES = 64  # of a change beside its words: what it touched, and its events
 
 
@@ -208,68 +210,79 @@ def run(
         refuse_in_subscriber(contents)
     began = time.perf_counter()
     compact_in_turn(contents)
-    graph, shown = contents.graph, contents.shown
-    plan = plan_of(contents, tuple([batch.table.name for batch, _ in changes]))
-    names = plan.names
-    static_change = any(batch.table.static and batch.weights.shape[0] for batch, _ in changes)
-    graph.prepare(plan.path, static_change)
-    contents.budget.begin()
-    inputs = [_encode(contents, name, *one) for name, one in zip(names, changes, strict=True)]
-    for given in inputs:
-        if given.batch.given is not None:
-            words, whole = completed(given, granularity, on_conflict)
-            come = whole & (given.batch.weights > 0)
-            given.words = _generated(contents, given.batch, words, come)
-            _refuse_broken(contents, given.batch, given.words, come)
-    version = contents.version + count
-    journal = Journal([given.base for given in inputs], version, count, {}, {}, then, offsets=notes.get("offsets", {}))
-    contents.journal = journal
-    prepared = time.perf_counter()
-    try:
-        staged: dict[str, TableChange] = {}
-        changed: dict[str, TableChange] = {}
-        ignored = late = applied = 0
-        left_out = NOTHING
-        for name, given in zip(names, inputs, strict=True):
-            done = stage(given, granularity, on_conflict)
-            selections = given.selections if given.batch.replaces is None else select_brought(graph, given, done)
-            staged[name] = change = TableChange(done, given.versions, selections, count == 1)
-            journal.events[name] = events = done.rows.shape[0]
-            if events:
-                changed[name] = change
-            if done.ignored or done.late:
-                left_out = {**left_out, name: (done.ignored, done.late)}
-            ignored, late = ignored + done.ignored, late + done.late
-            applied += given.versions.shape[0] - done.ignored - done.late
-        journal.changed, staged_at = changed, time.perf_counter()
-        blocks = graph.apply(changed, contents.tally.listened)
-        applied_at = time.perf_counter()
-        journal.deltas = deltas = _deltas(contents, plan, blocks)
-        violated = violations(plan.asserted, deltas, count, refuses=tried is None) if plan.asserted else ()
-        if contents.links.tips:
-            journal.steps = steps_of(contents, deltas, blocks, staged)
-        journal.passed = passed(contents, staged, zip(names, inputs, strict=True))
-        shown_at = time.perf_counter()
-        slowest = graph.slowest()
-        by_name = ByName(deltas.items(), shown.unchanged) if deltas else shown.unchanged
-        last = _last_sequence(changes)
-        commit = Commit(journal.version, applied, ignored, by_name, shown.quiet, last, late, left_out)
-        if tried is not None:
-            _tell_trial(tried, commit, violated)
-        if "request" in notes:
-            asked, bad = Numbered.of(notes["request"])
-            journal.request = asked, Answer(journal.version, applied, ignored, late, bad, asked.digest)
-        if contents.log is not None:
-            _write(contents, contents.log, journal, inputs, (granularity, on_conflict), notes)
-        logged_at = shown_at if contents.log is None else time.perf_counter()
-        contents.version = version  # the point of no return
-    finally:
-        settle(contents)
-    _note_time(
-        contents, (began, prepared, staged_at, applied_at, shown_at, logged_at, time.perf_counter()), journal, slowest
-    )
+    with Held(_is_short(contents, changes)):
+        graph, shown = contents.graph, contents.shown
+        plan = plan_of(contents, tuple([batch.table.name for batch, _ in changes]))
+        names = plan.names
+        static_change = any(batch.table.static and batch.weights.shape[0] for batch, _ in changes)
+        graph.prepare(plan.path, static_change)
+        contents.budget.begin()
+        inputs = [_encode(contents, name, *one) for name, one in zip(names, changes, strict=True)]
+        for given in inputs:
+            if given.batch.given is not None:
+                words, whole = completed(given, granularity, on_conflict)
+                come = whole & (given.batch.weights > 0)
+                given.words = _generated(contents, given.batch, words, come)
+                _refuse_broken(contents, given.batch, given.words, come)
+        version = contents.version + count
+        journal = Journal(
+            [given.base for given in inputs], version, count, {}, {}, then, offsets=notes.get("offsets", {})
+        )
+        contents.journal = journal
+        prepared = time.perf_counter()
+        try:
+            staged: dict[str, TableChange] = {}
+            changed: dict[str, TableChange] = {}
+            ignored = late = applied = 0
+            left_out = NOTHING
+            for name, given in zip(names, inputs, strict=True):
+                done = stage(given, granularity, on_conflict)
+                selections = given.selections if given.batch.replaces is None else select_brought(graph, given, done)
+                staged[name] = change = TableChange(done, given.versions, selections, count == 1)
+                journal.events[name] = events = done.rows.shape[0]
+                if events:
+                    changed[name] = change
+                if done.ignored or done.late:
+                    left_out = {**left_out, name: (done.ignored, done.late)}
+                ignored, late = ignored + done.ignored, late + done.late
+                applied += given.versions.shape[0] - done.ignored - done.late
+            journal.changed, staged_at = changed, time.perf_counter()
+            blocks = graph.apply(changed, contents.tally.listened)
+            applied_at = time.perf_counter()
+            journal.deltas = deltas = _deltas(contents, plan, blocks)
+            violated = violations(plan.asserted, deltas, count, refuses=tried is None) if plan.asserted else ()
+            if contents.links.tips:
+                journal.steps = steps_of(contents, deltas, blocks, staged)
+            journal.passed = passed(contents, staged, zip(names, inputs, strict=True))
+            shown_at = time.perf_counter()
+            slowest = graph.slowest()
+            by_name = ByName(deltas.items(), shown.unchanged) if deltas else shown.unchanged
+            last = _last_sequence(changes)
+            commit = Commit(journal.version, applied, ignored, by_name, shown.quiet, last, late, left_out)
+            if tried is not None:
+                _tell_trial(tried, commit, violated)
+            if "request" in notes:
+                asked, bad = Numbered.of(notes["request"])
+                journal.request = asked, Answer(journal.version, applied, ignored, late, bad, asked.digest)
+            if contents.log is not None:
+                _write(contents, contents.log, journal, inputs, (granularity, on_conflict), notes)
+            logged_at = shown_at if contents.log is None else time.perf_counter()
+            contents.version = version  # the point of no return
+        finally:
+            settle(contents)
+        _note_time(
+            contents,
+            (began, prepared, staged_at, applied_at, shown_at, logged_at, time.perf_counter()),
+            journal,
+            slowest,
+        )
     _tell(contents, static_change)
     return commit
+
+
+def _is_short(contents: Contents, changes: Sequence[tuple[ChangeBatch, Words]]) -> bool:
+    """Whether a commit is expected to take so little time that other threads may as well wait for its end."""
+    return contents.times.last < SHORT and sum([batch.weights.shape[0] for batch, _ in changes]) <= _FEW_CHANGES
 
 
 def _deltas(contents: Contents, plan: CommitPlan, blocks: Mapping[Node, Change]) -> dict[str, ViewDelta]:
@@ -307,7 +320,11 @@ def _write(
     stands = partial(_stands, contents, journal.version)
     kept = told(contents.histories, contents.views, journal.deltas) if contents.histories else ()
     versions = (contents.version + 1, journal.versions)
-    journal.placed = log.commit(inputs, contents.codec, versions, manner, notes, stands, kept)
+    interval = hasten()
+    try:
+        journal.placed = log.commit(inputs, contents.codec, versions, manner, notes, stands, kept)
+    finally:
+        calm(interval)
 
 
 def _note_time(

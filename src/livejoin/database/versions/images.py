@@ -22,12 +22,14 @@ from livejoin.database.versions.shape import Shape, shape_of_table
 from livejoin.dataflow.batches import Rows
 from livejoin.dataflow.blocks.block import Change, RowChange
 from livejoin.dataflow.blocks.table_change import TableChange
-from livejoin.dataflow.deltas.arrow_delta import MarkedRows, delta_schema
+from livejoin.dataflow.deltas.arrow_delta import MarkedRows
 from livejoin.dataflow.deltas.repeated import repeated
 from livejoin.dataflow.deltas.view_delta import MemoryDelta, ViewDelta
 from livejoin.dataflow.node import Node
 from livejoin.dataflow.of_view import of_view
 from livejoin.errors import ReadError
+from livejoin.kernels.compiling import python_lock
+from livejoin.schema import Table
 from livejoin.state.budget import SMALL
 from livejoin.words import WORD_BYTES
 
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_SOON_COPIED = 16  # chunks, whose words are copied in a millisecond or two
 _SHARE = 8  # of the memory limit, that the deltas of a chain may take
 _WORD_BYTES = 16  # of a value, about
 
@@ -56,6 +59,7 @@ class Images:
     def __init__(self, contents: Contents) -> None:
         self.contents = contents
         self._waited_for: tuple[weakref.ref[Changes], ...] = ()
+        self._shapes: dict[str, tuple[Table, Shape]] = {}  # of tables, by name in lower case
 
     def wait_for(self, changes: Changes) -> None:
         """Let commits wait where too much waits for one who follows, while it is there; called with the lock held."""
@@ -183,7 +187,13 @@ class Images:
             name: The name in lower case.
         """
         contents = self.contents
-        return contents.views[name].shape if name in contents.views else shape_of_table(contents.tables[name].table)
+        if name in contents.views:
+            return contents.views[name].shape
+        table = contents.tables[name].table
+        known = self._shapes.get(name)
+        if known is None or known[0] is not table:  # it was altered, or is another one of the name
+            known = self._shapes[name] = table, shape_of_table(table)
+        return known[1]
 
     def view(self, name: str) -> View | None:
         """A view, by its name in lower case; None if there is none."""
@@ -390,7 +400,7 @@ def steps_of(
             elif below in blocks:
                 with of_view(view.name):
                     change = RowChange(blocks[below].delta())
-                    rows = change.shown(delta_schema(view.shape.kept), contents.scratch)
+                    rows = change.shown(view.shape.deltas, contents.scratch)
                 if rows.num_rows or (delta is not None and delta.num_rows):
                     found[name] = (delta, rows)
     return found
@@ -412,19 +422,35 @@ def _let_go(contents: Contents) -> None:
 
 def _table_delta(contents: Contents, name: str, change: TableChange) -> ViewDelta:
     base, staged = contents.tables[name], change.staged
-    copies = np.repeat(np.arange(staged.rows.shape[0]), np.abs(staged.weights))
-    shape = shape_of_table(base.table)
-    rows = Rows(contents.codec, shape.types, list(base.values_of(staged.rows[copies])), copies.shape[0])
-    kinds = (staged.weights[copies] > 0).astype(np.int8)
-    marked = MarkedRows(rows.values(), kinds, change.event_versions()[copies])
-    return MemoryDelta([marked], delta_schema(shape.kept))
+    changed, weights, versions = staged.rows, staged.weights, change.event_versions()
+    times = np.abs(weights)
+    if not (times == 1).all():
+        changed, weights, versions = (np.repeat(one, times) for one in (changed, weights, versions))
+    shape = contents.images.shape(name)
+    rows = Rows.of_words(contents.codec, shape.types, base.columns_of(changed, np.arange(len(shape.types))))
+    marked = MarkedRows(rows.values(), (weights > 0).view(np.int8), versions.copy())
+    return MemoryDelta([marked], shape.deltas)
 
 
 def words_of(node: Node, *views: str) -> list[tuple[Rows, Words]]:
     """The rows of a block as words that nobody writes to, with their multiplicities; called with the lock held."""
     _ = node.block  # a state that is loaded only now
-    with of_view(*views):
-        return [(rows.values(), weights.copy()) for rows, weights in node.scan(CHUNK)]
+    found = []
+    python_lock.keep()  # or whoever waits for this call waits for Python's lock behind each kernel
+    try:
+        with of_view(*views):
+            for rows, weights in node.scan(CHUNK):
+                found.append((rows.values(), _kept(weights)))
+                if len(found) == _SOON_COPIED:
+                    python_lock.give_back()
+    finally:
+        python_lock.give_back()
+    return found
+
+
+def _kept(weights: Words) -> Words:
+    """Multiplicities that nobody writes to."""
+    return weights.copy() if weights.flags.writeable else weights
 
 
 def table_of(pieces: Sequence[tuple[Rows, Words]], schema: pa.Schema) -> pa.Table:

@@ -30,7 +30,7 @@ class Readable(ABC):
         """The whole result as a Polars DataFrame; needs Polars.
 
         Raises:
-            ReadError: The result has an INTERVAL YEAR TO MONTH, for which Polars has no type.
+            ReadError: The result has an INTERVAL YEAR TO MONTH, for which Polars has no type; or Polars is not there.
         """
         return reading.to_polars(self.to_arrow())
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 
 from livejoin.database.sorted_rows import sorted_rows
+from livejoin.dataflow.deltas.arrow_delta import delta_schema
 from livejoin.query.bound_query import Query
 from livejoin.query.orders import SortKey
 from livejoin.query.relational import Project, Relation, TopK
@@ -34,6 +36,11 @@ class Shape:
     types: tuple[SqlType, ...]
     order: tuple[SortKey, ...] = ()
     is_below: bool = False
+
+    @cached_property
+    def deltas(self) -> pa.Schema:
+        """The schema of changes of what is kept; made once, as Arrow lets go of Python's lock for it."""
+        return delta_schema(self.kept)
 
     def ordered(self, rows: pa.Table) -> pa.Table:
         """The rows in their order; O(rows * log(rows)), and nothing where there is none."""

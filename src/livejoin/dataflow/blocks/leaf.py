@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from livejoin.dataflow.annotated_groups import empty_group, group_rows, net_changes
-from livejoin.dataflow.batches import Delta, Rows, concatenate
+from livejoin.dataflow.batches import Delta, Rows, concatenate, ones
 from livejoin.dataflow.reading.leaf_access import AnnotatedAccess, LeafAccess
 from livejoin.dataflow.reading.row_search import Relations
 from livejoin.dataflow.results import Results
@@ -90,7 +90,7 @@ class JoinLeaf:
     def _multiplicities(self, words: Words) -> Words:
         physical = self._plan.physical
         if not physical.query.sums:
-            return np.ones(words.shape[1], np.int64)
+            return ones(words.shape[1])
         count = words[len(physical.query.head) :]
         return bigints(count[0], count[1], "a multiplicity") if physical.query.sums[0].wide else count[0]
 
@@ -126,7 +126,7 @@ class AnnotatedLeaf:
         nothing = self._plan.is_global
         for words in self.join.scan(capacity):
             nothing = False
-            yield group_rows(self._plan, self._codec, words), np.ones(words.shape[1], np.int64)
+            yield group_rows(self._plan, self._codec, words), ones(words.shape[1])
         if nothing:
             yield empty_group(self._plan, self._codec), np.ones(1, np.int64)
 

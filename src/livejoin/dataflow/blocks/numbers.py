@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from livejoin.dataflow.batches import Rows
+from livejoin.dataflow.batches import Rows, ones
 from livejoin.dataflow.blocks.block import Batches, Change, Wanted
 from livejoin.dataflow.blocks.stateless import Stateless
 from livejoin.dataflow.blocks.table_change import TableChange
@@ -35,7 +35,7 @@ class NumbersBlock(Stateless):
     def scan(self, capacity: int) -> Batches:
         for begin in range(0, self._plan.count, capacity):
             rows = self._rows(np.arange(begin, min(begin + capacity, self._plan.count)))
-            yield rows, np.ones(rows.length, np.int64)
+            yield rows, ones(rows.length)
 
     def combinations(self, capacity: int) -> Batches:
         return self.scan(capacity)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from livejoin.dataflow.batches import Rows
+from livejoin.dataflow.reading.asked_rows import AskedRows
 from livejoin.words import Words
 
 
@@ -57,14 +58,15 @@ def with_values(rows: Rows, places: Words, columns: Sequence[int], given: Rows) 
 def same_rows(left: Rows, right: Rows) -> npt.NDArray[np.bool_]:
     """Whether the rows of two batches of equal length are the same, one by one; O(values).
 
-    Words decide where both sides have them, which are equal iff the values are (`livejoin.state.codec`).
+    Words decide where both sides have them, or where they are made of what is asked for: they are equal iff the values
+    are (`livejoin.state.codec`).
     """
     same = np.ones(left.length, bool)
     for column in range(len(left.types)):
         ours, theirs = left.column(column), right.column(column)
         if isinstance(ours, np.ndarray) and isinstance(theirs, np.ndarray):
             same &= ours == theirs
-        elif left.types[column].is_payload:
+        elif left.types[column].is_payload or (isinstance(ours, np.ndarray) and isinstance(right, AskedRows)):
             same &= left.codes(column) == right.codes(column)
         else:
             same &= same_values(left.arrow(column), right.arrow(column))

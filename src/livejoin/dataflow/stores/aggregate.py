@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from livejoin.dataflow.batches import Delta, Rows
+from livejoin.dataflow.batches import Delta, Rows, ones
 from livejoin.dataflow.stores.aggregate_checks import check
 from livejoin.dataflow.stores.aggregate_plan import AggregatePlan
 from livejoin.dataflow.stores.aggregate_rows import one_word_each, result_rows
@@ -94,7 +94,7 @@ class AggregateStore:
             rows = int(self.arena.words[g.H_OUT])
             if rows:
                 results = result_rows(self.plan, self._codec, output[:, :rows].copy(), lists)
-                yield results, np.ones(rows, np.int64)
+                yield results, ones(rows)
             lists = self._enough(lists)
 
     def rows_of(self, groups: Words) -> Rows:

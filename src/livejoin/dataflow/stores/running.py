@@ -16,7 +16,7 @@ from typing import assert_never
 import numpy as np
 import pyarrow as pa
 
-from livejoin.dataflow.batches import Delta, Rows
+from livejoin.dataflow.batches import Delta, Rows, ones
 from livejoin.dataflow.stores.comparable import refuse_lists
 from livejoin.dataflow.stores.partitioned_state import PartitionedState
 from livejoin.dataflow.stores.top_k_checks import Walk
@@ -134,7 +134,7 @@ class RunningStore(PartitionedState):
                 yield output[:, :made]
 
     def _shown(self, words: Words) -> tuple[Rows, Words]:
-        return self._decoded(words), np.ones(words.shape[1], np.int64)
+        return self._decoded(words), ones(words.shape[1])
 
     def nothing(self) -> Rows:
         return self._decoded(np.empty((int(self.wide[O_WIDTH]), 0), np.int64))

@@ -15,7 +15,7 @@ import numpy as np
 from livejoin.families.arena.words_held import block_words, directory_words, entries, record_words
 from livejoin.families.crown.structure import PlanNode
 from livejoin.families.layout.table_use import TableUse
-from livejoin.families.nodes import NodeFigures
+from livejoin.families.nodes import MadeRelation, NodeFigures
 from livejoin.kernels.crown import layout as u
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.problem import Problem, passing_shares, problem_of
@@ -48,6 +48,20 @@ def node_figures(
         there = None if node.atom is None else rows[place]
         found.append(NodeFigures(label, node.atom, depths[place], there, reached[place], bytes_))
     return tuple(found)
+
+
+def made_above(nodes: Sequence[PlanNode]) -> dict[int, MadeRelation]:
+    """As `livejoin.families.nodes.MakesRelations.made_above`."""
+    below: list[set[int]] = [set() if node.atom is None else {node.atom} for node in nodes]
+    for place in reversed(range(len(nodes))):
+        if (parent := nodes[place].parent) is not None:
+            below[parent] |= below[place]
+    found = {}
+    for node in nodes:
+        if node.atom is not None and node.parent is not None and nodes[node.parent].atom is None:
+            above = nodes[node.parent]
+            found[node.atom] = MadeRelation(frozenset(above.variables), frozenset(below[node.parent]))
+    return found
 
 
 def _rows(

@@ -13,11 +13,11 @@ import numpy as np
 
 from livejoin.families.crown.footprint import index_bytes, record_bytes
 from livejoin.families.crown.join import CrownJoin
-from livejoin.families.crown.nodes import node_figures
+from livejoin.families.crown.nodes import made_above, node_figures
 from livejoin.families.crown.structure import PlanNode
 from livejoin.families.join_trees import tree_line, tree_work
 from livejoin.families.layout.table_use import TableUse
-from livejoin.families.nodes import NodeFigures
+from livejoin.families.nodes import MadeRelation, NodeFigures
 from livejoin.families.outline import atom_outlines
 from livejoin.families.program import TableBytes, WordProgram, digest_of
 from livejoin.kernels.crown import layout as u
@@ -103,6 +103,10 @@ class CrownPlan(WordProgram):
     def node_figures(self, known: Statistics) -> tuple[NodeFigures, ...]:
         """As `livejoin.families.nodes.TellsOfNodes.node_figures`."""
         return node_figures(self.query, self.nodes, self.tables, known)
+
+    def made_above(self) -> Mapping[int, MadeRelation]:
+        """As `livejoin.families.nodes.MakesRelations.made_above`."""
+        return made_above(self.nodes)
 
     def footprint(self, known: Statistics) -> tuple[TableBytes, ...]:
         """Predicted bytes of a row of each table; see `livejoin.families.crown.footprint`."""

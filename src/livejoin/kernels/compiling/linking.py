@@ -23,6 +23,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
 
 from livejoin.aside import aside
+from livejoin.kernels.compiling.python_lock import KernelLower
 from livejoin.kernels.compiling.shipped import KernelCache
 
 
@@ -61,6 +62,11 @@ class _KernelLowering(NativeLowering):
     """Numba's last step for a kernel, and the environments of its helpers, which have no machine code to find them."""
 
     _name = "livejoin_kernel_lowering"
+
+    @property
+    def lowering_class(self) -> type:
+        """What makes its code."""
+        return KernelLower
 
     def run_pass(self, state: Any) -> bool:
         super().run_pass(state)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 from livejoin.plan.explain.effects.amount import NOTHING, Amount, Growth, largest, total
+from livejoin.plan.explain.number_words import inside, listed, one_in, rows, stored
+from livejoin.plan.explain.ways import rows_of
 from livejoin.search.guarantee import UpdateBound
 
 if TYPE_CHECKING:
@@ -39,17 +41,18 @@ _ON_AVERAGE = (
 
 _MADE = re.compile(r"\bc\d+\b")  # a column that no user named
 
+_MARKS = (
+    "Each row also has a mark that says whether it has a match in each other table. A change sets that mark where a "
+    "first match comes, or the last one goes."
+)
+_STAYING = "It is more work where an old row stays, and its only match comes and goes again and again."
+
 _UPKEEP = {
     UpdateBound.ALWAYS: "",
     UpdateBound.FIFO: (
-        "A change also marks rows that begin or cease to have a match. On average these are few while rows leave in "
-        "the order in which they came, or never leave. They are more where a row stays while its only matches come "
-        "and go."
+        f"{_MARKS} That is rare while rows leave in the order in which they came, or never leave. {_STAYING}"
     ),
-    UpdateBound.LAMBDA: (
-        "A change also marks rows that begin or cease to have a match. On average these are few while rows never "
-        "leave. They are more where a row stays while its only matches come and go."
-    ),
+    UpdateBound.LAMBDA: f"{_MARKS} That is rare while rows never leave. {_STAYING}",
     UpdateBound.LINEAR: (
         "To update what the plan stores may take time in proportion to the number of rows in the tables."
     ),
@@ -63,10 +66,10 @@ _UPKEEP_ON_AVERAGE = (
 )
 
 _SOURCES = {
-    "counted": "counted in the rows that the tables have now",
-    "sampled": "estimated from a sample of the rows that the tables have now",
+    "counted": "means over the rows that the tables have now",
+    "sampled": "estimates from a sample of the rows of large tables",
     "given": "from the statistics that were given",
-    "observed": "counted when the plan was made",
+    "observed": "from the rows that were there when the plan was made",
 }
 
 
@@ -96,6 +99,7 @@ def _sentences(told: Explanation) -> Iterator[str]:
     else:
         yield cost(told) if is_read_later(told) else _headline(changing)
         yield from _conditions(changing)
+        yield from [told.nulls] if told.nulls else []
         yield from [] if is_read_later(told) else _kept_up(told, changing)
     if told.beside:
         yield told.beside
@@ -116,15 +120,74 @@ def cost_of(bound: UpdateBound) -> str:
 
 def _headline(changing: Sequence[Effect]) -> str:
     worst = changing[0]
-    match worst.growth:
-        case Growth.NONE:
-            return f"A change costs about the same however large the tables get: it {_of_any(changing)}."
-        case Growth.KEY:
-            return f"A change of {worst.table} {_way(worst, 'meets', 'looks up')}, and changes {_result(worst)}."
-        case Growth.TABLE:
-            return f"A change of {worst.table} may {_way(worst, 'meet', 'look up')}, and changes {_result(worst)}."
-        case _:
-            assert_never(worst.growth)
+    if worst.growth is Growth.NONE:
+        return f"A change costs about the same however large the tables get: it {_of_any(changing)}."
+    costs_most = " costs most: it" if len(changing) > 1 else ""
+    ways = [(way, [hop for hop in way.reach.hops if hop.kept and hop.rows.growth]) for way in worst.ways]
+    growing = [(way, hops) for way, hops in ways if hops]
+    if not growing:
+        return " ".join(_looks(worst, costs_most))
+    return " ".join(_meets(worst, costs_most, growing))
+
+
+def _looks(one: Effect, costs_most: str) -> Iterator[str]:
+    """What a change looks at above the joins, where that is all that grows."""
+    grown = max(one.stored, key=lambda step: (step.rows.growth, step.rows.expected or 0.0), default=None)
+    kept = "" if grown is None else f": {grown.what}"
+    yield f"A change of {one.table}{costs_most} looks at {stored(one.looked_up)}{kept}."
+    yield f"It changes {_result(one)}."
+
+
+def _meets(one: Effect, costs_most: str, growing: Sequence[tuple[Way, Sequence[Hop]]]) -> Iterator[str]:
+    """The rows that a change meets; each number is of the rows that it names."""
+    way, hops = max(growing, key=lambda found: (max(hop.rows.growth for hop in found[1]), len(found[1])))
+    meets = "may meet" if one.growth is Growth.TABLE else "meets"
+    first = f"{'' if hops[0].different else 'all '}{rows_of(hops[0])} ({_in_all(hops[0].rows)})"
+    then = "".join(f", for each of them {rows_of(hop)} ({_for_each(hop.rows)})" for hop in hops[1:_SHOWN])
+    more = ", and so on" if len(hops) > _SHOWN else ""
+    yield f"A change of {one.table}{_fitting(way)}{costs_most} {meets} {first}{then}{more}."
+    together = _together(one, growing, hops)
+    if way.reach.condition:
+        met = f"meets {rows(one.met)}, and " if one.met.expected is not None else ""
+        whole = f"Over all changes of {one.table}, those that do not fit too{together}"
+        yield f"{whole}, a change {met}changes {_result(one)}."
+    elif one.met.expected is None or rows(one.met) == rows(hops[0].rows):
+        yield f"It changes {_result(one)}."
+    else:
+        yield f"Together{together}, that is {rows(one.met)}. It changes {_result(one)}."
+
+
+def _fitting(way: Way) -> str:
+    """Which changes go a way, where not all do."""
+    condition, fits = way.reach.condition, way.reach.fits
+    if not condition:
+        return ""
+    share = "" if fits is None else f" ({one_in(fits)})"
+    if len(condition) > _LONG or _MADE.search(condition):
+        return f" that fits the query's conditions{share}"
+    return f" where {condition.removeprefix('(').removesuffix(')') if _is_wrapped(condition) else condition}{share}"
+
+
+def _is_wrapped(condition: str) -> bool:
+    """Whether one pair of parentheses is around all of a condition."""
+    inner = condition[1:-1]
+    return condition[:1] == "(" and condition[-1:] == ")" and "(" not in inner and ")" not in inner
+
+
+_LONG = 60
+
+
+def _together(one: Effect, growing: Sequence[tuple[Way, Sequence[Hop]]], shown: Sequence[Hop]) -> str:
+    """What is added up, beside the rows that were named."""
+    ways = [way for way, _ in growing]
+    occurrences = dict.fromkeys(f"through {way.through}" if way.through else f"as {way.alias}" for way in ways)
+    once = "" if len(occurrences) == 1 else f", {listed([*occurrences])}"
+    found = ((way, hop) for way in ways for hop in way.reach.hops if hop.kept and hop.rows.growth)
+    named = total(way.begin.times(hop.met) for way, hop in found)
+    others = ", with rows of other tables that are found from there" if rows(named) != rows(one.met) else ""
+    moved = next((way for way in ways if rows(way.begin) != "1 row"), None)
+    as_moved = "" if moved is None else f", as {rows(moved.begin)} of {moved.through or moved.alias} may change"
+    return f"{once}{as_moved}{others}"
 
 
 def _of_any(changing: Sequence[Effect]) -> str:
@@ -140,7 +203,7 @@ def _of_any(changing: Sequence[Effect]) -> str:
     elif hops:
         parts.append("only asks whether there are matching rows")
     if looked_up != NOTHING:
-        parts.append(f"looks up {stored(looked_up)}")
+        parts.append(f"looks at {stored(looked_up)}")
     return f"{', '.join(parts) or 'meets no other row'}, and changes {_of_result(result)}"
 
 
@@ -152,57 +215,15 @@ def _of_result(amount: Amount) -> str:
     return re.sub(r"\b(rows?)\b", r"\1 of the result", rows(amount), count=1)
 
 
-def _way(one: Effect, meets: str, looks_up: str) -> str:
-    """The rows that a change meets, or looks up above the joins, in words; each number is of the rows that it names."""
-    ways = [(way, [hop for hop in way.reach.hops if hop.kept and hop.rows.growth]) for way in one.ways]
-    growing = [(way, hops) for way, hops in ways if hops]
-    if not growing:
-        return f"{looks_up} {stored(one.looked_up)}, more as there are more {_listed_plain(_first(one.causes))}"
-    way, hops = max(growing, key=lambda found: (max(hop.rows.growth for hop in found[1]), len(found[1])))
-    first = f"all {_rows_of(hops[0])} ({_in_all(hops[0].rows)})"
-    then = "".join(f", for each of them {_rows_of(hop)} ({_for_each(hop.rows)})" for hop in hops[1:_SHOWN])
-    more = ", and so on" if len(hops) > _SHOWN else ""
-    fitting = ", where it fits the query's conditions," if way.reach.is_selected else ""
-    return f"{meets}{fitting} {first}{then}{more}{_altogether(one, [found for found, _ in growing], hops)}"
-
-
-def _altogether(one: Effect, ways: Sequence[Way], shown: Sequence[Hop]) -> str:
-    """All rows that a change meets, where these are more, or fewer, than those that were named."""
-    if one.met.expected is None or rows(one.met) == rows(shown[0].rows):
-        return ""
-    occurrences = dict.fromkeys(f"through {way.through}" if way.through else f"as {way.alias}" for way in ways)
-    once = "" if len(occurrences) == 1 else f", {_listed_plain([*occurrences])}"
-    named = total(hop.met for way in ways for hop in way.reach.hops if hop.kept and hop.rows.growth)
-    others = ", with the rows of other tables that these meet" if rows(named) != rows(one.met) else ""
-    return f"{once}: {rows(one.met)} in all{others}"
-
-
 def _for_each(amount: Amount) -> str:
     return _in_all(amount) + ("" if amount.expected is None else " each")
 
 
 def _in_all(amount: Amount) -> str:
-    return "how many is unknown" if amount.expected is None else _inside(amount)
+    return "how many is unknown" if amount.expected is None else inside(amount)
 
 
 _SHOWN = 3
-
-
-def _rows_of(hop: Hop) -> str:
-    return _matching(hop) + (" that fit the query's conditions" if hop.is_selected else "")
-
-
-def _matching(hop: Hop) -> str:
-    if hop.is_nested:
-        return "rows of a nested query" + (" with the same key" if hop.columns else "")
-    if not hop.columns:
-        return f"rows of {hop.table}"
-    if not hop.compared:  # with columns of several rows that were met before
-        return f"rows of {hop.table} that match these by {' and '.join(hop.columns)}"
-    if hop.compared == hop.columns:
-        return f"rows of {hop.table} with the same {' and '.join(hop.columns)}"
-    pairs = zip(hop.columns, hop.compared, strict=True)
-    return f"rows of {hop.table} whose {' and '.join(f'{column} is its {other}' for column, other in pairs)}"
 
 
 def _conditions(changing: list[Effect]) -> Iterator[str]:
@@ -241,7 +262,7 @@ def effect_line(one: Effect, read_later: bool = False) -> str:
 
     >>> from livejoin.plan.explain.effects.effects import Effect
     >>> effect_line(Effect("orders", "", NOTHING, Amount(8.0, 8.0, True), Amount(9000.0, 9000.0)))
-    'orders: looks up about 9,000 stored rows, changes up to 8 rows of the result, however large the tables get'
+    'orders: looks at about 9,000 stored rows, changes up to 8 rows of the result, however large the tables get'
     """
     if one.promise == "static":
         return f"{one.table}: never changes (declared static)"
@@ -249,109 +270,17 @@ def effect_line(one: Effect, read_later: bool = False) -> str:
         return f"{one.table}: changes {_result(one)}, which are looked for when it is read"
     met = [f"meets {rows(one.met)}"] if any(hop.kept for way in one.ways for hop in way.reach.hops) else []
     if one.looked_up != NOTHING:
-        met.append(f"looks up {stored(one.looked_up)}")
+        met.append(f"looks at {stored(one.looked_up)}")
     line = f"{one.table}: {', '.join(met) or 'meets no other row'}, changes {_result(one)}"
     if not one.growth:
         return f"{line}, however large the tables get"
     return f"{line}; grows with the {_listed(_first(one.causes))}"
 
 
-def way_lines(one: Effect) -> Iterator[str]:
-    """Where a change of a table goes, a line for each occurrence of the table and of what it changed before."""
-    for way in one.ways:
-        hops = way.reach.hops
-        kept = [_hop(hop, place) for place, hop in enumerate(hop for hop in hops if hop.kept)]
-        asked = [_rows_name(hop) for hop in hops if not hop.kept]
-        told = [f"to {', then '.join(kept)}"] if kept else []
-        if asked:
-            told.append(f"it is only asked whether {_listed_plain(asked)} {'has' if len(asked) == 1 else 'have'} a row")
-        yield f"{one.table}{_seen(one, way)}: {'; '.join(told) or 'to no row of another table'}"
-
-
-def _seen(one: Effect, way: Way) -> str:
-    """Which occurrence of a table it is."""
-    if way.through:
-        return f", through {way.through}"
-    return "" if way.alias == one.table else f", as {way.alias}"
-
-
-def _hop(hop: Hop, place: int) -> str:
-    """A step, with the rows that each combination so far meets."""
-    by = f" by {' and '.join(hop.columns)}" if hop.columns and not hop.is_nested else ""
-    each = " for each" if place and not hop.by_key else ""
-    return f"{_rows_name(hop)}{by}" + ("" if hop.rows.expected is None else f" ({_inside(hop.rows)}{each})")
-
-
-def _inside(amount: Amount) -> str:
-    """A number of rows as it stands in parentheses.
-
-    >>> _inside(Amount(12.34, 500.0))
-    'about 12 rows, 500 at most'
-    """
-    return rows(amount).replace(" (", ", ").removesuffix(")")
-
-
-def _rows_name(hop: Hop) -> str:
-    return "a nested query" if hop.is_nested else hop.table if hop.alias == hop.table else f"{hop.table} {hop.alias}"
-
-
-def _listed_plain(names: Sequence[str]) -> str:
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
-
-
 def _first(causes: Sequence[str]) -> Sequence[str]:
     """The first of what something grows with, and how many more there are."""
     few = causes[: _SHOWN - 1]
     return causes if len(causes) <= _SHOWN else (*few, f"{len(causes) - len(few)} others like that")
-
-
-def stored(amount: Amount) -> str:
-    """A number of rows in words, of those that are stored above a join.
-
-    >>> stored(Amount(3.0, 3.0, True)), stored(Amount(1.0, 1.0))
-    ('at most 3 stored rows', '1 stored row')
-    """
-    return re.sub(r"\brow", "stored row", rows(amount).replace("up to", "at most"), count=1)
-
-
-def rows(amount: Amount) -> str:
-    """A number of rows in words.
-
-    >>> rows(Amount(1.0, 1.0, True)), rows(Amount(12.34, 500.0)), rows(Amount(None, None))
-    ('at most 1 row', 'about 12 rows (500 at most)', 'an unknown number of rows')
-    """
-    expected, most = amount.expected, amount.most
-    if expected is None:
-        return "an unknown number of rows"
-    if expected == 0:
-        return "no row now" if amount.growth else "no row"
-    if most is not None and most <= 1:
-        return "1 row" if expected == 1 and not amount.is_bound else "at most 1 row"
-    if expected < 1 and not amount.is_bound:
-        found = "less than 1 row on average"
-    else:
-        about = "up to " if amount.is_bound else "" if expected == most and expected < _ROUNDED else "about "
-        found = f"{about}{number(expected)} {'row' if number(expected) == '1' else 'rows'}"
-    if most is None or number(most) == number(expected):
-        return found
-    return f"{found}{' on average' if amount.is_bound else ''} ({number(most)} at most)"
-
-
-_ROUNDED = 10
-
-
-def number(value: float) -> str:
-    """A number with two figures, below ten with one behind the point where there is one.
-
-    >>> number(8123.0), number(2.34), number(3.0), number(0.02), number(1.6e10)
-    ('8,100', '2.3', '3', '0.02', '16,000,000,000')
-    """
-    if value < 1:
-        return f"{value:.1g}"
-    if value < _ROUNDED:
-        return f"{value:.1f}".removesuffix(".0")
-    return f"{float(f'{value:.2g}'):,.0f}"
 
 
 def source_line(told: Explanation) -> str:
@@ -361,7 +290,7 @@ def source_line(told: Explanation) -> str:
     names = _SOURCES if told.log is None else _SOURCES | {"observed": "from the change log"}
     parts = []
     if found:
-        parts.append(f"Figures for a change like the rows there are: {' and '.join(names[one] for one in found)}.")
+        parts.append(f"Figures are {', and '.join(names[one] for one in found)}.")
     if any(not one.is_known for one in changing):
         parts.append(
             "A number is unknown where the tables have no rows yet; statistics={...}, or a change log, would tell it."

@@ -14,14 +14,17 @@ import pyarrow as pa
 from livejoin.database import Commit, Database
 from livejoin.database.versions.rows_at import Named
 from livejoin.errors import CapacityError, LivejoinError, ReadError
+from livejoin.plan.explain.forms.rows import SCHEMA as EXPLAINED
+from livejoin.plan.explain.forms.rows import as_rows
 from livejoin.server.access import Who
 from livejoin.server.answers import RequestError, status_of
 from livejoin.server.arrow_guard import read_stream
+from livejoin.server.explaining import explained_as_asked
 from livejoin.server.flight.protobuf import Message, read, write
 from livejoin.server.limits import Limits
 from livejoin.server.permissions import absent, refuse_script, violations_told_to
 from livejoin.server.queries import Queries
-from livejoin.sql import RowChanges, names_said, parse_statement, pieces, places
+from livejoin.sql import RowChanges, names_said, parse_statement, pieces, places, read_explain
 
 _COMMENT = r"--[^\n]*(?:\n|\Z)|/\*(?:[^*]|\*(?!/))*\*/"
 _FIRST_WORD = re.compile(rf"(?:\s|;|{_COMMENT})*([A-Za-z]*)")
@@ -148,6 +151,8 @@ class Statements:
 
         Cost: that of planning it; none for ``SELECT * FROM name``.
         """
+        if read_explain(sql, parameters) is not None:
+            return EXPLAINED
         with self._db.snapshot() as at:
             if parameters is None and (plain := _PLAIN.match(sql)):
                 return self._rows_of(at, plain[1] or plain[2], who).schema
@@ -173,6 +178,8 @@ class Statements:
         Cost: ``SELECT * FROM name``, also with a LIMIT, is read as `livejoin.Database.snapshot` reads; any other query
         has a process of its own, O(rows of what it reads, and result).
         """
+        if (explain := read_explain(sql, parameters)) is not None:
+            return as_rows(explained_as_asked(self._db, who, explain))
         with self._db.snapshot() as at:
             if parameters is None and (plain := _PLAIN.match(sql)):
                 return self._plain(at, plain[1] or plain[2], who, None if plain[3] is None else int(plain[3]))

@@ -12,17 +12,19 @@ from starlette.responses import Response
 
 from livejoin.changes.convert import convert
 from livejoin.database import View
-from livejoin.errors import AbsentIndexError, AbsentNameError, CapacityError, ChangeValueError, ReadError
+from livejoin.errors import AbsentIndexError, CapacityError, ChangeValueError, ReadError
 from livejoin.plan import Explanation
+from livejoin.plan.explain.forms.rows import as_rows
 from livejoin.schema import Column, SqlType, Table, instants_of
 from livejoin.server.access import Who
 from livejoin.server.answers import FORMATS, TYPES, Format, RequestError, json_answer, rows_answer
+from livejoin.server.explaining import explained_as_asked, explained_for, explained_view
 from livejoin.server.figures import assertion_of
 from livejoin.server.permissions import refuse_but_admin
 from livejoin.server.routes.bodies import JSON, kind_of, read_body, read_json, read_object, refuse_others
 from livejoin.server.service import Service, service_of, who_asks
 from livejoin.shown import meant, shortened
-from livejoin.sql import names_read, names_said
+from livejoin.sql import read_explain
 
 _PAGE = 65_536
 _TRIES = 20  # of a look-up between two commits
@@ -331,7 +333,12 @@ def _query(service: Service, who: Who, asked: Mapping[str, Any], form: Format) -
 
 
 def answer(service: Service, who: Who, sql: str, parameters: Any) -> tuple[pa.Table, int, frozenset[str]]:
-    """The answer to a query over what somebody may read: its rows, their version, and the columns that are instants."""
+    """The answer to a query over what somebody may read: its rows, their version, and the columns that are instants.
+
+    An ``EXPLAIN`` gives the lines of the explanation.
+    """
+    if (explain := read_explain(sql, parameters)) is not None:
+        return as_rows(explained_as_asked(service.db, who, explain)), service.db.version, frozenset()
     with service.db.snapshot() as at:
         named = {name: one.named for name, one in {**at.tables, **at.views}.items() if who.may_read(name)}
         rows, instants = service.queries.ask(sql, parameters, named)
@@ -344,11 +351,9 @@ async def explain(request: Request) -> Response:
     refuse_others(request, "format", "analyze")
     form = request.query_params.get("format", "json")
     analyze = _switch(request.query_params.get("analyze", "0"))
-    if analyze:  # it costs something, and names values of tables
-        refuse_but_admin(who, "analyzing a view")
 
     def read() -> Response:
-        return _explained(service.view(request.path_params["name"], who).explain(analyze=analyze), form)
+        return _explained(explained_view(service.db, who, request.path_params["name"], analyze), form)
 
     return await service.run(read)
 
@@ -383,29 +388,9 @@ async def explain_query(request: Request) -> Response:
     form = request.query_params.get("format", "json")
 
     def read() -> Response:
-        return _explained(explained_for(service, who, asked["sql"], asked.get("suppose") or ()), form)
+        return _explained(explained_for(service.db, who, asked["sql"], asked.get("suppose") or ()), form)
 
     return await service.run(read)
-
-
-def explained_for(service: Service, who: Who, sql: str, suppose: Sequence[Any] = ()) -> Explanation:
-    """What a query would cost as a view, for somebody who may read all that it names.
-
-    Raises:
-        AbsentNameError: The query names something else, there or not.
-    """
-    if not who.reads_all:
-        there = {name.lower(): name for name in (*service.db.tables, *service.db.views)}
-        known = [name for name in there.values() if who.may_read(name)]
-        hidden = {name for name in there if not who.may_read(there[name])}
-        for name in sorted(names_said(sql) & hidden | names_read(sql) - there.keys()):
-            msg = f"there is no table or view {name!r} that this token may read{meant(name, known)}"
-            raise AbsentNameError(msg)
-        supposed = {str(one["table"]).lower() for one in suppose if isinstance(one, dict) and "table" in one}
-        for name in sorted(supposed - {name.lower() for name in known}):
-            msg = f"there is no table {name!r} that this token may read{meant(name, known)}"
-            raise AbsentNameError(msg)
-    return service.db.explain(sql, suppose=suppose)
 
 
 def _explained(found: Explanation, form: str) -> Response:

@@ -56,6 +56,11 @@ class DeltaSink:
         self._views: dict[str, SinkView] = {}
         self._columns: dict[str, pa.Schema] = {}
 
+    @property
+    def folder(self) -> Path:
+        """The parent folder."""
+        return self._folder
+
     def of(self, view: str) -> Path:
         """The folder of a view's table."""
         return self._folder / view

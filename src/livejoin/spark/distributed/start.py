@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import get_args
 
 from pyspark.sql import DataFrame
 
@@ -16,7 +15,7 @@ from livejoin.errors import PipelineError
 from livejoin.spark.distributed.batches import DistributedBatches
 from livejoin.spark.distributed.static_frames import digest_of
 from livejoin.spark.run_name import run_name
-from livejoin.spark.run_options import Mode, RunOptions
+from livejoin.spark.run_options import RunOptions
 from livejoin.spark.sinks import Sink, sink_views
 from livejoin.spark.streams.offsets import arranged, check_begun, clear_unbegun
 from livejoin.spark.streams.stream_part import StreamPart
@@ -30,11 +29,8 @@ def cells_of(job: Job, options: RunOptions) -> int | None:
     """The number of cells of a job; None if the engine runs in this process.
 
     Raises:
-        PipelineError: The mode is unknown, there is no number of cells, or an option does not work with cells.
+        PipelineError: There is no number of cells, or an option does not work with cells.
     """
-    if options.mode not in get_args(Mode):
-        msg = f"mode={options.mode!r} is unknown; allowed are 'embedded' and 'distributed'"
-        raise PipelineError(msg, key="mode")
     cells = options.cells
     if options.mode == "embedded":
         for name in ("cells", "reshard", "keep_deltas"):

@@ -3,12 +3,13 @@
 from livejoin.spark.sinks.console import ConsoleSink
 from livejoin.spark.sinks.function import FunctionSink, SinkFunction
 from livejoin.spark.sinks.parquet import ParquetSink
-from livejoin.spark.sinks.sink import Forgetting, Sink, SinkView, sink_views
+from livejoin.spark.sinks.sink import Forgetting, InFolder, Sink, SinkView, sink_views
 
 __all__ = [
     "ConsoleSink",
     "Forgetting",
     "FunctionSink",
+    "InFolder",
     "ParquetSink",
     "Sink",
     "SinkFunction",

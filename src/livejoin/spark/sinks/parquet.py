@@ -16,6 +16,8 @@ from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.errors import StateError, StorageError
 from livejoin.spark.local_folder import made
 from livejoin.spark.sinks.part_names import PARTS, missing_parts, part_names, parts_in
+from livejoin.spark.sinks.ranges import NOTES, range_of, ranges_in
+from livejoin.spark.sinks.retention import NOTE as REMOVED
 from livejoin.spark.sinks.retention import remove_before, removed_up_to
 from livejoin.spark.sinks.sink import SinkView
 from livejoin.spark.sinks.whole_file import put_whole
@@ -61,6 +63,9 @@ class ParquetSink:
                 draft.unlink()
             gone = self._removed(view, newest)
             there = {batch: names for batch, names in parts_in(self.of(view)).items() if batch > gone}
+            ranges = [one for one in ranges_in(self.of(view)) if one.last > gone]
+            within = {batch: one for one in ranges for batch in one.groups if batch > gone}
+            there |= {batch: [one.file(self.of(view)).name] for batch, one in within.items()}
             known = set(written.batches(view, gone))
             foreign = sorted(
                 batch for batch in there.keys() - known if batch > newest or written.since <= batch < newest
@@ -73,7 +78,9 @@ class ParquetSink:
                     "another run. Move them away, or give another path, or the checkpoint that belongs to them"
                 )
                 raise StateError(msg)
-            missing = [name for batch in sorted(known) for name in missing_parts(batch, there.get(batch, ()))]
+            missing = [one.name for one in ranges if not one.file(self.of(view)).exists()]
+            for batch in sorted(known - within.keys()):
+                missing += missing_parts(batch, there.get(batch, ()))
             if missing:
                 more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
                 msg = (
@@ -82,7 +89,7 @@ class ParquetSink:
                     "an empty checkpoint and an empty output"
                 )
                 raise StateError(msg)
-            for name in (name for batch in sorted(known) for name in there[batch]):
+            for name in dict.fromkeys(name for batch in sorted(known) for name in there[batch]):
                 _check_whole(self.of(view) / name)
 
     def _removed(self, view: str, newest: int) -> int:
@@ -128,8 +135,20 @@ class ParquetSink:
         return self.folder / quote(view, safe=" ")
 
     def files(self, view: str) -> list[Path]:
-        """The files of a view in the order of their batches."""
-        return sorted(self.of(view).glob(PARTS))
+        """The files with the deltas of a view, in the order of their batches."""
+        folder = self.of(view)
+        own, ranges = parts_in(folder), ranges_in(folder) if folder.is_dir() else []
+        found = {batch: [folder / name for name in names] for batch, names in own.items()}
+        found = {batch: files for batch, files in found.items() if range_of(ranges, batch) is None}
+        found |= {one.first: [file] for one in ranges if (file := one.file(folder)).exists()}
+        return [file for _, files in sorted(found.items()) for file in files]
+
+    def clear(self, view: str) -> None:
+        """Remove all files of a view's deltas, and what was noted of them."""
+        folder = self.of(view)
+        for pattern in (PARTS, f"_{PARTS}", REMOVED, *NOTES):
+            for file in folder.glob(pattern):
+                file.unlink()
 
 
 def put(piece: BatchDelta | ParquetPart, target: Path) -> None:

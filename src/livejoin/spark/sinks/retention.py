@@ -14,6 +14,7 @@ from pathlib import Path
 from livejoin.checkpoint.checked_json import checked, with_checksum
 from livejoin.errors import StateError, StorageError
 from livejoin.spark.sinks.part_names import parts_in
+from livejoin.spark.sinks.ranges import ranges_in
 from livejoin.spark.sinks.whole_file import put_whole
 
 NOTE = "_removed"
@@ -47,15 +48,19 @@ def removed_up_to(folder: Path) -> int:
 def remove_before(folder: Path, batch_id: int) -> None:
     """Remove the files of the batches before one, but for the newest files that are there: they tell the columns.
 
+    A file of many batches goes when all of them are before that one.
+
     Raises:
         OSError: The system refuses; what is left goes with a later call.
     """
     there = parts_in(folder)
     old = [batch for batch in there if batch < batch_id and batch != max(there)]
-    if not old:
-        return
-    if max(old) > removed_up_to(folder):
-        note = with_checksum({"batch": max(old)})
+    done = removed_up_to(folder)
+    ranges = [one for one in ranges_in(folder) if done < one.last < batch_id]
+    newest = max((*old, *(one.last for one in ranges)), default=done)
+    if newest > done:
+        note = with_checksum({"batch": newest})
         put_whole(folder / NOTE, lambda stream: stream.write(note))
-    for name in (name for batch in old for name in there[batch]):
+    names = [name for batch in old for name in there[batch]]
+    for name in (*names, *(name for one in ranges for name in (one.name, one.hidden))):
         (folder / name).unlink(missing_ok=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -58,6 +59,15 @@ class Sink(Protocol):
         Returns:
             The views for which a part must exist from now on.
         """
+
+
+@runtime_checkable
+class InFolder(Protocol):
+    """A sink that writes into a folder."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder."""
 
 
 @runtime_checkable

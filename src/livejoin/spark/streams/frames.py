@@ -225,7 +225,7 @@ def _packed_parts(stream: DataFrame, parts: Mapping[int, tuple[StreamPart, Seque
     return stream.select(tags.alias(TAG), *rows).where(F.col(TAG).isNotNull())
 
 
-def unpack(names: Sequence[str], rows: pa.Table, *, in_sequence: bool = True) -> Arrival:
+def unpack(names: Sequence[str], rows: pa.Table, *, in_sequence: bool = True, keeps_sequence: bool = False) -> Arrival:
     """The changes by table from the rows of a packed frame; a table without changes is missing.
 
     Timestamps with a time zone (Spark's TIMESTAMP) become the same instants in UTC without one. A row without ``_seq``
@@ -235,6 +235,8 @@ def unpack(names: Sequence[str], rows: pa.Table, *, in_sequence: bool = True) ->
         names: The tables, in the order in which they were packed.
         rows: The rows.
         in_sequence: Whether the rows of a table are sorted by ``_seq``, which is then dropped; else it is kept.
+        keeps_sequence: Whether sorted rows keep ``_seq``, for dead letters. Parts of a stream have one of their own,
+            which goes in any case.
 
     Cost: linear in the rows, and a sort if ``_seq`` does not ascend already.
     """
@@ -244,7 +246,7 @@ def unpack(names: Sequence[str], rows: pa.Table, *, in_sequence: bool = True) ->
         if of_table.num_rows:
             plain = pa.Table.from_struct_array(of_table[f"t{tag}"])
             plain = _refused_without_sequence(_with_paths(_with_variants(plain)))
-            changes[name] = without_zones(_in_sequence(plain) if in_sequence else plain)
+            changes[name] = without_zones(_in_sequence(plain, keeps_sequence) if in_sequence else plain)
     time = rows[TIMESTAMP][0].as_py() if rows.num_rows else None
     return Arrival(changes, time)
 
@@ -375,12 +377,12 @@ def _refused_without_sequence(rows: pa.Table) -> pa.Table:
     return rows.set_column(rows.column_names.index(REFUSED), REFUSED, said)
 
 
-def _in_sequence(rows: pa.Table) -> pa.Table:
-    """Sort rows by ``_seq`` and drop it; rows with equal ``_seq`` keep their order."""
+def _in_sequence(rows: pa.Table, keeps: bool) -> pa.Table:
+    """Sort rows by ``_seq``, and drop it unless it is to be kept; rows with equal ``_seq`` keep their order."""
     if SEQUENCE not in rows.column_names:
         return rows
     sequence = rows[SEQUENCE]
-    rows = rows.drop_columns([SEQUENCE])
+    rows = rows if keeps and WITHOUT not in rows.column_names else rows.drop_columns([SEQUENCE])
     ascends = not sequence.null_count and pc.all(pc.less_equal(sequence[:-1], sequence[1:])).as_py()
     return rows if ascends is not False else rows.take(pc.array_sort_indices(sequence))
 

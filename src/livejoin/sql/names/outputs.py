@@ -199,8 +199,11 @@ def _output_type(output: Output, copied: Sequence[SqlType]) -> SqlType | None:
 
 def no_column_type(item: Item, found: pa.DataType, source: Source) -> SqlTypeError:
     """The error for an item whose type no column can have."""
+    bracketed = item.name.startswith("[") and item.name[1:-1].isidentifier()
+    name = f"; if {item.name} is a name, write `{item.name[1:-1]}`" if bracketed else ""
     msg = (
-        f"{item.role} {item.name!r} has the type {found}; CAST it to one of BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, "
-        "FLOAT, DOUBLE, DECIMAL, DATE, TIMESTAMP, STRING, BINARY, INTERVAL DAY TO SECOND and INTERVAL YEAR TO MONTH"
+        f"{item.role} {item.name!r} has the type {found}{name}; CAST it to one of BOOLEAN, TINYINT, SMALLINT, INT, "
+        "BIGINT, FLOAT, DOUBLE, DECIMAL, DATE, TIMESTAMP, STRING, BINARY, INTERVAL DAY TO SECOND and INTERVAL YEAR TO "
+        "MONTH"
     )
     return source.error(SqlTypeError, msg, item.offset)

@@ -15,6 +15,7 @@ from livejoin.errors import UnknownNameError
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.shown import meant
 from livejoin.sql.names.char_padding import pad_comparisons
+from livejoin.sql.parse.other_dialects import QUALIFIERS
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.resolved.column import REF
 from livejoin.sql.resolved.outer import Outer, outer_column
@@ -71,9 +72,19 @@ def relation_named(qualifier: exp.Expr, scope: Scope, source: Source) -> Occurre
         _refuse_correlation(qualifier, source)
         _refuse_field(qualifier.name, scope.named(qualifier.name), scope, source, offset_of(qualifier, 0))
         known = ", ".join(repr(r.alias) for r in scope.aliased)
-        msg = f"no table or alias {qualifier.name!r} is in scope here; in scope: {known}"
+        hint = _instead(qualifier.name, [r.alias for r in scope.aliased])
+        msg = f"no table or alias {qualifier.name!r} is in scope here{hint}; in scope: {known}"
         raise source.error(UnknownNameError, msg, offset_of(qualifier, 0))
     return relation
+
+
+def _instead(name: str, known: list[str]) -> str:
+    """What may be meant by a name in front of a column that no table here has, to stand behind it."""
+    if hint := QUALIFIERS.get(name.lower()):
+        return f"; {hint}"
+    if any(one.upper() == "OF" for one in known):
+        return "; AS OF names a table OF: write t ASOF JOIN q"
+    return meant(name, known)
 
 
 def _resolve(column: exp.Column, scope: Scope, source: Source) -> ColumnRef:

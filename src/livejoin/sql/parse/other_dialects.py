@@ -23,11 +23,42 @@ HALVES: Mapping[str, str] = {
 UNEXPECTED: Mapping[str, str] = {
     "MATCH_CONDITION": "write it in parentheses, between the right table and ON: "
     "t ASOF JOIN q MATCH_CONDITION (t.ts >= q.ts) ON t.k = q.k",
+    "RETURNING": "the commit that a statement gives has what changed in each view, and rows have the ids that you give",
+    "[": "a name that needs quotes stands in backticks: `name`",
 } | dict.fromkeys(
     ("ASOF", "LEFT ASOF", "NATURAL ASOF", "AS OF", "OF JOIN"),
     "write t ASOF JOIN q, or t ASOF LEFT JOIN q, with ON or USING",
 )
 """What to write where one word, or two, stand in the wrong place."""
+SECOND_MATCH = (
+    "MATCH_CONDITION has one comparison; the equalities stand behind ON: "
+    "t ASOF JOIN q MATCH_CONDITION (t.ts >= q.ts) ON t.k = q.k"
+)
+"""What to write where AND follows the comparison of MATCH_CONDITION."""
+TIME_PARTS: Mapping[str, str] = {
+    "epoch": "write unix_timestamp(ts) for whole seconds, or unix_micros(ts)",
+    "millisecond": "write EXTRACT(SECOND FROM ts), which has the fraction",
+    "milliseconds": "write EXTRACT(SECOND FROM ts), which has the fraction",
+    "isodow": "write EXTRACT(DOW_ISO FROM ts)",
+    "isoyear": "write EXTRACT(YEAROFWEEK FROM ts)",
+}
+"""Parts of a time that other dialects extract."""
+QUALIFIERS: Mapping[str, str] = {
+    "window": "a group has no window of times; write date_trunc('hour', ts) AS start, and group by it",
+    "excluded": "write MERGE INTO, whose source has a name",
+    "inserted": "the commit that a statement gives has what changed in each view",
+    "deleted": "the commit that a statement gives has what changed in each view",
+}
+"""Names in front of columns that other dialects have without a table of that name."""
+_IDENTITY = "ids are given by who inserts; write BIGINT PRIMARY KEY, and give the ids"
+CONSTRAINTS: Mapping[str, str] = {
+    "AutoIncrementColumnConstraint": _IDENTITY,
+    "GeneratedAsIdentityColumnConstraint": _IDENTITY,
+    "CollateColumnConstraint": "texts are compared by their bytes; leave it out",
+    "CommentColumnConstraint": "write the comment behind --",
+    "OnUpdateColumnConstraint": "the time of a call is not part of the data: give it with each row",
+}
+"""Constraints of a column that livejoin does not have, by sqlglot's classes."""
 OPERATORS: Mapping[str, str] = {
     "~": "write value RLIKE 'pattern' for a regular expression",
     "!~": "write NOT value RLIKE 'pattern' for a regular expression",
@@ -39,6 +70,7 @@ FUNCTIONS: Mapping[str, str] = {
     "of the last hour",
     "getdate": "the time of a call is not part of the data: keep it in a column",
     "sysdate": "the time of a call is not part of the data: keep it in a column",
+    "convert": "write CAST(value AS type), or TRY_CAST for NULL where it is none",
     "to_number": "write CAST(value AS DECIMAL(10, 2)), or TRY_CAST for NULL where it is none",
     "safe_cast": "write TRY_CAST(value AS type)",
     "charindex": "write LOCATE(part, text)",
@@ -78,7 +110,10 @@ _STATEMENTS: Mapping[str, str] = {
     "CREATE FUNCTION": "write the expression out in each query",
     "CREATE SCHEMA": "a database is a folder: open another one",
     "CREATE DATABASE": "a database is a folder: open another one",
-    "EXPLAIN": "db.explain(sql) and livejoin explain say what a query costs",
+    "EXPLAIN": (
+        "db.sql('EXPLAIN ...') (/v1/query of a server) gives the explanation as rows, db.explain(sql) and "
+        "view.explain(analyze=True) as an object, and livejoin explain in a terminal"
+    ),
     "SHOW": "db.tables and db.views have the names",
     "DESCRIBE": "db.tables[name] and db.views[name].schema have the columns",
     "VALUE": "write VALUES",
@@ -88,7 +123,7 @@ _STATEMENTS: Mapping[str, str] = {
     "GRANT": "tokens of a server say who may do what (livejoin docs server)",
     "REVOKE": "tokens of a server say who may do what (livejoin docs server)",
     "VACUUM": "memory is given back by itself",
-    "ANALYZE": "view.explain(analyze=True) says what changes cost",
+    "ANALYZE": "EXPLAIN ANALYZE name of a view, and view.explain(analyze=True), say what changes cost",
 }
 
 

@@ -27,7 +27,14 @@ from livejoin.sql.parse.other_dialects import of_statement
 from livejoin.sql.parse.quotes import refuse_quoted_qualifiers
 from livejoin.sql.parse.source import Source
 from livejoin.sql.parse.spans import mark_end, mark_inside, mark_keyword, mark_select
-from livejoin.sql.parse.syntax_errors import STATEMENTS, NotParsed, malformed, syntax_error, wrong_count
+from livejoin.sql.parse.syntax_errors import (
+    ABSENT_FUNCTION,
+    STATEMENTS,
+    NotParsed,
+    malformed,
+    syntax_error,
+    wrong_count,
+)
 
 NAME = "spark_name"
 UNIT = "spark_unit"
@@ -150,7 +157,7 @@ class SparkAnsi(Spark):
             name: parser
             for name, parser in SparkParser.FUNCTION_PARSERS.items()
             if name not in ("CEIL", "FLOOR", "INITCAP") and _is_read(name)
-        }
+        } | {"CONVERT": lambda self: self.raise_error(ABSENT_FUNCTION, self._tokens[self._index - 2])}
 
         NO_PAREN_FUNCTION_PARSERS: ClassVar = {
             name: parser for name, parser in SparkParser.NO_PAREN_FUNCTION_PARSERS.items() if name != "IF"
@@ -337,7 +344,21 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
         msg = f"found {len(statements)} statements; allowed is one: pass them one at a time"
         raise source.unsupported(";", msg, source.find({TokenType.SEMICOLON}))
     refuse_nested_queries(statements[0], source)
+    if any(token.token_type == TokenType.APPLY for token in tokens):
+        _apply_as_lateral(statements[0])
     return statements[0], source
+
+
+def _apply_as_lateral(tree: exp.Expr) -> None:
+    """Make what sqlglot parses of CROSS APPLY and OUTER APPLY what it parses of [LEFT] JOIN LATERAL."""
+    for node in tree.find_all(exp.Lateral):
+        outer = node.args.get("cross_apply") is False  # None of LATERAL itself
+        node.set("cross_apply", None)
+        join = node.parent
+        if outer and isinstance(join, exp.Join):
+            join.set("side", "LEFT")
+            if join.args.get("on") is None and not join.args.get("using"):
+                join.set("on", exp.true())
 
 
 def _hinted(error: SqlSyntaxError, source: Source) -> SqlSyntaxError:

@@ -18,13 +18,16 @@ from livejoin.errors import SqlSyntaxError
 from livejoin.shown import meant
 from livejoin.sql.parse.arguments import WrongCount
 from livejoin.sql.parse.column_types import CAST_TYPES, unknown_type
-from livejoin.sql.parse.other_dialects import HALVES, KEYWORDS, OPERATORS, UNEXPECTED
+from livejoin.sql.parse.other_dialects import FUNCTIONS, HALVES, KEYWORDS, OPERATORS, SECOND_MATCH, UNEXPECTED
 from livejoin.sql.parse.source import Source
 
 STATEMENTS = (
     "allowed are SELECT, INSERT, UPDATE, DELETE, MERGE INTO, CREATE and DROP of TABLE, VIEW and ASSERTION, ALTER TABLE "
     "and REFRESH TABLE"
 )
+
+ABSENT_FUNCTION = "a function that livejoin does not have"
+"""The description of a call whose arguments make no sense, as they are types or keywords."""
 
 
 class NotParsed(ParseError):
@@ -118,6 +121,9 @@ _NO_NAMES = frozenset(
         *(TokenType.WHERE, TokenType.ALIAS, TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.ON),
     }
 )
+_MATCHING = frozenset(
+    {TokenType.MATCH_CONDITION, TokenType.ON, TokenType.USING, TokenType.WHERE, TokenType.SELECT, TokenType.JOIN}
+)
 _BRACKET = re.compile(r"Expect(?:ing|ed) ([()\[\]{}<>])$")
 _MISSING = re.compile(r"Required \w+: '\w+' missing for <class '[\w.]+\.(\w+)'>")
 _TOO_MANY = re.compile(r"number of provided arguments \((\d+)\) is greater .* supported arguments \((\d+)\)")
@@ -130,6 +136,9 @@ def syntax_error(error: NotParsed, source: Source) -> SqlSyntaxError:
     at = error.offset
     if unknown := unknown_type(at, source):
         return source.error(SqlSyntaxError, unknown, at)
+    if error.description == ABSENT_FUNCTION:
+        name = source.text_at(at)
+        return source.error(SqlSyntaxError, f"{name.upper()} is not supported; {FUNCTIONS[name.lower()]}", at)
     missing, most = _MISSING.search(error.description), _TOO_MANY.search(error.description)
     if call := _call_that_ends(at, source) if most or (missing and _is_function(missing[1])) else None:
         return source.error(SqlSyntaxError, _wrong_number(call, most, source), call.start)
@@ -150,6 +159,8 @@ def malformed(at: int, source: Source) -> SqlSyntaxError:
 def _slip(description: str, at: int, source: Source) -> SqlSyntaxError | None:
     """The error of a word before an offset that is none, where it is known what may be meant; else None."""
     before, token = source.before(at), _token(at, source)
+    if before is not None and before.text.upper() == "TOP":  # SELECT TOP 1, in a sub-query
+        return source.error(SqlSyntaxError, HALVES["TOP"], before.start)
     if before is None or _BRACKET.search(description) or any(re.search(one, description) for one, *_ in _EXPECTED):
         return None
     if token is not None and token.text in OPERATORS:
@@ -176,6 +187,8 @@ def _token(at: int, source: Source) -> Token | None:
 def _unexpected(description: str, found: str, at: int, source: Source) -> str:
     """The message that something else is expected, or nothing at all."""
     if bracket := _BRACKET.search(description):
+        if _is_second_match(at, source):
+            return f"{found} in MATCH_CONDITION; {SECOND_MATCH}"
         return f"{found} where {bracket[1]!r} is expected{_which_closes(bracket[1], at, source)}"
     if twice := _TWICE.search(description):
         return f"{twice[1]} stands here a second time; a SELECT has one"
@@ -187,10 +200,12 @@ def _unexpected(description: str, found: str, at: int, source: Source) -> str:
         return f"{written!r:.80} is no type that a value is cast to; allowed are {CAST_TYPES}"
     before = source.before(at)
     if before is not None and before.token_type in _BEFORE_NAME and source.tokens[0].token_type in _DECLARING:
-        return f"{found} where a name is expected, behind {before.text.upper()}"
+        hint = f"; {UNEXPECTED['[']}" if token is not None and token.text == "[" else ""
+        return f"{found} where a name is expected, behind {before.text.upper()}{hint}"
     for pattern, expected, example in _EXPECTED:
         if re.search(pattern, description):
-            return f"{found} where {expected} is expected" + (f", as in {example}" if example else "")
+            hint = f"; {UNEXPECTED['[']}" if token is not None and token.text == "[" else ""
+            return f"{found} where {expected} is expected" + (f", as in {example}" if example else "") + hint
     behind = f" behind {source.sql[before.start : before.end + 1]!r:.80}" if before else ""
     if token is None:
         return f"the text ends{behind}, where more is expected"
@@ -224,14 +239,29 @@ def _lacking(node: str, found: str, at: int, source: Source) -> str:
 
 
 def _as_a_name(at: int, source: Source) -> str:
-    """The hint that a keyword as a name needs backticks."""
+    """The hint that a keyword as a name needs backticks, or what to write in place of a word."""
     token = _token(at, source)
-    if token is None or token.token_type in _NO_NAMES or not token.text.isidentifier():
+    if token is None:
         return ""
+    if _is_second_match(at, source):
+        return f"; {SECOND_MATCH}"
     word = source.sql[token.start : token.end + 1]
+    if token.text == "[" or word.upper() == "MATCH_CONDITION":
+        return f"; {UNEXPECTED[word.upper()]}"
+    if token.token_type in _NO_NAMES or not token.text.isidentifier():
+        return ""
     behind = next((one.text for one in source.tokens if one.start > token.start), "")
     hint = UNEXPECTED.get(word.upper()) or UNEXPECTED.get(f"{word} {behind}".upper())
     return f"; {hint}" if hint else f"; if {word} is a name, write `{word}`"
+
+
+def _is_second_match(at: int, source: Source) -> bool:
+    """Whether the word at an offset is an AND behind the comparison of a MATCH_CONDITION."""
+    token = _token(at, source)
+    if token is None or token.token_type != TokenType.AND:
+        return False
+    clauses = [one.token_type for one in source.tokens if one.start < at and one.token_type in _MATCHING]
+    return clauses[-1:] == [TokenType.MATCH_CONDITION]
 
 
 def _is_function(node: str) -> bool:

@@ -14,6 +14,7 @@ from livejoin.errors import SchemaError, SqlError, SqlTypeError, UnknownNameErro
 from livejoin.schema import NOTHING_SAID, Column, SqlType, Table, TableSettings
 from livejoin.sql.parse.column_types import ALLOWED_TYPES, declared_type, written_type
 from livejoin.sql.parse.nesting import within_depth
+from livejoin.sql.parse.other_dialects import CONSTRAINTS
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.tables.checks import declared_checks, is_check
@@ -137,7 +138,9 @@ def declared_column(definition: exp.ColumnDef, source: Source, offset: int) -> C
         if not plain and not is_unique(kind) and not is_foreign(kind):
             clause = shown(kind)
             at = source.clause(clause, offset)
-            raise source.unsupported(clause, f"{clause} in column {definition.name!r}: {ALLOWED}", at)
+            instead = CONSTRAINTS.get(kind.__class__.__name__)
+            said = f"{clause} in column {definition.name!r}{f'; {instead}' if instead else ''}: {ALLOWED}"
+            raise source.unsupported(clause, said, at)
     not_null = _constraint(definition, exp.NotNullColumnConstraint)
     nullable = not_null is None or bool(not_null.args.get("allow_null"))
     type = _type(definition, source, offset)

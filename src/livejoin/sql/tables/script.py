@@ -62,6 +62,22 @@ def pieces(sql: str, parameters: object = None) -> list[Piece]:
     return found
 
 
+def filled(sql: str, parameters: object) -> str:
+    """A text of one statement with the values of parameters in their places.
+
+    Raises:
+        SqlSyntaxError: As for `pieces`, or there are several statements.
+
+    >>> filled("SELECT a FROM t WHERE a = ?", [1])
+    'SELECT a FROM t WHERE a = 1'
+    """
+    found = statements(sql, parameters)
+    if len(found) != 1:
+        msg = f"one statement is expected, and there are {len(found)}"
+        raise SqlSyntaxError(msg, sql)
+    return found[0]
+
+
 def places(sql: str) -> list[str | None]:
     """The names of the places for values in a text, in their order; None for each ``?``.
 

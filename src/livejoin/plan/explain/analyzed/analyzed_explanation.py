@@ -133,7 +133,7 @@ def _table(table: ActualTable) -> str:
 
 def _block(block: ActualBlock) -> Iterator[str]:
     plan = f": {block.line}" if block.line else ""
-    size = f"{block.rows:,} rows, {block.state_bytes:,} bytes"
+    size = f"{block.rows:,} rows, {block.state_bytes:,} bytes in use"
     if block.expected_bytes is not None:
         size += f" ({_expected(block.expected_bytes)})"
     yield f"#{block.number} {block.kind}{plan}"

@@ -117,6 +117,8 @@ def _foreign_keys(found: ForeignKeyAcyclic, names: Sequence[str]) -> Property:
     name = "foreign-key acyclic"
     if found:
         root = names[found.roots[0]]
+        if len(names) == 1:
+            return Property(name, True, "there is one table, so that no join is without a key", (root,))
         return Property(name, True, f"every join is by a primary key, and {root} refers to all others", (root,))
     if found.unkeyed:
         join = found.unkeyed[0]

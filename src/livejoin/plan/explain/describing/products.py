@@ -9,7 +9,7 @@ from livejoin.plan.explain.effects.amount import Amount
 from livejoin.plan.explain.effects.figures import Figures
 from livejoin.plan.explain.effects.reach import reach
 from livejoin.plan.explain.effects.sizes import Sizes, most_rows
-from livejoin.plan.explain.verdict import rows
+from livejoin.plan.explain.number_words import rows
 from livejoin.plan.operators import AnyJoin, Operator
 from livejoin.query import ConjunctiveQuery
 

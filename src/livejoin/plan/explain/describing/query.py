@@ -14,6 +14,7 @@ from livejoin.plan.explain.describing.cells import cells_outline
 from livejoin.plan.explain.describing.change_types import change_types
 from livejoin.plan.explain.describing.changed_results import changed_results
 from livejoin.plan.explain.describing.join import Planned, explained
+from livejoin.plan.explain.describing.not_in import not_in_sentences
 from livejoin.plan.explain.describing.products import parts_of, product_sentences
 from livejoin.plan.explain.describing.selected import constant, explained_selection
 from livejoin.plan.explain.diagram.diagram import diagram
@@ -158,7 +159,8 @@ def describe_query(
     drawing = diagram(query, found, figures)
     memory = predicted_memory(plan.operator, figures)
     said = replace(said, names=_names(query), effects=found, diagram=drawing, memory=memory)
-    return replace(said, product=product, change_types=types)
+    nulls = " ".join(dict.fromkeys(not_in_sentences(query.sql, operators)))
+    return replace(said, product=product, nulls=nulls, change_types=types)
 
 
 def _with_what_helps(told: Sequence[Explanation]) -> Iterator[Explanation]:

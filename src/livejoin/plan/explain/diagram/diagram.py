@@ -15,7 +15,7 @@ from livejoin.plan.explain.effects.amount import Growth
 from livejoin.plan.explain.effects.effects import Effect
 from livejoin.plan.explain.effects.figures import Figures
 from livejoin.plan.explain.effects.reach import Reach
-from livejoin.plan.explain.verdict import number, rows, stored
+from livejoin.plan.explain.number_words import number, rows, stored
 from livejoin.query import Atom, ConjunctiveQuery
 from livejoin.query.bound_query import Query
 from livejoin.query.orders import EVERY_RANK, EVERY_ROW, SortKey
@@ -203,7 +203,7 @@ class _Drawn:
         if effect.promise == "static":
             return DiagramNode("table", title, lines, parent, label, "never changes")
         if effect.looked_up.growth > effect.met.growth:
-            reach = f"a change here looks up {stored(effect.looked_up)}"  # as all rows of a partition
+            reach = f"a change here looks at {stored(effect.looked_up)}"  # as all rows of a partition
             return DiagramNode("table", title, lines, parent, label, reach, effect.growth)
         reaches = self._reaches(atom.alias)
         grows = max((found.met.growth for found in reaches), default=Growth.NONE)

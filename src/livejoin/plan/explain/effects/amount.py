@@ -32,6 +32,7 @@ class Amount:
         is_bound: Whether it may be less than what is expected, as a condition of which nothing is known stops some.
         causes: The things that it grows with, as ``rows of orders per o_custkey``; empty if it does not grow.
         growth: How it grows.
+        is_size: Whether ``most`` is no more than the size of what is there: no row was counted that meets most.
     """
 
     expected: float | None
@@ -39,12 +40,13 @@ class Amount:
     is_bound: bool = False
     causes: tuple[str, ...] = ()
     growth: Growth = Growth.NONE
+    is_size: bool = False
 
     def times(self, other: Amount) -> Amount:
         """So many for each of these.
 
         >>> Amount(2.0, 3.0).times(Amount(4.0, None, True))
-        Amount(expected=8.0, most=None, is_bound=True, causes=(), growth=<Growth.NONE: 0>)
+        Amount(expected=8.0, most=None, is_bound=True, causes=(), growth=<Growth.NONE: 0>, is_size=False)
         """
         if NOTHING in (self, other):
             return NOTHING
@@ -72,12 +74,20 @@ class Amount:
         """How many of these are between one of some others and the next one, and at most all of these.
 
         >>> Amount(300.0, 900.0).between(Amount(100.0, 100.0))
-        Amount(expected=3.0, most=900.0, is_bound=True, causes=(), growth=<Growth.NONE: 0>)
+        Amount(expected=3.0, most=900.0, is_bound=True, causes=(), growth=<Growth.NONE: 0>, is_size=False)
         """
         expected = None
         if self.expected is not None and others.expected is not None:
             expected = self.expected / max(1.0, others.expected)
         return replace(self, expected=expected, is_bound=True)
+
+    def halved(self) -> Amount:
+        """How many of these, in an order, are one of them or stand behind it: on average half of them.
+
+        >>> Amount(9.0, 30.0).halved()
+        Amount(expected=5.0, most=30.0, is_bound=False, causes=(), growth=<Growth.NONE: 0>, is_size=False)
+        """
+        return self if self.expected is None else replace(self, expected=min(self.expected, (self.expected + 1.0) / 2))
 
     def capped(self, most: float) -> Amount:
         """So many, and never more than a number that does not grow."""
@@ -91,20 +101,21 @@ class Amount:
         """So many, of those that are there now, of which there is one at least when it changes.
 
         >>> Amount(300.0, 900.0, causes=("rows of r",), growth=Growth.KEY).among(5.0)
-        Amount(expected=5.0, most=5.0, is_bound=True, causes=('rows of r',), growth=<Growth.KEY: 1>)
+        Amount(expected=5.0, most=5.0, is_bound=True, causes=('rows of r',), growth=<Growth.KEY: 1>, is_size=True)
         """
         if self == NOTHING or there == math.inf:
             return self
         limit = max(1.0, there)
-        most = limit if self.most is None else min(limit, self.most)
+        is_size = limit > 1.0 and (self.is_size or self.most is None or self.most > limit)
+        found = replace(self, most=limit if self.most is None else min(limit, self.most), is_size=is_size)
         if self.expected is not None and self.expected <= limit:
-            return replace(self, most=most)
-        return replace(self, expected=limit, most=most, is_bound=True)
+            return found
+        return replace(found, expected=limit, is_bound=True)
 
     def _with(self, other: Amount) -> Amount:
         causes = tuple(dict.fromkeys((*self.causes, *other.causes)))
         growth = max(self.growth, other.growth)
-        return Amount(None, None, self.is_bound or other.is_bound, causes, growth)
+        return Amount(None, None, self.is_bound or other.is_bound, causes, growth, self.is_size or other.is_size)
 
 
 NOTHING = Amount(0.0, 0.0)
@@ -123,7 +134,7 @@ def largest(amounts: Iterable[Amount]) -> Amount:
     """The one that is expected to be most, or whose number is unknown; a bound where others are less.
 
     >>> largest([Amount(1.0, 1.0), Amount(2.0, 2.0)])
-    Amount(expected=2.0, most=2.0, is_bound=True, causes=(), growth=<Growth.NONE: 0>)
+    Amount(expected=2.0, most=2.0, is_bound=True, causes=(), growth=<Growth.NONE: 0>, is_size=False)
     """
     found = [*amounts]
     most = max(found, key=lambda one: math.inf if one.expected is None else one.expected, default=NOTHING)

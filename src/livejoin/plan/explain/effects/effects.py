@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
+from livejoin.families.nodes import MadeRelation, MakesRelations
 from livejoin.plan.explain.effects.amount import NOTHING, ONE, Amount, Growth, total
 from livejoin.plan.explain.effects.figures import Figures
 from livejoin.plan.explain.effects.nested import Nested, Some, keeps, origin_of, read_by
@@ -27,6 +28,7 @@ from livejoin.plan.explain.effects.reach import (
     tells_apart,
 )
 from livejoin.plan.explain.effects.sizes import Sizes
+from livejoin.plan.explain.effects.stored import StoredStep, stored_words
 from livejoin.plan.operators import (
     AggregateOperator,
     AnnotatedOperator,
@@ -85,6 +87,7 @@ class Effect:
         ways: Where it goes, from each occurrence of the table, those of nested queries first.
         conditions: The conditions that each combination of rows is checked for after it was found.
         sources: Where the figures are from.
+        stored: The steps to rows that are stored above joins, from below.
     """
 
     table: str
@@ -96,6 +99,7 @@ class Effect:
     ways: tuple[Way, ...] = ()
     conditions: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    stored: tuple[StoredStep, ...] = ()
 
     @property
     def growth(self) -> Growth:
@@ -157,6 +161,7 @@ def _effect(plan: Operator, table: Table, figures: Figures, sizes: Sizes) -> Eff
         ways,
         tuple(conditions),
         tuple(sources),
+        tuple(walk.stored()),
     )
 
 
@@ -236,6 +241,14 @@ class _Walk:
         self.looked_up: dict[Operator, Amount] = {}
         self.sources: list[str] = []
 
+    def stored(self) -> Iterator[StoredStep]:
+        """The steps to rows that are stored above joins, from below."""
+        for plan, rows in self.looked_up.items():
+            if rows != NOTHING:
+                sides = [self.of(one, None).delta for one in plan.below]
+                several = any(one.most is None or one.most > 1 for one in sides)
+                yield StoredStep(stored_words(plan, several, sides[0] != NOTHING, sides[-1] != NOTHING), rows)
+
     def of(self, plan: Operator, some: Some) -> _Change:
         """What it does to a relation.
 
@@ -314,7 +327,7 @@ class _Walk:
         both_ways, asked = False, set[bool]()
         below = {name: self.of(one, None) for name, one in derived.items()}
         ways = self.ways[plan] = []
-        nested, columns = self._sizes.nested(plan), columns_by_variable(query)
+        nested, columns, made = self._sizes.nested(plan), columns_by_variable(query), _made_above(plan)
         for position, atom in enumerate(query.atoms):
             name = atom.table.name
             if name in below:
@@ -325,7 +338,7 @@ class _Walk:
                 continue
             if begin.delta == NOTHING:
                 continue
-            found = reach(query, position, own, self._figures, nested)
+            found = reach(query, position, own, self._figures, nested, made)
             if is_distinct and not tells_apart(query, position, query.free or frozenset()):  # it may be there already
                 found = found.bounded()
             through = _through(atom) if name in below else ""
@@ -415,7 +428,10 @@ class _Walk:
         """Rows of whose partitions all behind the changed ones change too."""
         partition = frozenset(plan.partition)
         below, parts = self.of(plan.input, None), self.of(plan.input, partition).different
-        rows = parts.times(self._behind(plan.input, plan.partition)).bounded().among(self._sizes.rows(plan.input))
+        behind = self._behind(plan.input, plan.partition).among(self._sizes.rows(plan.input))
+        if not isinstance(plan, RunningOperator) or plan.moves:
+            behind = behind.halved()  # the row itself, and those that follow it
+        rows = parts.times(behind).bounded().among(self._sizes.rows(plan.input))
         if rows == NOTHING:
             return below
         here = some is not None and some <= partition
@@ -480,8 +496,16 @@ class _Walk:
         if figure is None:
             return Amount(None, None, True, (cause,), growth)
         self.sources.append(figure.source)
-        same = Amount(figure.expected, figure.most, True, (cause,), growth)
+        same = Amount(figure.expected, figure.most, True, (cause,), growth, figure.is_size)
         return same if len(query.atoms) == 1 else same.times(reach(query, atom, None, self._figures).results)
+
+
+def _made_above(plan: AnyJoin) -> Mapping[int, MadeRelation]:
+    """The relations of different values that the plan of a join makes, above atoms of the query."""
+    program = plan.physical
+    if not isinstance(program, MakesRelations) or program.query.atoms != plan.query.atoms:
+        return {}
+    return program.made_above()
 
 
 _TWO = Amount(2.0, 2.0)

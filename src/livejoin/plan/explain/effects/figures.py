@@ -43,6 +43,7 @@ class Meeting:
         source: Where the figures are from.
         fits: Whether only rows that fit the conditions were counted.
         is_mean: Whether it is not only a bound.
+        is_size: Whether ``most`` is made of the number of rows: no row was counted that meets most.
     """
 
     expected: float
@@ -50,6 +51,7 @@ class Meeting:
     source: Source
     fits: bool = False
     is_mean: bool = True
+    is_size: bool = False
 
 
 @dataclass(frozen=True)
@@ -145,8 +147,11 @@ class Figures:
         figure = self.statistics.of(table.name).rows
         sample = self.samples.get(table.name.lower())
         if figure.value is not None and (figure.known == "given" or sample is None):
-            return Meeting(figure.value, figure.value, "given" if figure.known == "given" else "observed")
-        return None if sample is None else Meeting(sample.rows, sample.rows, "observed" if sample.is_log else "counted")
+            source: Source = "given" if figure.known == "given" else "observed"
+            return Meeting(figure.value, figure.value, source, is_size=True)
+        if sample is None:
+            return None
+        return Meeting(sample.rows, sample.rows, "observed" if sample.is_log else "counted", is_size=True)
 
     def share(self, table: Table, condition: Expression) -> float | None:
         """The share of the rows of a table for which a condition is true; None if that is not known."""
@@ -227,7 +232,7 @@ class Figures:
         sample = self.samples.get(other.name.lower())
         source: Source = "given" if given else "observed" if sample is None else sample.source
         most = max(1.0, rows.value - keys.value + 1.0)  # of each other key there is one row at least
-        return Meeting(rows.value / max(1.0, keys.value, here or 0.0), most, source)
+        return Meeting(rows.value / max(1.0, keys.value, here or 0.0), most, source, is_size=True)
 
 
 def _met(

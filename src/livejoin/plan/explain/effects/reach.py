@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from livejoin.families.nodes import MadeRelation
 from livejoin.plan.explain.effects.amount import NOTHING, ONE, Amount, Growth
 from livejoin.plan.explain.effects.figures import Figures, Meeting
 from livejoin.plan.explain.effects.nested import Nested
@@ -25,6 +26,7 @@ _MADE = re.compile(r"[a-z]\d+")
 Conditions = tuple[Expression | None, Expression | None]
 
 NONE_DERIVED: Mapping[str, Nested] = {}
+NONE_MADE: Mapping[int, MadeRelation] = {}
 
 Columns = Mapping[str, int]
 """The variables of an atom, those that an edge says are equal to variables above by their names there."""
@@ -48,6 +50,8 @@ class Hop:
         met: The rows of it that all combinations together meet; none if it leads to no column that is asked for.
         position: Position of the atom in the join.
         is_selected: Whether only rows that fit a condition of the query on them alone are met.
+        different: The columns of which one row is met for each of their different values, as the plan keeps no more of
+            the atom than these; empty if each row is met.
     """
 
     alias: str
@@ -63,6 +67,7 @@ class Hop:
     met: Amount = NOTHING
     position: int = -1
     is_selected: bool = False
+    different: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,13 +78,15 @@ class Reach:
         hops: The steps from atom to atom.
         met: The rows that are met.
         results: The results of the join that come or go; different ones where only some columns are asked for.
-        is_selected: Whether only changes that fit a condition of the query on them alone go there.
+        condition: The condition of the query on the change alone, without which it goes nowhere; empty for none.
+        fits: The share of changes that fit it; None if that is not known.
     """
 
     hops: tuple[Hop, ...]
     met: Amount
     results: Amount
-    is_selected: bool = False
+    condition: str = ""
+    fits: float | None = None
 
     def bounded(self) -> Reach:
         """At most as far: a change may stop on its way, where nothing new comes of it."""
@@ -93,6 +100,7 @@ def reach(
     wanted: frozenset[str] | None,
     figures: Figures,
     derived: Mapping[str, Nested] = NONE_DERIVED,
+    made: Mapping[int, MadeRelation] = NONE_MADE,
 ) -> Reach:
     """How far a change of a row of an atom goes.
 
@@ -104,14 +112,22 @@ def reach(
         wanted: The variables of the results that are asked for; None for all, with multiplicities.
         figures: The known figures of the tables.
         derived: The facts about the tables that are relations of nested queries, by name.
+        made: The relations of different values that the plan makes, by the atom that they are right above.
     """
-    return _Walk(query, figures, derived).from_atom(start, wanted)
+    return _Walk(query, figures, derived, made).from_atom(start, wanted)
 
 
 class _Walk:
     """A join as it is walked over."""
 
-    def __init__(self, query: ConjunctiveQuery, figures: Figures, derived: Mapping[str, Nested]) -> None:
+    def __init__(
+        self,
+        query: ConjunctiveQuery,
+        figures: Figures,
+        derived: Mapping[str, Nested],
+        made: Mapping[int, MadeRelation],
+    ) -> None:
+        self._made = made
         self._query = query
         self._derived = derived
         self._figures = figures
@@ -145,16 +161,56 @@ class _Walk:
         for atom in visited[1:]:
             hop = hops[atom]
             if atom in needed:
-                results = results.times(hop.rows)
-                met = met.plus(results)
-                hops[atom] = replace(hop, met=results)
+                values = hop if wanted is None else self._of_values(hop, wanted)
+                hop = values if wanted is not None and self._reads_values(start, atom, wanted) else hop
+                hop = replace(hop, met=results.times(hop.rows))
+                results, met, hops[atom] = results.times(values.rows), met.plus(hop.met), hop
                 coincide = wanted is not None and not hop.by_key and not tells_apart(query, atom, wanted)
                 results = results.bounded() if coincide else results
             else:
                 hops[atom] = replace(hop, kept=False)
                 if hop.rows.expected is None or hop.rows.expected < 1:
                     results = results.bounded()
-        return Reach(tuple(hops[atom] for atom in visited[1:]), met, results, query.atoms[start].predicate is not None)
+        first = query.atoms[start]
+        condition = "" if first.predicate is None else first.predicate.text
+        fits = None if first.predicate is None else self._figures.share(first.table, first.predicate)
+        return Reach(tuple(hops[atom] for atom in visited[1:]), met, results, condition, fits)
+
+    def _of_values(self, hop: Hop, wanted: frozenset[str]) -> Hop:
+        """A step of which only some columns are wanted: it meets their different values, however many rows have them.
+
+        Those columns count too that other atoms are compared with, as the plan needs them for its keys.
+        """
+        own, table = self._columns[hop.position], self._query.atoms[hop.position].table
+        read = sorted(own[v] for v in self._asked(hop.position, wanted))
+        if table.name in self._derived or hop.by_key or any(set(key) <= set(read) for key in table.keys):
+            return hop
+        values, rows = self._figures.values(table, read), hop.rows
+        compared = sorted(own[v] for v in own if self._column_name(table, own[v]) in hop.columns)
+        keys = self._figures.values(table, compared) if compared else 1.0
+        if values is None or keys is None or rows.expected is None or values / max(1.0, keys) >= rows.expected:
+            return hop
+        names = tuple(self._column_name(table, column) for column in read if column not in compared)
+        cause = f"different {' and '.join(names) or 'rows'} of {hop.table}"
+        causes = (cause + (f" per {' and '.join(hop.columns)}" if hop.columns else ""),)
+        most = values if rows.most is None else min(rows.most, values)
+        expected = values / max(1.0, keys)
+        is_size = rows.is_size or most != rows.most
+        found = replace(rows, expected=expected, most=most, causes=causes if rows.growth else (), is_size=is_size)
+        return replace(hop, rows=found, different=names)
+
+    def _asked(self, atom: int, wanted: frozenset[str]) -> frozenset[str]:
+        """The variables of an atom that are wanted, or compared with those of other atoms."""
+        others = [there for other, there in enumerate(self._columns) if other != atom]
+        called = {self._names.get(v, v) for v in wanted}
+        return frozenset(v for v in self._columns[atom] if v in called or any(v in there for there in others))
+
+    def _reads_values(self, start: int, atom: int, wanted: frozenset[str]) -> bool:
+        """Whether a change of one atom reads the different values of another one, which the plan keeps."""
+        made = self._made.get(atom)
+        if made is None or start in made.below:
+            return False
+        return self._asked(atom, wanted) <= {self._names.get(v, v) for v in made.variables}
 
     def _own(self, start: int) -> Amount:
         """The rows of the change itself that take part."""
@@ -198,7 +254,8 @@ class _Walk:
             growth = Growth.NONE if one.table.static else Growth.KEY if names else Growth.TABLE
             causes = (what,) if growth else ()
             mean, most = (None, None) if meeting is None else (meeting.expected, meeting.most)
-            rows = Amount(mean, most, causes=causes, growth=growth)
+            is_size = meeting is not None and meeting.is_size
+            rows = Amount(mean, most, causes=causes, growth=growth, is_size=is_size)
         limit = (one.table.settings.window_rows or math.inf) if inner is None else inner.limit
         if not by_key and limit < math.inf:
             rows = rows.capped(limit)

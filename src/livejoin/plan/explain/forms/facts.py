@@ -70,7 +70,9 @@ def class_line(explanation: Explanation) -> str:
     """The class of the query, its width where it is cyclic, and how many atoms and output variables it has."""
     found = explanation.query_class
     width = f" of width {found.width}" if found.width != "1" else ""
-    return f"{found.name} conjunctive query{width}; {_count(len(explanation.atoms), 'atom')}"
+    over = commas([atom.name for atom in explanation.atoms])
+    part = f": this part, over {over}; the other parts have theirs below" if explanation.others else ""
+    return f"{found.name} conjunctive query{width}; {_count(len(explanation.atoms), 'atom')}{part}"
 
 
 def update_lines(explanation: Explanation) -> Iterator[str]:

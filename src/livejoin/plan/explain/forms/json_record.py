@@ -11,7 +11,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from livejoin.plan.explain.glossary import words
-from livejoin.plan.explain.verdict import effect_line, is_read_later, source_line, verdict, way_lines
+from livejoin.plan.explain.verdict import effect_line, is_read_later, source_line, verdict
+from livejoin.plan.explain.ways import stored_step, way_line
 
 if TYPE_CHECKING:
     from livejoin.families.outline import MergedOutline, PlanOutline, StatesOutline, StaticOutline
@@ -136,7 +137,9 @@ def _effect(effect: Effect, read_later: bool) -> Record:
         "ways": [
             {
                 "from": way.alias,
-                "text": line,
+                "text": way_line(effect, way),
+                "condition": way.reach.condition or None,
+                "fits": _number(way.reach.fits),
                 "steps": [
                     {
                         "alias": hop.alias,
@@ -145,12 +148,14 @@ def _effect(effect: Effect, read_later: bool) -> Record:
                         "rows": _amount(hop.rows),
                         "by_key": hop.by_key,
                         "followed": hop.kept,
+                        "different": list(hop.different),
                     }
                     for hop in way.reach.hops
                 ],
             }
-            for way, line in zip(effect.ways, way_lines(effect), strict=True)
+            for way in effect.ways
         ],
+        "stored": [{"text": stored_step(step), "rows": _amount(step.rows)} for step in effect.stored],
     }
 
 
@@ -173,7 +178,13 @@ def _diagram(diagram: Diagram) -> Record:
 
 
 def _amount(amount: Amount) -> Record:
-    return {"expected": _number(amount.expected), "most": _number(amount.most), "is_bound": amount.is_bound}
+    most_is = None if amount.most is None else "size" if amount.is_size else "counted"
+    return {
+        "expected": _number(amount.expected),
+        "most": _number(amount.most),
+        "most_is": most_is,
+        "is_bound": amount.is_bound,
+    }
 
 
 def _guarantee(guarantee: Guarantee) -> Record:

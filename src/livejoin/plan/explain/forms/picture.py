@@ -30,7 +30,8 @@ from livejoin.plan.explain.forms.facts import (
     which_part,
 )
 from livejoin.plan.explain.glossary import PLACE, words
-from livejoin.plan.explain.verdict import effect_line, headline, is_read_later, source_line, verdict, way_lines
+from livejoin.plan.explain.verdict import effect_line, headline, is_read_later, source_line, verdict
+from livejoin.plan.explain.ways import way_lines
 
 if TYPE_CHECKING:
     from livejoin.families.outline import AtomOutline, EdgeOutline, NodeOutline, PlanOutline

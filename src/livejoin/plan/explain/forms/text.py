@@ -23,7 +23,8 @@ from livejoin.plan.explain.forms.facts import (
     views,
 )
 from livejoin.plan.explain.glossary import PLACE
-from livejoin.plan.explain.verdict import effect_line, is_read_later, source_line, verdict, way_lines
+from livejoin.plan.explain.verdict import effect_line, is_read_later, source_line, verdict
+from livejoin.plan.explain.ways import way_lines
 
 if TYPE_CHECKING:
     from livejoin.families.outline import NodeOutline, PlanOutline

@@ -22,6 +22,7 @@ class MemoryPart:
         is_bound: Whether there may be fewer.
         bytes: The bytes that it is expected to allocate; None if that is not known.
         unknown: The reason why the bytes are not known; empty if they are told.
+        used: The bytes among these that are expected to be in use; None if that is not known.
     """
 
     name: str
@@ -30,6 +31,7 @@ class MemoryPart:
     is_bound: bool
     bytes: float | None
     unknown: str = ""
+    used: float | None = None
 
 
 @dataclass(frozen=True)
@@ -61,11 +63,11 @@ class Memory:
         unknown = sum(one.bytes is None for one in self.parts)
         bound = "up to " if any(one.is_bound for one in self.parts) else ""
         if not unknown:
-            yield f"{bound}about {size(self.known_bytes)} beside the tables, in all"
+            yield f"{bound}about {size(self.known_bytes)} allocated beside the tables, in all"
         elif unknown == len(self.parts):
             yield "not known beside the tables, in all"
         else:
-            yield f"about {size(self.known_bytes)} and what is not known, beside the tables, in all"
+            yield f"about {size(self.known_bytes)} allocated and what is not known, beside the tables, in all"
         yield from map(part_line, self.parts)
 
 

@@ -62,6 +62,16 @@ def predicted_memory(plan: Operator, figures: Figures) -> Memory:
     return Memory(tuple(_Parts(figures).of(plan)))
 
 
+def predicted_use(plan: Operator, figures: Figures) -> float | None:
+    """The bytes that one block is expected to have in use; None if it keeps nothing, or that is not known.
+
+    Args:
+        plan: The operator of the block.
+        figures: The known figures of the tables.
+    """
+    return _Parts(figures).part(plan).used if plan.keeps_state else None
+
+
 class _Parts:
     """The parts of a plan; mutable: what was found once is kept."""
 
@@ -71,7 +81,7 @@ class _Parts:
         self._rows: dict[Operator, tuple[float, bool]] = {}
 
     def of(self, plan: Operator) -> Iterator[MemoryPart]:
-        yield from (self._part(one) for one in upwards(plan) if one.keeps_state)
+        yield from (self.part(one) for one in upwards(plan) if one.keeps_state)
 
     def rows(self, plan: Operator) -> tuple[float, bool]:
         """The rows that a relation is expected to have, infinity if unknown, and whether it may have fewer."""
@@ -120,7 +130,8 @@ class _Parts:
             return math.inf, False
         return there.expected * each.expected * (1.0 if share is None else share), each.is_bound or share is None
 
-    def _part(self, plan: Operator) -> MemoryPart:
+    def part(self, plan: Operator) -> MemoryPart:
+        """What one block keeps."""
         if isinstance(plan, AnyJoin):
             return self._join(plan)
         if isinstance(plan, BagOperator):
@@ -207,7 +218,8 @@ class _Parts:
             if rows == math.inf:
                 return _unknown(plan.kind, f"the rows of {name} are not known")
             total, counted, is_bound = total + rows * (one.record + one.indexes), counted + rows, is_bound or bound
-        return MemoryPart(plan.kind, "rows of its inputs", counted, is_bound, max(_LEAST, ALLOCATED * total))
+        size = max(_LEAST, ALLOCATED * total)
+        return MemoryPart(plan.kind, "rows of its inputs", counted, is_bound, size, used=total)
 
 
 _PERCENTILES = ("percentile_cont", "percentile_disc")
@@ -221,7 +233,8 @@ def _is_whole_table(plan: Operator) -> bool:
 def _part(name: str, of: str, rows: tuple[float, bool], words: float) -> MemoryPart:
     if rows[0] == math.inf:
         return _unknown(name, "the number of its rows is not known")
-    return MemoryPart(name, of, rows[0], rows[1], max(_LEAST, ALLOCATED * WORD_BYTES * rows[0] * words))
+    used = WORD_BYTES * rows[0] * words
+    return MemoryPart(name, of, rows[0], rows[1], max(_LEAST, ALLOCATED * used), used=used)
 
 
 def _unknown(name: str, why: str) -> MemoryPart:

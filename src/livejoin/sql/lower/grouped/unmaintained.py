@@ -26,6 +26,10 @@ OVER = (
     "partition, and COUNT, SUM, AVG, MIN, MAX, STDDEV, VARIANCE, FIRST_VALUE, LAST_VALUE and NTH_VALUE from "
     "its first row to each, from each to its last, or over rows around each or within a distance of it"
 )
+WINDOW_FUNCTIONS = (
+    *("ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE", "LAG", "LEAD", "COUNT", "SUM", "AVG"),
+    *("MIN", "MAX", "STDDEV", "VARIANCE", "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE"),
+)
 
 # Nodes of sqlglot's for window functions; FIRST_VALUE and LAST_VALUE are aggregates too in Spark.
 _WINDOW = (

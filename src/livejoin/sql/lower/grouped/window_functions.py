@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.orders import RankFunction, RunningFrame, SortKey
+from livejoin.shown import meant
 from livejoin.sql.lower.grouped.aggregates import aggregate_call, call_offset, find_aggregate, written_name
 from livejoin.sql.lower.grouped.distances import Distance
 from livejoin.sql.lower.grouped.running import (
@@ -31,7 +32,7 @@ from livejoin.sql.lower.grouped.running import (
     up_to_nth,
     with_filter,
 )
-from livejoin.sql.lower.grouped.unmaintained import OVER
+from livejoin.sql.lower.grouped.unmaintained import OVER, WINDOW_FUNCTIONS
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.resolved.column import REF, bound_column, key_of
 from livejoin.sql.resolved.item import Item, distinct_names
@@ -264,6 +265,8 @@ class Below:
         if isinstance(node.this, exp.Filter) and (is_offset(call) or is_of_row(call) or nth):
             msg = f"{name} OVER takes no FILTER: write CASE WHEN ... END as its value, and IGNORE NULLS"
             raise self._source.unsupported(name, msg, at)
+        if found is None and isinstance(call, exp.Anonymous) and (hint := meant(name, WINDOW_FUNCTIONS)):
+            raise self._source.unsupported(name, f"{name} is no window function{hint}: {OVER}", at)
         if found is None or call.args.get("expressions"):
             msg = f"{name} OVER a part of each partition is not supported yet: {OVER}"
             raise self._source.unsupported(name, msg, at)

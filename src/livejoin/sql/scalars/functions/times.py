@@ -11,6 +11,7 @@ from typing import Final
 
 from livejoin.query.scalar import Constant, Function, Scalar
 from livejoin.schema import SqlType
+from livejoin.sql.parse.other_dialects import TIME_PARTS
 from livejoin.sql.scalars.arithmetic import binary
 from livejoin.sql.scalars.coercion import accepted, common_type
 from livejoin.sql.scalars.operands import (
@@ -338,6 +339,9 @@ def extract(field: str, time: Operand) -> Scalar:
     if name in ("dayofweek_iso", "dow_iso"):
         return binary("add", part("weekday", time), Constant(1, INT))
     if name not in _FIELDS:
+        if hint := TIME_PARTS.get(name):
+            msg = f"{field} is no part of a time here; {hint}"
+            raise Mismatch(msg)
         msg = f"{field} is no part of a time; allowed are {', '.join(dict.fromkeys(_FIELDS))}"
         raise Mismatch(msg)
     return part(_FIELDS[name], time)

@@ -1,0 +1,84 @@
+"""What a change looks at above the joins: groups, rows in an order, equal rows, the other side of an ASOF join."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from livejoin.plan.explain.effects.amount import Amount
+from livejoin.plan.explain.effects.nested import origin_of
+from livejoin.plan.operators import (
+    AggregateOperator,
+    AsOfOperator,
+    Operator,
+    ProjectOperator,
+    RankedOperator,
+    RunningOperator,
+    SelectedOperator,
+    SetOperator,
+    StoredOperator,
+    ThresholdAggregateOperator,
+    ThresholdOperator,
+    TopKOperator,
+)
+
+
+@dataclass(frozen=True)
+class StoredStep:
+    """A step to rows that are stored above a join.
+
+    Args:
+        what: The rows, in words.
+        rows: How many of them a change looks at.
+    """
+
+    what: str
+    rows: Amount
+
+
+def stored_words(plan: Operator, several: bool, from_left: bool, from_right: bool) -> str:
+    """The rows that a change looks at in a store, in words.
+
+    Args:
+        plan: The store.
+        several: Whether several rows change below it.
+        from_left: Whether the change comes from the left side of an ASOF join.
+        from_right: Whether it comes from the right one.
+    """
+    match plan:
+        case AsOfOperator():
+            left, right = _called(plan.left), _called(plan.right)
+            if from_left and from_right:
+                return f"the rows of {left} and {right} beside it in their order"
+            if from_left:
+                return f"the last row of {right} in front of it"
+            return f"the rows of {left} behind it, up to the next row of {right}"
+        case AggregateOperator():
+            return ("the groups of these rows" if several else "its group") if plan.groups else "the one row of totals"
+        case ThresholdAggregateOperator():
+            return "its group, and groups that its bound lets in or out"
+        case ThresholdOperator():
+            return "its place in an order, and rows that its bound lets in or out"
+        case RankedOperator() | RunningOperator() if plan.moves:
+            return f"itself and the rows behind it in the order of the window{_same(plan)}"
+        case RunningOperator():
+            return f"the rows around it in the order of the window{_same(plan)}"
+        case RankedOperator() | TopKOperator():
+            return f"{'their places' if several else 'its place'} in an order"
+        case SetOperator():
+            return f"rows equal to {'these' if several else 'it'}"
+        case _:
+            return "stored rows"
+
+
+def _same(plan: RankedOperator | RunningOperator) -> str:
+    found = origin_of(plan.input, plan.partition) if plan.partition else None
+    names = "" if found is None else " and ".join(found.table.columns[place].name for place in found.columns)
+    return f", with the same {names}" if names else ", in its partition" if plan.partition else ""
+
+
+def _called(plan: Operator) -> str:
+    while isinstance(plan, (ProjectOperator, SelectedOperator, StoredOperator)) and len(plan.below) == 1:
+        plan = plan.below[0]
+    if isinstance(plan, SelectedOperator):
+        return plan.query.atoms[0].table.name
+    return "the nested query"
