@@ -27,6 +27,7 @@ from livejoin.plan.operators import (
     AnnotatedOperator,
     AsOfOperator,
     BagOperator,
+    InequalityAggregateOperator,
     JoinInput,
     JoinOperator,
     Operator,
@@ -46,6 +47,7 @@ from livejoin.plan.restricted_groups import Restricted, restricted
 from livejoin.plan.thresholds import ComparedRows, compared, grouped, with_groups
 from livejoin.query import ColumnRef, ConjunctiveQuery, Factor, Output
 from livejoin.query.aggregates import AggregateCall
+from livejoin.query.inequality import InequalityGroups, inequality_groups
 from livejoin.query.keys import determined
 from livejoin.query.relational import (
     Aggregate,
@@ -196,6 +198,16 @@ def _threshold_group(relation: Aggregate, by: JoinPlanner) -> ThresholdAggregate
     return ThresholdAggregateOperator(_below(found.bounds, by), rows, *what, found.written)
 
 
+def _inequality_group(relation: Aggregate, by: JoinPlanner) -> InequalityAggregateOperator | None:
+    """Aggregates of a join by one comparison, if they are sums in front of rows of its two sides (AJU, Theorem 15)."""
+    found = inequality_groups(relation) if by.thresholds else None
+    if not isinstance(found, InequalityGroups):
+        return None
+    what = (found.keys, found.low, found.high, found.sides, found.columns, relation.groups, relation.calls)
+    sides = (_below(found.left, by), _below(found.right, by))
+    return InequalityAggregateOperator(*sides, *what, relation.is_global, relation.types, found.written)
+
+
 def _selected(join: Join, by: JoinPlanner) -> SelectedOperator:
     """The rows of a join of one atom, as they change."""
     return SelectedOperator(join.query, join.types, tuple(_below(one.relation, by) for one in join.inputs))
@@ -284,6 +296,8 @@ def _aggregate(relation: Aggregate, by: JoinPlanner, live: bool) -> Operator:
     once = all(call.ignores_copies for call in relation.calls)
     if threshold := _threshold_group(relation, by):
         return threshold
+    if pairs := _inequality_group(relation, by):
+        return pairs
     if checked := _checked(relation.input, by, once):
         source = checked
     elif not isinstance(relation.input, Join) or len(relation.input.query.atoms) == 1:

@@ -6,11 +6,11 @@
 
 The condition compares one value of a row, its *point*, with one value of the other row, its *bound*, or with two of
 them, as in ``q.ts BETWEEN t.ts - 5 AND t.ts``. The rows with bounds are the left side here, whichever FROM names first.
-Each column that is read is of one side, and each aggregate is a sum without rounding: COUNT, SUM and AVG of integers and
-decimals, BOOL_AND and BOOL_OR.
+Each column that is read is of one side, and each aggregate is a sum without rounding: COUNT, SUM and AVG of integers
+and decimals, BOOL_AND and BOOL_OR.
 
-Law: the aggregates over the sides are those over the join. What is evaluated for rows that meet no other has a value for
-each row, and a bound and a point have one but where a number or a time does not fit its type.
+Law: the aggregates over the sides are those over the join. What is evaluated for rows that meet no other has a value
+for each row, and a bound and a point have one but where a number or a time does not fit its type.
 """
 
 from __future__ import annotations
@@ -232,7 +232,8 @@ def _of_sides(relation: Aggregate, rows: Project, join: Join, compared: _Compare
         for side, atom in enumerate(atoms)
     )
     low, high = (one[0] if one is not None else "" for one in (compared.low, compared.high))
-    return InequalityGroups(*projected, len(keys), low, high, (sides[0], sides[1]), tuple(columns), rows.across)
+    left, right = projected
+    return InequalityGroups(left, right, len(keys), low, high, (sides[0], sides[1]), tuple(columns), rows.across)
 
 
 def _wider(types: Sequence[SqlType]) -> SqlType | None:

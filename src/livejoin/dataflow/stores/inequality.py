@@ -1,8 +1,8 @@
 """Aggregates of a join by one comparison, or by a lower and an upper bound, over deltas of both of its sides.
 
-Law: after every delta, what `scan` gives is the aggregates of the groups of all pairs of a left and a right row with one
-key of which the point is within the bounds, and the deltas of `maintain` add up to it. No pair is made for that: both
-sides are kept in order with sums of what their rows add, a row that changes adds what it makes of the sums of the other
+Law: after every delta, what `scan` gives is the aggregates of the groups of all pairs of a left and a right row with
+one key of which the point is within the bounds, and the deltas of `maintain` add up to it. No pair is made: both sides
+are kept in order with sums of what their rows add, a row that changes adds what it makes of the sums of the other
 side to their groups, and a store of groups (`livejoin.dataflow.stores.aggregate`) gives the results. What is added up
 has no rounding: counts, and sums of integers and decimals. NULL compares with nothing and equals no key.
 """
@@ -81,7 +81,7 @@ class InequalityAggregateStore(AggregateStore):
             return np.array([0, 0, words, *order.kinds], np.int64)
 
         key = len(RowOrder(self._inputs[0][: plan.keys], _ascending(range(plan.keys))).kinds)
-        self._at = Addressed(
+        self._both = Addressed(
             InequalityBuffers(
                 left=self.arenas[0].words,
                 low=self.arenas[1].words,
@@ -104,11 +104,11 @@ class InequalityAggregateStore(AggregateStore):
         super().__init__(of_sums(self._rows_plan, values), codec)
 
     @property
-    def at(self) -> Addressed[InequalityBuffers]:
+    def both(self) -> Addressed[InequalityBuffers]:
         """What kernels take, which see the arenas as they are now."""
         left, low, right = self.arenas
-        self._at = self._at.replaced(left=left.words, low=low.words, right=right.words)
-        return self._at
+        self._both = self._both.replaced(left=left.words, low=low.words, right=right.words)
+        return self._both
 
     def maintain(self, inputs: Sequence[Delta]) -> Delta:
         """Apply the changes of both sides; which rows of results go and come, net in each version.
@@ -187,7 +187,7 @@ class InequalityAggregateStore(AggregateStore):
         status = k.NEED_SPACE
         while status != k.DONE:
             out = np.empty((height, capacity), np.int64)
-            status = maintain.maintain(self.at.line, lefts, rights, left_values, right_values, text, out)
+            status = maintain.maintain(self.both.line, lefts, rights, left_values, right_values, text, out)
             header = self.arenas[0].words
             parts.append(out[:, : int(header[w.H_MADE])])
             if status == k.TOO_LARGE:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def check(store: InequalityAggregateStore) -> None:
     """Assert all invariants; O(rows)."""
     totals = []
-    buffers, text = store.at.buffers, store.text()
+    buffers, text = store.both.buffers, store.text()
     for order, arena in store.trees():
         m = arena.words
         whole = buffers.left_whole if order is store.orders[0] else buffers.right_whole

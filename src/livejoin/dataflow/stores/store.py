@@ -82,7 +82,7 @@ StoreOperator: TypeAlias = (
 AnyStore: TypeAlias = (
     SetOperationStore | AggregateStore | TopKStore | RankedStore | RunningStore | ThresholdStore | AsOfStore
 )
-"""The stores that there are, each a `Store`; `ThresholdAggregateStore` and `InequalityAggregateStore` are those of groups."""
+"""The stores that there are, each a `Store`; those of groups that other rows are added up for are `AggregateStore`s."""
 
 
 def make_store(plan: StoreOperator, codec: Codec) -> AnyStore:

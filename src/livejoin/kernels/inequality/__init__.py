@@ -1,1 +1,1 @@
-"""Kernels of joins by one comparison, of which aggregates are kept: rows of two sides, and their sums in front of each."""
+"""Kernels of aggregates of joins by one comparison: the rows of both sides in order, and sums in front of each."""

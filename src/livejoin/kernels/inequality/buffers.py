@@ -1,4 +1,4 @@
-"""The state of two sides that are compared as one parameter of kernels: three arenas, and plans of the words in them."""
+"""The state of two sides that are compared as one parameter of kernels: three arenas, and plans of their words."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Where things lie in the arenas of two sides that are compared, and in their form: named offsets, in 64-bit words.
 
-All three arenas are ordered multisets with sums (`livejoin.kernels.ordered.sums`). Behind the header of the tree and the
-scratch words of accumulators they have, at the same places, a row that is looked for, the compared words of a second
-bound, and three values of entries. The header of the left one has the cursor of an interrupted call besides.
+All three arenas are ordered multisets with sums (`livejoin.kernels.ordered.sums`). Behind the header of the tree and
+the scratch words of accumulators they have, at the same places, a row that is looked for, the compared words of a
+second bound, and three values of entries. The header of the left one has the cursor of an interrupted call besides.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Aggregates of a join by one comparison, kept up to date without its rows: pairs are counted by sums in front of a row.
+"""Aggregates of a join by one comparison, without its rows: pairs are counted by the sums in front of a row.
 
 The rows of both sides are ordered multisets with sums (`livejoin.kernels.ordered.summed_rows`), by their key, then by
 their group, then by what is compared. A left row with values A, of weight w, meets right rows whose sums are B over n

@@ -35,6 +35,7 @@ from livejoin.plan.operators import (
     AnyJoin,
     AsOfOperator,
     BagOperator,
+    InequalityAggregateOperator,
     JoinOperator,
     NumbersOperator,
     Operator,
@@ -309,6 +310,8 @@ class _Walk:
                 return self._within(plan, self.of(plan.rows, None).rows)
             case AsOfOperator():
                 return self._as_of(plan)
+            case InequalityAggregateOperator():
+                return self._compared(plan)
             case StoredOperator():
                 return self.of(plan.input, some)
             case NumbersOperator() | BagOperator():
@@ -480,6 +483,21 @@ class _Walk:
         self.looked_up[plan] = left.delta.plus(right.delta).plus(moved)
         delta = left.delta.plus(_replaced(moved))
         return _Change(left.rows.plus(moved), delta, delta, both_ways=True)
+
+    def _compared(self, plan: InequalityAggregateOperator) -> _Change:
+        """The groups of the pairs of a changed row; the rows of the other side are looked at one by one or by sums."""
+        sides = self.of(plan.left, None), self.of(plan.right, None)
+        key = tuple(range(plan.keys))
+        groups, looked_up = NOTHING, NOTHING
+        for own, other, below in ((0, 1, plan.right), (1, 0, plan.left)):
+            each = self._behind(below, key) if plan.sides[other].groups else ONE
+            if plan.sides[other].groups and not plan.sides[other].by_row:
+                each = Amount(None, None, True, ("groups of the result",), Growth.KEY)
+            groups = groups.plus(sides[own].rows.times(each))
+            looked_up = looked_up.plus(sides[own].delta).plus(sides[own].rows.times(each))
+        self.looked_up[plan] = looked_up
+        found = groups.bounded()
+        return _Change(found, _replaced(found), _replaced(found), both_ways=True)
 
     def _behind(self, plan: Operator, columns: tuple[int, ...]) -> Amount:
         """The rows of a relation that have the same values in some columns: of a partition, or of a bound."""
