@@ -31,7 +31,6 @@ _UPPER = ("less", "less_equal")
 _SUMS = ("count", "sum", "avg", "bool_and", "bool_or")
 _EXACT = ("integer", "decimal")
 _MOST_CALLS = 12  # whose sums a node of the tree has words for
-_SHIFTS = ("add", "subtract", "add_days", "add_interval")
 
 
 @dataclass(frozen=True)
@@ -117,8 +116,8 @@ def _not_summed(relation: Aggregate, rows: Project) -> str:
     """Why the aggregates are no sums of columns of one side each; empty if they are."""
     for call in relation.calls:
         if not _is_sum(call, rows.types):
-            exact = call.function in ("sum", "avg") and not call.distinct
-            what = "of doubles is rounded once, over single values" if exact else "is no sum of its rows"
+            is_rounded = call.function in ("sum", "avg") and not call.distinct
+            what = "of doubles is rounded once, over single values" if is_rounded else "is no sum of its rows"
             return f"{'DISTINCT ' if call.distinct else ''}{call.function.upper()} {what}"
     if len(relation.calls) > _MOST_CALLS:
         return f"there are more than {_MOST_CALLS} aggregates"
@@ -305,17 +304,27 @@ def _go_together(bounds: Sequence[Scalar]) -> bool:
 
 
 def _shifted(scalar: Scalar) -> int | None:
-    """The column that an expression moves by constants; None if it is another one."""
+    """The column that an expression moves by constants, which keeps its order; None if it is another expression."""
     match scalar:
         case Field():
             return scalar.position
         case Call(function="cast", arguments=(inner,)) if inner.type.kind == scalar.type.kind:
             return _shifted(inner)
-        case Call(function=name, arguments=(inner, *others)) if name in _SHIFTS:
-            is_constant = all(isinstance(one, Constant) for one in others)
-            return _shifted(inner) if is_constant else None
+        case Call(function="add", arguments=(one, other)) if _is_shift(one):
+            return _shifted(other)
+        case Call(function="add" | "subtract", arguments=(one, other)) if _is_shift(other):
+            return _shifted(one)
+        case Call(function="add_days", arguments=(inner, Constant())):
+            return _shifted(inner)
+        case Call(function="add_interval", arguments=(inner, Constant(value=0), Constant(value=0), Constant())):
+            return _shifted(inner)  # months end on one day, and days of a zone have 23 hours: they may turn the order
         case _:
             return None
+
+
+def _is_shift(scalar: Scalar) -> bool:
+    """Whether an expression is a number without columns; infinity would make NaN of some numbers."""
+    return scalar.type.kind in _EXACT and not list(fields_of(scalar))
 
 
 def _projected(
