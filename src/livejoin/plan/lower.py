@@ -201,9 +201,20 @@ def _threshold_group(relation: Aggregate, by: JoinPlanner) -> ThresholdAggregate
 
 def _inequality_group(relation: Aggregate, found: InequalityGroups, by: JoinPlanner) -> InequalityAggregateOperator:
     """Aggregates of a join by one comparison, by sums in front of the rows of its two sides (AJU, Theorem 15)."""
-    what = (found.keys, found.low, found.high, found.sides, found.columns, relation.groups, relation.calls)
-    sides = (_below(found.left, by), _below(found.right, by))
-    return InequalityAggregateOperator(*sides, *what, relation.is_global, relation.types, found.written)
+    return InequalityAggregateOperator(
+        left=_below(found.left, by),
+        right=_below(found.right, by),
+        keys=found.keys,
+        low=found.low,
+        high=found.high,
+        sides=found.sides,
+        columns=found.columns,
+        groups=relation.groups,
+        calls=relation.calls,
+        is_global=relation.is_global,
+        types=relation.types,
+        written=found.written,
+    )
 
 
 def _selected(join: Join, by: JoinPlanner) -> SelectedOperator:
@@ -301,10 +312,10 @@ def _aggregate(relation: Aggregate, by: JoinPlanner, live: bool) -> Operator:
     once = all(call.ignores_copies for call in relation.calls)
     if threshold := _threshold_group(relation, by):
         return threshold
-    pairs = inequality_groups(relation) if by.thresholds else None
-    if isinstance(pairs, InequalityGroups):
+    pairs = inequality_groups(relation)
+    if isinstance(pairs, InequalityGroups) and (by.thresholds or not pairs.has_key):
         return _inequality_group(relation, pairs, by)
-    if checked := _checked(relation.input, by, once, pairs or ""):
+    if checked := _checked(relation.input, by, once, pairs if isinstance(pairs, str) else ""):
         source = checked
     elif not isinstance(relation.input, Join) or len(relation.input.query.atoms) == 1:
         source = _below(relation.input, by)

@@ -204,8 +204,10 @@ def _of_sides(relation: Aggregate, rows: Project, join: Join, compared: _Compare
     own: tuple[list[int | Expression], list[int | Expression]] = ([], [])
     first = len(keys) + len(bounds), len(keys) + 1
     for position, output in enumerate(rows.outputs):
-        read = _atoms(_tree(output, rows), query) if not isinstance(output.source, int) else None
-        of_atoms = {query.head[_copied(query, output.source)].atom} if read is None else read
+        if isinstance(output.source, int):
+            of_atoms = {query.head[_copied(query, output.source)].atom}
+        else:
+            of_atoms = _atoms(_tree(output), query)
         if len(of_atoms) > 1:
             return f"{output.name} is of both sides"
         side = atoms.index(of_atoms.pop()) if of_atoms else 0
@@ -253,7 +255,7 @@ def _copied(query: ConjunctiveQuery, column: int) -> int:
     return source
 
 
-def _tree(output: Output, rows: Project) -> Scalar:
+def _tree(output: Output) -> Scalar:
     assert not isinstance(output.source, int) and output.source.scalar is not None, "a tree was looked for"
     return output.source.scalar
 

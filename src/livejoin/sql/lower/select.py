@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from sqlglot import TokenType, exp
 
+from livejoin.query.inequality import InequalityGroups, inequality_groups
 from livejoin.query.relational import Distinct, Relation, SetOperation
 from livejoin.sql.lower.grouped.determined import with_determined
 from livejoin.sql.lower.grouped.grouping import Grouping
@@ -35,7 +36,8 @@ def relation_of(block: SelectBlock, lowering: Lowering) -> Relation:
     Raises:
         SqlError: An expression or a condition whose types do not fit, or one that is not supported.
     """
-    joined = Joined.of(block, lowering.allow_product)
+    is_grouped = block.groups is not None and block.sets is None and not block.has_windows
+    joined = Joined.of(block, lowering.allow_product, may_sum=is_grouped)
     hidden = [] if block.distinct or block.order is None else hidden_items(block.outputs, block.order)
     items = [*block.outputs, *hidden]
     names = distinct_names([item.name for item in items])
@@ -68,6 +70,8 @@ def _grouped(block: SelectBlock, groups: tuple[exp.Expr, ...], joined: Joined, i
     if block.having is not None:
         condition = block.having, grouping.over(block.having, block.source.find_outermost({TokenType.HAVING}))
     relation = grouping.relation(block.is_global)
+    if joined.conditions.refusal is not None and not isinstance(inequality_groups(relation), InequalityGroups):
+        raise joined.conditions.refusal
     copied = [value.meta[REF].column if isinstance(value, exp.Column) else -1 for _, value in values]
     if condition is None and isinstance(relation, Distinct) and copied == list(range(len(groups))):
         return Distinct(joined.rows(items))

@@ -38,12 +38,13 @@ class Joined:
     edges: tuple[Edge, ...] = ()
 
     @staticmethod
-    def of(block: SelectBlock, allow_product: bool = False) -> Joined:
+    def of(block: SelectBlock, allow_product: bool = False, may_sum: bool = False) -> Joined:
         """The join of a SELECT.
 
         Args:
             block: The SELECT.
             allow_product: Whether a condition may compare tables that no equality connects.
+            may_sum: Whether a comparison by order may compare them too: the caller raises its refusal, or makes sums.
 
         Raises:
             SqlTypeError: A condition or a join whose types do not fit.
@@ -55,6 +56,8 @@ class Joined:
         split = split_conditions(
             block.conditions, block.equalities, block.scope, block.source, block.start, allow_product
         )
+        if split.refusal is not None and not may_sum:
+            raise split.refusal
         return Joined(_with_bounds(block.scope, split), _bounded(split), block.source)
 
     @property

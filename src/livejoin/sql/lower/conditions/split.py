@@ -36,6 +36,7 @@ from livejoin.sql.scalars.operands import BOOLEAN
 BEHIND = "behind"
 AT = "at"  # in the ``meta`` of a condition that is not written as one, or elsewhere: where the text says it
 _BOUNDARIES = (TokenType.ON, TokenType.WHERE, TokenType.AND)
+_BY_ORDER = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
 _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
     exp.NEQ: "<>",
@@ -71,6 +72,7 @@ class Conditions:
         equal: The classes without computed columns: the columns of FROM that are equal in each row of the join.
         predicates: The predicates of each atom.
         residuals: The residuals, in the order of the text.
+        refusal: The error where a comparison is over atoms that no equality connects, which sums may need no pairs for.
     """
 
     scope: Scope
@@ -78,6 +80,7 @@ class Conditions:
     equal: Classes
     predicates: dict[int, tuple[Expression, ...]]
     residuals: tuple[Residual, ...] = ()
+    refusal: UnsupportedQueryError | None = None
 
     def residual(self, row: RowType, source: Source) -> Expression:
         """All residuals as one predicate over the rows of the join.
@@ -120,10 +123,13 @@ def split_conditions(
         among: The atoms that are joined and have predicates; all of them if None.
         links: Columns that connect atoms, but need not be equal.
 
+    Returns:
+        The conditions; with a `Conditions.refusal`, which a caller raises unless it needs no rows of the join.
+
     Raises:
         SqlTypeError: A predicate is not BOOLEAN, DuckDB cannot bind it, or the sides of a comparison have no common
             type.
-        UnsupportedQueryError: A residual compares atoms that no equality connects.
+        UnsupportedQueryError: A residual compares atoms that no equality connects, but not by order.
     """
     joined = join_conditions(conditions, merged, scope, source, offset, among)
     return _placed(*joined, source, allow_product, among, links)
@@ -194,6 +200,7 @@ def _placed(
     connecting = (*found.joins, *links)
     predicates: dict[int, list[Expression]] = {}
     residuals: list[Residual] = []
+    refusal: UnsupportedQueryError | None = None
     for conjunct, at in conditions:
         placed = onto_one_atom(conjunct, equal, scope, among)
         if placed is not None:
@@ -205,7 +212,9 @@ def _placed(
                 predicates.setdefault(atom, []).append(bound)
                 continue
         if not allow_product and not are_connected(conjunct, connecting, scope):
-            raise _refusal(conjunct, connecting, scope, source, at)
+            refusal = refusal or _refusal(conjunct, connecting, scope, source, at)
+            if not isinstance(conjunct, _BY_ORDER):
+                raise refusal
         residuals.append(Residual(conjunct, at))
         for atom, predicate in implied(conjunct, conjuncts):
             if among is not None and atom not in among:
@@ -214,7 +223,7 @@ def _placed(
             if bound.scalar is not None and is_total(bound.scalar):
                 predicates.setdefault(atom, []).append(bound)
     in_order = {atom: tuple(bound) for atom, bound in predicates.items()}
-    return Conditions(scope, found.joins, equal, in_order, tuple(residuals))
+    return Conditions(scope, found.joins, equal, in_order, tuple(residuals), refusal)
 
 
 def _is_harmless(scalar: Scalar | None) -> bool:
