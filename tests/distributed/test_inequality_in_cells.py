@@ -7,11 +7,11 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from test_as_of_in_cells import SCHEMA, arrow
 
 import livejoin
 from oracle import assert_same_rows, multiset, signed_multiset, without_zeros
 from spread_cells import spread
-from test_as_of_in_cells import SCHEMA, arrow
 
 Row = tuple[Any, ...]
 VIEWS = [
