@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from livejoin.plan.identity import Identity, said_calls, said_types
 from livejoin.plan.operators.operator import Families, PlanOperator, many
+from livejoin.plan.operators.rows import ProjectOperator, SelectedOperator
 from livejoin.query.aggregates import AggregateCall
 from livejoin.query.inequality import Side, SideColumn
 from livejoin.schema import SqlType
@@ -80,18 +81,19 @@ class InequalityAggregateOperator(PlanOperator):
         what = "1 aggregate" if len(self.calls) == 1 else f"{len(self.calls)} aggregates"
         if not self.calls:
             what = "the groups"
+        left, right = map(_called, self.below)
         yield (
             f"inequality join: {what} of the pairs of rows with {key}{self.written}, by sums in ordered stores of both "
-            f"sides, none of the pairs being looked at: a left row that changes costs O(log rows){self._each(1)}, a "
-            f"right row O(log rows){self._each(0)}"
+            f"sides; no pair is made. A row of {left} that changes costs O(log rows){self._each(1)}, a row of {right} "
+            f"O(log rows){self._each(0)}"
         )
 
     def _each(self, other: int) -> str:
         """What a change costs on the other side beside a look-up."""
-        name = ("left", "right")[other]
+        name = _called(self.below[other])
         if self.sides[other].by_row:
-            return f" and O(1) for each {name} row that it meets, which may be a group"
-        return f" for each group of {name} rows with its key" if self.sides[other].groups else ""
+            return f" and O(1) for each row of {name} that it meets, which may be a group"
+        return f" for each group of rows of {name} with its key" if self.sides[other].groups else ""
 
     @property
     def replaced_by(self) -> tuple[int, ...]:
@@ -101,3 +103,10 @@ class InequalityAggregateOperator(PlanOperator):
         ordered = "each row with sums, in the order of what is compared (a look-up costs O(log rows))"
         twice = " twice," if self.bounds == 2 and not self.sides[0].by_row else ""
         return ((self.left, ordered.replace(" with", twice + " with") if twice else ordered), (self.right, ordered))
+
+
+def _called(plan: Operator) -> str:
+    """What a side is called in the query."""
+    while isinstance(plan, ProjectOperator):
+        plan = plan.input
+    return plan.query.atoms[0].alias if isinstance(plan, SelectedOperator) else "the nested query"

@@ -490,9 +490,8 @@ class _Walk:
         key = tuple(range(plan.keys))
         groups, looked_up = NOTHING, NOTHING
         for own, other, below in ((0, 1, plan.right), (1, 0, plan.left)):
-            each = self._behind(below, key) if plan.sides[other].groups else ONE
-            if plan.sides[other].groups and not plan.sides[other].by_row:
-                each = Amount(None, None, True, ("groups of the result",), Growth.KEY)
+            parts = plan.sides[other].groups
+            each = self._behind(below, key).among(self._sizes.values(below, parts)) if parts else ONE
             groups = groups.plus(sides[own].rows.times(each))
             looked_up = looked_up.plus(sides[own].delta).plus(sides[own].rows.times(each))
         self.looked_up[plan] = looked_up
