@@ -13,7 +13,7 @@ import pytest
 
 from livejoin import Database
 from livejoin.catalog import Catalog
-from livejoin.errors import ExpressionError
+from livejoin.errors import ExpressionError, UnsupportedQueryError
 from livejoin.plan.operators import InequalityAggregateOperator, Operator, ProjectOperator
 from livejoin.plan.query_plan import plan_query
 from livejoin.search.statistics import Statistics
@@ -214,3 +214,66 @@ def test_changes_one_by_one_give_what_a_commit_gives() -> None:
         commit = database.apply("T", [(5 * step + i, "a", draw.randrange(20)) for i in range(5)])
         sums.update(signed_multiset(commit["v"]))
         assert without_zeros(sums) == multiset(database.views["v"].to_arrow())
+
+
+def test_state_shrinks_and_is_read_again(tmp_path: Path) -> None:
+    database = small()
+    database.create_view("n", "SELECT COUNT(*) AS n, SUM(p) AS s FROM T JOIN Q ON T.k = Q.k AND Q.ts < T.ts")
+    database.create_view("band", "SELECT k, COUNT(*) AS n FROM T JOIN Q USING (k) WHERE Q.ts > T.ts - 5 GROUP BY k")
+    trades = [{"id": i, "k": f"key {i % 50}", "ts": i} for i in range(4000)]
+    quotes = [{"k": f"key {i % 50}", "ts": i, "p": 1} for i in range(4000)]
+    database.apply({"T": trades, "Q": quotes})
+    largest = database.stats()["capacity_bytes"]
+    assert database.views["n"].to_arrow().to_pylist()[0]["n"] == 50 * 80 * 79 // 2
+    for name, rows in (("T", trades), ("Q", quotes)):
+        database.apply(name, [{**row, "_change_type": "delete"} for row in rows[100:]])
+    database.apply({"T": [(9000, "key 1", 5)]})
+    assert database.stats()["capacity_bytes"] < largest / 2
+    database._check()
+    assert database.views["n"].to_arrow().to_pylist() == [{"n": 51, "s": 51}]
+    database.save(tmp_path / "kept")
+    again = Database.load(tmp_path / "kept")
+    assert all(multiset(again.views[v].to_arrow()) == multiset(database.views[v].to_arrow()) for v in ("n", "band"))
+
+
+def test_a_pair_is_named_and_one_that_is_missing() -> None:
+    database = small()
+    view = database.create_view("v", "SELECT id, SUM(p) AS s FROM T JOIN Q ON T.k = Q.k AND Q.ts < T.ts GROUP BY id")
+    database.apply({"T": [(1, "a", 5), (2, "b", 9)], "Q": [("a", 4, 1), ("a", 7, 3)]})
+    assert view.why({"id": 1}).rows("Q") == [{"k": "a", "ts": 4, "p": 1}]
+    assert "no row of Q" in view.why_not({"id": 2}).reason
+
+
+def test_explain_says_that_no_pair_is_made_or_why_each_is() -> None:
+    database = small()
+    said = " ".join(
+        str(database.explain("SELECT id, SUM(p) AS s FROM T JOIN Q USING (k) WHERE Q.ts < T.ts GROUP BY id")).split()
+    )
+    assert "inequality join: 1 aggregate of the pairs of rows with one key of 1 column and Q.ts < T.ts" in said
+    assert "a row of Q O(log rows) and O(1) for each row of T that it meets" in said
+    said = " ".join(str(database.explain("SELECT MAX(p) AS s FROM T JOIN Q USING (k) WHERE Q.ts < T.ts")).split())
+    assert "each pair is made: MAX is no sum of its rows" in said
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT T.id FROM T JOIN Q ON Q.ts < T.ts",
+        "SELECT MAX(p) AS s FROM T JOIN Q ON Q.ts < T.ts",
+        "SELECT COUNT(*) AS s FROM T JOIN Q ON Q.ts <> T.ts",
+        "SELECT DISTINCT T.id FROM T JOIN Q ON Q.ts < T.ts",
+        "SELECT T.k, COUNT(*) AS s FROM T JOIN Q ON Q.ts < T.ts GROUP BY ROLLUP (T.k)",
+        "SELECT COUNT(*) AS c FROM T LEFT JOIN Q ON Q.ts < T.ts",
+    ],
+)
+def test_a_comparison_alone_joins_nothing_but_sums(sql: str) -> None:
+    with pytest.raises(UnsupportedQueryError, match="which no equality connects"):
+        small().create_view("v", sql)
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "crown", "dyn"])
+def test_a_comparison_alone_is_summed_whatever_the_algorithm(algorithm: Any) -> None:
+    database = small()
+    view = database.create_view("v", "SELECT COUNT(*) AS n FROM T JOIN Q ON Q.ts < T.ts", algorithm=algorithm)
+    database.apply({"T": [(i, "a", i) for i in range(1000)], "Q": [("b", i, 1) for i in range(1000)]})
+    assert view.to_arrow().to_pylist() == [{"n": 499_500}]
