@@ -45,6 +45,8 @@ SUMMED = [
     "SELECT COUNT(*) AS c, SUM(Q.n) AS s FROM T JOIN Q ON T.k = Q.k AND Q.n BETWEEN T.n - 2 AND T.n",
     "SELECT T.id, COUNT(*) AS c, SUM(p) AS s FROM T JOIN Q ON T.k = Q.k "
     "AND Q.ts BETWEEN T.ts - INTERVAL 2 MINUTE AND T.ts GROUP BY T.id",
+    "SELECT T.id, COUNT(*) AS c FROM T JOIN Q ON Q.d BETWEEN T.d - 1 AND T.d + 0.5 GROUP BY T.id",
+    "SELECT COUNT(*) AS c FROM T JOIN Q ON T.k <=> Q.k AND Q.p < T.d",
     "SELECT Q.p, COUNT(*) AS c, SUM(T.n) AS s FROM T JOIN Q ON T.k = Q.k "
     "AND Q.ts > T.ts - INTERVAL 2 MINUTE AND Q.ts < T.ts + INTERVAL 1 MINUTE GROUP BY Q.p",
     "SELECT T.k, BOOL_AND(Q.n > 2) AS b, BOOL_OR(T.d > 0) AS o FROM T JOIN Q ON T.k = Q.k AND Q.ts < T.ts GROUP BY T.k",

@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from math import isfinite
 
 from livejoin.query.aggregates import AggregateCall
 from livejoin.query.conjunctive import Atom, ColumnRef, ConjunctiveQuery, Output
@@ -325,8 +327,14 @@ def _shifted(scalar: Scalar) -> int | None:
 
 
 def _is_shift(scalar: Scalar) -> bool:
-    """Whether an expression is a number without columns; infinity would make NaN of some numbers."""
-    return scalar.type.kind in _EXACT and not list(fields_of(scalar))
+    """Whether an expression is a constant number; infinity would make NaN of some numbers."""
+    match scalar:
+        case Constant(value=value):
+            return isinstance(value, (int, Decimal)) or (isinstance(value, float) and isfinite(value))
+        case Call(function="cast" | "negate", arguments=(inner,)):
+            return _is_shift(inner)
+        case _:
+            return False
 
 
 def _projected(
