@@ -242,4 +242,4 @@ def test_many_rows_of_few_keys_and_restored(bounds: tuple[str, str], by_row: tup
     second.restore({name: words.copy() for name, words in store.arrays().items()})
     second._check()
     assert sum((content(*part) for part in second.scan(100)), Counter()) == one.joined()
-    assert set(one.codec.decode(TEXT, np.unique(store.used_words("string"))).to_pylist()) == {"a", "b", "c"}
+    assert set(one.codec.decode(np.unique(store.used_words("string")), TEXT).to_pylist()) == {"a", "b", "c"}
