@@ -120,7 +120,7 @@ def open(folder: str | Path, **options: Any) -> Database:  # as of shelve, dbm a
         StateError, StorageError, SchemaError, MemoryLimitError: As for `Database`.
 
     Cost: O(rows), that of loading the views, and of the commits since the last snapshot, which is made in a process
-    beside when there are 64 MB or 100,000 of them.
+    beside when there are 64 MB or 20,000 of them.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()

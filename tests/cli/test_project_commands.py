@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -99,6 +100,48 @@ def test_pipelines_are_checked(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check"]) == 2
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check", "--schema"],
+        ["--help"],
+        ["explain", "--schema", "schema.sql", "query.sql"],
+        ["shell", "-c", "SELECT 1 AS one"],
+    ],
+    ids=" ".join,
+)
+def test_output_that_nobody_reads_ends_quietly(words: list[str], tmp_path: Path) -> None:
+    (tmp_path / "schema.sql").write_text("CREATE TABLE t (a INT)")
+    (tmp_path / "query.sql").write_text("SELECT a FROM t")
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-m", "livejoin", *words],
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+        )
+    finally:
+        os.close(writer)
+    assert ended.returncode in (0, 1)  # 0: argparse ignores that its help is not read
+    said = [line for line in ended.stderr.splitlines() if not line.startswith("livejoin: kernels loaded")]  # if slow
+    assert not said
+
+
+def test_a_connection_that_breaks_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only standard output without a reader ends quietly."""
+
+    def broken() -> str:
+        raise BrokenPipeError
+
+    monkeypatch.setattr("livejoin.cli.check.schema", broken)
+    with pytest.raises(BrokenPipeError):
+        main(["check", "--schema"])
+
+
 def test_a_server_needs_no_spark(tmp_path: Path) -> None:
     """Each extra alone is enough for what it is for, and what is not there is named."""
     main(["init", str(tmp_path / "shop")])
@@ -125,6 +168,7 @@ sys.exit(main(sys.argv[1:]))
         assert (wrong.returncode, says in wrong.stderr) == (2, True), wrong.stderr
     absent = run("check", str(EXAMPLES / "hop3" / "pipeline.toml"))
     assert absent.returncode == 1
+    assert "is valid TOML and a pipeline's file; its keys and its SQL were not checked: " in absent.stderr
     assert "pip install 'livejoin[spark]'" in absent.stderr
     assert "Traceback" not in absent.stderr
     assert PipelineFile.model_fields.keys() - Settings.model_fields.keys() == OF_PIPELINES

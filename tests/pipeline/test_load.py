@@ -155,6 +155,17 @@ def test_a_product_with_a_condition_wants_leave(folder: Path) -> None:
     assert not load(folder / "p.toml").options.allow_product
 
 
+def test_a_folder_that_files_are_waited_for_in_is_there(folder: Path) -> None:
+    waits = GOOD.replace("check = true", 'trigger = "1 second"')
+    (folder / "p.toml").write_text(waits.replace('path = "in"', 'path = "inn"'))
+    with pytest.raises(PipelineError, match=r"there is no folder at .*inn; make it") as caught:
+        load(folder / "p.toml")
+    assert caught.value.key == "tables.G.path"
+    for fine in ("in", "in/*.json", "days=*/of"):
+        (folder / "p.toml").write_text(waits.replace('path = "in"', f'path = "{fine}"'))
+        load(folder / "p.toml")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "key", "line", "message"),
     [
@@ -164,6 +175,7 @@ def test_a_product_with_a_condition_wants_leave(folder: Path) -> None:
         ('"csv"', '"avro"', "tables.G.format", 4, "'csv', 'json', 'orc' or 'parquet', found 'avro'"),
         ('path = "in"', "", "tables.G.path", 2, "is missing"),
         ('path = "in"', 'path = "nowhere"', "tables.G.path", 5, "there is no file at"),
+        ("check = true", 'spark = { "spark.sql.session.timeZone" = "Europe/Parus" }', "run.spark", 18, "Paris'?"),
         ("src BIGINT", "src BIGNT", "tables.G.schema", 3, "BIGNT"),
         ("_seq BIGINT", "_seq STRING", "tables.G.schema", 3, "_seq has the type BIGINT, found '_seq STRING'"),
         ("_seq BIGINT", "_change_type STRING", "tables.G.feed", 2, "must be 'change-feed', not 'append'"),

@@ -154,3 +154,25 @@ def test_values_and_figures_as_texts() -> None:
         "1 row",
         [True, True, True, True, True, False, False, False],
     ]
+
+
+def test_a_graph_has_no_blank_band() -> None:
+    """The first box, or the first edge, stands at the edge, whatever hangs together with what."""
+    found = run("""
+    let seed = 7;
+    const below = (most) => (seed = (seed * 1103515245 + 12345) % 2147483648) % most;
+    const bands = [];
+    for (let graph = 0; graph < 200; graph++) {
+      const ids = ["t0", "t1"], edges = [];
+      for (let at = 0; at < 5 + below(25); at++) {
+        const from = new Set([ids[below(ids.length)], ids[below(ids.length)]]);
+        edges.push(...[...from].map((one) => ({ from: one, to: `b${at}` })));
+        ids.push(`b${at}`);
+      }
+      const { places, ways } = layout.layout(ids, edges, { size: 64, gap: 18, thin: 10 });
+      const boxes = [...places.values()].map((one) => one.across - 32);
+      bands.push(Math.min(...boxes, ...[...ways.values()].flat().map((one) => one - 5)));
+    }
+    say(bands.filter((one) => Math.abs(one) > 1e-6));
+    """)
+    assert found == []

@@ -696,3 +696,64 @@ def test_a_large_view_says_that_it_has_no_filter(page: Page, shop: livejoin.Data
     with Server(shop, port=0) as server:
         shown(page, server, "view/foreign_ones")
         page.until("document.querySelector('.one .said').textContent.endsWith('no filter above 50,000 rows')")
+
+
+TOP = "Math.min(...[...document.querySelectorAll('.box')].map((one) => one.getBoundingClientRect().top))"
+
+
+def test_only_one_view_by_the_keyboard(page: Page) -> None:
+    """The menu and a view's details show what feeds it alone, with its address; there is a way back to all."""
+    db = livejoin.Database()
+    db.execute(SHOP)
+    count, focus = "document.querySelectorAll('.box').length", "document.activeElement"
+    with Server(db, port=0) as server:
+        shown(page, server, "graph")
+        page.until(f"{count} === 17")
+        assert page.run(f"{TOP} - document.querySelector('.canvas').getBoundingClientRect().top") < 30
+        tab(page, "select.only")
+        page.press("b", "KeyB", windowsVirtualKeyCode=66)
+        page.until("location.hash === '#/graph/best'")
+        page.until(f"{count} < 17")
+        assert page.run(f"{focus}.matches('select.only')")  # whoever chooses goes on choosing
+        titles = page.run("[...document.querySelectorAll('.box:not(.block)')].map((one) => one.id)")
+        assert sorted(titles) == ["box t bought", "box t people", "box v best", "box v spent"]
+        page.until("document.getElementById('announcements').textContent.startsWith('Only best: 2 tables')")
+        page.run("document.getElementById('box v best').focus()")
+        page.press("Enter")
+        tab(page, "[data-only]")
+        assert page.run(f"{focus}.textContent") == "Show all views"
+        page.press("Enter")
+        page.until(f"location.hash === '#/graph' && {count} === 17")
+        assert page.run(f"{focus}.textContent") == "Only this view"
+        page.press("Enter")
+        page.until(f"location.hash === '#/graph/best' && {count} < 17")
+        press(page, "Show all views")
+        page.until(f"{count} === 17")
+        shown(page, server, "graph/gone")
+        page.until("document.querySelector('.canvas .empty')?.textContent.includes('no view gone')")
+
+
+def test_dearest_first(page: Page, shop: livejoin.Database) -> None:
+    """Views stand by name, or by the time that their blocks take in a commit; so do the blocks of Health."""
+    shop.execute("CREATE VIEW a_static AS SELECT name FROM customers WHERE country = 'FR'")
+    with Server(shop, port=0) as server:
+        for k in range(20):
+            shop.apply("orders", [(k, "Bob", "1.00")], coerce="json")
+        shown(page, server, "view/totals")
+        views = "[...document.querySelectorAll('.names ul:first-of-type .name')].map((one) => one.textContent)"
+        page.until(f"{views}.join() === 'a_static,foreign_ones,totals'")
+        tab(page, ".names select")
+        page.press("d", "KeyD", windowsVirtualKeyCode=68)
+        page.until(f"{views}.length === 3 && {views}.at(-1) === 'a_static'")  # no commit came to it
+        times = "[...document.querySelectorAll('[data-rows^=views]')].map((one) => one.textContent)"
+        page.until(f"/ (ms|µs|s)$/.test({times}[0]) && {times}[2] === ''")
+        page.press("g", "KeyG", modifiers=1)
+        page.until("document.querySelector('select.only')?.options.length === 4")
+        page.until("document.querySelector('select.only').options[1].text.endsWith(' a commit')")
+        page.press("h", "KeyH", modifiers=1)
+        page.until("document.querySelector('[aria-sort=descending] [data-by=bytes]') !== null")
+        tab(page, "[data-by=pace]")
+        page.press("Enter")
+        page.until("document.querySelector('[aria-sort=descending] [data-by=pace]') !== null")
+        last = "document.querySelector('.health tbody tr:last-child td:last-child').textContent"
+        page.until(f"{last} === ''")

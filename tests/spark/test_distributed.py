@@ -190,7 +190,7 @@ def test_what_cells_cannot_do_is_refused(spark: SparkSession, tmp_path: Path) ->
     with pytest.raises(PipelineError, match="cells is 0"):
         cluster.start(cells=0)
     with pytest.raises(PipelineError, match=r"spill=.* is for mode='embedded'.* Cells hand deltas on whole"):
-        cluster.start(spill=tmp_path)
+        cluster.start(spill=tmp_path.parent / "spill")
     with pytest.raises(PipelineError, match="keep_deltas is -1"):
         cluster.start(keep_deltas=-1)
     with pytest.raises(PipelineError, match="keep_deltas=2 is for mode='distributed'"):

@@ -5,7 +5,8 @@
  * @module graph
  */
 
-import { fades, h, isCalm, s, say } from "./dom.js";
+import { chosen, feeding, ordered, orders, viewTimes } from "./dearest.js";
+import { announce, fades, h, isCalm, s, say } from "./dom.js";
 import { bytes, count, many, rate, seconds } from "./format.js";
 import { layout } from "./layout.js";
 
@@ -52,30 +53,39 @@ const wordsOf = (kind) =>
   WORDS[kind] ?? (/^(UNION|INTERSECT|EXCEPT|MINUS)/.test(kind) ? `Keeps the result of ${kind}.` : "");
 
 export class GraphPlace {
-  /** @param {Watch} watch @param {(hash: string) => void} go */
-  constructor(watch, go) {
+  /** @param {Watch} watch @param {(hash: string) => void} go @param {string} only The view that is shown alone, or nothing. */
+  constructor(watch, go, only) {
     this.watch = watch;
+    this.only = only;
     this.go = go;
     /** @type {Map<string, Item>} */ this.items = new Map();
     /** @type {Map<string, SVGGElement>} */ this.boxes = new Map();
     /** @type {{ from: string, to: string, line: SVGPathElement, pulse: SVGPathElement, marks: number }[]} */ this.edges = [];
     /** @type {string | null} */ this.chosen = null;
+    /** @type {string | undefined} */ this.listed = undefined;
+    this.listedOnly = "";
     this.ending = new AbortController();
     /** @type {{ element: SVGSVGElement, width: number, height: number } | null} */ this.svg = null;
     this.canvas = h("div", { class: "canvas", tabindex: "-1" });
     fades(this.canvas, this.ending.signal);
     this.names = h("datalist", { id: "boxes" });
     this.find = h("input", { type: "search", list: "boxes", placeholder: "Find a table or view", "aria-label": "Find a table or view", onchange: () => {
-      const found = [...this.items.values()].find((one) => one.title.toLowerCase() === this.find.value.trim().toLowerCase());
-      if (found) this.choose(found.id);
+      const { graph } = this.watch, wanted = this.find.value.trim().toLowerCase();
+      const found = graph && [...itemsOf(graph).values()].find((one) => one.title.toLowerCase() === wanted);
+      if (!found) return;
+      if (this.items.has(found.id)) this.choose(found.id);
+      else { this.chosen = found.id; this.go("#/graph"); }
     } });
+    this.menu = h("select", { class: "only", "aria-label": "Show all views, or only one with what feeds it", onchange: () => this.go(hashOf(this.menu.value)) });
+    this.order = orders(() => this.list());
+    this.all = h("button", { class: "quiet", hidden: true, onclick: () => { this.go("#/graph"); this.menu.focus(); } }, "Show all views");
     this.legend = h("p", { class: "legend muted" });
     this.detail = h("aside", { class: "detail", "aria-live": "off", hidden: true });
     this.element = h("section", { class: "place graph", "aria-label": "Graph" },
-      h("div", { class: "graph-main" }, h("div", { class: "bar" }, h("h1", {}, "Graph"), this.legend, this.find, this.names), this.canvas), this.detail);
+      h("div", { class: "graph-main" }, h("div", { class: "bar" }, h("h1", {}, "Graph"), this.legend, this.all, this.menu, this.order, this.find, this.names), this.canvas), this.detail);
     const { signal } = this.ending;
     watch.on("graph", () => this.draw(), signal);
-    watch.on("tick", () => this.update(true), signal);
+    watch.on("tick", () => { this.update(true); this.list(); }, signal);
     this.isNarrow = innerWidth < NARROW;
     addEventListener("resize", () => {
       if (this.isNarrow !== innerWidth < NARROW) { this.isNarrow = innerWidth < NARROW; this.draw(); }
@@ -88,15 +98,51 @@ export class GraphPlace {
     this.ending.abort();
   }
 
-  draw() {
-    const graph = this.watch.graph;
+  /** Show one view with what feeds it, or all. @param {string} only The name of the view, or nothing. */
+  show(only) {
+    const focused = document.activeElement;
+    this.only = only;
+    this.canvas.scrollTo(0, 0);
+    this.draw();
+    if (focused instanceof HTMLElement && !focused.isConnected) (/** @type {HTMLElement | null} */ (this.detail.querySelector("[data-only]")) ?? this.menu).focus();
+    announce(only ? `Only ${only}: ${this.legend.textContent}` : `All: ${this.legend.textContent}`);
+  }
+
+  /** The views of the menu, in their order; left alone while somebody chooses. */
+  list() {
+    const { graph, tick } = this.watch;
     if (!graph) return;
-    this.items = itemsOf(graph);
+    const times = viewTimes(graph, tick?.now), isDearest = chosen.order === "dearest";
+    const options = ordered(graph.views.map((one) => one.name), times, chosen.order).map((name) =>
+      [name, isDearest && times.get(name) ? `${name} · ${seconds(times.get(name) ?? 0)} a commit` : name]);
+    const is = JSON.stringify([this.only, options]);
+    if (is === this.listed || (document.activeElement === this.menu && this.listed !== undefined && this.listedOnly === this.only)) return;
+    [this.listed, this.listedOnly] = [is, this.only];
+    this.menu.replaceChildren(h("option", { value: "" }, "All views"), ...options.map(([value, text]) => h("option", { value }, text)));
+    this.menu.value = this.only;
+  }
+
+  draw() {
+    const whole = this.watch.graph;
+    if (!whole) return;
+    this.list();
+    const graph = this.only ? feeding(whole, this.only) : whole;
+    this.all.hidden = !this.only;
     this.boxes.clear();
     this.edges = [];
-    this.names.replaceChildren(...[...this.items.values()].map((one) => h("option", { value: one.title })));
-    const { tables, blocks, views } = graph;
-    say(this.legend, `${many(tables.length, "table")}, ${many(blocks.length, "block")}, ${many(views.length, "view")}`);
+    this.names.replaceChildren(...[...itemsOf(whole).values()].map((one) => h("option", { value: one.title })));
+    if (!graph) {
+      this.items = new Map();
+      this.svg = null;
+      this.detail.hidden = true;
+      say(this.legend, "");
+      this.canvas.replaceChildren(h("p", { class: "empty" }, `There is no view ${this.only} that you may read. `, h("a", { href: "#/graph" }, "Show all views"), "."));
+      return;
+    }
+    this.items = itemsOf(graph);
+    const { tables, blocks, views } = graph, assertions = views.filter((one) => one.assertion).length;
+    const parts = [many(tables.length, "table"), many(blocks.length, "block"), many(views.length - assertions, "view"), ...(assertions ? [many(assertions, "assertion")] : [])];
+    say(this.legend, parts.join(", "));
     if (!this.items.size) {
       this.canvas.replaceChildren(h("p", { class: "empty" }, "Nothing is declared yet. ", h("a", { href: "#/sql" }, "Create a table"), "."));
       return;
@@ -221,13 +267,17 @@ export class GraphPlace {
       return h("button", { class: "link", onclick: () => { this.choose(one); } }, other.kind === "block" ? `${other.title} ${other.what}` : other.title);
     };
     const listed = (/** @type {string} */ title, /** @type {string[]} */ ids) =>
-      ids.length ? [h("dt", {}, title), h("dd", {}, ids.map((one) => [link(one), " "]).flat())] : [];
+      ids.length ? [h("dt", {}, this.only ? `${title}, of what is shown` : title), h("dd", {}, ids.map((one) => [link(one), " "]).flat())] : [];
+    const only = item.kind !== "view" ? "" : h("p", {}, this.only === item.title
+      ? h("button", { "data-only": "", onclick: () => this.go("#/graph") }, "Show all views")
+      : h("button", { "data-only": "", onclick: () => this.go(hashOf(item.title)) }, "Only this view"));
     const close = h("button", { class: "quiet", "aria-label": "Close", onclick: () => this.choose(null) }, "✕");
     this.detail.replaceChildren(
       h("header", {}, h("div", {}, h("p", { class: "muted" }, item.kind === "block" ? `block ${item.title}` : item.what), h("h2", {}, item.kind === "block" ? item.what : item.title)), close),
       ...this.told(item),
       h("dl", {}, ...listed("Reads", item.reads), ...listed("Read by", item.readers)),
       h("table", { class: "figures" }, h("tbody", { "data-figures": "" })),
+      only,
       item.kind === "view" ? h("p", {}, h("a", { class: "button", href: `#/view/${encodeURIComponent(item.title)}` }, "Show its rows")) : "",
       item.kind === "table" && item.of.readable ? h("p", {}, h("a", { class: "button", href: `#/table/${encodeURIComponent(item.title)}` }, "Show its rows")) : "",
     );
@@ -320,6 +370,9 @@ export class GraphPlace {
     setTimeout(() => box.classList.remove("stopped"), 950);
   }
 }
+
+/** The address of the graph, of one view or of all. @type {(only: string) => string} */
+const hashOf = (only) => (only ? `#/graph/${encodeURIComponent(only)}` : "#/graph");
 
 /** @type {(columns: { name: string, type: string }[]) => Node[]} */
 const columnsOf = (columns) => columns.map(({ name, type }) => h("span", { class: "column" }, name, h("span", { class: "muted" }, ` ${type.toLowerCase()}`)));

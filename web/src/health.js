@@ -4,12 +4,14 @@
  * @module health
  */
 
+import { timesOf } from "./dearest.js";
 import { fades, h, s, say } from "./dom.js";
 import { bytes, clock, count, many, rate, seconds } from "./format.js";
 
 /** @typedef {import("./server.js").Watch} Watch */
 
 const KEPT = 180; // seconds of a line
+const MOST = 30; // blocks and tables that are listed
 
 /** The last minutes of a figure, kept while the page is open; also while another place is shown. */
 export class Past {
@@ -51,14 +53,16 @@ export class HealthPlace {
     this.memory = h("tbody");
     this.followers = h("tbody");
     this.slow = h("tbody");
-    const listed = (/** @type {string} */ title, /** @type {string[]} */ heads, /** @type {Element} */ body) =>
-      h("article", { class: "list" }, h("h2", {}, title), fades(h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": title }, h("table", {}, h("thead", {}, h("tr", {}, heads.map((one) => h("th", { scope: "col", class: one.startsWith(">") ? "right" : one === "" && "share" }, one.replace(">", ""))))), body)), this.ending.signal));
+    /** By what the blocks are listed. @type {"name" | "bytes" | "pace"} */ this.by = "bytes";
+    const sorting = (/** @type {"name" | "bytes" | "pace"} */ by, /** @type {string} */ text) => h("button", { class: "head-button", "data-by": by, title: by === "pace" ? "Dearest first" : null, onclick: () => { this.by = by; this.update(); } }, text);
+    const listed = (/** @type {string} */ title, /** @type {(string | HTMLElement)[]} */ heads, /** @type {Element} */ body) =>
+      h("article", { class: "list" }, h("h2", {}, title), fades(h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": title }, h("table", {}, h("thead", {}, h("tr", {}, heads.map((one) => typeof one !== "string" ? h("th", { scope: "col", class: one.dataset.by !== "name" && "right" }, one) : h("th", { scope: "col", class: one.startsWith(">") ? "right" : one === "" && "share" }, one.replace(">", ""))))), body)), this.ending.signal));
     this.element = h("section", { class: "place health", "aria-label": "Health" },
       h("div", { class: "bar" }, h("h1", {}, "Health"), h("p", { class: "muted" }, "lines: up to the last three minutes")),
       h("div", { class: "tiles" }, tile("commits", "Commits a second"), tile("changes", "Changes a second"), tile("p50", "Commit, median", false), tile("p99", "Commit, 99th percentile", false),
         tile("memory", "Memory"), tile("followers", "Followers"), tile("bad", "Bad rows", false), tile("restart", "Next start reads", false)),
       h("div", { class: "lists" },
-        listed("Memory and time by block", ["view, block", ">allocated", "", ">time", ">time a commit"], this.memory),
+        listed("Memory and time by block", [sorting("name", "view, block"), sorting("bytes", "allocated"), "", ">time", sorting("pace", "time a commit")], this.memory),
         h("div", {}, listed("Slowest commits", ["version", "when", ">took", ">changes", "mostly in"], this.slow),
           listed("Who follows", ["view", ">connections"], this.followers))));
     watch.on("tick", () => this.update(), this.ending.signal);
@@ -96,15 +100,21 @@ export class HealthPlace {
     }
     const graph = this.watch.graph;
     const kinds = new Map(graph?.blocks.map((one) => [one.number, `${readersOf(graph, one.number)}#${one.number} ${one.kind}`]));
-    const blocks = now.blocks.map((one) => ({ ...one, bytes: one.bytes ?? 0, isTold: one.bytes !== null })).sort((a, b) => b.bytes - a.bytes).slice(0, 20);
-    const tables = Object.entries(now.tables).map(([name, one]) => ({ name, bytes: one.bytes, isTold: true, seconds: null, commits: 0 })).sort((a, b) => b.bytes - a.bytes).slice(0, 10);
-    const all = [...blocks.map((one) => ({ name: kinds.get(one.number) ?? `#${one.number}`, bytes: one.bytes, isTold: one.isTold, seconds: one.seconds, commits: one.commits })), ...tables].sort((a, b) => b.bytes - a.bytes);
+    const paces = timesOf(now);
+    const blocks = now.blocks.map((one) => ({ name: kinds.get(one.number) ?? `#${one.number}`, bytes: one.bytes ?? 0, isTold: one.bytes !== null, seconds: /** @type {number | null} */ (one.seconds), pace: paces.get(one.number) ?? 0 }));
+    const tables = Object.entries(now.tables).map(([name, one]) => ({ name, bytes: one.bytes, isTold: true, seconds: null, pace: 0 }));
+    const all = [...blocks, ...tables].sort((a, b) => (this.by === "name" ? 0 : b[this.by] - a[this.by]) || a.name.localeCompare(b.name, "en", { numeric: true })).slice(0, MOST);
+    for (const head of /** @type {NodeListOf<HTMLElement>} */ (this.element.querySelectorAll("[data-by]"))) {
+      const cell = head.closest("th");
+      if (head.dataset.by === this.by) cell?.setAttribute("aria-sort", this.by === "name" ? "ascending" : "descending");
+      else cell?.removeAttribute("aria-sort");
+    }
     const most = Math.max(1, ...all.map((one) => one.bytes));
-    this.memory.replaceChildren(...(all.length ? all : []).map((one) => h("tr", {},
+    this.memory.replaceChildren(...all.map((one) => h("tr", {},
       h("th", { scope: "row" }, one.name), h("td", { class: "right" }, one.isTold ? bytes(one.bytes) : "not told"),
       h("td", { class: "share" }, h("div", { class: "share-bar", style: { width: `${(100 * one.bytes) / most}%` } })),
       h("td", { class: "right" }, one.seconds === null ? "" : seconds(one.seconds)),
-      h("td", { class: "right" }, one.commits && one.seconds ? seconds(one.seconds / one.commits) : ""))));
+      h("td", { class: "right" }, one.pace ? seconds(one.pace) : ""))));
     const followers = Object.entries(/** @type {Record<string, number>} */ (server?.followers ?? {}));
     this.followers.replaceChildren(...(followers.length ? followers : [["nobody", ""]]).map(([name, number]) =>
       h("tr", {}, h("th", { scope: "row" }, name), h("td", { class: "right" }, typeof number === "number" ? count(number) : ""))));
@@ -112,7 +122,7 @@ export class HealthPlace {
     this.slow.replaceChildren(...(slow.length ? slow.map((one) => h("tr", {},
       h("th", { scope: "row" }, count(one.version)), h("td", {}, clock(1000 * one.at)), h("td", { class: "right" }, seconds(one.seconds)),
       h("td", { class: "right" }, count(Object.values(/** @type {Record<string, number>} */ (one.changes)).reduce((all, some) => all + some, 0))),
-      h("td", {}, one.part === "blocks" && one.block ? `${one.block_number === null ? "" : `#${one.block_number} `}${one.block}, ${percent(one.block_share)}` : `${one.part}, ${percent(one.part_share)}`)))
+      h("td", { class: "mostly" }, mostly(one))))
       : [h("tr", {}, h("td", { colspan: 5, class: "muted" }, database ? "none so far" : hidden))]));
   }
 }
@@ -128,6 +138,13 @@ function readersOf(graph, number) {
   const [first, ...others] = names;
   if (first === undefined) return "";
   return others.length ? `shared by ${first}${others.length > 1 ? ` and ${others.length} more` : ` and ${others[0]}`}, ` : `${first}, `;
+}
+
+/** In what a slow commit was: a block where it took half of it, else the part. @param {any} one */
+function mostly({ part, part_share, block, block_number, block_share }) {
+  if (part !== "blocks" || !block) return `${part}, ${percent(part_share)}`;
+  const said = `${block_number === null ? "" : `#${block_number} `}${block}, ${percent(block_share)}`;
+  return 2 * block_share < part_share ? `${part}, ${percent(part_share)}; most in ${said}` : said;
 }
 
 const percent = (/** @type {number} */ share) => `${Math.round(100 * share)}%`;

@@ -70,7 +70,7 @@ export function layout(ids, edges, { size, gap, thin }) {
     for (const layer of sweep % 2 === 0 ? layers : [...layers].reverse()) settle(layer, gap, mean);
   }
   const all = layers.flat();
-  const least = Math.min(...all.map((one) => one.across - one.size / 2), 0);
+  const least = all.length ? Math.min(...all.map((one) => one.across - one.size / 2)) : 0;
   for (const one of all) one.across -= least;
   const breadth = Math.max(0, ...all.map((one) => one.across + one.size / 2));
   const places = new Map(ids.map((id) => {

@@ -30,20 +30,26 @@ document.body.prepend(
 
 const go = (/** @type {string} */ hash) => { location.hash = hash; };
 
-function route() {
+/** Show what the address says; `isAnother` where something is shown already. Gives whether the place stays. */
+function route(isAnother = false) {
   const [, place = "graph", ...rest] = location.hash.split("/");
   const name = nameOf(rest.join("/"));
   const here = place === "table" ? "view" : place;
+  if (shown instanceof GraphPlace && here === "graph" && isAnother) {
+    shown.show(name);
+    return true;
+  }
   for (const link of links) {
     if (link.dataset.place === here) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   shown?.close();
   shown = here === "view" ? new ViewPlace(watch, go, name ? { kind: place === "table" ? "tables" : "views", name } : null)
-    : here === "sql" ? new SqlPlace(watch, go) : here === "health" ? new HealthPlace(watch, past) : new GraphPlace(watch, go);
+    : here === "sql" ? new SqlPlace(watch, go) : here === "health" ? new HealthPlace(watch, past) : new GraphPlace(watch, go, name);
   main.replaceChildren(shown.element);
   document.title = `${name || PLACES.find(([id]) => id === here)?.[1] || "Graph"} · livejoin`;
   if ("draw" in shown && typeof shown.draw === "function") shown.draw(); // what it measures is there now
+  return false;
 }
 
 function nameOf(/** @type {string} */ text) {
@@ -85,7 +91,7 @@ watch.on("tick", () => say(version, `version ${count(watch.tick?.now.version ?? 
 watch.on("token", askToken);
 watch.on("restart", () => announce("The server was started anew"));
 watch.on("graph", () => { out.hidden = !token(); });
-addEventListener("hashchange", () => { route(); main.focus({ preventScroll: true }); });
+addEventListener("hashchange", () => { if (!route(true)) main.focus({ preventScroll: true }); });
 addEventListener("keydown", (event) => {
   const place = event.altKey && !event.ctrlKey && !event.metaKey && PLACES.find(([, , key]) => event.code === `Key${key.toUpperCase()}`);
   if (place) { event.preventDefault(); go(`#/${place[0]}`); }

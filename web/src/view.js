@@ -6,9 +6,10 @@
 
 import { parse } from "livejoin";
 import { advice, grounds, later } from "./advice.js";
+import { chosen, ordered, orders, viewTimes } from "./dearest.js";
 import { assertionSaid } from "./graph.js";
 import { announce, h, say } from "./dom.js";
-import { count, many, rate } from "./format.js";
+import { count, many, rate, seconds } from "./format.js";
 import { Grid } from "./grid.js";
 import { LiveRows, MANY, PagedRows } from "./rows.js";
 import { ask, pathOf, read } from "./server.js";
@@ -26,30 +27,44 @@ export class ViewPlace {
     this.go = go;
     this.ending = new AbortController();
     this.list = h("nav", { "aria-label": "Views and tables" });
+    this.order = orders(() => this.names());
     const narrow = matchMedia("(max-width: 720px)"); // as in console.css
-    const folded = h("details", { class: "names", open: !narrow.matches }, h("summary", {}, "Views and tables"), this.list);
+    const folded = h("details", { class: "names", open: !narrow.matches }, h("summary", {}, "Views and tables"), this.order, this.list);
     narrow.addEventListener("change", () => { folded.open = !narrow.matches; }, { signal: this.ending.signal });
     this.main = h("div", { class: "view-main" });
     this.element = h("section", { class: "place view", "aria-label": "Views" }, folded, this.main);
     /** @type {One | null} */ this.one = null;
     this.shown = shown;
+    this.stands = "";
     watch.on("graph", () => this.names(), this.ending.signal);
-    watch.on("tick", () => this.figures(), this.ending.signal);
+    watch.on("tick", () => { if (!this.isOrdered()) this.names(); else this.figures(); }, this.ending.signal);
     this.names();
+  }
+
+  /** The names of the views, as they are to stand. */
+  wanted() {
+    const { graph, tick } = this.watch;
+    return graph ? ordered(graph.views.map((one) => one.name), viewTimes(graph, tick?.now), chosen.order) : [];
+  }
+
+  /** Whether the list stands so; one in which somebody moves is left alone. */
+  isOrdered() {
+    return this.list.contains(document.activeElement) || this.wanted().join("\n") === this.stands;
   }
 
   names() {
     const graph = this.watch.graph;
     if (!graph) return;
-    const tables = graph.tables.filter((one) => one.readable);
-    this.shown ??= graph.views.length ? { kind: "views", name: graph.views[0].name } : tables.length ? { kind: "tables", name: tables[0].name } : null;
+    const tables = graph.tables.filter((one) => one.readable), views = this.wanted();
+    this.stands = views.join("\n");
+    this.shown ??= views.length ? { kind: "views", name: views[0] } : tables.length ? { kind: "tables", name: tables[0].name } : null;
     const marks = new Map(graph.views.map((one) => [one.name, one.assertion]));
-    const links = (/** @type {"views" | "tables"} */ kind, /** @type {{ name: string }[]} */ some) => h("ul", {}, some.map(({ name }) =>
+    const links = (/** @type {"views" | "tables"} */ kind, /** @type {string[]} */ some) => h("ul", {}, some.map((name) =>
       h("li", {}, h("a", { href: `#/${kind.slice(0, -1)}/${encodeURIComponent(name)}`, "aria-current": this.shown?.kind === kind && this.shown.name === name && "page" },
         h("span", { class: "name" }, name), marks.get(name) ? h("span", { class: "mark" }, "assertion") : "", h("span", { class: "muted number", "data-rows": `${kind} ${name}` })))));
     this.list.replaceChildren(
-      h("h2", {}, "Views"), graph.views.length ? links("views", graph.views) : h("p", { class: "muted" }, "none yet"),
-      h("h2", {}, "Tables"), tables.length ? links("tables", tables) : h("p", { class: "muted" }, "none that you may read"));
+      h("h2", {}, "Views"), views.length ? links("views", views) : h("p", { class: "muted" }, "none yet"),
+      h("h2", {}, "Tables"), tables.length ? links("tables", tables.map((one) => one.name)) : h("p", { class: "muted" }, "none that you may read"));
     this.figures();
     const is = this.shown;
     const sql = is?.kind === "views" ? graph.views.find((one) => one.name === is.name)?.sql : tables.some((one) => one.name === is?.name) ? "" : undefined;
@@ -72,10 +87,12 @@ export class ViewPlace {
   figures() {
     const now = this.watch.tick?.now;
     if (!now) return;
+    const graph = this.watch.graph, times = graph && chosen.order === "dearest" ? viewTimes(graph, now) : null;
     for (const cell of this.list.querySelectorAll("[data-rows]")) {
       const [kind, ...rest] = (cell.getAttribute("data-rows") ?? "").split(" "), name = rest.join(" ");
       const rows = kind === "views" ? now.views[name] : now.tables[name]?.rows;
-      say(cell, rows === undefined ? "" : count(rows));
+      const time = kind === "views" ? times?.get(name) : 0;
+      say(cell, times ? (time ? seconds(time) : "") : rows === undefined ? "" : count(rows));
     }
     this.one?.tick();
   }
@@ -119,6 +136,7 @@ class One {
     this.dropping = h("button", { class: "quiet danger", onclick: () => this.drop() }, assertion ? "Drop assertion…" : "Drop view…");
     this.element = h("div", { class: "one" },
       h("div", { class: "bar" }, h("div", {}, h("h1", {}, name), assertion ? h("p", { class: "muted" }, assertionSaid(assertion)) : "", this.said), this.filter, this.asking,
+        kind === "views" ? h("a", { class: "button", href: `#/graph/${encodeURIComponent(name)}` }, "In the graph") : "",
         kind === "views" && admin ? this.dropping : ""),
       this.note, kind === "views" ? this.tabs : "", this.panel);
     if (kind === "views") {

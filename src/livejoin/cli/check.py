@@ -27,12 +27,24 @@ def check(path: Path) -> str:
         StorageError: A file cannot be read.
         ImportError: The file is of a pipeline or a server, and the extra ``spark`` or ``serve`` is not installed.
     """
-    if OF_PIPELINES.intersection(_keys(path)):
-        from livejoin.pipeline.load import load  # noqa: PLC0415  # an extra of its own
+    is_pipeline = bool(OF_PIPELINES.intersection(_keys(path)))
+    try:
+        return _pipeline(path) if is_pipeline else _server(path)
+    except ImportError as error:
+        kind = "a pipeline's" if is_pipeline else "a server's"
+        msg = f"{path} is valid TOML and {kind} file; its keys and its SQL were not checked: {error}"
+        raise ImportError(msg, name=error.name) from error
 
-        found = load(path)
-        right = f"{path} is right: a pipeline of {_counted(len(found.declared), len(found.views))}"
-        return "\n".join([right, *(f"warning: {one}" for one in found.warnings)])
+
+def _pipeline(path: Path) -> str:
+    from livejoin.pipeline.load import load  # noqa: PLC0415  # an extra of its own
+
+    found = load(path)
+    right = f"{path} is right: a pipeline of {_counted(len(found.declared), len(found.views))}"
+    return "\n".join([right, *(f"warning: {one}" for one in found.warnings)])
+
+
+def _server(path: Path) -> str:
     from livejoin.cli.serve import declare, in_vain  # noqa: PLC0415  # an extra of its own
     from livejoin.server.access import read_tokens  # noqa: PLC0415  # an extra of its own
     from livejoin.server.settings import read_settings  # noqa: PLC0415

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
+import os
+import select
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -47,21 +49,66 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    given = parser().parse_args(arguments)
     try:
-        code: int = given.command(given, Console(stderr=True))
+        try:
+            given = parser().parse_args(arguments)
+            code: int = given.command(given, Console(stderr=True))
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()  # here, as Python would print a trace at its end
     except KeyboardInterrupt:  # while something is imported
         return INTERRUPTED
+    except BrokenPipeError:
+        if not _has_no_reader():
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python writes at its end
+        return FAILED
     return code
 
 
-def _run(given: argparse.Namespace, errors: Console) -> int:
+def _has_no_reader() -> bool:
+    """Whether standard output is a pipe that nobody reads any more, as that of ``livejoin ... | head``."""
     try:
+        place = sys.stdout.fileno()
+    except (AttributeError, OSError):  # no standard output, or one of Python alone
+        return False
+    poll = select.poll()
+    poll.register(place, 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
+
+
+def _run(given: argparse.Namespace, errors: Console) -> int:
+    def work() -> bool:
         # Imported late: --help and --version need neither Spark nor DuckDB.
         from livejoin.cli.run import run_pipeline  # noqa: PLC0415
 
         limits = (given.memory_limit, given.spill, given.spill_over)
-        return OK if run_pipeline(given.pipeline, given.fresh, *limits, Console(highlight=False)) else FAILED
+        return run_pipeline(given.pipeline, given.fresh, *limits, Console(highlight=False))
+
+    return _with_pipeline(work, errors, "the next run continues from here")
+
+
+def _compact(given: argparse.Namespace, errors: Console) -> int:
+    def work() -> bool:
+        from livejoin.cli.compact import compact_output  # noqa: PLC0415
+
+        for line in compact_output(given.pipeline, given.grace):
+            print(line)
+        return True
+
+    return _with_pipeline(work, errors, "nothing is lost, and the next compaction goes on")
+
+
+def _with_pipeline(work: Callable[[], bool], errors: Console, stopped: str) -> int:
+    """Do something with a pipeline's file; the exit code.
+
+    Args:
+        work: The work; it gives False if it found something wrong.
+        errors: The terminal for errors.
+        stopped: The words that say how it goes on after an interrupt.
+    """
+    try:
+        return OK if work() else FAILED
     except (PipelineError, SqlError) as error:
         _show(errors, error)
         return WRONG_INPUT
@@ -72,29 +119,8 @@ def _run(given: argparse.Namespace, errors: Console) -> int:
         _show(errors, error)
         return FAILED
     except KeyboardInterrupt:
-        errors.print("stopped; the next run continues from here", style="yellow")
+        errors.print(f"stopped; {stopped}", style="yellow")
         return INTERRUPTED
-
-
-def _compact(given: argparse.Namespace, errors: Console) -> int:
-    try:
-        from livejoin.cli.compact import compact_output  # noqa: PLC0415  # an extra of its own
-
-        for line in compact_output(given.pipeline, given.grace):
-            print(line)
-    except PipelineError as error:
-        _show(errors, error)
-        return WRONG_INPUT
-    except ImportError as error:
-        _show_absent(errors, error)
-        return FAILED
-    except LivejoinError as error:
-        _show(errors, error)
-        return FAILED
-    except KeyboardInterrupt:
-        errors.print("stopped; nothing is lost, and the next compaction goes on", style="yellow")
-        return INTERRUPTED
-    return OK
 
 
 def _explain(given: argparse.Namespace, errors: Console) -> int:

@@ -11,7 +11,7 @@ class CommitTimes:
     """The times of the last 4,096 commits; mutable: one thread notes, others may ask.
 
     Attributes:
-        last: The seconds of the last one; 0 where there was none.
+        busy: The processor's seconds of the last one of few changes; 0 where there was none.
 
     >>> times = CommitTimes()
     >>> for milliseconds in range(1, 101):
@@ -24,13 +24,12 @@ class CommitTimes:
     def __init__(self) -> None:
         self._last: deque[float] = deque(maxlen=_LAST)
         self._commits = 0
-        self.last = 0.0
+        self.busy = 0.0
 
     def note(self, seconds: float) -> None:
         """Note a commit that took so long."""
         self._last.append(seconds)
         self._commits += 1
-        self.last = seconds
 
     def forget(self) -> None:
         """Begin anew."""

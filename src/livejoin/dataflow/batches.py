@@ -179,10 +179,14 @@ class Rows:
 
     def select(self, columns: Sequence[int]) -> Rows:
         """Some columns, in the order given."""
-        if len(columns) == len(self.types) and list(columns) == list(range(len(columns))):
+        if self._are_all(columns):
             return self
         chosen = [self.column(c) for c in columns]
         return Rows(self.codec, [self.types[c] for c in columns], chosen, self.length)
+
+    def _are_all(self, columns: Sequence[int]) -> bool:
+        """Whether some columns are all, in their order."""
+        return list(columns) == list(range(len(self.types)))
 
 
 @dataclass(eq=False, slots=True)

@@ -14,7 +14,7 @@ from livejoin.pipeline.model import AVAILABLE_NOW, PipelineFile, TableSource
 from livejoin.pipeline.reader_options import unknown_option, wrong_value
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SEQUENCE
 from livejoin.schema.names import backticked
-from livejoin.spark.local_folder import local_path
+from livejoin.spark.local_folder import WILD, local_path
 from livejoin.spark.sources import FileSource
 from livejoin.sql import bind_query, parse_columns
 
@@ -170,6 +170,10 @@ def _check_run(source: FileSource, parsed: PipelineFile) -> None:
         raise RefusedKey("arrival", msg)
     if ends and not source.files():
         msg = f"there is no file at {source.path}"
+        raise RefusedKey("path", msg)
+    absent = source.place[1]
+    if not ends and absent and not set(absent) & WILD:
+        msg = f"there is no folder at {source.path}; make it, as Spark waits for files in a folder that is there"
         raise RefusedKey("path", msg)
     if not parsed.run.check:
         return

@@ -34,6 +34,7 @@ from livejoin.pipeline.model import (
     place_of,
 )
 from livejoin.pipeline.places import Server, delta_of, kafka_of, located, server_of, sink_of
+from livejoin.pipeline.reader_options import wrong_zone
 from livejoin.pipeline.spark_settings import unknown_setting
 from livejoin.pipeline.spark_settings import warnings as misspelled_settings
 from livejoin.query.bound_query import Query
@@ -156,7 +157,9 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
         message = f"adds up the files of sink 'parquet', and this one is {parsed.sink.kind!r}; leave one of the two out"
         problems.append(_Problem(("run", "check"), message))
     zone = parsed.run.spark.get(SETTING, "UTC")
-    if parsed.run.check and not is_utc(zone):
+    if said := wrong_zone(zone):
+        problems.append(_Problem(("run", "spark"), f"has {SETTING} {zone!r}; {said}"))
+    elif parsed.run.check and not is_utc(zone):
         message = f"reads the files in UTC, and {SETTING} is {zone!r}; leave one of the two out"
         problems.append(_Problem(("run", "check"), message))
     if parsed.run.keep_output is not None and not isinstance(parsed.sink, ParquetOutput):

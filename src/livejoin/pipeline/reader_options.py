@@ -65,6 +65,8 @@ _LETTERS = frozenset("GyMLdDQqEFahkKHmsSVzOXxZ")
 _CALENDARS = {"Y": "y", "w": "", "W": "", "u": "y", "e": "E", "c": "E"}
 _LOCALE = re.compile(r"[a-z]{2,3}(-[a-z]{4})?(-([a-z]{2}|[0-9]{3}))?(-[a-z0-9]{1,8})*", re.IGNORECASE)
 _OFFSET = re.compile(r"(UTC|GMT|UT)?[+-][0-9]{1,2}(:?[0-9]{2}){0,2}|Z")
+_SHORT_ZONES = """ACT AET AGT ART AST BET BST CAT CNT CST CTT EAT ECT EST HST IET IST JST MIT MST NET NST PLT PNT PRT
+    PST SST VST""".split()  # noqa: SIM905  # Java's, which Spark takes
 _BYTES = re.compile(r"[1-9][0-9]*([kmgtp]?b?)", re.IGNORECASE)
 
 
@@ -84,6 +86,19 @@ def wrong_value(given: Mapping[str, str]) -> str:
     return ""
 
 
+def wrong_zone(zone: str) -> str:
+    """What is allowed for a time zone, if Spark does not know it; empty if it does.
+
+    >>> wrong_zone("America/St_Johnz")
+    "allowed is a time zone, as 'Europe/Paris' or '+02:00' (did you mean 'America/St_Johns'?)"
+    >>> wrong_zone("GMT+1"), wrong_zone("PST"), wrong_zone("UTC")
+    ('', '', '')
+    """
+    if _OFFSET.fullmatch(zone) or zone in _SHORT_ZONES or zone in (zones := available_timezones()):
+        return ""
+    return f"allowed is a time zone, as 'Europe/Paris' or '+02:00'{meant(zone, zones)}"
+
+
 def _allowed(name: str, value: str) -> str:
     """What is allowed for an option, if a value is not; empty if it is."""
     if name == "mode" and value.upper() not in _MODES:
@@ -93,8 +108,8 @@ def _allowed(name: str, value: str) -> str:
     if name == "locale" and not _LOCALE.fullmatch(value):
         hint = f" (did you mean {better!r}?)" if _LOCALE.fullmatch(better := value.replace("_", "-")) else ""
         return f"allowed is a language, as 'en', or one with its country, as 'de-DE'{hint}"
-    if name == "timezone" and not _OFFSET.fullmatch(value) and value not in (zones := available_timezones()):
-        return f"allowed is a time zone, as 'Europe/Paris' or '+02:00'{meant(value, zones)}"
+    if name == "timezone":
+        return wrong_zone(value)
     if name in _BOOLEANS and value.lower() not in ("true", "false"):
         return "allowed are true and false"
     if name in _COUNTS and not (value.isdecimal() and int(value)):

@@ -12,6 +12,7 @@ from urllib.parse import quote
 from livejoin.pipeline.load import Pipeline
 from livejoin.schema import Table
 from livejoin.spark import BatchReport, Recovery, local_session
+from livejoin.spark.checkpoint_lock import lock_checkpoint
 from livejoin.spark.local_folder import local_folder
 from livejoin.spark.run_name import NAME_FILE, run_name
 from livejoin.spark.sinks import Forgetting, ParquetSink
@@ -27,8 +28,17 @@ def clear(pipeline: Pipeline) -> None:
     """Delete what earlier runs of a pipeline wrote, and nothing else in these folders.
 
     Raises:
+        StateError: The pipeline runs; nothing is deleted.
         StorageError: A server of the pipeline cannot be reached.
     """
+    lock = lock_checkpoint(pipeline.checkpoint)
+    try:
+        _clear(pipeline)
+    finally:
+        lock.release()
+
+
+def _clear(pipeline: Pipeline) -> None:
     name = pipeline.checkpoint / NAME_FILE
     if pipeline.output is not None:
         sink = ParquetSink(pipeline.output)

@@ -13,6 +13,8 @@ from urllib.parse import unquote
 
 from livejoin.errors import PipelineError, StorageError
 
+WILD = frozenset("*?[{")
+"""What makes a path a pattern for Spark."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")  # pathlib makes one / of two
 _FILE = re.compile(r"file:/(?:/(?P<host>[^/]*))?(?P<path>/.*|[^/].*)", re.IGNORECASE | re.DOTALL)
 _MAGIC = re.compile(r"([\\\[\]{}*?])")

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
-from livejoin.database.transactions.python_lock import calm, hasten
+from livejoin.database.transactions.python_lock import INTERVAL, calm, hasten
 from livejoin.errors import StateError
 
 if TYPE_CHECKING:
@@ -46,12 +46,10 @@ class Guard:
         lock: Held while a call runs; a thread may take it again.
         log: The log that makes changes durable; None if nothing does.
         room: Waits until those who follow have room for another commit; None while commits wait for nobody.
-        is_taken: Whether a call has the lock, or had it and failed; not more than a hint.
     """
 
     log: Log | None = None
     room: Callable[[], None] | None = None
-    is_taken = False
 
     def __init__(self, settle: Callable[[], None], is_busy: Callable[[], bool], is_due: Callable[[], bool]) -> None:
         self.turn = RLock()
@@ -74,7 +72,6 @@ class Guard:
                 finalizer.
         """
         if not again:
-            self.is_taken = True
             self._settle()
         elif self._is_busy():
             msg = (
@@ -135,7 +132,7 @@ def alone(method: Method) -> Method:
             with guard.lock:
                 guard.enter(again)
                 result = method(self, *args, **kwargs)
-                guard.is_taken, log = False, guard.log
+                log = guard.log
                 due = None if log is None else log.due()
         if due is not None:
             guard.finish(due)
@@ -147,8 +144,8 @@ def alone(method: Method) -> Method:
 def first(method: Method) -> Method:
     """As `alone`, for a method that commits: later readers wait for it, and threads of Python do not hold it up.
 
-    A thread that computes in Python keeps Python's lock for a *switch interval*, of 5 ms. While a commit waits for
-    another call, the interval is short: that call needs Python's lock to come to its end.
+    A thread that computes in Python keeps Python's lock for a *switch interval*, of 5 ms. While a commit waits or runs,
+    the interval is shorter (`livejoin.database.transactions.python_lock`).
     """
 
     return _first(method, has_followers=False)
@@ -172,20 +169,17 @@ def _first(method: Method, *, has_followers: bool) -> Method:
         if has_followers and guard.room is not None:
             guard.room()
         gate = RLock()
-        interval = hasten() if guard.is_taken else 0.0
+        before = hasten(INTERVAL)
         try:
             with gate:
                 guard.gate = gate
                 with guard.turn, guard.lock:  # not while it waits for the disk
-                    if interval:
-                        calm(interval)
                     guard.enter(again=False)
                     result = method(self, *args, **kwargs)
-                    guard.is_taken, log = False, guard.log
+                    log = guard.log
                     due = None if log is None else log.due()
         finally:
-            if interval:
-                calm(interval)
+            calm(before)
         if due is not None:
             guard.finish(due)
         return result

@@ -25,7 +25,7 @@ from livejoin.database.transactions.commit_plan import CommitPlan, plan_of
 from livejoin.database.transactions.compaction import FEW, compact_in_turn, passed
 from livejoin.database.transactions.journal import Journal, deliver, refuse_in_subscriber, settle
 from livejoin.database.transactions.partial import completed
-from livejoin.database.transactions.python_lock import SHORT, Held, calm, hasten
+from livejoin.database.transactions.python_lock import Held, calm, hasten
 from livejoin.database.transactions.requests import Answer, Numbered
 from livejoin.database.transactions.retention import kept_columns
 from livejoin.database.transactions.staging import (
@@ -48,7 +48,6 @@ from livejoin.words import Words
 
 NO_NOTES: Mapping[str, Any] = MappingProxyType({})
 _ASKED_ABOUT = 100_000  # changes of the last commit that are kept for questions about it
-_FEW_CHANGES = 128  # of a commit that is expected to be short
 _STAGING_BYTES = 64  # of a change beside its words: what it touched, and its events
 
 
@@ -210,7 +209,7 @@ def run(
         refuse_in_subscriber(contents)
     began = time.perf_counter()
     compact_in_turn(contents)
-    with Held(_is_short(contents, changes)):
+    with Held(sum([batch.weights.shape[0] for batch, _ in changes]), contents.times):
         graph, shown = contents.graph, contents.shown
         plan = plan_of(contents, tuple([batch.table.name for batch, _ in changes]))
         names = plan.names
@@ -278,11 +277,6 @@ def run(
         )
     _tell(contents, static_change)
     return commit
-
-
-def _is_short(contents: Contents, changes: Sequence[tuple[ChangeBatch, Words]]) -> bool:
-    """Whether a commit is expected to take so little time that other threads may as well wait for its end."""
-    return contents.times.last < SHORT and sum([batch.weights.shape[0] for batch, _ in changes]) <= _FEW_CHANGES
 
 
 def _deltas(contents: Contents, plan: CommitPlan, blocks: Mapping[Node, Change]) -> dict[str, ViewDelta]:

@@ -28,7 +28,7 @@ class AskedRows(Rows):
 
     def select(self, columns: Sequence[int]) -> AskedRows:
         """Some columns, in the order given."""
-        if len(columns) == len(self.types) and list(columns) == list(range(len(columns))):
+        if self._are_all(columns):
             return self
         found = AskedRows(self.codec, [self.types[c] for c in columns], [self.arrow(c) for c in columns], self.length)
         found._codes = [self._codes[c] for c in columns]

@@ -5,6 +5,7 @@ Of rows that were counted one meets so many *at most*. Where none was counted, t
 
 from __future__ import annotations
 
+import math
 import re
 
 from livejoin.plan.explain.effects.amount import Amount
@@ -13,12 +14,14 @@ _ROUNDED = 10
 
 
 def rows(amount: Amount) -> str:
-    """A number of rows.
+    """A number of rows; what bounds it is rounded up.
 
     >>> rows(Amount(1.0, 1.0, True)), rows(Amount(12.34, 500.0)), rows(Amount(None, None))
     ('at most 1 row', 'about 12 rows (500 at most)', 'an unknown number of rows')
     >>> rows(Amount(30.0, 60.0, True, is_size=True))
     'up to 30 rows on average (no bound but the tables: 60 rows)'
+    >>> rows(Amount(725.0, 1449.0, True))
+    'up to 725 rows on average (1,450 at most)'
     """
     expected, most = amount.expected, amount.most
     if expected is None:
@@ -31,11 +34,12 @@ def rows(amount: Amount) -> str:
         found = "less than 1 row on average"
     else:
         about = "up to " if amount.is_bound else "" if expected == most and expected < _ROUNDED else "about "
-        found = f"{about}{number(expected)} {'row' if number(expected) == '1' else 'rows'}"
+        told = bound(expected) if amount.is_bound else number(expected)
+        found = f"{about}{told} {'row' if told == '1' else 'rows'}"
     if most is None or number(most) == number(expected):
         return found
-    bound = f"no bound but the tables: {number(most)} rows" if amount.is_size else f"{number(most)} at most"
-    return f"{found}{' on average' if amount.is_bound else ''} ({bound})"
+    ends = f"no bound but the tables: {bound(most)} rows" if amount.is_size else f"{bound(most)} at most"
+    return f"{found}{' on average' if amount.is_bound else ''} ({ends})"
 
 
 def inside(amount: Amount) -> str:
@@ -44,7 +48,16 @@ def inside(amount: Amount) -> str:
     >>> inside(Amount(12.34, 500.0))
     'about 12 rows, 500 at most'
     """
-    return rows(amount).replace(" (", ", ").removesuffix(")")
+    return unbracketed(rows(amount))
+
+
+def unbracketed(text: str) -> str:
+    """A text that ends in parentheses, without them.
+
+    >>> unbracketed("about 12 rows (500 at most)")
+    'about 12 rows, 500 at most'
+    """
+    return text.replace(" (", ", ").removesuffix(")")
 
 
 def stored(amount: Amount) -> str:
@@ -67,6 +80,20 @@ def number(value: float) -> str:
     if value < _ROUNDED:
         return f"{value:.1f}".removesuffix(".0")
     return f"{float(f'{value:.2g}'):,.0f}"
+
+
+def bound(value: float) -> str:
+    """A number with three figures, rounded up, so that it still bounds what it bounded; below ten as `number`.
+
+    >>> bound(1449.0), bound(101.0), bound(2.34), bound(3.0), bound(81234.0)
+    ('1,450', '101', '2.4', '3', '81,300')
+    """
+    if value < 1:
+        return number(value)
+    if value < _ROUNDED:
+        return number(math.ceil(round(value * 10, 6)) / 10)
+    unit = 10.0 ** max(0, math.floor(math.log10(value)) - 2)
+    return f"{math.ceil(round(value / unit, 6)) * unit:,.0f}"
 
 
 def one_in(share: float) -> str:

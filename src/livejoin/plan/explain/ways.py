@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from livejoin.plan.explain.number_words import inside, listed, stored
+from livejoin.plan.explain.number_words import inside, listed, stored, unbracketed
 
 if TYPE_CHECKING:
     from livejoin.plan.explain.effects.effects import Effect, Way
@@ -18,7 +18,7 @@ def way_lines(one: Effect) -> Iterator[str]:
 
     The last line is of the rows that are stored above joins. That there is nowhere to go is said once.
     """
-    lines = dict.fromkeys(way_line(one, way) for way in one.ways if way.reach.hops)
+    lines = dict.fromkeys(way_line(one, way) for way in one.ways if _steps(way))
     yield from lines
     if one.stored:
         yield f"{one.table}: {'then ' if lines else ''}to {'; '.join(map(stored_step, one.stored))}"
@@ -27,6 +27,7 @@ def way_lines(one: Effect) -> Iterator[str]:
 
 
 _NOWHERE = "to no row of another table"
+_ASKED = "it is only asked whether there is a match"  # of EXISTS and NOT EXISTS
 
 
 def way_line(one: Effect, way: Way) -> str:
@@ -36,16 +37,14 @@ def way_line(one: Effect, way: Way) -> str:
 
 def stored_step(step: StoredStep) -> str:
     """The rows that are looked at above joins."""
-    return f"{step.what} ({_unbracketed(stored(step.rows))})"
-
-
-def _unbracketed(text: str) -> str:
-    return text.replace(" (", ", ").removesuffix(")")
+    return f"{step.what} ({unbracketed(stored(step.rows))})"
 
 
 def _steps(way: Way) -> str:
     """The steps of a way; empty if there are none."""
     hops = way.reach.hops
+    if not hops and len(way.atoms) > 1:
+        return _ASKED
     kept = [_hop(hop, place) for place, hop in enumerate(hop for hop in hops if hop.kept)]
     asked = [_rows_name(hop) for hop in hops if not hop.kept]
     told = [f"to {', then '.join(kept)}"] if kept else []

@@ -16,7 +16,7 @@ from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.errors import StateError, StorageError
 from livejoin.spark.local_folder import made
 from livejoin.spark.sinks.part_names import PARTS, missing_parts, part_names, parts_in
-from livejoin.spark.sinks.ranges import NOTES, range_of, ranges_in
+from livejoin.spark.sinks.ranges import HIDDEN, NOTES, range_of, ranges_in
 from livejoin.spark.sinks.retention import NOTE as REMOVED
 from livejoin.spark.sinks.retention import remove_before, removed_up_to
 from livejoin.spark.sinks.sink import SinkView
@@ -146,7 +146,7 @@ class ParquetSink:
     def clear(self, view: str) -> None:
         """Remove all files of a view's deltas, and what was noted of them."""
         folder = self.of(view)
-        for pattern in (PARTS, f"_{PARTS}", REMOVED, *NOTES):
+        for pattern in (PARTS, HIDDEN, REMOVED, *NOTES):
             for file in folder.glob(pattern):
                 file.unlink()
 

@@ -1,7 +1,7 @@
 """Files with the deltas of many batches, in place of one file a batch, and the note that says which they are.
 
 The file ``_ranges`` in the folder of a view lists them: of each the first and the last batch, and for each batch in it
-the row groups of its rows. A range begins as ``_part-00000000-to-00000799.parquet``, which readers of Parquet folders
+the row groups of its rows. A range begins as ``_part-00000000-to-00000799.waiting``, which readers of ``*.parquet``
 pass over, and becomes ``part-00000000-to-00000799.parquet`` when the files of its batches are gone.
 
 Law: the rows of a batch are those of its range, if a range has it; else those of its own files. So the note is where a
@@ -24,7 +24,9 @@ NOTE = "_ranges"
 LOCK = "_compacting"
 """The file that the one compaction of a folder locks."""
 NOTES = (NOTE, LOCK)
-RANGES = re.compile(r"_?part-\d{8,}-to-\d{8,}\.parquet")
+HIDDEN = "_part-*.waiting"
+"""What files of ranges are called while their batches have files too. DuckDB would read ``_part-*.parquet``."""
+RANGES = re.compile(r"part-\d{8,}-to-\d{8,}\.parquet|_part-\d{8,}-to-\d{8,}\.waiting")
 """What files of ranges are called, hidden or not."""
 
 
@@ -58,14 +60,14 @@ class Range:
         """The name of the file once it stands for its batches.
 
         >>> Range(0, 799, {}).name, Range(0, 799, {}).hidden
-        ('part-00000000-to-00000799.parquet', '_part-00000000-to-00000799.parquet')
+        ('part-00000000-to-00000799.parquet', '_part-00000000-to-00000799.waiting')
         """
         return f"part-{self.first:08d}-to-{self.last:08d}.parquet"
 
     @property
     def hidden(self) -> str:
         """The name of the file while its batches have files too."""
-        return f"_{self.name}"
+        return f"_part-{self.first:08d}-to-{self.last:08d}.waiting"
 
     def file(self, folder: Path) -> Path:
         """Where the file is."""

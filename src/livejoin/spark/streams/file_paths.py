@@ -7,10 +7,9 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame
 
-from livejoin.spark.local_folder import is_remote, path_of
+from livejoin.spark.local_folder import WILD, is_remote, path_of
 
 _OF_FILES = "StreamingRelation"
-_WILD = "*?[{"
 
 
 def files_of(frame: DataFrame) -> Iterator[tuple[Path, str]]:
@@ -27,5 +26,5 @@ def files_of(frame: DataFrame) -> Iterator[tuple[Path, str]]:
         if given.isEmpty() or is_remote(str(given.get())):
             continue
         path = Path(path_of(str(given.get()))).absolute()
-        literal = next((place for place in (path, *path.parents) if not set(_WILD) & set(str(place))), path)
+        literal = next((place for place in (path, *path.parents) if not WILD & set(str(place))), path)
         yield literal, "" if literal == path else str(path.relative_to(literal))

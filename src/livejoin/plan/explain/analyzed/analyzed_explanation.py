@@ -94,7 +94,8 @@ def sections(actual: Actual) -> Iterator[tuple[str, list[str]]]:
         return
     yield f"analyzed since {at}", [*_stream_lines(actual), *actual.notes]
     if actual.keys:
-        yield f"the {len(actual.keys)} keys that cost most", [*map(_key, actual.keys)]
+        units = "in steps: a change, and each row or counter that it touches or changes, is one"
+        yield f"the {len(actual.keys)} keys that cost most, {units}", [*map(_key, actual.keys)]
     if actual.better:
         yield "better on the stream as it was", [line for one in actual.better for line in _better(one)]
 
@@ -108,7 +109,7 @@ def _result_lines(actual: Actual, changes: int) -> Iterator[str]:
         told = _expected(actual.expected_delta_rows / changes, actual.expected_is_most)
         expected = f" ({told}, of changes one by one, by the tables as they are now)"
     each = _rough(actual.delta_rows / changes)
-    yield f"the result: {_many(actual.delta_rows, 'delta row')}, {each} a change{expected}"
+    yield f"the result: {_many(actual.delta_rows, 'delta row')} (an update is two), {each} a change{expected}"
 
 
 def _stream_lines(actual: Actual) -> Iterator[str]:
@@ -153,7 +154,11 @@ def _block(block: ActualBlock) -> Iterator[str]:
 
 def _work(block: ActualBlock) -> Iterator[str]:
     """What is told of the work of a join, node by node where it counts there."""
-    nodes = (f"  {'  ' * (node.depth + 1)}{_node(node, block.met is not None)}" for node in block.nodes)
+    depths = [*(node.depth for node in block.nodes[1:]), 0]
+    nodes = (
+        f"  {'  ' * (node.depth + 1)}{_node(node, block.met is not None, below <= node.depth)}"
+        for node, below in zip(block.nodes, depths, strict=bool(block.nodes))
+    )
     if block.met is not None:
         expected = "" if block.expected_met is None else f" ({_expected(block.expected_met, block.expected_is_bound)})"
         yield f"  a change met {_rough(block.met)} {_rows(block.met)}{expected}; node by node:"
@@ -171,18 +176,22 @@ def _work(block: ActualBlock) -> Iterator[str]:
         )
 
 
-def _node(node: ActualNode, counts: bool) -> str:
+def _node(node: ActualNode, counts: bool, is_last: bool) -> str:
     """What is told of a node.
 
     Args:
         node: The node.
         counts: Whether the rows that are met there are those of a table of the query.
+        is_last: Whether there is no node below it.
     """
     met = "" if node.expected_met is None else f" ({_expected(node.expected_met, node.expected_is_bound)})"
-    parts = [f"a change met {_rough(node.met)} {_rows(node.met)} of it{met}"] if counts else []
+    apart = ", not in the sum, as the plan makes them" if node.label.startswith("[") else ""
+    parts = [f"a change met {_rough(node.met)} {_rows(node.met)} of it{met}{apart}"] if counts else []
     most = node.expected_rows  # a figure of before, which more rows may have passed since
     there = "" if most is None or most < node.rows else f" of {most:,.0f}"
-    parts.append(f"{node.rows:,}{there} row{' joins' if node.rows == 1 and not there else 's join'} below")
+    is_one = node.rows == 1 and not there
+    said = f"{'is' if is_one else 'are'} there" if is_last else f"{'fits' if is_one else 'fit'} what is below"
+    parts.append(f"{node.rows:,}{there} {'row' if is_one else 'rows'} {said}")
     stopped = f", {node.stopped:,} of them went no further" if node.depth else ""
     parts.append(f"{_many(node.reached, 'change')} reached it ({_expected(node.expected_reached)}){stopped}")
     size = "" if node.expected_bytes is None else f" ({_expected(node.expected_bytes)})"
@@ -214,7 +223,16 @@ def _between(lower: float, upper: float) -> str:
 def _key(key: ActualKey) -> str:
     values = ", ".join(f"{name} = {_value(value)}" for name, value in key.key.items())
     most = "" if key.most == key.cost else f" to {key.most:,}"
-    return f"{key.relation}: {values}: {key.share:.0%} of the cost in #{key.block} ({key.cost:,}{most})"
+    return f"{key.relation}: {values}: {_share(key.share)} of the steps in #{key.block} ({key.cost:,}{most})"
+
+
+def _share(share: float) -> str:
+    """A share as a percentage.
+
+    >>> _share(0.213), _share(0.002)
+    ('21%', 'less than 1%')
+    """
+    return f"{share:.0%}" if share >= 0.01 else "less than 1%"
 
 
 def _better(plan: BetterPlan) -> Iterator[str]:

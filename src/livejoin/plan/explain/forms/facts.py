@@ -194,12 +194,20 @@ def gain(suggestion: Suggestion) -> str:
 
 def alternative_line(plan: Alternative) -> str:
     """A plan that was compared."""
-    work = (
-        f"a change is expected to visit {plan.propagation:.3g} rows, and to touch {plan.touches:.3g} records and keys"
-    )
+    visited, touched = _three(plan.propagation), _three(plan.touches)
+    work = f"a change is expected to visit {visited} rows, and to touch {touched} records and keys"
     figures = f"height {plan.height}, depth times changes {plan.cost:.3g}; {work}"
     line = f"{plan.title}: {plan.tree}; {plan.guarantee.bound.formula}; {figures}"
     return line + ("" if plan.executable else f"; not run: {plan.obstacle}")
+
+
+def _three(value: float) -> str:
+    """A number with three digits that count.
+
+    >>> _three(1.0625), _three(2012.0)
+    ('1.06', '2,010')
+    """
+    return f"{value:.3g}" if value < 100 else f"{float(f'{value:.3g}'):,.0f}"
 
 
 def _count(number: int, noun: str) -> str:

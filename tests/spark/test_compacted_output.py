@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -98,6 +99,27 @@ def test_few_files_of_many(output: Output) -> None:
     output.open()
     assert len(list(output.view.glob("*.parquet"))) == 3
     assert compact(output.view, grace=0) == Compacted(0, 0, 0, 0)
+
+
+def test_who_reads_all_files_has_each_row_once(output: Output) -> None:
+    def read() -> list[int]:
+        return [row for (row,) in duckdb.sql(f"SELECT a FROM '{output.view}/*.parquet' ORDER BY a").fetchall()]
+
+    every = sorted(row for rows in output.batches.values() for row in rows)
+    assert read() == every
+    compact(output.view)
+    assert read() == every, "while the old files stay"
+    compact(output.view, grace=0)
+    assert read() == every
+
+
+def test_an_output_that_is_cleared_has_nothing_of_ranges(output: Output) -> None:
+    compact(output.view, grace=0)
+    for _ in range(5):
+        output.write([1])
+    compact(output.view)
+    output.sink.clear("v")
+    assert list(output.view.iterdir()) == []
 
 
 def calls(monkeypatch: pytest.MonkeyPatch, most: int) -> list[str]:
