@@ -23,8 +23,6 @@ from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from strategies import FUZZ
 
-pytestmark = pytest.mark.nojit
-
 Row = tuple[Any, ...]
 TOTAL, MEAN = SqlType("decimal", precision=38, scale=0), SqlType("decimal", precision=34, scale=6)
 WORDS = ("red", "green", None)
@@ -168,6 +166,7 @@ def scripts(draw: st.DrawFn) -> tuple[Pairs, list[list[tuple[Row, int, int]]]]:
     return one, draw(st.lists(st.lists(changes(), max_size=10), max_size=8))
 
 
+@pytest.mark.nojit
 @FUZZ
 @given(script=scripts(), batched=st.booleans())
 def test_the_aggregates_are_those_of_all_pairs(script: Any, batched: bool) -> None:
@@ -197,6 +196,7 @@ def test_the_aggregates_are_those_of_all_pairs(script: Any, batched: bool) -> No
         assert sum((content(*part) for part in store.scan(2)), Counter()) == after
 
 
+@pytest.mark.nojit
 @FUZZ
 @given(script=scripts())
 def test_a_load_and_an_undo_are_changes_that_nobody_asks_for(script: Any) -> None:

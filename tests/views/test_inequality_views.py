@@ -13,7 +13,7 @@ import pytest
 
 from livejoin import Database
 from livejoin.catalog import Catalog
-from livejoin.errors import ExpressionError, UnsupportedQueryError
+from livejoin.errors import ExpressionError, SchemaError, UnsupportedQueryError
 from livejoin.plan.operators import InequalityAggregateOperator, Operator, ProjectOperator
 from livejoin.plan.query_plan import plan_query
 from livejoin.search.statistics import Statistics
@@ -258,19 +258,68 @@ def test_explain_says_that_no_pair_is_made_or_why_each_is() -> None:
 
 
 @pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT T.id FROM T JOIN Q ON Q.ts < T.ts",
-        "SELECT MAX(p) AS s FROM T JOIN Q ON Q.ts < T.ts",
-        "SELECT COUNT(*) AS s FROM T JOIN Q ON Q.ts <> T.ts",
-        "SELECT DISTINCT T.id FROM T JOIN Q ON Q.ts < T.ts",
-        "SELECT T.k, COUNT(*) AS s FROM T JOIN Q ON Q.ts < T.ts GROUP BY ROLLUP (T.k)",
-        "SELECT COUNT(*) AS c FROM T LEFT JOIN Q ON Q.ts < T.ts",
-    ],
+    ("sql", "hint"),
+    {
+        "SELECT T.id FROM T JOIN Q ON Q.ts < T.ts": "or ask for sums of the pairs",
+        "SELECT MAX(p) AS s FROM T JOIN Q ON Q.ts < T.ts": "would make no pair, but MAX is no sum of its rows",
+        "SELECT COUNT(*) AS s FROM T JOIN Q ON Q.ts <> T.ts": "all rows on the other side a change\n",
+        "SELECT DISTINCT T.id FROM T JOIN Q ON Q.ts < T.ts": "or ask for sums of the pairs",
+        "SELECT T.k FROM T JOIN Q ON Q.ts < T.ts GROUP BY T.k": "but groups without aggregates are asked for",
+        "SELECT T.k, COUNT(*) AS s FROM T JOIN Q ON Q.ts < T.ts GROUP BY ROLLUP (T.k)": "but ROLLUP, CUBE and GROUPING",
+        "SELECT COUNT(*) OVER () AS s FROM T JOIN Q ON Q.ts < T.ts": "but a window function needs the rows",
+        "SELECT COUNT(*) AS c FROM T LEFT JOIN Q ON Q.ts < T.ts": "of the pairs of an inner join",
+    }.items(),
 )
-def test_a_comparison_alone_joins_nothing_but_sums(sql: str) -> None:
-    with pytest.raises(UnsupportedQueryError, match="which no equality connects"):
+def test_a_comparison_alone_joins_nothing_but_sums(sql: str, hint: str) -> None:
+    with pytest.raises(UnsupportedQueryError, match="which no equality connects") as refused:
         small().create_view("v", sql)
+    assert hint in str(refused.value)
+
+
+def test_no_view_becomes_a_product_without_a_word() -> None:
+    """What a comparison sums is summed behind a change of what it reads too, or the change is refused."""
+    database = small()
+    database.execute("CREATE VIEW below AS SELECT DISTINCT id, ts FROM T")
+    database.create_view("n", "SELECT COUNT(*) AS n FROM below JOIN Q ON Q.ts < below.ts")
+    database.create_view("m", "SELECT SUM(ts) AS n FROM T, (SELECT p FROM Q) q WHERE p < id")
+    database.apply({"T": [(1, "a", 5), (2, "b", 9)], "Q": [("a", 4, 1), ("a", 7, 3)]})
+    with pytest.raises(SchemaError, match=r"'n' .*no equality connects(.|\n)*would make no pair, but a side"):
+        database.execute("CREATE OR REPLACE VIEW below AS SELECT DISTINCT id, CAST(ts AS STRING) AS ts FROM T")
+    database.execute("CREATE OR REPLACE VIEW below AS SELECT DISTINCT id, ts + 1 AS ts FROM T")
+    database.execute("ALTER TABLE T ADD COLUMN note STRING; ALTER TABLE Q SET STATIC; ALTER TABLE Q SET DYNAMIC")
+    assert database.views["n"].to_arrow().to_pylist() == [{"n": 3}]
+    assert all(
+        any(isinstance(one, InequalityAggregateOperator) for one in operators(view._node.plan))
+        for view in database.views.values()
+        if view.name != "below"
+    )
+
+
+def test_groups_of_own_rows_stay_a_side_of_a_comparison() -> None:
+    """Groups of the other side's rows, which a join of more tables would be restricted to."""
+    database = small()
+    sql = (
+        "SELECT COUNT(*) AS n, SUM(id) AS s FROM T JOIN (SELECT k, MAX(ts) AS ts FROM T GROUP BY k) g "
+        "ON T.k = g.k AND T.ts < g.ts"
+    )
+    database.create_view("v", sql)
+    database.apply({"T": [(i, "ab"[i % 2], i) for i in range(9)]})
+    assert database.views["v"].to_arrow().to_pylist() == [{"n": 7, "s": 36 - 8 - 7}]
+    three = f"{sql.replace('FROM T JOIN', 'FROM T JOIN Q ON T.k = Q.k JOIN')} WHERE Q.p = 1"
+    database.execute(f"CREATE VIEW w AS {three}")
+    database.apply({"Q": [("a", 1, 1), ("a", 2, 1), ("b", 2, 5)]})
+    assert database.views["w"].to_arrow().to_pylist() == [{"n": 8, "s": 2 * (0 + 2 + 4 + 6)}]
+
+
+def test_a_bound_that_overflows_refuses_the_commit() -> None:
+    database = small()
+    view = database.create_view("v", "SELECT COUNT(*) AS n FROM T JOIN Q ON Q.ts BETWEEN T.ts - 5 AND T.ts")
+    database.apply({"T": [(1, "a", 5)], "Q": [("a", 4, 1)]})
+    with pytest.raises(ExpressionError, match=r"'v'(.|\n)*ts - 5"):
+        database.apply({"T": [(2, "a", -(2**31))]})
+    assert view.to_arrow().to_pylist() == [{"n": 1}]
+    database.apply({"T": [(2, "a", 4)]})
+    assert view.to_arrow().to_pylist() == [{"n": 2}]
 
 
 @pytest.mark.parametrize("algorithm", ["auto", "crown", "dyn"])

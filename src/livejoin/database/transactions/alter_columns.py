@@ -300,7 +300,7 @@ def _replanned(
             if sql is None:
                 refused[view.name] = "its text has a WITH of that name"
                 continue
-            query = bind_query(sql, catalog, queries, allow_product=True)
+            query = bind_query(sql, catalog, queries, view._options.allow_product)
         except SqlError as error:
             refused[view.name] = error.message
             continue

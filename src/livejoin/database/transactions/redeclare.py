@@ -64,7 +64,7 @@ def _replanned(contents: Contents, catalog: Catalog, table: Table) -> Mapping[st
     for name, view in contents.views.items():  # a view comes after those that it reads
         read = {one.lower() for one in view._query.reads}
         if view._reads_table(table.name) or not read.isdisjoint(changed):
-            queries[name] = query = bind_query(view.sql, catalog, queries, allow_product=True)
+            queries[name] = query = bind_query(view.sql, catalog, queries, view._options.allow_product)
             changed[name] = _planned(contents, view, query)
     return changed
 

@@ -38,17 +38,16 @@ class Joined:
     edges: tuple[Edge, ...] = ()
 
     @staticmethod
-    def of(block: SelectBlock, allow_product: bool = False, may_sum: bool = False) -> Joined:
-        """The join of a SELECT.
+    def of(block: SelectBlock, allow_product: bool = False) -> Joined:
+        """The join of a SELECT; with an `Unconnected` comparison the caller makes sums of it, or raises its error.
 
         Args:
             block: The SELECT.
             allow_product: Whether a condition may compare tables that no equality connects.
-            may_sum: Whether a comparison by order may compare them too: the caller raises its refusal, or makes sums.
 
         Raises:
             SqlTypeError: A condition or a join whose types do not fit.
-            UnsupportedQueryError: A condition compares tables that no equality connects.
+            UnsupportedQueryError: A condition compares tables that no equality connects, but not by order.
         """
         if block.parts:
             split, edges = split_parts(block, allow_product)
@@ -56,8 +55,6 @@ class Joined:
         split = split_conditions(
             block.conditions, block.equalities, block.scope, block.source, block.start, allow_product
         )
-        if split.refusal is not None and not may_sum:
-            raise split.refusal
         return Joined(_with_bounds(block.scope, split), _bounded(split), block.source)
 
     @property
