@@ -60,6 +60,14 @@ SUMMED = [
     "SELECT COUNT(*) AS c FROM (SELECT T.id FROM T JOIN Q ON T.k = Q.k WHERE Q.ts < T.ts AND T.n IN (1, 2, 3)) x",
     "SELECT T.k, COUNT(*) AS c FROM T JOIN (SELECT DISTINCT k, n FROM Q) q ON T.k = q.k AND q.n < T.n GROUP BY T.k",
     "SELECT T.k, T.n, COUNT(*) AS c FROM T JOIN Q ON T.k = Q.k AND T.n = Q.n AND Q.d < T.d GROUP BY T.k, T.n",
+    "SELECT COUNT(*) AS c FROM T JOIN Q ON T.k = Q.k AND Q.n - T.n < 2",
+    "SELECT T.id, COUNT(*) AS c, SUM(p) AS s FROM T JOIN Q ON ABS(T.n - Q.n) <= 2 GROUP BY T.id",
+    "SELECT Q.n, COUNT(*) AS c FROM T JOIN Q ON T.k = Q.k AND T.ts - Q.ts <= INTERVAL 2 MINUTE GROUP BY Q.n",
+    "SELECT T.id, COUNT(*) AS c FROM T JOIN Q ON T.k = Q.k AND ABS(Q.p - T.n) < 3 GROUP BY T.id",
+    "SELECT COUNT(*) AS c FROM T JOIN Q ON T.n - Q.n BETWEEN 0 AND 2 WHERE 1 < Q.n",
+    "SELECT COUNT(*) AS c FROM T JOIN (SELECT n AS m, d FROM Q) q ON T.id - q.m < 3 AND -2 <= T.id - q.m",
+    "SELECT COUNT(*) AS c FROM T JOIN Q ON T.k = Q.k AND DATEDIFF(T.ts, Q.ts) > -1",
+    "SELECT COUNT(*) AS c FROM T JOIN Q ON T.k = Q.k AND CAST(T.ts AS DATE) <= Q.ts",
 ]
 OTHERS = {
     "SELECT SUM(Q.d) AS s FROM T JOIN Q ON T.k = Q.k AND Q.ts < T.ts": "of doubles is rounded",
@@ -70,7 +78,7 @@ OTHERS = {
     "SELECT SUM(10 DIV Q.n) AS s FROM T JOIN Q ON T.k = Q.k AND Q.ts < T.ts": "has no value for some rows",
     "SELECT COUNT(*) AS s FROM T JOIN Q ON T.k = Q.k AND Q.ts <> T.ts": "no comparison by <",
     "SELECT COUNT(*) AS s FROM T JOIN Q ON T.k = Q.k AND Q.ts < T.ts AND Q.n < T.n": "several comparisons",
-    "SELECT COUNT(*) AS s FROM T JOIN Q ON T.k = Q.k AND Q.n - T.n < 5": "not of one relation alone",
+    "SELECT COUNT(*) AS s FROM T JOIN Q ON T.k = Q.k AND Q.d - T.d < 5": "not of one relation alone",
     "SELECT COUNT(*) AS s FROM T JOIN Q ON T.k = Q.k AND Q.n < 10 DIV T.n": "has no value for some rows",
     "SELECT COUNT(*) AS s FROM T JOIN Q a ON T.k = a.k JOIN Q b ON T.k = b.k AND a.n < b.n": "not one of two relations",
     "SELECT T.id, COUNT(*) AS c FROM T JOIN Q ON T.k = Q.k AND Q.ts BETWEEN T.ts - INTERVAL 1 MONTH AND T.ts "

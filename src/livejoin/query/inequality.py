@@ -5,7 +5,8 @@
         Join T, Q                                   t.k = q.k, or nothing
 
 The condition compares one value of a row, its *point*, with one value of the other row, its *bound*, or with two of
-them, as in ``q.ts BETWEEN t.ts - 5 AND t.ts``. The rows with bounds are the left side here, whichever FROM names first.
+them, as in ``q.ts BETWEEN t.ts - 5 AND t.ts`` or ``ABS(q.ts - t.ts) <= 5`` (`livejoin.query.differences`). The rows
+with bounds are the left side here, whichever FROM names first.
 Each column that is read is of one side, and each aggregate is a sum without rounding: COUNT, SUM and AVG of integers
 and decimals, BOOL_AND and BOOL_OR.
 
@@ -17,21 +18,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from math import isfinite
 
 from livejoin.query.aggregates import AggregateCall
 from livejoin.query.conjunctive import Atom, ColumnRef, ConjunctiveQuery, Output
+from livejoin.query.differences import TURNED, is_constant, taken_apart
 from livejoin.query.filters import conjuncts_of
 from livejoin.query.relational import Aggregate, Join, Project, Relation
 from livejoin.query.scalar import Call, Constant, Expression, Field, Scalar, fields_of, moved
 from livejoin.query.total import fails_on_large_numbers_only, is_total
 from livejoin.schema import SqlType
 
-_TURNED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
 _UPPER = ("less", "less_equal")
 _SUMS = ("count", "sum", "avg", "bool_and", "bool_or")
 _EXACT = ("integer", "decimal")
+_WIDER = {"integer": "decimal"}  # kinds whose casts keep the order, beside those to the same kind
 _MOST_CALLS = 12  # whose sums a node of the tree has words for
 
 
@@ -106,7 +107,8 @@ def inequality_groups(relation: Relation) -> InequalityGroups | str | None:
         return "the join is not one of two relations"
     if rows.predicate.scalar is None:
         return "the condition is one that DuckDB evaluates"
-    compared = _compared(tuple(conjuncts_of(rows.predicate.scalar)), query)
+    parts = tuple(each for one in conjuncts_of(rows.predicate.scalar) for each in taken_apart(one))
+    compared = _compared(parts, query)
     if isinstance(compared, str):
         return compared
     if reason := _not_summed(relation, rows):
@@ -143,13 +145,13 @@ def _compared(parts: Sequence[Scalar], query: ConjunctiveQuery) -> _Compared | s
     """What a condition compares; or why it is no comparison of a point with one bound or two."""
     found: list[tuple[str, tuple[Scalar, Scalar]]] = []
     for part in parts:
-        if not isinstance(part, Call) or part.function not in _TURNED:
+        if not isinstance(part, Call) or part.function not in TURNED:
             return "the condition is no comparison by <, <=, >, >= or BETWEEN"
         of = [_atoms(side, query) for side in part.arguments]
         if sorted(map(sorted, of)) != [[0], [1]]:
             return "a side of the comparison is not of one relation alone"
         one, other = part.arguments
-        found.append((part.function, (one, other)) if of[0] == {0} else (_TURNED[part.function], (other, one)))
+        found.append((part.function, (one, other)) if of[0] == {0} else (TURNED[part.function], (other, one)))
     for sides in zip(*(sides for _, sides in found), strict=True):
         for side in sides:
             if not _may_be_evaluated(side):
@@ -159,7 +161,7 @@ def _compared(parts: Sequence[Scalar], query: ConjunctiveQuery) -> _Compared | s
         values = [sides[points] for _, sides in found]
         if any(value != values[0] for value in values):
             continue
-        stands = [(_TURNED[name] if points == 1 else name, sides[1 - points]) for name, sides in found]
+        stands = [(TURNED[name] if points == 1 else name, sides[1 - points]) for name, sides in found]
         upper = [one for one in stands if one[0] in _UPPER]
         lower = [one for one in stands if one[0] not in _UPPER]
         if len(upper) < 2 and len(lower) < 2:
@@ -172,6 +174,10 @@ def _may_be_evaluated(scalar: Scalar) -> bool:
     if isinstance(scalar, Call) and scalar.function in ("add_days", "add_interval"):
         first, *others = scalar.arguments
         return _may_be_evaluated(first) and all(isinstance(one, Constant) for one in others)
+    if isinstance(scalar, Call) and scalar.function == "cast":
+        (inner,) = scalar.arguments
+        if {inner.type.kind, scalar.type.kind} <= {"date", "timestamp"}:
+            return _may_be_evaluated(inner)
     return fails_on_large_numbers_only(scalar)
 
 
@@ -312,7 +318,10 @@ def _shifted(scalar: Scalar) -> int | None:
     match scalar:
         case Field():
             return scalar.position
-        case Call(function="cast", arguments=(inner,)) if inner.type.kind == scalar.type.kind:
+        case Call(function="cast", arguments=(inner,)) if scalar.type.kind in (
+            inner.type.kind,
+            _WIDER.get(inner.type.kind),
+        ):
             return _shifted(inner)
         case Call(function="add", arguments=(one, other)) if _is_shift(one):
             return _shifted(other)
@@ -328,13 +337,9 @@ def _shifted(scalar: Scalar) -> int | None:
 
 def _is_shift(scalar: Scalar) -> bool:
     """Whether an expression is a constant number; infinity would make NaN of some numbers."""
-    match scalar:
-        case Constant(value=value):
-            return isinstance(value, (int, Decimal)) or (isinstance(value, float) and isfinite(value))
-        case Call(function="cast" | "negate", arguments=(inner,)):
-            return _is_shift(inner)
-        case _:
-            return False
+    if isinstance(scalar, Constant) and isinstance(scalar.value, float):
+        return isfinite(scalar.value)
+    return is_constant(scalar)
 
 
 def _projected(
