@@ -1,12 +1,12 @@
 """Joins by order, against the size of the tables: ``python -m benchmarks ordered``.
 
 One symbol has all trades and quotes. Each commit brings a quote, or takes it away again, and so moves the trades up to
-the next quote. The prediction (decision 57): O(log rows) and the trades whose quote changes, ten of them at every
-size. Sums over all pairs of a trade and a quote before it, or shortly before it, make no pair (decision 66): O(log
-rows) at every size, though there are up to 50,000,000,000 pairs; where each trade is a group, also the groups that the
-quote is in. Tiles are measured beside it: a row that comes moves one row at each border (decision 42). A figure stands
-only if the view is DuckDB's result over the rows that are left. Times are processor time of this process, the least of
-several rounds.
+the next quote. The prediction (decision 57): O(log rows) and the trades whose quote changes, ten of them at every size.
+Sums over all pairs of a trade and a quote before it, or shortly before it, make no pair (decision 66): O(log rows) at
+every size, though there are up to 50,000,000,000 pairs; where each trade, or each lot of two, is a group, also the
+groups that the quote is in. Tiles are measured beside it: a row that comes moves one row at each border (decision 42).
+A figure stands only if the view is DuckDB's result over the rows that are left. Times are processor time of this
+process, the least of several rounds.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ROUNDS = 3
 _APART = 10  # trades between two quotes
 _BAND = 100  # of time: some five quotes
 TABLES = {
-    "trades": "id BIGINT PRIMARY KEY, symbol BIGINT, ts BIGINT",
+    "trades": "id BIGINT PRIMARY KEY, lot BIGINT, symbol BIGINT, ts BIGINT",
     "quotes": "symbol BIGINT, ts BIGINT, price BIGINT",
 }
 QUERIES = {
@@ -41,22 +41,32 @@ QUERIES = {
     f"AND q.ts BETWEEN t.ts - {_BAND} AND t.ts",
     "a trade's band": "SELECT id, COUNT(*) AS n, SUM(price) AS s FROM trades t JOIN quotes q ON t.symbol = q.symbol "
     f"AND q.ts BETWEEN t.ts - {_BAND} AND t.ts GROUP BY id",
+    "a lot's band": "SELECT lot, COUNT(*) AS n, SUM(price) AS s FROM trades t JOIN quotes q ON t.symbol = q.symbol "
+    f"AND ABS(t.ts - q.ts) <= {_BAND} GROUP BY lot",
     "NTILE(4)": "SELECT ts, NTILE(4) OVER (PARTITION BY symbol ORDER BY ts) AS tile FROM quotes",
 }
 _SO_FAR = (
     "(SELECT symbol, ts, COUNT(*) OVER w AS n, SUM(price) OVER w AS s FROM quotes WINDOW w AS (PARTITION BY symbol "
     "ORDER BY ts))"
 )
-_IN_A_BAND = (
-    "SELECT id, b.n - COALESCE(a.n, 0) AS n, b.s - COALESCE(a.s, 0) AS s FROM trades t "
-    f"ASOF JOIN {_SO_FAR} b ON t.symbol = b.symbol AND t.ts >= b.ts "
-    f"ASOF LEFT JOIN {_SO_FAR} a ON t.symbol = a.symbol AND t.ts - {_BAND} > a.ts"
-)
+
+
+def _in_a_band(until: str) -> str:
+    """For each trade the sums up to a time without those before the band."""
+    return (
+        "SELECT id, lot, b.n - COALESCE(a.n, 0) AS n, b.s - COALESCE(a.s, 0) AS s FROM trades t "
+        f"ASOF JOIN {_SO_FAR} b ON t.symbol = b.symbol AND {until} >= b.ts "
+        f"ASOF LEFT JOIN {_SO_FAR} a ON t.symbol = a.symbol AND t.ts - {_BAND} > a.ts"
+    )
+
+
 IN_DUCKDB = {
     "SUM before": "SELECT SUM(n)::BIGINT AS n, SUM(s) AS s FROM trades t "
     f"ASOF JOIN {_SO_FAR} q ON t.symbol = q.symbol AND t.ts > q.ts",
-    "SUM in a band": f"SELECT SUM(n)::BIGINT AS n, SUM(s) AS s FROM ({_IN_A_BAND})",
-    "a trade's band": f"SELECT * FROM ({_IN_A_BAND}) WHERE n > 0",
+    "SUM in a band": f"SELECT SUM(n)::BIGINT AS n, SUM(s) AS s FROM ({_in_a_band('t.ts')})",
+    "a trade's band": f"SELECT id, n, s FROM ({_in_a_band('t.ts')}) WHERE n > 0",
+    "a lot's band": "SELECT lot, SUM(n)::BIGINT AS n, SUM(s) AS s "
+    f"FROM ({_in_a_band(f't.ts + {_BAND}')}) WHERE n > 0 GROUP BY lot",
 }
 """What DuckDB is asked instead where it would make all pairs: sums up to a quote, and a look-up of one."""
 
@@ -67,7 +77,7 @@ def tables(rows: int) -> dict[str, pa.Table]:
     one = np.ones(rows, np.int64)
     some = slice(0, None, _APART)
     return {
-        "trades": pa.table({"id": np.arange(rows), "symbol": one, "ts": times}),
+        "trades": pa.table({"id": np.arange(rows), "lot": np.arange(rows) // 2, "symbol": one, "ts": times}),
         "quotes": pa.table({"symbol": one[some], "ts": times[some], "price": times[some] * 7919 % 10_007}),
     }
 

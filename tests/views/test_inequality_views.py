@@ -16,7 +16,7 @@ from livejoin.catalog import Catalog
 from livejoin.errors import ExpressionError, SchemaError, UnsupportedQueryError
 from livejoin.plan.operators import InequalityAggregateOperator, Operator, ProjectOperator
 from livejoin.plan.query_plan import plan_query
-from livejoin.search.statistics import Statistics
+from livejoin.search.statistics import given
 from livejoin.sql import bind_query, parse_columns, to_duckdb
 from oracle import connect, multiset, signed_multiset, without_zeros
 from strategies import EXAMPLES
@@ -90,16 +90,47 @@ def operators(operator: Operator) -> list[Operator]:
     return [operator, *(other for one in operator.below for other in operators(one))]
 
 
-def plan(sql: str) -> list[Operator]:
+def plan(sql: str, known: dict[str, Any] | None = None) -> list[Operator]:
     catalog = Catalog()
     for name, columns in TABLES.items():
         catalog.add(parse_columns(name, columns))
-    return operators(plan_query(bind_query(sql, catalog), Statistics(), True))
+    return operators(plan_query(bind_query(sql, catalog), given(catalog, known or {}), True))
 
 
 @pytest.mark.parametrize("sql", SUMMED)
 def test_sums_make_no_pairs(sql: str) -> None:
     assert any(isinstance(one, InequalityAggregateOperator) for one in plan(sql))
+
+
+@pytest.mark.parametrize(
+    ("condition", "groups", "by_row"),
+    [
+        ("Q.ts < T.ts", None, False),
+        ("Q.ts < T.ts", 50, False),
+        ("Q.ts < T.ts", 51, True),
+        ("ABS(Q.n - T.n) <= 1", None, True),
+        ("ABS(Q.n - T.n) <= 1", 50, False),
+        ("ABS(Q.n - T.n) <= 1", 900, True),
+    ],
+)
+def test_rows_are_in_the_order_of_groups_where_these_are_few(condition: str, groups: int | None, by_row: bool) -> None:
+    sql = f"SELECT T.d, COUNT(*) AS c FROM T JOIN Q ON T.k = Q.k AND {condition} GROUP BY T.d"
+    known = {} if groups is None else {"T": {"rows": 1000, "distinct": {"k, d": groups}}}
+    found = [one for one in plan(sql, known) if isinstance(one, InequalityAggregateOperator)]
+    assert [side.by_row for side in found[0].sides] in ([by_row, False], [False, by_row])
+
+
+def test_groups_are_counted_where_rows_are_there() -> None:
+    database = small()
+    database.apply({"T": [(i, "a", i) for i in range(100)], "Q": [("a", i, i % 3) for i in range(100)]})
+    sql = "SELECT p, COUNT(*) AS n FROM T JOIN Q ON T.k = Q.k AND Q.ts < T.ts GROUP BY p"
+    few, many = (database.create_view(f"v{i}", sql.replace("p", column)) for i, column in enumerate(("p", "Q.ts * 1")))
+    assert few.explain().text().count("for each group of rows of Q with its key") == 1
+    database.execute("DELETE FROM Q WHERE ts > 3")
+    again = database.create_view("again", sql)
+    assert "O(1) for each row of Q that it meets" in " ".join(again.explain().text().split())
+    assert multiset(few.to_arrow()) == multiset(again.to_arrow()) == Counter({(0, 99 + 96): 1, (1, 98): 1, (2, 97): 1})
+    assert many.count() == 4
 
 
 @pytest.mark.parametrize(("sql", "reason"), OTHERS.items())

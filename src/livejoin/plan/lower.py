@@ -312,7 +312,7 @@ def _aggregate(relation: Aggregate, by: JoinPlanner, live: bool) -> Operator:
     once = all(call.ignores_copies for call in relation.calls)
     if threshold := _threshold_group(relation, by):
         return threshold
-    pairs = inequality_groups(relation)
+    pairs = inequality_groups(relation, by.many)
     if isinstance(pairs, InequalityGroups) and (by.thresholds or not pairs.has_key):
         return _inequality_group(relation, pairs, by)
     if checked := _checked(relation.input, by, once, pairs if isinstance(pairs, str) else ""):

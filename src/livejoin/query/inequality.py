@@ -16,7 +16,7 @@ for each row, and a bound and a point have one but where a number or a time does
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
@@ -27,13 +27,16 @@ from livejoin.query.filters import conjuncts_of
 from livejoin.query.relational import Aggregate, Join, Project, Relation
 from livejoin.query.scalar import Call, Constant, Expression, Field, Scalar, fields_of, moved
 from livejoin.query.total import fails_on_large_numbers_only, is_total
-from livejoin.schema import SqlType
+from livejoin.schema import SqlType, Table
 
 _UPPER = ("less", "less_equal")
 _SUMS = ("count", "sum", "avg", "bool_and", "bool_or")
 _EXACT = ("integer", "decimal")
 _WIDER = {"integer": "decimal"}  # kinds whose casts keep the order, beside those to the same kind
 _MOST_CALLS = 12  # whose sums a node of the tree has words for
+
+Many = Callable[[Table, tuple[int, ...]], bool | None]
+"""Whether a table has many different values in some columns, positions ascending, against its rows; None: unknown."""
 
 
 @dataclass(frozen=True)
@@ -91,11 +94,17 @@ class _Compared:
     high: tuple[str, Scalar] | None
 
 
-def inequality_groups(relation: Relation) -> InequalityGroups | str | None:
+def _unknown(table: Table, columns: tuple[int, ...]) -> bool | None:
+    return None
+
+
+def inequality_groups(relation: Relation, many: Many = _unknown) -> InequalityGroups | str | None:
     """Aggregates of a join by one comparison; else why they are none, or None where nothing is compared across tables.
 
     Args:
         relation: A relation.
+        many: Which groups are so many that rows are better kept in the order of what is compared than in theirs. Where
+            it is unknown, rows within two bounds are taken to be fewer than groups.
     """
     if not isinstance(relation, Aggregate) or not isinstance(relation.input, Project):
         return None
@@ -113,7 +122,21 @@ def inequality_groups(relation: Relation) -> InequalityGroups | str | None:
         return compared
     if reason := _not_summed(relation, rows):
         return reason
-    return _of_sides(relation, rows, rows.input, compared)
+    return _of_sides(relation, rows, rows.input, compared, many)
+
+
+def counted_groups(relation: Relation) -> Iterator[tuple[Table, tuple[int, ...]]]:
+    """Sets of columns of base tables, at any depth, whose number of different values says how groups are kept."""
+    asked: list[tuple[Table, tuple[int, ...]]] = []
+
+    def ask(table: Table, columns: tuple[int, ...]) -> bool | None:
+        asked.append((table, columns))
+        return None
+
+    inequality_groups(relation, ask)
+    yield from asked
+    for one in relation.below:
+        yield from counted_groups(one)
 
 
 def _not_summed(relation: Aggregate, rows: Project) -> str:
@@ -192,7 +215,9 @@ def _atoms(scalar: Scalar, query: ConjunctiveQuery) -> set[int]:
     return found
 
 
-def _of_sides(relation: Aggregate, rows: Project, join: Join, compared: _Compared) -> InequalityGroups | str:
+def _of_sides(
+    relation: Aggregate, rows: Project, join: Join, compared: _Compared, many: Many
+) -> InequalityGroups | str:
     query = join.query
     atoms = 1 - compared.points, compared.points
     shared = [variable for variable in query.atoms[0].variables if variable in query.edges[1]]
@@ -226,6 +251,11 @@ def _of_sides(relation: Aggregate, rows: Project, join: Join, compared: _Compare
         else:
             columns.append(SideColumn(side, key))
     compares = ([_tree_of(one, wide) for one in bounds], [_tree_of(compared.point, wide)])
+
+    def are_many(table: Table, columns: tuple[int, ...]) -> bool:
+        known = many(table, columns)
+        return len(bounds) == 2 if known is None else known
+
     sides = []
     for side, atom in enumerate(atoms):
         groups = tuple(
@@ -233,7 +263,7 @@ def _of_sides(relation: Aggregate, rows: Project, join: Join, compared: _Compare
                 one.column for one in columns[: relation.groups] if one.side == side and one.column >= first[side]
             )
         )
-        sides.append(_side(join, atom, keys, groups, own[side], compares[side], first[side]))
+        sides.append(_side(join, atom, keys, groups, own[side], compares[side], first[side], are_many))
     if isinstance(sides[0], str) or isinstance(sides[1], str):
         return str(next(one for one in sides if isinstance(one, str)))
     projected = tuple(
@@ -290,6 +320,7 @@ def _side(
     own: Sequence[int | Expression],
     compares: Sequence[Scalar],
     first: int,
+    are_many: Callable[[Table, tuple[int, ...]], bool],
 ) -> Side | str:
     """How the rows of a side are grouped; or why they are not."""
     if not groups:
@@ -301,10 +332,13 @@ def _side(
     table = query.atoms[atom].table
     is_unique = any(shown >= set(key) for key in table.keys)
     fields = {one.position for one in compares if isinstance(one, Field)}
-    by_row = is_unique or any(isinstance(one, int) and one in fields for one in copied)
-    if by_row and len(compares) == 2 and not _go_together(compares):
-        return "each row may be a group, and its bounds are not one column moved by constants"
-    return Side(groups, by_row)
+    is_one = is_unique or any(isinstance(one, int) and one in fields for one in copied)
+    if len(compares) == 2 and not _go_together(compares):
+        reason = "each row may be a group, and its bounds are not one column moved by constants"
+        return reason if is_one else Side(groups, False)
+    if is_one or not all(isinstance(one, int) for one in copied):
+        return Side(groups, is_one)
+    return Side(groups, are_many(table, tuple(sorted(shown))))
 
 
 def _go_together(bounds: Sequence[Scalar]) -> bool:

@@ -73,7 +73,7 @@ def _planned(contents: Contents, view: View, query: Query) -> dict[str, Any]:
     """The attributes of a view with its new plan, whose blocks are loaded."""
     graph, options = contents.graph, view._options
     given = options.statistics.given_alone()
-    options = replace(options, statistics=contents.known(query.joins, given, given.preprocessing_limit))
+    options = replace(options, statistics=contents.known(query, given, given.preprocessing_limit))
     statistics, algorithm = options.statistics, options.algorithm
     try:
         plan = plan_query(query, statistics, options.deltas, algorithm, contents.workers.threads)
