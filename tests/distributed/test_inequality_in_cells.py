@@ -21,6 +21,7 @@ VIEWS = [
     "SELECT T.ts, Q.p, COUNT(*) AS n FROM T JOIN Q ON T.k = Q.k AND T.ts > Q.ts GROUP BY T.ts, Q.p",
     "SELECT COUNT(*) AS n, SUM(p) AS s FROM T JOIN Q ON T.ts > Q.ts",
     "SELECT T.k, COUNT(*) AS n FROM T JOIN Q ON T.ts > Q.ts GROUP BY T.k",
+    "SELECT p, COUNT(*) AS n FROM T JOIN Q ON ABS(T.ts - Q.ts) <= 1 GROUP BY p",
 ]
 
 
