@@ -28,6 +28,11 @@ QUERIES = {
     "row before": f"SELECT id, LAG(amount) {OVER} AS r FROM orders",
     "sums of partitions": "SELECT id, SUM(amount) OVER (PARTITION BY customer) AS r FROM orders",
     "as of": "SELECT o.id, q.price FROM orders o ASOF JOIN quotes q ON o.customer = q.customer AND o.ts >= q.ts",
+    "pairs": "SELECT SUM(q.price) AS s FROM orders o JOIN quotes q ON o.customer = q.customer AND q.ts < o.ts",
+    "pairs of orders": "SELECT o.id, COUNT(*) AS n FROM orders o JOIN quotes q "
+    "ON o.customer = q.customer AND q.ts < o.ts GROUP BY o.id",
+    "pairs of regions": "SELECT o.region, SUM(q.price) AS s, COUNT(*) AS n FROM orders o JOIN quotes q "
+    "ON o.customer = q.customer AND q.ts BETWEEN o.ts - 50 AND o.ts GROUP BY o.region",
     "join": f"SELECT o.id, c.name {WITH}",
     "groups of a join": f"SELECT c.name, SUM(o.amount) AS s {WITH} GROUP BY c.name",
     "least of a join": f"SELECT c.name, MIN(o.amount) AS s {WITH} GROUP BY c.name",

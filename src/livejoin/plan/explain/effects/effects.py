@@ -36,6 +36,7 @@ from livejoin.plan.operators import (
     AnyJoin,
     AsOfOperator,
     BagOperator,
+    InequalityAggregateOperator,
     JoinOperator,
     NumbersOperator,
     Operator,
@@ -310,6 +311,8 @@ class _Walk:
                 return self._within(plan, self.of(plan.rows, None).rows)
             case AsOfOperator():
                 return self._as_of(plan)
+            case InequalityAggregateOperator():
+                return self._compared(plan)
             case StoredOperator():
                 return self.of(plan.input, some)
             case NumbersOperator() | BagOperator():
@@ -506,6 +509,20 @@ class _Walk:
         if found is None or left is None or right is None:
             return None
         return found, left.expected * found.share / max(1.0, right.expected)
+
+    def _compared(self, plan: InequalityAggregateOperator) -> _Change:
+        """The groups of the pairs of a changed row; the rows of the other side are looked at one by one or by sums."""
+        sides = self.of(plan.left, None), self.of(plan.right, None)
+        key = tuple(range(plan.keys))
+        groups, looked_up = NOTHING, NOTHING
+        for own, other, below in ((0, 1, plan.right), (1, 0, plan.left)):
+            parts = plan.sides[other].groups
+            each = self._behind(below, key).among(self._sizes.values(below, parts)) if parts else ONE
+            groups = groups.plus(sides[own].rows.times(each))
+            looked_up = looked_up.plus(sides[own].delta).plus(sides[own].rows.times(each))
+        self.looked_up[plan] = looked_up
+        found = groups.bounded()
+        return _Change(found, _replaced(found), _replaced(found), both_ways=True)
 
     def _behind(self, plan: Operator, columns: tuple[int, ...]) -> Amount:
         """The rows of a relation that have the same values in some columns: of a partition, or of a bound."""

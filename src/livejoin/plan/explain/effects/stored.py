@@ -9,6 +9,7 @@ from livejoin.plan.explain.effects.nested import origin_of
 from livejoin.plan.operators import (
     AggregateOperator,
     AsOfOperator,
+    InequalityAggregateOperator,
     Operator,
     ProjectOperator,
     RankedOperator,
@@ -41,7 +42,7 @@ def stored_words(plan: Operator, several: bool, from_left: bool, from_right: boo
     Args:
         plan: The store.
         several: Whether several rows change below it.
-        from_left: Whether the change comes from the left side of an ASOF join.
+        from_left: Whether the change comes from the left side of an ASOF join, or of one by a comparison.
         from_right: Whether it comes from the right one.
     """
     match plan:
@@ -54,6 +55,11 @@ def stored_words(plan: Operator, several: bool, from_left: bool, from_right: boo
             return f"the rows of {left} behind it, up to the next row of {right}"
         case AggregateOperator():
             return ("the groups of these rows" if several else "its group") if plan.groups else "the one row of totals"
+        case InequalityAggregateOperator():
+            others = [_called(one) for one, comes in ((plan.right, from_left), (plan.left, from_right)) if comes]
+            by_row = any(side.by_row for side, comes in zip(plan.sides, (from_right, from_left), strict=True) if comes)
+            what = "the rows" if by_row else "sums of the rows"
+            return f"{what} of {' and '.join(dict.fromkeys(others))} that it compares with"
         case ThresholdAggregateOperator():
             return "its group, and groups that its bound lets in or out"
         case ThresholdOperator():

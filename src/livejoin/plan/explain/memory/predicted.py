@@ -19,6 +19,7 @@ from livejoin.plan.operators import (
     AnyJoin,
     AsOfOperator,
     BagOperator,
+    InequalityAggregateOperator,
     JoinOperator,
     Operator,
     ProjectOperator,
@@ -39,6 +40,7 @@ from livejoin.words import WORD_BYTES
 _ORDERED = 4.8  # an entry, and its share of the nodes of a tree
 _PARTITIONED = 6.7  # and the blocks of partitions
 _AS_OF = 6.1
+_SUM = 3.0  # of an entry, and of its share of the nodes
 _COUNTED = 4.0  # of a different row: hash slots and what it is in the directory
 _GROUP = 4.3  # of a group: rows, touched, count, hash slots
 _SUM = 3.0
@@ -155,6 +157,11 @@ class _Parts:
             case AsOfOperator():
                 rows = _sum(self.rows(plan.left), self.rows(plan.right))
                 return rows, (len(plan.left.types) + len(plan.right.types)) / 2 + _AS_OF, "rows of both sides in order"
+            case InequalityAggregateOperator():
+                twice = 2 if plan.bounds == 2 and not plan.sides[0].by_row else 1
+                rows = _sum(*(self.rows(plan.left),) * twice, self.rows(plan.right))
+                width = plan.keys + 1 + sum(len(side.groups) for side in plan.sides) / 2 + _ORDERED
+                return rows, width + _SUM * (1 + len(plan.calls)), "rows of both sides in order, with sums"
             case ThresholdOperator() | ThresholdAggregateOperator():
                 rows, bounds = self.rows(plan.rows), self.rows(plan.bounds)
                 width = len(plan.rows.types) + _ORDERED + _BOUND * bounds[0] / max(1.0, rows[0])
