@@ -30,6 +30,25 @@ def last_of_keys(delta: pa.Table, columns: pa.Schema, key: tuple[str, ...]) -> p
     return last.cast(pa.schema([*columns, pa.field(COMES, pa.bool_())]))
 
 
+def counts(delta: pa.Table, columns: pa.Schema, named: str) -> pa.Table:
+    """For each different row of a delta how many more there are of it, without those of which there are as many.
+
+    Args:
+        delta: The delta, of one or several versions.
+        columns: The wanted columns, with their types.
+        named: The name of the count.
+    """
+    names = ", ".join(map(quoted, columns.names))
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.register("delta", delta)
+        found: pa.Table = connection.sql(
+            f"SELECT {names}, SUM(CASE WHEN {CHANGE_TYPE} IN ('insert', 'update_postimage') THEN 1 ELSE -1 END) "
+            f"AS {quoted(named)} FROM delta GROUP BY {names} HAVING {quoted(named)} <> 0"
+        ).to_arrow_table()
+    return found.cast(pa.schema([*columns, pa.field(named, pa.int64())]))
+
+
 def quoted(name: str) -> str:
     """A name in standard SQL."""
     return '"' + name.replace('"', '""') + '"'
