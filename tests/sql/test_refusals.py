@@ -149,7 +149,7 @@ SYNTAX = [
     ("SELECT G.src FROM G JOIN H ^USING WHERE w = 1", "USING lacks columns"),
     ("SELECT G.src FROM G WHERE src ^IN ()", "IN lacks values"),
     ("^SELECT FROM G", "the SELECT list is empty"),
-    ("^SELEC src FROM G", "no statement begins with 'SELEC' (did you mean 'SELECT'?); allowed are"),
+    ("^SELEC src FROM G", "no statement begins with 'SELEC' (did you mean 'SELECT'?). Allowed are"),
     ("SELECT src FROM G WHERE src = ^= 3", "found '=' where a value is expected, behind '='"),
     ("SELECT src FROM G WHERE src BETWEEN 3^", "BETWEEN lacks two values"),
 ]
@@ -247,7 +247,7 @@ def test_statements_that_no_parser_knows_are_refused_without_a_word_of_sqlglot(
     sql: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     word = sql.partition(" ")[0]
-    with pytest.raises(UnsupportedQueryError, match=f"{word}( TABLE| FOO| T)? is not supported.*; allowed are"):
+    with pytest.raises(UnsupportedQueryError, match=f"{word}( TABLE| FOO| T)? is not supported.*. Allowed are"):
         parse_statement(sql)
     with pytest.raises(UnsupportedQueryError, match=word):
         bind_query(sql, CATALOG)

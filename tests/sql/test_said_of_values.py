@@ -95,7 +95,7 @@ SAID = [
     ),
     (
         "SELECT ^sum(k) OVER (ORDER BY k ROWS BETWEEN CURRENT ROW AND 3 PRECEDING) AS x FROM T",
-        "SUM OVER this frame, ROWS BETWEEN CURRENT ROW AND 3 PRECEDING, is not supported: it may be ROWS or RANGE from",
+        "SUM OVER this frame, ROWS BETWEEN CURRENT ROW AND 3 PRECEDING, is not supported. ROWS and RANGE may begin",
     ),
     (
         "SELECT ^round(k, 1.5) AS x FROM T",

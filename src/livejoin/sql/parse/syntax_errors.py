@@ -22,7 +22,7 @@ from livejoin.sql.parse.other_dialects import FUNCTIONS, HALVES, KEYWORDS, OPERA
 from livejoin.sql.parse.source import Source
 
 STATEMENTS = (
-    "allowed are SELECT, INSERT, UPDATE, DELETE, MERGE INTO, CREATE and DROP of TABLE, VIEW and ASSERTION, ALTER TABLE "
+    "Allowed are SELECT, INSERT, UPDATE, DELETE, MERGE INTO, CREATE and DROP of TABLE, VIEW and ASSERTION, ALTER TABLE "
     "and REFRESH TABLE"
 )
 
