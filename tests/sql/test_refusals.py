@@ -247,7 +247,7 @@ def test_statements_that_no_parser_knows_are_refused_without_a_word_of_sqlglot(
     sql: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     word = sql.partition(" ")[0]
-    with pytest.raises(UnsupportedQueryError, match=f"{word}( TABLE| FOO| T)? is not supported.*. Allowed are"):
+    with pytest.raises(UnsupportedQueryError, match=f"{word}( TABLE| FOO| T)? is not supported.*\\. Allowed are"):
         parse_statement(sql)
     with pytest.raises(UnsupportedQueryError, match=word):
         bind_query(sql, CATALOG)
