@@ -24,6 +24,7 @@ CLAUSES = [
     ("SELECT src FROM G ^LATERAL VIEW explode(array(1)) t AS y", "LATERAL VIEW"),
     ("SELECT id FROM ^range(10)", "table function"),
     ("SELECT src FROM G ^TABLESAMPLE (10 ROWS)", "TABLESAMPLE"),
+    ("SELECT src FROM G ^WITH (NOLOCK)", "WITH behind a table"),
     ("SELECT * FROM G JOIN H ^PIVOT (sum(src) FOR dst IN (1)) ON G.src = H.src", "PIVOT"),
     ("SELECT src FROM G ^VERSION AS OF 3", "VERSION AS OF"),
     ("SELECT a FROM G AS x(^a, b, c)", "AS"),

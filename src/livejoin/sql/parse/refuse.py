@@ -50,6 +50,7 @@ _MODIFIERS = frozenset({"with_", "this", "expression", "distinct", "order", "lim
 
 # Arguments of a table in FROM.
 _TABLE_CLAUSES: dict[str, tuple[str, tuple[TokenType, ...], str]] = {
+    "hints": ("WITH behind a table", (TokenType.WITH,), "leave it out; a query reads whole commits, without locks"),
     "sample": _CLAUSES["sample"],
     "laterals": _CLAUSES["laterals"],
     "version": ("VERSION AS OF", (), "a view shows the present"),
