@@ -44,6 +44,8 @@ VIEWS = {
     "counted": "SELECT A.tag AS t, COUNT(*) AS n FROM G A JOIN G B ON A.dst = B.src GROUP BY A.tag",
     "stored": "SELECT A.src AS a, MAX(B.tag) AS m, COUNT(DISTINCT B.dst) AS k FROM G A JOIN G B ON A.dst = B.src "
     "GROUP BY A.src",
+    "before": "SELECT A.src AS a, A.tag AS t, COUNT(*) AS n, SUM(B.dst) AS s FROM G A JOIN G B ON A.dst = B.src "
+    "AND B.dst <= A.src GROUP BY A.src, A.tag",
     "hidden": "SELECT MAX(B.dst) AS m FROM G A JOIN G B ON A.dst = B.src GROUP BY A.src",
     "listed": "SELECT ARRAY_AGG(B.dst) AS m FROM G A JOIN G B ON A.dst = B.src GROUP BY A.src",
     "best": "SELECT src, dst FROM G ORDER BY dst DESC LIMIT 9",

@@ -42,6 +42,7 @@ VIEWS = {
     "lonely": "SELECT id FROM P WHERE id NOT IN (SELECT src FROM G)",
     "first": "SELECT src, dst FROM G ORDER BY dst DESC, src LIMIT 3",
     "so_far": "SELECT src, dst, SUM(dst) OVER (PARTITION BY src ORDER BY dst) AS s FROM G",
+    "smaller": "SELECT P.town, COUNT(*) AS n, SUM(G.dst) AS s FROM P JOIN G ON G.src < P.id GROUP BY P.town",
     "before": "SELECT src, dst, LAG(dst) OVER (ORDER BY dst) AS p FROM G",
 }
 

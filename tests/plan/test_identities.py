@@ -45,6 +45,7 @@ RECORDED = {
     f"SELECT k, v FROM N WHERE v > {_AVERAGE}": "5befcb4fa9e42b23",
     f"SELECT c, COUNT(*), SUM(v) FROM N WHERE v > {_AVERAGE} GROUP BY c": "3955c19ccc4b2cf1",
     "SELECT k, dst FROM N ASOF LEFT JOIN G ON k = src AND k >= dst": "707c4c3587b796aa",
+    "SELECT COUNT(*) AS c FROM N JOIN G ON k = src AND v BETWEEN dst - 1 AND dst": "01a08c7bdbf8dd7c",
     "SELECT * FROM VALUES (1, 'a'), (2, 'b') AS t(x, y)": "13f55763ba7d5654",
 }
 """Queries over all kinds of operators, and the digest of the block that each view is."""

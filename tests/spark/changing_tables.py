@@ -21,6 +21,11 @@ VIEWS = {
     "total": "SELECT COUNT(*) AS n, SUM(src) AS s FROM G",
     "lonely": "SELECT id, town FROM P WHERE id NOT IN (SELECT src FROM G) OR age > (SELECT AVG(age) FROM P)",
     "degrees": "SELECT P.id, G.dst FROM P LEFT JOIN G ON P.id = G.src AND G.dst > 4",
+    "later": (
+        "SELECT A.src, COUNT(*) AS n, SUM(B.dst) AS s "
+        "FROM G A JOIN G B ON A.src = B.src AND A.dst < B.dst GROUP BY A.src"
+    ),
+    "younger": "SELECT P.id, COUNT(*) AS n FROM P JOIN G ON P.age BETWEEN G.dst * 9 AND G.dst * 9 + 20 GROUP BY P.id",
     "oldest": "SELECT id, age FROM P ORDER BY age DESC, id LIMIT 3",
     "busy": "SELECT town, n FROM towns WHERE n > 1",
 }

@@ -205,10 +205,12 @@ GENERAL = [
     "SELECT a, (SELECT COUNT(y) FROM S LEFT JOIN T ON k = id AND y = R.a WHERE c = b) AS n FROM R",
     "SELECT a, (SELECT SUM((SELECT y + R.b FROM T WHERE id = k)) FROM S WHERE c = b) AS n FROM R",
     "SELECT a, (SELECT COUNT(*) FROM S WHERE k = a AND c = ANY (SELECT y FROM T WHERE id > R.b)) AS n FROM R",
-]
-PRODUCTS = [
     "SELECT a, (SELECT SUM(s1.k) FROM (SELECT k FROM S WHERE c = R.b) s1 INNER JOIN (SELECT id FROM T WHERE y ="
     " 4 - R.a) s2 ON s1.k > s2.id) AS j FROM R",
+    "SELECT a, (SELECT COUNT(*) FROM S WHERE S.v < R.x) AS m FROM R",
+    "SELECT a, SUM(x) AS s FROM R GROUP BY a HAVING SUM(x) > (SELECT AVG(v) FROM S WHERE k < a)",
+]
+PRODUCTS = [
     "SELECT a, (SELECT v FROM S WHERE c > R.b ORDER BY c, v NULLS FIRST, k LIMIT 1) AS m FROM R",
     "SELECT a FROM R WHERE x IN (SELECT COUNT(*) OVER () FROM S WHERE c > R.b)",
     "SELECT R.a, S.c FROM R LEFT JOIN S ON R.a = S.k AND S.v < (SELECT MAX(z) FROM T WHERE y <> R.b AND z <>"
@@ -217,13 +219,11 @@ PRODUCTS = [
     " l.a) ELSE NULL END",
     "SELECT l.a, r.k FROM R l LEFT JOIN S r ON r.k IS NULL OR (r.k = l.a AND l.b NOT IN (SELECT y FROM T))",
     "SELECT a, (SELECT COUNT(*) FROM S WHERE k = a AND v > (SELECT AVG(z) FROM T WHERE y < x)) AS n FROM R",
-    "SELECT a, (SELECT COUNT(*) FROM S WHERE S.v < R.x) AS m FROM R",
     "SELECT a, (SELECT COUNT(*) FROM S WHERE k = a OR v = x) AS n FROM R",
     "SELECT a, EXISTS (SELECT 1 FROM S WHERE k = a OR v = x) AS n FROM R",
     "SELECT a, a IN (SELECT k FROM S WHERE v > x) AS n FROM R",
     "SELECT a FROM R WHERE a NOT IN (SELECT k FROM S WHERE v > x AND c < b)",
     "SELECT a FROM R WHERE EXISTS (SELECT 1 FROM T WHERE id = a AND 1 = (SELECT MAX(c) FROM S WHERE k = id OR v = 3))",
-    "SELECT a, SUM(x) AS s FROM R GROUP BY a HAVING SUM(x) > (SELECT AVG(v) FROM S WHERE k < a)",
     "SELECT a, b + 1 IN (SELECT k + R.b FROM S) AS n FROM R",
     "SELECT a FROM R WHERE b NOT IN (SELECT k + R.b FROM S)",
     "SELECT a FROM R WHERE x = (SELECT COUNT(*) FROM S q WHERE q.k BETWEEN R.a AND R.b)",

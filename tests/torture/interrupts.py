@@ -56,6 +56,10 @@ VIEWS = {
     "above": "SELECT c.a AS a, c.n AS n, P.name AS p FROM counted c JOIN P ON c.a = P.id",
     "windowed": "SELECT W.id AS i, SUM(W.amount) AS s FROM W JOIN P ON W.id = P.id GROUP BY W.id",
     "newest": "SELECT S.id AS i, S.amount AS a, P.age AS g FROM S JOIN P ON S.amount = P.id",
+    "compared": "SELECT P.name AS n, COUNT(*) AS c, SUM(W.amount) AS s FROM P JOIN W "
+    "ON W.amount BETWEEN P.age - 2 AND P.age + 2 GROUP BY P.name",
+    "before": "SELECT A.src AS a, COUNT(*) AS n, SUM(B.dst) AS s FROM G A JOIN G B ON A.dst = B.src AND B.dst < A.src "
+    "GROUP BY A.src",
     "quiet": "SELECT DISTINCT A.src AS a, B.dst AS d FROM G A JOIN G B ON A.dst = B.src",
 }
 WITHOUT_DELTAS = {"quiet", "either"}

@@ -43,7 +43,7 @@ def explain_query(
         log = check_changes(log, "{'G': changes}")
     catalog, queries = _supposing(contents, suppose) if suppose else (contents.catalog, contents.queries)
     query = bind_query(sql, catalog, queries, allow_product)
-    known = contents.known(query.joins, settings.statistics, check_limit(settings.preprocessing_limit))
+    known = contents.known(query, settings.statistics, check_limit(settings.preprocessing_limit))
     changes = _read(contents, log) if log else None
     threads, present = contents.workers.threads, contents.graph.present(query)
     if changes:

@@ -30,5 +30,5 @@ def show(database: Database, stage: Stage, is_first: bool, algorithm: Algorithm 
     contents = database._contents
     for shown in stage.shown:
         if is_first or not shown.alone:
-            options = ViewOptions(True, algorithm, False, contents.known(shown.query.joins))
+            options = ViewOptions(True, algorithm, False, contents.known(shown.query))
             contents.add_view(shown.relation, shown.query, options)

@@ -51,6 +51,7 @@ from livejoin.plan.operators import (
     AnyJoin,
     AsOfOperator,
     BagOperator,
+    InequalityAggregateOperator,
     JoinOperator,
     NumbersOperator,
     Operator,
@@ -425,7 +426,7 @@ class Graph:
                 return UnionBlock(node.inputs)
             case SetOperator() | AggregateOperator() | TopKOperator() | RankedOperator() | RunningOperator():
                 return StoreBlock(plan, node.inputs, self.codec)
-            case ThresholdOperator() | ThresholdAggregateOperator() | AsOfOperator():
+            case ThresholdOperator() | ThresholdAggregateOperator() | AsOfOperator() | InequalityAggregateOperator():
                 return StoreBlock(plan, node.inputs, self.codec)
             case BagOperator():
                 limit = partial(self._limit, node)

@@ -10,6 +10,7 @@ from livejoin.families.derived import DerivedTable, RowProgram
 from livejoin.families.family import Candidate
 from livejoin.families.program import Program
 from livejoin.query import ConjunctiveQuery
+from livejoin.query.inequality import Many
 from livejoin.search.guarantee import UpdateBound
 
 
@@ -24,6 +25,7 @@ class JoinPlanner:
         delta: The bound on the results that one change adds and removes, amortised, if a plan may rest on that.
         split: How a program is split into cells.
         rows: The program of a relation that a plan keeps for itself, and how it is split into cells.
+        many: Whether a table has many different values in some columns, against its rows.
         powers: Whether counts of equal atoms are powers.
         thresholds: Whether rows that compare with the aggregate of a group are kept in the order of what is compared.
         shares: The share of the rows that the predicate of each atom lets through.
@@ -36,6 +38,7 @@ class JoinPlanner:
     split: Callable[[Program], Partition | None]
     rows: Callable[[DerivedTable], tuple[RowProgram, Partition | None]]
     shares: Callable[[ConjunctiveQuery], Sequence[float]]
+    many: Many
     powers: bool = True
     thresholds: bool = True
     restricts: bool = True

@@ -27,6 +27,7 @@ from livejoin.plan.operators import (
     AnnotatedOperator,
     AsOfOperator,
     BagOperator,
+    InequalityAggregateOperator,
     JoinInput,
     JoinOperator,
     Operator,
@@ -46,6 +47,7 @@ from livejoin.plan.restricted_groups import Restricted, restricted
 from livejoin.plan.thresholds import ComparedRows, compared, grouped, with_groups
 from livejoin.query import ColumnRef, ConjunctiveQuery, Factor, Output
 from livejoin.query.aggregates import AggregateCall
+from livejoin.query.inequality import InequalityGroups, inequality_groups
 from livejoin.query.keys import determined
 from livejoin.query.relational import (
     Aggregate,
@@ -139,9 +141,10 @@ def _below(relation: Relation, by: JoinPlanner) -> Operator:
             return lower(relation, by, True)
 
 
-def _computed(relation: Project, below: Operator) -> ProjectOperator:
+def _computed(relation: Project, below: Operator, not_summed: str = "") -> ProjectOperator:
     found = compared(relation)
     reason = _MANY_ROWS if isinstance(found, ComparedRows) else found or ""
+    reason = f"no threshold: {reason}" if reason else not_summed and f"each pair is made: {not_summed}"
     said = {"across": relation.across, "refusal": relation.refusal, "reason": reason, "written": relation.written}
     return ProjectOperator(below, relation.outputs, relation.types, relation.predicate, **said)
 
@@ -194,6 +197,24 @@ def _threshold_group(relation: Aggregate, by: JoinPlanner) -> ThresholdAggregate
     rows = _compared_rows(with_groups(found), by)
     what = (found.keys, found.comparison, relation.groups, relation.calls, relation.is_global, relation.types)
     return ThresholdAggregateOperator(_below(found.bounds, by), rows, *what, found.written)
+
+
+def _inequality_group(relation: Aggregate, found: InequalityGroups, by: JoinPlanner) -> InequalityAggregateOperator:
+    """Aggregates of a join by one comparison, by sums in front of the rows of its two sides (AJU, Theorem 15)."""
+    return InequalityAggregateOperator(
+        left=_below(found.left, by),
+        right=_below(found.right, by),
+        keys=found.keys,
+        low=found.low,
+        high=found.high,
+        sides=found.sides,
+        columns=found.columns,
+        groups=relation.groups,
+        calls=relation.calls,
+        is_global=relation.is_global,
+        types=relation.types,
+        written=found.written,
+    )
 
 
 def _selected(join: Join, by: JoinPlanner) -> SelectedOperator:
@@ -256,12 +277,19 @@ def _read(join: Join, by: JoinPlanner, once: bool, factors: tuple[Factor, ...] =
     return _distinct_results(join, kept, by, True) if once else _counted(join, kept, by, factors)
 
 
-def _checked(relation: Relation, by: JoinPlanner, once: bool) -> Operator | None:
-    """The rows of a join that conditions across tables are true for, as `_read`; None if it is no such relation."""
+def _checked(relation: Relation, by: JoinPlanner, once: bool, not_summed: str = "") -> Operator | None:
+    """The rows of a join that conditions across tables are true for, as `_read`; None if it is no such relation.
+
+    Args:
+        relation: The relation.
+        by: How its joins are maintained.
+        once: Whether rows are asked for once each.
+        not_summed: Why aggregates over them are no sums in front of rows of two sides; empty where none are asked for.
+    """
     if isinstance(relation, Project) and relation.across and isinstance(relation.input, Join):
         if threshold := _threshold(relation, by):
             return _shown(threshold, by)
-        return _computed(relation, _read(relation.input, by, once))
+        return _computed(relation, _read(relation.input, by, once), not_summed)
     return None
 
 
@@ -284,7 +312,10 @@ def _aggregate(relation: Aggregate, by: JoinPlanner, live: bool) -> Operator:
     once = all(call.ignores_copies for call in relation.calls)
     if threshold := _threshold_group(relation, by):
         return threshold
-    if checked := _checked(relation.input, by, once):
+    pairs = inequality_groups(relation, by.many)
+    if isinstance(pairs, InequalityGroups) and (by.thresholds or not pairs.has_key):
+        return _inequality_group(relation, pairs, by)
+    if checked := _checked(relation.input, by, once, pairs if isinstance(pairs, str) else ""):
         source = checked
     elif not isinstance(relation.input, Join) or len(relation.input.query.atoms) == 1:
         source = _below(relation.input, by)

@@ -16,10 +16,11 @@ from livejoin.plan.lower import lower_query
 from livejoin.plan.operators import AnyJoin, Operator
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.bound_query import Query
+from livejoin.schema import Table
 from livejoin.search.algorithm import Algorithm
 from livejoin.search.delta_size import delta_bound
 from livejoin.search.guarantee import UpdateBound
-from livejoin.search.problem import passing_shares
+from livejoin.search.problem import is_many, passing_shares
 from livejoin.search.statistics import Statistics
 
 
@@ -86,9 +87,14 @@ def plan_with_reasons(
     def shares(join: ConjunctiveQuery) -> tuple[float, ...]:
         return passing_shares(join, statistics)
 
+    def many(table: Table, columns: tuple[int, ...]) -> bool | None:
+        return is_many(table, columns, statistics)
+
     of_auto = algorithm == "auto"
     own = of_auto and not query.reads  # the groups of a view are there as they are
-    by = JoinPlanner(chosen, output, delta, split, rows, shares, powers=of_auto, thresholds=of_auto, restricts=own)
+    by = JoinPlanner(
+        chosen, output, delta, split, rows, shares, many, powers=of_auto, thresholds=of_auto, restricts=own
+    )
     return QueryPlan(lower_query(query.root, by, deltas), found)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from livejoin.query.conjunctive import ConjunctiveQuery
+from livejoin.query.inequality import counted_groups
 from livejoin.query.orders import SortKey
 from livejoin.query.relational import Join, Project, Relation, TopK
 from livejoin.query.scalar import Expression
@@ -65,6 +66,11 @@ class Query:
     def joins(self) -> tuple[ConjunctiveQuery, ...]:
         """The conjunctive queries, from left to right, those in a join's inputs before it."""
         return tuple(join.query for join in self._joins())
+
+    @property
+    def counted(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """Base tables with sets of their columns whose number of different values a plan asks for, beside join keys."""
+        return tuple(dict.fromkeys((table.name, columns) for table, columns in counted_groups(self.root)))
 
     @property
     def tables(self) -> tuple[Table, ...]:

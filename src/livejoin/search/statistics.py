@@ -221,7 +221,11 @@ def observe(batches: Iterable[ChangeBatch], query: ConjunctiveQuery) -> Statisti
     return Statistics(tuple(result))
 
 
-def observe_rows(tables: Iterable[tuple[Table, Words, int]], query: ConjunctiveQuery) -> Statistics:
+def observe_rows(
+    tables: Iterable[tuple[Table, Words, int]],
+    query: ConjunctiveQuery,
+    counted: Sequence[tuple[str, tuple[int, ...]]] = (),
+) -> Statistics:
     """Statistics from the rows that tables have now: sizes and distinct keys, nothing about changes.
 
     Cost: O(rows) of large tables, whose distinct keys are counted to a few parts in a thousand; O(rows log rows) of
@@ -231,13 +235,14 @@ def observe_rows(tables: Iterable[tuple[Table, Words, int]], query: ConjunctiveQ
         tables: Each table with its distinct rows, words of shape (columns, n) that are equal where values are, and the
             number of its rows with their multiplicities.
         query: The query, whose join keys are counted.
+        counted: Tables with other sets of columns, positions ascending, that are counted too.
     """
     result = []
     for table, words, total in tables:
-        distinct = []
-        for columns in key_columns(query, table.name):
-            counted = _about_distinct if words.shape[1] > _COUNTED else _distinct
-            distinct.append((columns, Figure(counted(words, columns), "observed")))
+        others = (columns for name, columns in counted if name == table.name)
+        number = _about_distinct if words.shape[1] > _COUNTED else _distinct
+        sets = sorted({*key_columns(query, table.name), *others})
+        distinct = [(columns, Figure(number(words, columns), "observed")) for columns in sets]
         result.append(TableStatistics(table.name, UNKNOWN, Figure(total, "observed"), tuple(distinct)))
     return Statistics(tuple(result))
 

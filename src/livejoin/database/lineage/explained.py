@@ -361,7 +361,7 @@ def evaluated(
     contents = beside(zip(tables, map(_numbered, tables, found), strict=True), memory_limit)
     query = Query("", relation)
     refuse_large_joins(query)
-    known = contents.known(query.joins)
+    known = contents.known(query)
     node = contents.graph.add(plan_query(query, known, False, "auto"), Choices("auto", False, known, NAME))
     contents.graph.show(node, NAME, False, None)
     for piece, _ in node.scan(_PIECE):

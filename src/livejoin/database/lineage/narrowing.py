@@ -132,7 +132,7 @@ class Reader:
         """The block of a relation: the one that is there, else one that is loaded now."""
         contents, options = self.contents, self._options
         query = Query("", relation)
-        known = contents.known(query.joins)
+        known = contents.known(query)
         plan = plan_query(query, known, False, options.algorithm, contents.workers.threads)
         node = contents.graph.add(plan, Choices(options.algorithm, options.adaptive, known, NAME))
         contents.graph.show(node, NAME, False, None)

@@ -39,7 +39,7 @@ def asked_with_types(contents: Contents, sql: str) -> tuple[pa.Table, tuple[SqlT
     query = contents.bind(sql, allow_product=True)
     refuse_large_joins(query)
     refuse_dropped(contents, query)
-    options = ViewOptions(False, "auto", False, contents.known(query.joins))
+    options = ViewOptions(False, "auto", False, contents.known(query))
     plan = plan_query(query, options.statistics, False, "auto", contents.workers.threads)
     contents.start_changing()
     try:

@@ -96,7 +96,7 @@ def asked_of_view(
         query = contents.bind(sql, settings.allow_product)
     refuse_large_joins(query)
     refuse_dropped(contents, query)
-    known = contents.known(query.joins, settings.statistics, limit)
+    known = contents.known(query, settings.statistics, limit)
     return query, ViewOptions(settings.deltas, settings.algorithm, settings.adaptive, known, settings.allow_product)
 
 

@@ -300,7 +300,7 @@ def _replanned(
             if sql is None:
                 refused[view.name] = "its text has a WITH of that name"
                 continue
-            query = bind_query(sql, catalog, queries, allow_product=True)
+            query = bind_query(sql, catalog, queries, view._options.allow_product)
         except SqlError as error:
             refused[view.name] = error.message
             continue
@@ -324,7 +324,7 @@ def _planned(contents: Contents, view: View, query: Query, found: Altered, table
     given = options.statistics.given_alone().moved(found.old_name, moved, found.table.name)
     filled = {name: base for name, base in tables.items() if base.rows}
     limit = Statistics(preprocessing_limit=options.statistics.preprocessing_limit)
-    known = limit.over(given.over(observe_tables(filled, query.joins)))
+    known = limit.over(given.over(observe_tables(filled, query.joins, query.counted)))
     assertion = options.assertion
     if assertion is not None and assertion.table == found.old_name:
         assertion = replace(assertion, table=found.table.name.lower())

@@ -20,6 +20,7 @@ import weakref
 from _thread import RLock
 from collections.abc import Callable
 from functools import wraps
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from livejoin.database.transactions.python_lock import INTERVAL, calm, hasten
@@ -46,10 +47,14 @@ class Guard:
         lock: Held while a call runs; a thread may take it again.
         log: The log that makes changes durable; None if nothing does.
         room: Waits until those who follow have room for another commit; None while commits wait for nobody.
+        waited: The seconds that the call that commits has waited for those who follow, and for other calls.
+        ended: A function for when what the call has written is durable, with the seconds that took; None for nothing.
     """
 
     log: Log | None = None
     room: Callable[[], None] | None = None
+    waited: tuple[float, float] = (0.0, 0.0)
+    ended: Callable[[float], None] | None = None
 
     def __init__(self, settle: Callable[[], None], is_busy: Callable[[], bool], is_due: Callable[[], bool]) -> None:
         self.turn = RLock()
@@ -166,22 +171,29 @@ def _first(method: Method, *, has_followers: bool) -> Method:
             with guard.lock:
                 guard.enter(again=True)
                 return method(self, *args, **kwargs)
+        came = free = perf_counter()
         if has_followers and guard.room is not None:
             guard.room()
+            free = perf_counter()
         gate = RLock()
         before = hasten(INTERVAL)
         try:
             with gate:
                 guard.gate = gate
                 with guard.turn, guard.lock:  # not while it waits for the disk
+                    guard.waited, guard.ended = (free - came, perf_counter() - free), None
                     guard.enter(again=False)
                     result = method(self, *args, **kwargs)
                     log = guard.log
                     due = None if log is None else log.due()
+                    ended, guard.ended = guard.ended, None
         finally:
             calm(before)
         if due is not None:
+            written = perf_counter()
             guard.finish(due)
+            if ended is not None:
+                ended(perf_counter() - written)
         return result
 
     return cast("Method", call)

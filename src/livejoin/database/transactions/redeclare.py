@@ -64,7 +64,7 @@ def _replanned(contents: Contents, catalog: Catalog, table: Table) -> Mapping[st
     for name, view in contents.views.items():  # a view comes after those that it reads
         read = {one.lower() for one in view._query.reads}
         if view._reads_table(table.name) or not read.isdisjoint(changed):
-            queries[name] = query = bind_query(view.sql, catalog, queries, allow_product=True)
+            queries[name] = query = bind_query(view.sql, catalog, queries, view._options.allow_product)
             changed[name] = _planned(contents, view, query)
     return changed
 
@@ -73,7 +73,7 @@ def _planned(contents: Contents, view: View, query: Query) -> dict[str, Any]:
     """The attributes of a view with its new plan, whose blocks are loaded."""
     graph, options = contents.graph, view._options
     given = options.statistics.given_alone()
-    options = replace(options, statistics=contents.known(query.joins, given, given.preprocessing_limit))
+    options = replace(options, statistics=contents.known(query, given, given.preprocessing_limit))
     statistics, algorithm = options.statistics, options.algorithm
     try:
         plan = plan_query(query, statistics, options.deltas, algorithm, contents.workers.threads)

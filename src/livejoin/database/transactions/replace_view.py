@@ -261,7 +261,7 @@ def _queries(contents: Contents, old: View, query: Query) -> dict[str, Query]:
             refused[view.name] = reason
             continue
         try:
-            other = bind_query(view.sql, contents.catalog, known, allow_product=True)
+            other = bind_query(view.sql, contents.catalog, known, view._options.allow_product)
         except SqlError as error:
             refused[view.name] = error.message
             continue

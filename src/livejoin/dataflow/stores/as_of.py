@@ -31,7 +31,7 @@ from livejoin.schema import Kind, SqlType
 from livejoin.state.addressed import Addressed
 from livejoin.state.arena import Arena
 from livejoin.state.codec import Codec
-from livejoin.words import NULL_CODE, Words
+from livejoin.words import Words
 
 _CHANGES = 1024  # smallest buffer of changes
 
@@ -174,7 +174,12 @@ class AsOfStore:
             refuse_lists(delta.rows, "ASOF JOIN")
         lefts = _sorted(self.left.encode(left.rows), left.weights, left.versions, None)
         words = self.right.encode(right.rows)
-        rights = _sorted(words, right.weights, right.versions, self._has_values(words))
+        rights = _sorted(
+            words,
+            right.weights,
+            right.versions,
+            np.flatnonzero(self.right.has_values((*self.on.right_keys, self.on.right_time), words)),
+        )
         touched, text = np.empty(max(rights[1].shape[0], 1), np.int64), self._text()
         header = self._arenas[0].words
         header[w.H_CHANGE : w.H_TOUCHED + 1] = 0
@@ -190,17 +195,6 @@ class AsOfStore:
             elif status == k.OUTPUT_FULL:
                 capacity *= 2
         return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-
-    def _has_values(self, words: Words) -> Words:
-        """The right rows that have neither NULL in their key nor in what is compared, by their positions."""
-        there = np.ones(words.shape[1], bool)
-        for column in (*self.on.right_keys, self.on.right_time) if there.shape[0] else ():
-            offset = self.right.code_offset(column)
-            if offset is None:
-                there &= words[self.right.offset(column)] != self.right.place(column).null
-            else:
-                there &= self.right.codes(column, words[offset]) != NULL_CODE
-        return np.flatnonzero(there)
 
     def _decoded(self, words: Words) -> Rows:
         """The rows of the words of left rows and of right ones behind them."""

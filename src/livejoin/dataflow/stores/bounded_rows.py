@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.stores.comparable import refuse_lists
@@ -28,7 +27,7 @@ from livejoin.schema import Kind, SqlType
 from livejoin.state.addressed import Addressed
 from livejoin.state.arena import Arena
 from livejoin.state.codec import Codec
-from livejoin.words import NULL_CODE, Words
+from livejoin.words import Words
 
 _CHANGES = 1024  # smallest buffer of changes
 _PLACES: dict[Comparison, tuple[int, int, int]] = {
@@ -129,12 +128,12 @@ class BoundedRows:
         values = self.order.encode(rows.rows)
         moves = self.of_bounds.encode(bounds.rows)
         there = rows.weights != 0
-        kept = np.flatnonzero(there if self._is_open else there & self._has_values(self.order, values))
+        kept = np.flatnonzero(there if self._is_open else there & self.order.has_values(range(self.keys + 1), values))
         order = kept[np.lexsort((*values[1::-1, kept], rows.weights[kept] > 0, rows.versions[kept]))]
         values = np.ascontiguousarray(values[:, order])
         weights, versions = rows.weights[order], rows.versions[order]
         given = _NO_VALUES if arguments is None else np.ascontiguousarray(arguments[:, order])
-        bound = np.flatnonzero(self._has_values(self.of_bounds, moves) & (bounds.weights != 0))
+        bound = np.flatnonzero(self.of_bounds.has_values(range(self.keys + 1), moves) & (bounds.weights != 0))
         moves = np.ascontiguousarray(moves[:, bound])
         move_weights, move_versions = bounds.weights[bound], bounds.versions[bound]
         text, changed, moved = self.text(), (values, weights, versions), (moves, move_weights, move_versions)
@@ -200,17 +199,6 @@ class BoundedRows:
     def free_bytes(self) -> int:
         """Bytes handed out that are free again; O(blocks that are)."""
         return self.arena.free_bytes({w.H_BOUNDS: int(self.form[w.P_RECORD])})
-
-    def _has_values(self, order: RowOrder, words: Words) -> npt.NDArray[np.bool_]:
-        """Which rows have neither NULL in their key nor in the compared column."""
-        there = np.ones(words.shape[1], bool)
-        for column in range(self.keys + 1):
-            offset = order.code_offset(column)
-            if offset is None:
-                there &= words[order.offset(column)] != order.place(column).null
-            else:
-                there &= order.codes(column, words[offset]) != NULL_CODE
-        return there
 
 
 def one_sided(bounded: BoundedRows, side: int, delta: Delta) -> tuple[Delta, Delta]:

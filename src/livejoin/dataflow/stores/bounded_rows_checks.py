@@ -18,6 +18,7 @@ from livejoin.kernels.ordered import order_nodes as t
 from livejoin.kernels.thresholds import layout as w
 from livejoin.kernels.thresholds.runs import is_inside
 from livejoin.kernels.values import row_order as o
+from livejoin.words import Words
 
 
 def check(rows: BoundedRows) -> None:
@@ -31,7 +32,7 @@ def check(rows: BoundedRows) -> None:
     for one, other in pairwise(entries):
         assert o.compare(m, whole, one, other, text) == -1, "order"
     assert all(m[entry + o.E_COUNT] > 0 for entry in entries), "multiplicities are positive"
-    _sums(rows, int(m[t.T_ROOT]), int(m[t.T_HEIGHT]))
+    check_sums(m, int(m[t.T_ROOT]), int(m[t.T_HEIGHT]))
     for record in _records(rows):
         assert m[record + w.B_COUNT] == m[record + w.B_HAS] == 1, "a key has one bound"
         assert m[record + w.B_LISTED] == 0, "no bound is on its way between calls"
@@ -69,14 +70,13 @@ def _found(rows: BoundedRows, key: int) -> int:
     return int(find(m, form, w.H_BOUNDS, int(form[w.P_RECORD_KEY]), key, width, w.P_OFFSETS, h))
 
 
-def _sums(rows: BoundedRows, node: int, height: int) -> list[int]:
+def check_sums(m: Words, node: int, height: int) -> list[int]:
     """The sums below a node, which are those at it."""
-    m = rows.arena.words
     size, carried = int(m[t.T_SUMS]), int(m[t.T_CARRIED])
     total = [0] * size
     for i in range(int(m[node + t.COUNT])):
         if height:
-            part = _sums(rows, int(m[node + t.CHILD + i]), height - 1)
+            part = check_sums(m, int(m[node + t.CHILD + i]), height - 1)
         else:
             at = int(m[node + t.FIRST + t.LEAF + i]) + int(m[t.T_VALUES])
             part = [int(word) for word in m[at : at + size]]

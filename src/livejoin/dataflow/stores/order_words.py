@@ -15,7 +15,7 @@ Law: `decode` inverts `encode`, and words are equal iff values are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -147,6 +147,17 @@ class RowOrder:
         if column in self._texts:
             return np.ascontiguousarray(words)
         return self._unshifted(words, self._keys[column])
+
+    def has_values(self, columns: Iterable[int], words: Words) -> npt.NDArray[np.bool_]:
+        """Which rows have NULL in none of some columns, by their order words."""
+        there = np.ones(words.shape[1], bool)
+        for column in columns if words.shape[1] else ():
+            offset = self.code_offset(column)
+            if offset is None:
+                there &= words[self.offset(column)] != self.place(column).null
+            else:
+                there &= self.codes(column, words[offset]) != NULL_CODE
+        return there
 
     def text(self, codec: Codec) -> Text:
         """The dictionary that decides between strings; empty if there are none. Valid until the next ``encode``."""

@@ -11,6 +11,7 @@ from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.stores.aggregate import AggregateStore
 from livejoin.dataflow.stores.aggregate_plan import aggregate_plan
 from livejoin.dataflow.stores.as_of import AsOfStore
+from livejoin.dataflow.stores.inequality import InequalityAggregateStore
 from livejoin.dataflow.stores.ranked import RankedStore
 from livejoin.dataflow.stores.running import RunningStore
 from livejoin.dataflow.stores.set_operation import SetOperationStore
@@ -20,6 +21,7 @@ from livejoin.dataflow.stores.top_k import TopKStore
 from livejoin.plan.operators import (
     AggregateOperator,
     AsOfOperator,
+    InequalityAggregateOperator,
     RankedOperator,
     RunningOperator,
     SetOperator,
@@ -72,6 +74,7 @@ StoreOperator: TypeAlias = (
     | ThresholdOperator
     | ThresholdAggregateOperator
     | AsOfOperator
+    | InequalityAggregateOperator
 )
 """An operator that keeps a store."""
 
@@ -79,7 +82,7 @@ StoreOperator: TypeAlias = (
 AnyStore: TypeAlias = (
     SetOperationStore | AggregateStore | TopKStore | RankedStore | RunningStore | ThresholdStore | AsOfStore
 )
-"""The stores that there are, each a `Store`; `ThresholdAggregateStore` are one of groups."""
+"""The stores that there are, each a `Store`; those of groups that other rows are added up for are `AggregateStore`s."""
 
 
 def make_store(plan: StoreOperator, codec: Codec) -> AnyStore:
@@ -105,6 +108,8 @@ def make_store(plan: StoreOperator, codec: Codec) -> AnyStore:
             return ThresholdStore(plan.types, plan.keys, plan.comparison, codec)
         case ThresholdAggregateOperator():
             return ThresholdAggregateStore(plan, codec)
+        case InequalityAggregateOperator():
+            return InequalityAggregateStore(plan, codec)
         case AsOfOperator():
             return AsOfStore(plan.left.types, plan.right.types, plan.on, codec)
         case _:

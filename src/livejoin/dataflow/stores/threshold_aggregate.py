@@ -10,24 +10,21 @@ integers and decimals.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from livejoin.dataflow.batches import Delta
 from livejoin.dataflow.stores.aggregate import AggregateStore, lines_of
-from livejoin.dataflow.stores.aggregate_plan import AggregatePlan, Line, aggregate_plan
+from livejoin.dataflow.stores.aggregate_plan import aggregate_plan
 from livejoin.dataflow.stores.aggregate_rows import result_rows
 from livejoin.dataflow.stores.bounded_rows import BoundedRows, one_sided
 from livejoin.dataflow.stores.bounded_rows_checks import check
-from livejoin.kernels.groups import layout as g
+from livejoin.dataflow.stores.summed import layout_of, of_sums
 from livejoin.kernels.thresholds import layout as w
 from livejoin.plan.operators import ThresholdAggregateOperator
 from livejoin.schema import Kind
 from livejoin.state.codec import Codec
 from livejoin.words import Words
-
-_WORDS = {g.COUNT: 1, g.TRUE: 1, g.SUM: 2, g.SUM_WIDE: 3}
 
 
 class ThresholdAggregateStore(AggregateStore):
@@ -43,11 +40,11 @@ class ThresholdAggregateStore(AggregateStore):
         rows_plan = aggregate_plan(types[first:], plan.groups, plan.calls, plan.is_global)
         self._own = range(first, len(types))
         self._rows_plan = rows_plan
-        values, carried = _layout(rows_plan)
+        values, carried = layout_of(rows_plan)
         own = types[: first + plan.groups]
         sums = (rows_plan.words, values, carried)
         self.bounded = BoundedRows(own, plan.keys, plan.groups, plan.comparison, codec, sums)
-        super().__init__(_of_sums(rows_plan, values), codec)
+        super().__init__(of_sums(rows_plan, values), codec)
 
     def maintain(self, inputs: Sequence[Delta]) -> Delta:
         """Apply the changes of the bounds and of the rows; which rows of results go and come, net in each version.
@@ -111,29 +108,3 @@ class ThresholdAggregateStore(AggregateStore):
         """Assert all invariants; O(rows), for tests."""
         super()._check()
         check(self.bounded)
-
-
-def _accumulators(plan: AggregatePlan) -> list[Words]:
-    begin, end = int(plan.words[g.P_ACCUMULATORS]), int(plan.words[g.P_ACCUMULATORS_END])
-    return list(plan.words[begin:end].reshape(-1, g.ACCUMULATOR))
-
-
-def _layout(plan: AggregatePlan) -> tuple[int, int]:
-    """Words of what rows add to a group, laid out as in its record, and which go on the number of the word before."""
-    carried = 0
-    for accumulator in _accumulators(plan):
-        for i in range(1, _WORDS[int(accumulator[g.A_KIND])]):
-            carried |= 1 << (int(accumulator[g.A_AT]) + i)
-    return int(plan.words[g.P_KEY]), carried
-
-
-def _of_sums(plan: AggregatePlan, values: int) -> AggregatePlan:
-    """The plan of the same groups, each row of which brings sums of what rows of the other plan add, and a zero."""
-    words = plan.words.copy()
-    for accumulator in words[words[g.P_ACCUMULATORS] : words[g.P_ACCUMULATORS_END]].reshape(-1, g.ACCUMULATOR):
-        accumulator[g.A_DETAIL] = _WORDS[int(accumulator[g.A_KIND])]
-        accumulator[g.A_KIND] = g.SUMMED
-        accumulator[g.A_LINE] = plan.groups + accumulator[g.A_AT]
-        accumulator[g.A_NULL] = plan.groups + values
-    words[g.P_PLAIN] = words[g.P_ACCUMULATORS_END]
-    return replace(plan, words=words, lines=(Line(0, False),) * (values + 1))

@@ -10,6 +10,7 @@ from livejoin.dataflow.watching.watch import KeyColumns
 from livejoin.plan.operators import (
     AggregateOperator,
     AsOfOperator,
+    InequalityAggregateOperator,
     JoinOperator,
     Operator,
     ProjectOperator,
@@ -45,7 +46,9 @@ def group_keys(plan: StoreOperator) -> GroupKeys | None:
             return _keys(plan.input, tuple(range(plan.groups)), "group", moves=False)
         case RankedOperator() | RunningOperator():
             return _keys(plan.input, plan.partition, "partition", moves=True)
-        case SetOperator() | TopKOperator() | ThresholdOperator() | ThresholdAggregateOperator() | AsOfOperator():
+        case SetOperator() | TopKOperator() | ThresholdOperator() | ThresholdAggregateOperator():
+            return None
+        case AsOfOperator() | InequalityAggregateOperator():
             return None
         case _:
             assert_never(plan)

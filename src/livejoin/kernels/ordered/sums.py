@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from livejoin.kernels.jit import helper, inlined
+from livejoin.kernels.numbers.wide import high_product
 from livejoin.kernels.ordered.order_nodes import (
     CHILD,
     COUNT,
@@ -71,6 +72,28 @@ def subtract_sums(m: Arena, to: int, by: int) -> None:
         difference = had - term
         m[to + i] = difference - borrow
         borrow = 1 if np.uint64(had) < np.uint64(term) or (borrow == 1 and difference == 0) else 0
+
+
+@helper
+def multiply_sums(m: Arena, at: int, by: int) -> None:
+    """Multiply values by a number, which is not the least one."""
+    carry, times = 0, abs(by)
+    for i in range(m[T_SUMS]):
+        if (m[T_CARRIED] >> i) & 1 == 0:
+            carry = 0
+        word = m[at + i]
+        low = word * times
+        total = low + carry
+        m[at + i] = total
+        carry = high_product(word, times) + (1 if np.uint64(total) < np.uint64(low) else 0)
+    if by >= 0:
+        return
+    carry = 1
+    for i in range(m[T_SUMS]):
+        if (m[T_CARRIED] >> i) & 1 == 0:
+            carry = 1
+        m[at + i] = ~m[at + i] + carry
+        carry = 1 if carry == 1 and m[at + i] == 0 else 0
 
 
 @helper

@@ -24,9 +24,10 @@ from livejoin.kernels.memory.arena import words as view
 from livejoin.kernels.memory.directory import create, hash_key
 from livejoin.kernels.memory.directory import remove as take_away
 from livejoin.kernels.memory.layout import AT_ONCE, DONE, MORE, NEED_SPACE, OUTPUT_FULL
-from livejoin.kernels.ordered.order_nodes import T_CARRIED, T_LEAF, T_PLACE, T_SUMS, T_VALUES, has_space, new_entry
-from livejoin.kernels.ordered.order_tree import descend, entry_here, insert, plant, remove, seek, weigh
-from livejoin.kernels.ordered.sums import add_along, add_sums, clear_sums, is_zero, subtract_sums
+from livejoin.kernels.ordered.order_nodes import T_CARRIED, T_LEAF, T_PLACE, T_SUMS, T_VALUES, has_space
+from livejoin.kernels.ordered.order_tree import entry_here, plant, seek
+from livejoin.kernels.ordered.summed_rows import change_row, sums_before
+from livejoin.kernels.ordered.sums import add_sums, clear_sums, is_zero, subtract_sums
 from livejoin.kernels.parameters import Addresses, Arena, ArenaArray, Changed, Matrix, Output, Texts
 from livejoin.kernels.thresholds.buffers import ThresholdBuffers, opened
 from livejoin.kernels.thresholds.layout import (
@@ -72,7 +73,6 @@ from livejoin.kernels.thresholds.layout import (
     P_TERM,
 )
 from livejoin.kernels.thresholds.runs import (
-    add_up,
     count_run,
     find_places,
     record_of,
@@ -82,7 +82,7 @@ from livejoin.kernels.thresholds.runs import (
     to_low,
 )
 from livejoin.kernels.values.dictionary_view import strings_of
-from livejoin.kernels.values.row_order import E_COUNT, E_IN, E_WORDS, O_WIDTH, compare
+from livejoin.kernels.values.row_order import E_COUNT, E_WORDS, O_WIDTH, compare
 
 
 @helper
@@ -96,30 +96,6 @@ def _write(m: Arena, width: int, entry: int, values: int, weight: int, sign: int
     for i in range(m[T_SUMS]):
         out[LINES + width + i, made] = m[values + i] if values != 0 else 0
     m[H_MADE] = made + 1
-
-
-@helper
-def _change_row(s: ThresholdBuffers, weight: int, text: Texts) -> None:
-    """Change the multiplicity of the row that was looked for, and its values by the term."""
-    m, whole, wide, form = s.arena, s.whole, s.wide, s.form
-    row, term = form[P_ROW], form[P_TERM]
-    entry = descend(m, whole, row, text)
-    weigh(m, weight)
-    add_along(m, term)
-    if entry == 0:
-        entry = new_entry(m, wide)
-        m[entry + E_COUNT] = weight << 1
-        m[entry + E_IN] = 0
-        for i in range(whole[O_WIDTH]):
-            m[entry + E_WORDS + i] = m[row + E_WORDS + i]
-        for i in range(m[T_SUMS]):
-            m[entry + m[T_VALUES] + i] = m[term + i]
-        insert(m, entry)
-        return
-    m[entry + E_COUNT] += weight << 1
-    add_sums(m, entry + m[T_VALUES], term)
-    if m[entry + E_COUNT] == 0 and is_zero(m, entry + m[T_VALUES]):
-        remove(m, whole, entry, text)
 
 
 @helper
@@ -215,15 +191,15 @@ def _move_sums(s: ThresholdBuffers, left: int, text: Texts, out: Output) -> int:
         for i in range(grouped[O_WIDTH]):
             m[row + E_WORDS + i] = m[entry + E_WORDS + i]
         if m[H_LOW] == 0:
-            add_up(s, grouped, 0, form[P_LOW], text)
+            sums_before(m, grouped, row, 0, form[P_LOW], text)
         else:
             set_bound(s, m[H_LOW])
-            add_up(s, placed, form[P_AFTER], form[P_LOW], text)
+            sums_before(m, placed, row, form[P_AFTER], form[P_LOW], text)
         if m[H_HIGH] == 0:
-            add_up(s, grouped, 1, form[P_HIGH], text)
+            sums_before(m, grouped, row, 1, form[P_HIGH], text)
         else:
             set_bound(s, m[H_HIGH])
-            add_up(s, placed, form[P_AFTER], form[P_HIGH], text)
+            sums_before(m, placed, row, form[P_AFTER], form[P_HIGH], text)
         subtract_sums(m, form[P_HIGH], form[P_LOW])
         _write_sums(s, form[P_HIGH], out)
         left -= 1
@@ -323,7 +299,7 @@ def maintain(
                 m[term + g.R_ROWS] = weight
                 s.place[0] = term
                 accumulate_block(m, s.summed, values, weights.shape[0], by, change, s.place, 1)
-            _change_row(s, weight, strings)
+            change_row(m, s.whole, s.wide, row, weight, term, strings)
             if stands(s, row, strings):
                 if form[P_SUMMED] == 0:
                     m[H_TOTAL] += weight

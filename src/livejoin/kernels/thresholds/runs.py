@@ -8,16 +8,8 @@ from __future__ import annotations
 
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.memory.directory import find, hash_key
-from livejoin.kernels.ordered.order_nodes import (
-    CHILD,
-    INNER,
-    LEAF,
-    T_HEIGHT,
-    T_ROOT,
-)
-from livejoin.kernels.ordered.order_tree import before, rows_before, seek
-from livejoin.kernels.ordered.sums import add_before, clear_sums
-from livejoin.kernels.parameters import Plan, Texts
+from livejoin.kernels.ordered.order_tree import rows_before, seek
+from livejoin.kernels.parameters import Texts
 from livejoin.kernels.thresholds.buffers import ThresholdBuffers
 from livejoin.kernels.thresholds.layout import (
     B_HAD,
@@ -120,19 +112,6 @@ def to_low(s: ThresholdBuffers, low: int, text: Texts) -> None:
     else:
         set_bound(s, low)
         seek(m, placed, form[P_ROW], form[P_AFTER], text)
-
-
-@helper
-def add_up(s: ThresholdBuffers, prefix: Plan, least: int, to: int, text: Texts) -> None:
-    """Write the sums of all entries before the row that is looked for, with ``least`` 1 also of those equal to it."""
-    m, form = s.arena, s.form
-    clear_sums(m, to)
-    node = m[T_ROOT]
-    for _ in range(m[T_HEIGHT]):
-        child = max(before(m, prefix, node, INNER, form[P_ROW], least, text) - 1, 0)
-        add_before(m, node, INNER, child, to)
-        node = m[node + CHILD + child]
-    add_before(m, node, LEAF, before(m, prefix, node, LEAF, form[P_ROW], least, text), to)
 
 
 @helper

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from livejoin.plan.operators.groups import AggregateOperator, SetOperator
+from livejoin.plan.operators.inequality import InequalityAggregateOperator
 from livejoin.plan.operators.joins import (
     AnnotatedOperator,
     BagOperator,
@@ -33,6 +34,7 @@ __all__ = [
     "BagOperator",
     "Comparison",
     "Families",
+    "InequalityAggregateOperator",
     "JoinInput",
     "JoinOperator",
     "NumbersOperator",
@@ -69,6 +71,7 @@ Operator: TypeAlias = (
     | AsOfOperator
     | ThresholdOperator
     | ThresholdAggregateOperator
+    | InequalityAggregateOperator
     | StoredOperator
     | BagOperator
 )

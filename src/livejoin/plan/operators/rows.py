@@ -92,8 +92,8 @@ class ProjectOperator(PlanOperator):
         predicate: The condition, or None.
         too_large: The message where an output has no value, as it does not fit; empty where users wrote it.
         across, refusal, written: As of a `livejoin.query.relational.Project`.
-        reason: Why rows that ``across`` compares with groups are those of a join with these and not of a
-            `livejoin.plan.operators.ThresholdOperator`.
+        reason: Why each row that ``across`` compares is made, and rows are not kept in the order of what is compared
+            as a `livejoin.plan.operators.ThresholdOperator` or `InequalityAggregateOperator` has them.
     """
 
     input: Operator
@@ -126,7 +126,7 @@ class ProjectOperator(PlanOperator):
         kept = f", where {self.written or 'a condition is true'}" if self.predicate else ""
         if self.across:
             kept = f", where {self.across}, which is checked on each row that the join gives"
-        kept += f" (no threshold: {self.reason})" if self.reason else ""
+        kept += f" ({self.reason})" if self.reason else ""
         yield f"{many(len(self.outputs), 'column')} {verb} computed from each row{kept}; nothing is stored"
 
     @property

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from sqlglot import TokenType, exp
 
+from livejoin.query.inequality import InequalityGroups, inequality_groups
 from livejoin.query.relational import Distinct, Relation, SetOperation
 from livejoin.sql.lower.grouped.determined import with_determined
 from livejoin.sql.lower.grouped.grouping import Grouping
@@ -36,6 +37,9 @@ def relation_of(block: SelectBlock, lowering: Lowering) -> Relation:
         SqlError: An expression or a condition whose types do not fit, or one that is not supported.
     """
     joined = Joined.of(block, lowering.allow_product)
+    unconnected = joined.conditions.unconnected
+    if unconnected is not None and (block.groups is None or block.sets is not None or block.has_windows):
+        raise unconnected.error(_not_summed(block))
     hidden = [] if block.distinct or block.order is None else hidden_items(block.outputs, block.order)
     items = [*block.outputs, *hidden]
     names = distinct_names([item.name for item in items])
@@ -55,6 +59,13 @@ def relation_of(block: SelectBlock, lowering: Lowering) -> Relation:
     return first_rows(relation, keys, block.order, len(block.outputs), block.source)
 
 
+def _not_summed(block: SelectBlock) -> str:
+    """Why a SELECT asks for no sums over the rows of its join alone; empty where it asks for the rows."""
+    if block.has_windows:
+        return "a window function needs the rows"
+    return "ROLLUP, CUBE and GROUPING SETS need the rows" if block.sets is not None else ""
+
+
 def _grouped(block: SelectBlock, groups: tuple[exp.Expr, ...], joined: Joined, items: list[Item]) -> Relation:
     """The relation of a SELECT with groups."""
     start = block.source.tokens[0].start
@@ -68,6 +79,10 @@ def _grouped(block: SelectBlock, groups: tuple[exp.Expr, ...], joined: Joined, i
     if block.having is not None:
         condition = block.having, grouping.over(block.having, block.source.find_outermost({TokenType.HAVING}))
     relation = grouping.relation(block.is_global)
+    if joined.conditions.unconnected is not None:
+        pairs = inequality_groups(relation)
+        if not isinstance(pairs, InequalityGroups):
+            raise joined.conditions.unconnected.error(pairs or "groups without aggregates are asked for")
     copied = [value.meta[REF].column if isinstance(value, exp.Column) else -1 for _, value in values]
     if condition is None and isinstance(relation, Distinct) and copied == list(range(len(groups))):
         return Distinct(joined.rows(items))

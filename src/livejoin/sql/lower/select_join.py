@@ -39,7 +39,7 @@ class Joined:
 
     @staticmethod
     def of(block: SelectBlock, allow_product: bool = False) -> Joined:
-        """The join of a SELECT.
+        """The join of a SELECT; with an `Unconnected` comparison the caller makes sums of it, or raises its error.
 
         Args:
             block: The SELECT.
@@ -47,7 +47,7 @@ class Joined:
 
         Raises:
             SqlTypeError: A condition or a join whose types do not fit.
-            UnsupportedQueryError: A condition compares tables that no equality connects.
+            UnsupportedQueryError: A condition compares tables that no equality connects, but not by order.
         """
         if block.parts:
             split, edges = split_parts(block, allow_product)

@@ -20,6 +20,7 @@ from livejoin.plan.operators import (
     AnnotatedOperator,
     AnyJoin,
     AsOfOperator,
+    InequalityAggregateOperator,
     JoinOperator,
     NumbersOperator,
     Operator,
@@ -42,7 +43,7 @@ def most_rows(plan: Operator) -> float:
     match plan:
         case StoredOperator() | ProjectOperator():
             return most_rows(plan.input)
-        case AggregateOperator() | ThresholdAggregateOperator():
+        case AggregateOperator() | ThresholdAggregateOperator() | InequalityAggregateOperator():
             return math.inf if plan.groups else 1.0
         case AnnotatedOperator():
             return math.inf if plan.asked else 1.0
@@ -95,6 +96,8 @@ class Sizes:
                 return self.values(plan.input, range(plan.groups))
             case ThresholdAggregateOperator():
                 return self.rows(plan.rows)
+            case InequalityAggregateOperator():
+                return self._of_sides(plan, frozenset(range(plan.groups)))
             case ThresholdOperator():
                 return self.rows(plan.rows)
             case SetOperator():
@@ -104,6 +107,12 @@ class Sizes:
                 return self._joined(plan)
             case _:
                 return math.inf
+
+    def _of_sides(self, plan: InequalityAggregateOperator, some: frozenset[int]) -> float:
+        """The different values of some columns of groups: those of one side with each of those of the other one."""
+        own = [plan.columns[column] for column in some]
+        sides = (self.values(one, {c.column for c in own if c.side == i}) for i, one in enumerate(plan.below))
+        return math.prod(sides)
 
     def _joined(self, plan: AnyJoin | SelectedOperator) -> float:
         """The results of a join: those of its groups, or the rows of a table that meet at most one of each other."""
@@ -157,6 +166,8 @@ class Sizes:
                 return self.values(plan.left, some) if max(some) < len(plan.left.types) else math.inf
             case RankedOperator() | RunningOperator():
                 return self.values(plan.input, some) if max(some) < len(plan.input.types) else math.inf
+            case InequalityAggregateOperator():
+                return self._of_sides(plan, some) if max(some) < plan.groups else math.inf
             case SetOperator():
                 sides = [self.values(one, some) for one in plan.inputs]
                 return {"except": sides[0], "intersect": min(sides)}.get(plan.operation, sum(sides))

@@ -9,6 +9,7 @@ from livejoin.plan.explain.effects.nested import origin_of
 from livejoin.plan.operators import (
     AggregateOperator,
     AsOfOperator,
+    InequalityAggregateOperator,
     Operator,
     ProjectOperator,
     RankedOperator,
@@ -41,7 +42,7 @@ def stored_words(plan: Operator, several: bool, from_left: bool, from_right: boo
     Args:
         plan: The store.
         several: Whether several rows change below it.
-        from_left: Whether the change comes from the left side of an ASOF join.
+        from_left: Whether the change comes from the left side of an ASOF join, or of one by a comparison.
         from_right: Whether it comes from the right one.
     """
     match plan:
@@ -54,20 +55,35 @@ def stored_words(plan: Operator, several: bool, from_left: bool, from_right: boo
             return f"the rows of {left} behind it, up to the next row of {right}"
         case AggregateOperator():
             return ("the groups of these rows" if several else "its group") if plan.groups else "the one row of totals"
+        case InequalityAggregateOperator():
+            others = [_called(one) for one, comes in ((plan.right, from_left), (plan.left, from_right)) if comes]
+            by_row = any(side.by_row for side, comes in zip(plan.sides, (from_right, from_left), strict=True) if comes)
+            what = "the rows" if by_row else "sums of the rows"
+            return f"{what} of {' and '.join(dict.fromkeys(others))} that it compares with"
         case ThresholdAggregateOperator():
             return "its group, and groups that its bound lets in or out"
         case ThresholdOperator():
             return "its place in an order, and rows that its bound lets in or out"
         case RankedOperator() | RunningOperator() if plan.moves:
-            return f"itself and the rows behind it in the order of the window{_same(plan)}"
+            return f"itself and the rows behind it in the order of the window{_by(plan)}{_same(plan)}"
         case RunningOperator():
-            return f"the rows around it in the order of the window{_same(plan)}"
+            return f"the rows around it in the order of the window{_by(plan)}{_same(plan)}"
         case RankedOperator() | TopKOperator():
             return f"{'their places' if several else 'its place'} in an order"
         case SetOperator():
             return f"rows equal to {'these' if several else 'it'}"
         case _:
             return "stored rows"
+
+
+def _by(plan: RankedOperator | RunningOperator) -> str:
+    """The order of a window, so that several windows are told apart; empty where it is not of columns of one table."""
+    columns = tuple(key.column for key in plan.keys)
+    found = origin_of(plan.input, columns) if columns else None
+    if found is None:
+        return ""
+    named = zip((found.table.columns[place].name for place in found.columns), plan.keys, strict=True)
+    return f" by {', '.join(name + (' DESC' if key.descending else '') for name, key in named)}"
 
 
 def _same(plan: RankedOperator | RunningOperator) -> str:

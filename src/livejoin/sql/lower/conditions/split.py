@@ -36,6 +36,7 @@ from livejoin.sql.scalars.operands import BOOLEAN
 BEHIND = "behind"
 AT = "at"  # in the ``meta`` of a condition that is not written as one, or elsewhere: where the text says it
 _BOUNDARIES = (TokenType.ON, TokenType.WHERE, TokenType.AND)
+_BY_ORDER = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
 _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
     exp.NEQ: "<>",
@@ -61,6 +62,35 @@ class Residual:
     offset: int
 
 
+@dataclass(frozen=True, eq=False)
+class Unconnected:
+    """A comparison by order over atoms that no equality connects, which sums over their pairs may need no pairs for.
+
+    Args:
+        condition: The condition, resolved.
+        between: The names of the atoms, as a message has them.
+        source: The SQL text.
+        offset: The offset of the condition in the text.
+    """
+
+    condition: exp.Expr
+    between: str
+    source: Source
+    offset: int
+
+    def error(self, not_summed: str = "") -> UnsupportedQueryError:
+        """The refusal of the product.
+
+        Args:
+            not_summed: Why sums over the pairs need the pairs; empty where no sums are asked for.
+        """
+        sums = "sums of the pairs of an inner join (COUNT, SUM, AVG)"
+        hint = (
+            f"{sums} would make no pair, but {not_summed}" if not_summed else f"or ask for {sums}, which make no pair"
+        )
+        return _refusal(self.condition, self.between, self.source, self.offset, hint)
+
+
 @dataclass(frozen=True)
 class Conditions:
     """The conditions of a SELECT, sorted by what decides them.
@@ -71,6 +101,7 @@ class Conditions:
         equal: The classes without computed columns: the columns of FROM that are equal in each row of the join.
         predicates: The predicates of each atom.
         residuals: The residuals, in the order of the text.
+        unconnected: A comparison over atoms that no equality connects.
     """
 
     scope: Scope
@@ -78,6 +109,7 @@ class Conditions:
     equal: Classes
     predicates: dict[int, tuple[Expression, ...]]
     residuals: tuple[Residual, ...] = ()
+    unconnected: Unconnected | None = None
 
     def residual(self, row: RowType, source: Source) -> Expression:
         """All residuals as one predicate over the rows of the join.
@@ -120,10 +152,13 @@ def split_conditions(
         among: The atoms that are joined and have predicates; all of them if None.
         links: Columns that connect atoms, but need not be equal.
 
+    Returns:
+        The conditions; where they have one that is `Unconnected`, the caller raises its error, or needs no pairs.
+
     Raises:
         SqlTypeError: A predicate is not BOOLEAN, DuckDB cannot bind it, or the sides of a comparison have no common
             type.
-        UnsupportedQueryError: A residual compares atoms that no equality connects.
+        UnsupportedQueryError: A residual compares atoms that no equality connects, but not by order.
     """
     joined = join_conditions(conditions, merged, scope, source, offset, among)
     return _placed(*joined, source, allow_product, among, links)
@@ -194,6 +229,7 @@ def _placed(
     connecting = (*found.joins, *links)
     predicates: dict[int, list[Expression]] = {}
     residuals: list[Residual] = []
+    unconnected: Unconnected | None = None
     for conjunct, at in conditions:
         placed = onto_one_atom(conjunct, equal, scope, among)
         if placed is not None:
@@ -205,7 +241,10 @@ def _placed(
                 predicates.setdefault(atom, []).append(bound)
                 continue
         if not allow_product and not are_connected(conjunct, connecting, scope):
-            raise _refusal(conjunct, connecting, scope, source, at)
+            between = _between(conjunct, connecting, scope)
+            if not isinstance(conjunct, _BY_ORDER):
+                raise _refusal(conjunct, between, source, at)
+            unconnected = unconnected or Unconnected(conjunct, between, source, at)
         residuals.append(Residual(conjunct, at))
         for atom, predicate in implied(conjunct, conjuncts):
             if among is not None and atom not in among:
@@ -214,7 +253,7 @@ def _placed(
             if bound.scalar is not None and is_total(bound.scalar):
                 predicates.setdefault(atom, []).append(bound)
     in_order = {atom: tuple(bound) for atom, bound in predicates.items()}
-    return Conditions(scope, found.joins, equal, in_order, tuple(residuals))
+    return Conditions(scope, found.joins, equal, in_order, tuple(residuals), unconnected)
 
 
 def _is_harmless(scalar: Scalar | None) -> bool:
@@ -308,14 +347,18 @@ def _bound(written: exp.Expr, node: exp.Expr, row: RowType, source: Source, offs
     return predicate
 
 
-def _refusal(node: exp.Expr, equal: Classes, scope: Scope, source: Source, offset: int) -> UnsupportedQueryError:
-    atoms = sorted({ref.atom for ref in refs_of(node)})
-    parts = [sorted(part.intersection(atoms)) for part in connected(equal, scope) if part.intersection(atoms)]
-    named = " and ".join(", ".join(repr(scope.relations[atom].alias) for atom in part) for part in sorted(parts))
+def _between(node: exp.Expr, equal: Classes, scope: Scope) -> str:
+    """The names of the atoms of a condition, those that are connected side by side."""
+    atoms = {ref.atom for ref in refs_of(node)}
+    parts = [sorted(part & atoms) for part in connected(equal, scope) if part & atoms]
+    return " and ".join(", ".join(repr(scope.relations[atom].alias) for atom in part) for part in sorted(parts))
+
+
+def _refusal(node: exp.Expr, between: str, source: Source, offset: int, hint: str = "") -> UnsupportedQueryError:
     name = node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
     msg = (
-        f"the condition {shown(node)} is over {named}, which no equality connects: it would be checked on each pair of "
-        "their rows. Join them by an equality too (column = column); or allow the product with allow_product=True, at "
-        "the cost of all pairs a read, and of all rows on the other side a change"
+        f"the condition {shown(node)} is over {between}, which no equality connects. It would be checked on each pair "
+        "of their rows. Join them by an equality too (column = column). Or allow the product with allow_product=True: "
+        f"then a read costs all pairs, and a change all rows on the other side{hint and f'; {hint}'}"
     )
     return source.unsupported(_COMPARISONS.get(type(node), name), msg, offset)

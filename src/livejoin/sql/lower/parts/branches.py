@@ -61,6 +61,9 @@ def split_parts(block: SelectBlock, allow_product: bool) -> tuple[Conditions, tu
         links=tuple(links),
     )
     levels = (core, *found)
+    for one in levels:
+        if one.unconnected is not None:
+            raise one.unconnected.error()
     joins = tuple(members for one in levels for members in one.joins)
     equal = tuple(members for one in levels for members in one.equal)
     predicates = {atom: bound for one in levels for atom, bound in one.predicates.items()}

@@ -1,0 +1,161 @@
+"""The rows of one side that stand within the range of a row of the other side: their sums, and where they begin.
+
+A left row has a lower bound, an upper one, or both; a right row has a point. They meet if they have one key and the
+point is behind the lower bound and before the upper one. The *place* of a bound among points is in front of equal ones
+or behind them, as the comparisons say, so that the points of a left row are those between two places. The left rows of
+a point are those whose upper bound has its place behind it, without those whose lower bound has: no range is turned
+around (`livejoin.kernels.inequality.maintain`), so that the latter are among the former.
+
+What is looked for stands in the scratch row of each arena: the key, the group where groups stand in front, the bound.
+"""
+
+from __future__ import annotations
+
+from livejoin.kernels.inequality.buffers import InequalityBuffers
+from livejoin.kernels.inequality.layout import (
+    P_BEYOND,
+    P_BOUND,
+    P_HAS_HIGH,
+    P_HAS_LOW,
+    P_HIGH,
+    P_LEFT_AT,
+    P_LOW,
+    P_RIGHT_AT,
+    P_ROW,
+    P_SIZE,
+    P_UP_TO,
+)
+from livejoin.kernels.jit import helper, inlined
+from livejoin.kernels.ordered.order_nodes import T_SUMS
+from livejoin.kernels.ordered.order_tree import seek
+from livejoin.kernels.ordered.summed_rows import sums_before
+from livejoin.kernels.ordered.sums import subtract_sums
+from livejoin.kernels.parameters import Arena, Texts
+from livejoin.kernels.values.row_order import E_WORDS, compare
+
+
+@inlined
+def copy_words(m: Arena, at: int, words: int, other: Arena, to: int) -> None:
+    """Copy some words of an arena to another one."""
+    for i in range(words):
+        other[to + i] = m[at + i]
+
+
+@inlined
+def _low_bound(s: InequalityBuffers) -> int:
+    """Where the lower bound of the left row is: beside the row, or in it where it is the only one."""
+    form = s.form
+    if form[P_HAS_HIGH] == 1:
+        return int(form[P_BOUND])
+    return int(form[P_ROW] + E_WORDS + form[P_LEFT_AT])
+
+
+@helper
+def has_range(s: InequalityBuffers, text: Texts) -> bool:
+    """Whether the lower bound of the left row has its place before that of the upper one, or they are one place."""
+    form = s.form
+    if form[P_HAS_HIGH] == 0 or form[P_HAS_LOW] == 0:
+        return True
+    high = form[P_ROW] + E_WORDS + form[P_LEFT_AT]
+    side = compare(s.left, s.compared, form[P_BOUND] - E_WORDS, high - E_WORDS, text)
+    return side < 0 or (side == 0 and (form[P_UP_TO] == 1 or form[P_BEYOND] == 0))
+
+
+@helper
+def points_of_row(s: InequalityBuffers, text: Texts) -> None:
+    """Write the sums of the right rows, of the key and group looked for, in the range of the left row; at P_HIGH."""
+    m, form = s.right, s.form
+    row = form[P_ROW]
+    to = row + E_WORDS + form[P_RIGHT_AT]
+    if form[P_HAS_HIGH] == 1:
+        copy_words(s.left, row + E_WORDS + form[P_LEFT_AT], form[P_SIZE], m, to)
+        sums_before(m, s.right_placed, row, form[P_UP_TO], form[P_HIGH], text)
+    else:
+        sums_before(m, s.right_grouped, row, 1, form[P_HIGH], text)
+    if form[P_HAS_LOW] == 1:
+        copy_words(s.left, _low_bound(s), form[P_SIZE], m, to)
+        sums_before(m, s.right_placed, row, form[P_BEYOND], form[P_LOW], text)
+    else:
+        sums_before(m, s.right_grouped, row, 0, form[P_LOW], text)
+    subtract_sums(m, form[P_HIGH], form[P_LOW])
+
+
+@helper
+def rows_of_point(s: InequalityBuffers, text: Texts) -> None:
+    """Write the sums of the left rows, of the key and group looked for, that have the point in range; at P_HIGH.
+
+    Those with both bounds are the rows with a lower bound before the point, without those that end before it.
+    """
+    m, form = s.left, s.form
+    row, at = form[P_ROW], form[P_ROW] + E_WORDS + form[P_LEFT_AT]
+    copy_words(s.right, row + E_WORDS + form[P_RIGHT_AT], form[P_SIZE], m, at)
+    if form[P_HAS_HIGH] == 0:
+        sums_before(m, s.left_placed, row, 1 - form[P_BEYOND], form[P_HIGH], text)
+        sums_before(m, s.left_grouped, row, 0, form[P_LOW], text)
+    else:
+        sums_before(m, s.left_placed, row, 1 - form[P_UP_TO], form[P_LOW], text)
+        if form[P_HAS_LOW] == 1:
+            low = s.low
+            copy_words(m, row + E_WORDS, form[P_LEFT_AT] + form[P_SIZE], low, row + E_WORDS)
+            sums_before(low, s.left_placed, row, 1 - form[P_BEYOND], form[P_HIGH], text)
+            copy_words(low, form[P_HIGH], m[T_SUMS], m, form[P_HIGH])
+        else:
+            sums_before(m, s.left_grouped, row, 1, form[P_HIGH], text)
+    subtract_sums(m, form[P_HIGH], form[P_LOW])
+
+
+@helper
+def to_points(s: InequalityBuffers, text: Texts) -> None:
+    """Find the first right row in the range of the left row, where right rows are in the order of their points."""
+    m, form = s.right, s.form
+    row = form[P_ROW]
+    if form[P_HAS_LOW] == 1:
+        copy_words(s.left, _low_bound(s), form[P_SIZE], m, row + E_WORDS + form[P_RIGHT_AT])
+        seek(m, s.right_placed, row, form[P_BEYOND], text)
+    else:
+        seek(m, s.key, row, 0, text)
+    if form[P_HAS_HIGH] == 1:  # the end, for `is_point_within`
+        copy_words(s.left, row + E_WORDS + form[P_LEFT_AT], form[P_SIZE], m, row + E_WORDS + form[P_RIGHT_AT])
+
+
+@helper
+def is_point_within(s: InequalityBuffers, entry: int, text: Texts) -> bool:
+    """Whether a right entry behind the begin of the range is before its end."""
+    m, form = s.right, s.form
+    if form[P_HAS_HIGH] == 1:
+        before: bool = compare(m, s.right_placed, entry, form[P_ROW], text) < form[P_UP_TO]
+        return before
+    same: bool = compare(m, s.key, entry, form[P_ROW], text) == 0
+    return same
+
+
+@helper
+def to_rows(s: InequalityBuffers, text: Texts) -> None:
+    """Find the first left row that has the point in range, where left rows are in the order of their bounds."""
+    m, form = s.left, s.form
+    row = form[P_ROW]
+    copy_words(s.right, row + E_WORDS + form[P_RIGHT_AT], form[P_SIZE], m, row + E_WORDS + form[P_LEFT_AT])
+    if form[P_HAS_HIGH] == 1:
+        seek(m, s.left_placed, row, 1 - form[P_UP_TO], text)
+    else:
+        seek(m, s.key, row, 0, text)
+
+
+@helper
+def is_row_within(s: InequalityBuffers, entry: int, text: Texts) -> bool:
+    """Whether a left entry behind the first one has the point in range, and so may those behind it.
+
+    Where rows have both bounds they go up together, and the lower one stands behind the upper one in the row.
+    """
+    m, form = s.left, s.form
+    row = form[P_ROW]
+    if form[P_HAS_HIGH] == 0:
+        up_to: bool = compare(m, s.left_placed, entry, row, text) < 1 - form[P_BEYOND]
+        return up_to
+    if compare(m, s.key, entry, row, text) != 0:
+        return False
+    if form[P_HAS_LOW] == 0:
+        return True
+    low = entry + form[P_LEFT_AT] + form[P_SIZE]
+    begun: bool = compare(m, s.compared, low, row + form[P_LEFT_AT], text) < 1 - form[P_BEYOND]
+    return begun
