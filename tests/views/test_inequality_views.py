@@ -301,7 +301,7 @@ def test_explain_says_that_no_pair_is_made_or_why_each_is() -> None:
     {
         "SELECT T.id FROM T JOIN Q ON Q.ts < T.ts": "or ask for sums of the pairs",
         "SELECT MAX(p) AS s FROM T JOIN Q ON Q.ts < T.ts": "would make no pair, but MAX is no sum of its rows",
-        "SELECT COUNT(*) AS s FROM T JOIN Q ON Q.ts <> T.ts": "all rows on the other side a change\n",
+        "SELECT COUNT(*) AS s FROM T JOIN Q ON Q.ts <> T.ts": "a change all rows on the other side\n",
         "SELECT DISTINCT T.id FROM T JOIN Q ON Q.ts < T.ts": "or ask for sums of the pairs",
         "SELECT T.k FROM T JOIN Q ON Q.ts < T.ts GROUP BY T.k": "but groups without aggregates are asked for",
         "SELECT T.k, COUNT(*) AS s FROM T JOIN Q ON Q.ts < T.ts GROUP BY ROLLUP (T.k)": "but ROLLUP, CUBE and GROUPING",
