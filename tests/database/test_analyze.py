@@ -564,3 +564,15 @@ def test_what_a_nested_query_below_a_join_makes_is_expected_to_meet_rows() -> No
     (visits,) = (one for one in join["nodes"] if one["label"] == "v")
     assert visits["met"] == 20
     assert visits["expected_met"] == pytest.approx(20)
+
+
+def test_a_view_that_took_the_name_of_another_is_analyzed_by_its_own_blocks() -> None:
+    db = Database()
+    db.execute(SCHEMA)
+    db.execute("CREATE VIEW v AS SELECT src, COUNT(*) AS n FROM G GROUP BY src")
+    actual(db.views["v"])
+    db.execute("CREATE OR REPLACE VIEW v AS SELECT H.w, COUNT(*) AS n FROM G JOIN H ON G.src = H.src GROUP BY H.w")
+    db.apply({"G": [(1, 2)], "H": [(1, 5)]})
+    assert actual(db.views["v"])["blocks"]
+    db.apply("H", [(1, 6)])
+    assert sum(block["commits"] for block in actual(db.views["v"])["blocks"]) >= 1

@@ -64,7 +64,7 @@ def begin(view: View) -> Analysis:
     analyses, name = view._tally.analyses, view.name.lower()
     known = analyses.get(name)
     _ = view._kept
-    if known is not None and known.is_of_now:
+    if known is not None and known.is_of(view):
         return known
     made = analyses[name] = Analysis(view)
     watch_only(view._graph, analyses.values())
@@ -80,7 +80,7 @@ def end(view: View) -> None:
 def seen_of(view: View) -> Seen:
     """What was seen of the changes of a view's tables since its analysis began; nothing where there is none."""
     analysis = view._tally.analyses.get(view.name.lower())
-    if analysis is None or not analysis.is_of_now:
+    if analysis is None or not analysis.is_of(view):
         return NOTHING_SEEN
     changed = frozenset(name for name in analysis.tables if view._tally.events.get(name, 0) > analysis.events[name])
     lives = zip(analysis.tables, analysis.lives.tables, strict=True)
