@@ -94,7 +94,7 @@ def check_types(db: object, access: object, limits: object) -> None:
     """Refuse what is no database, no access and no limits.
 
     Raises:
-        SchemaError: One of them is something else.
+        SchemaError: An argument is something else.
     """
     if not isinstance(db, Database):
         msg = f"db is {db!r:.80}; give a database, as livejoin.open('folder') or livejoin.Database() gives it"

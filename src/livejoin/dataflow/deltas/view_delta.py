@@ -113,7 +113,7 @@ def tables_of(deltas: Sequence[ViewDelta], schema: pa.Schema) -> list[pa.Table]:
 
     Args:
         deltas: The deltas.
-        schema: Their schema.
+        schema: The schema of the deltas.
 
     Raises:
         StorageError, MemoryLimitError: As for `ViewDelta.table`.
