@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from livejoin.schema.names import backticked
-from livejoin.spark.sinks.last_of_keys import COMES
+from livejoin.spark.sinks.net_effect import COMES
 
 COUNT, BATCH = "_count", "_batch"
 

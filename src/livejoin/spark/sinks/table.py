@@ -25,8 +25,8 @@ from livejoin.errors import PipelineError, SchemaError, StateError, StorageError
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
 from livejoin.schema.names import backticked
 from livejoin.spark.failures import OF_SPARK, said
-from livejoin.spark.sinks.last_of_keys import COMES, counts, last_of_keys
 from livejoin.spark.sinks.merge import BATCH, COUNT, appended, by_count, by_key, created, noted
+from livejoin.spark.sinks.net_effect import COMES, counts, last_of_keys
 from livejoin.spark.sinks.sink import SinkView, whole
 
 _RUN, _BATCH = "livejoin-run", "livejoin-batch"

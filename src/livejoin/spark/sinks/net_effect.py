@@ -1,4 +1,4 @@
-"""The net effect of a delta on each key."""
+"""The net effect of a delta: on each key, or on each different row."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import pyarrow as pa
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
 
 COMES = "_comes"
+
+_IT_COMES = f"{CHANGE_TYPE} IN ('insert', 'update_postimage')"
 
 
 def last_of_keys(delta: pa.Table, columns: pa.Schema, key: tuple[str, ...]) -> pa.Table:
@@ -20,13 +22,11 @@ def last_of_keys(delta: pa.Table, columns: pa.Schema, key: tuple[str, ...]) -> p
     """
     names = ", ".join(map(quoted, columns.names))
     partition = f"PARTITION BY {', '.join(map(quoted, key))} " if key else ""
-    with duckdb.connect() as connection:
-        connection.execute("SET TimeZone = 'UTC'")
-        connection.register("delta", delta)
-        last: pa.Table = connection.sql(
-            f"SELECT {names}, {CHANGE_TYPE} IN ('insert', 'update_postimage') AS {COMES} FROM delta "
-            f"QUALIFY row_number() OVER ({partition}ORDER BY {COMMIT_VERSION} DESC, {COMES} DESC) = 1"
-        ).to_arrow_table()
+    last = _asked(
+        f"SELECT {names}, {_IT_COMES} AS {COMES} FROM delta "
+        f"QUALIFY row_number() OVER ({partition}ORDER BY {COMMIT_VERSION} DESC, {COMES} DESC) = 1",
+        delta,
+    )
     return last.cast(pa.schema([*columns, pa.field(COMES, pa.bool_())]))
 
 
@@ -39,14 +39,20 @@ def counts(delta: pa.Table, columns: pa.Schema, named: str) -> pa.Table:
         named: The name of the count.
     """
     names = ", ".join(map(quoted, columns.names))
+    found = _asked(
+        f"SELECT {names}, SUM(CASE WHEN {_IT_COMES} THEN 1 ELSE -1 END) AS {quoted(named)} FROM delta "
+        f"GROUP BY {names} HAVING {quoted(named)} <> 0",
+        delta,
+    )
+    return found.cast(pa.schema([*columns, pa.field(named, pa.int64())]))
+
+
+def _asked(query: str, delta: pa.Table) -> pa.Table:
+    """What DuckDB says of a delta, which the query names ``delta``."""
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("delta", delta)
-        found: pa.Table = connection.sql(
-            f"SELECT {names}, SUM(CASE WHEN {CHANGE_TYPE} IN ('insert', 'update_postimage') THEN 1 ELSE -1 END) "
-            f"AS {quoted(named)} FROM delta GROUP BY {names} HAVING {quoted(named)} <> 0"
-        ).to_arrow_table()
-    return found.cast(pa.schema([*columns, pa.field(named, pa.int64())]))
+        return connection.sql(query).to_arrow_table()
 
 
 def quoted(name: str) -> str:
