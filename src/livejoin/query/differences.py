@@ -91,7 +91,7 @@ def wider_number(types: Sequence[SqlType]) -> SqlType | None:
     """The least type that has all values of some types, which are all integers or all decimals; None if there is none.
 
     >>> print(wider_number([SqlType.decimal(10, 2), SqlType.decimal(8, 3)]))
-    DECIMAL(11,3)
+    DECIMAL(11, 3)
     """
     kinds = {one.kind for one in types}
     if kinds == {"integer"}:
