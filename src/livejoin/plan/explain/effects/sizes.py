@@ -101,7 +101,9 @@ class Sizes:
             case ThresholdOperator():
                 return self.rows(plan.rows)
             case SetOperator():
-                sides = [self.rows(one) for one in plan.inputs]
+                every = range(len(plan.types))
+                kept = plan.all or plan.is_union_all
+                sides = [self.rows(one) if kept else self.values(one, every) for one in plan.inputs]
                 return {"except": sides[0], "intersect": min(sides)}.get(plan.operation, sum(sides))
             case SelectedOperator() | JoinOperator() | AnnotatedOperator():
                 return self._joined(plan)
