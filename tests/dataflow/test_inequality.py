@@ -68,7 +68,7 @@ class Pairs:
         )
         sides = [Side((self.first[side],) if groups[1 + side] else (), by_row[side]) for side in (0, 1)]
         query: Any = None
-        self.plan = InequalityAggregateOperator(
+        self.plan: Any = InequalityAggregateOperator(
             SelectedOperator(query, tuple(self.types[0])),
             SelectedOperator(query, tuple(self.types[1])),
             len(keys),
@@ -145,12 +145,12 @@ BOUNDS = st.sampled_from(
 
 
 @st.composite
-def scripts(draw: st.DrawFn) -> tuple[Pairs, list[list[tuple[Row, int, int]]]]:
+def scripts(draw: st.DrawFn, is_shifted: bool = False) -> tuple[Pairs, list[list[tuple[Row, int, int]]]]:
     keys = draw(st.lists(KINDS, max_size=2))
     bounds = draw(BOUNDS)
     groups = draw(st.tuples(st.booleans(), st.booleans(), st.booleans()))
     by_row = tuple(has and draw(st.booleans()) for has in groups[1:])
-    is_shifted = by_row[0] and all(bounds)  # the bounds go together then
+    is_shifted = (is_shifted or by_row[0]) and all(bounds)  # the bounds go together then
     one = Pairs(keys, INTEGER if is_shifted else draw(KINDS), bounds, groups, by_row)  # type: ignore[arg-type]
 
     @st.composite
@@ -183,7 +183,7 @@ def test_the_aggregates_are_those_of_all_pairs(script: Any, batched: bool) -> No
         before = after
         if batched and version + 1 < len(steps):
             continue
-        for arena in store.arenas:
+        for arena in store.sides.arenas:
             make_short(arena)
         delta = store.maintain(one.deltas())
         store._check()

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from livejoin.plan.operators.groups import AggregateOperator, SetOperator
-from livejoin.plan.operators.inequality import InequalityAggregateOperator
+from livejoin.plan.operators.inequality import InequalityAggregateOperator, InequalityJoinOperator
 from livejoin.plan.operators.joins import (
     AnnotatedOperator,
     BagOperator,
@@ -34,7 +34,7 @@ __all__ = [
     "BagOperator",
     "Comparison",
     "Families",
-    "InequalityAggregateOperator",
+    "InequalityAggregateOperator, InequalityJoinOperator",
     "JoinInput",
     "JoinOperator",
     "NumbersOperator",
@@ -71,9 +71,8 @@ Operator: TypeAlias = (
     | AsOfOperator
     | ThresholdOperator
     | ThresholdAggregateOperator
-    | InequalityAggregateOperator
-    | StoredOperator
-    | BagOperator
+    | InequalityAggregateOperator,
+    InequalityJoinOperator | StoredOperator | BagOperator,
 )
 
 

@@ -105,6 +105,63 @@ class InequalityAggregateOperator(PlanOperator):
         return ((self.left, ordered.replace(" with", twice + " with") if twice else ordered), (self.right, ordered))
 
 
+@dataclass(frozen=True, eq=False)
+class InequalityJoinOperator(PlanOperator):
+    """The pairs of rows that have one key and compare as a condition says, by two ordered stores.
+
+    Args:
+        left, right, keys, low, high, written: As for an `InequalityAggregateOperator`.
+        sides: How the rows of each side are kept: by row.
+        columns: Where each column of the result is.
+        types: Types of these columns.
+    """
+
+    left: Operator
+    right: Operator
+    keys: int
+    low: str
+    high: str
+    sides: tuple[Side, Side]
+    columns: tuple[SideColumn, ...]
+    types: tuple[SqlType, ...]
+    written: str
+
+    @property
+    def bounds(self) -> int:
+        """How many bounds left rows have."""
+        return bool(self.low) + bool(self.high)
+
+    @property
+    def inputs(self) -> tuple[SqlType, ...]:
+        """The types of what sums are kept of: of nothing but rows."""
+        return ()
+
+    @property
+    def kind(self) -> str:
+        return "inequality join"
+
+    @property
+    def below(self) -> tuple[Operator, ...]:
+        return (self.left, self.right)
+
+    def identity(self, algorithm: Algorithm, adaptive: bool) -> Identity:
+        columns = tuple((one.side, one.column) for one in self.columns)
+        groups = tuple(one.groups for one in self.sides)
+        of = said_types(self.left.types), said_types(self.right.types)
+        return ("inequality join", self.keys, self.low, self.high, groups, columns, *of, said_types(self.types))
+
+    def lines(self, families: Families) -> Iterator[str]:
+        key = f"one key of {many(self.keys, 'column')} and " if self.keys else ""
+        yield (
+            f"inequality join: the pairs of rows with {key}{self.written}, over ordered stores of both sides: O(log "
+            "rows) a row that changes, and O(1) for each row that it meets; no other pair is looked at"
+        )
+
+    def kept(self, above: str) -> tuple[tuple[Operator, str], ...]:
+        ordered = "each row, in the order of what is compared (a look-up costs O(log rows))"
+        return ((self.left, ordered), (self.right, ordered))
+
+
 def _called(plan: Operator) -> str:
     """What a side is called in the query."""
     while isinstance(plan, ProjectOperator):
