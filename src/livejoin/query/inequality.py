@@ -17,7 +17,7 @@ for each row, and a bound and a point have one but where a number or a time does
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 
 from livejoin.query.aggregates import AggregateCall
@@ -67,6 +67,7 @@ class InequalityGroups:
     Args:
         left, right: The two sides, a projection of a join of one atom each.
         keys, low, high, sides, columns, written: See there.
+        goes_together: Whether left rows in the order of one bound are in that of the other one.
     """
 
     left: Project
@@ -77,11 +78,32 @@ class InequalityGroups:
     sides: tuple[Side, Side]
     columns: tuple[SideColumn, ...]
     written: str
+    goes_together: bool
 
     @property
     def has_key(self) -> bool:
         """Whether an equality joins the sides."""
         return self.keys > 0
+
+
+@dataclass(frozen=True)
+class InequalityRows:
+    """The rows of a join by one comparison; arguments as of an `InequalityJoinOperator` of the plan.
+
+    Args:
+        left, right: The two sides, a projection of a join of one atom each.
+        keys, low, high, sides, columns: See there; the columns are those of the join.
+        written: The condition as users wrote it.
+    """
+
+    left: Project
+    right: Project
+    keys: int
+    low: str
+    high: str
+    sides: tuple[Side, Side]
+    columns: tuple[SideColumn, ...]
+    written: str
 
 
 @dataclass(frozen=True)
@@ -123,6 +145,43 @@ def inequality_groups(relation: Relation, many: Many = _unknown) -> InequalityGr
     if reason := _not_summed(relation, rows):
         return reason
     return _of_sides(relation, rows, rows.input, compared, many)
+
+
+def inequality_rows(rows: Relation) -> InequalityRows | str | None:
+    """The rows of a join by one comparison; else why each pair is looked at, or None where none is compared.
+
+    Args:
+        rows: A relation.
+    """
+    if not isinstance(rows, Project) or not rows.across or rows.predicate is None or not isinstance(rows.input, Join):
+        return None
+    join = rows.input
+    if len(join.query.atoms) != 2 or join.query.branches:
+        return "the join is not one of two relations"
+    if rows.predicate.scalar is None:
+        return "the condition is one that DuckDB evaluates"
+    parts = tuple(each for one in conjuncts_of(rows.predicate.scalar) for each in taken_apart(one))
+    compared = _compared(parts, join.query)
+    if isinstance(compared, str):
+        return compared
+    shown = tuple(replace(output, source=i) for i, output in enumerate(join.query.outputs))
+    whole = replace(rows, outputs=shown, types=join.types)
+    found = _of_sides(Aggregate(whole, len(shown), (), False), whole, join, compared, lambda *_: True)
+    if isinstance(found, str):
+        return found
+    sides = tuple(Side(side.groups, True) for side in found.sides)
+    if compared.low is not None and compared.high is not None and not found.goes_together:
+        return "the bounds are not one column moved by constants"
+    return InequalityRows(
+        found.left,
+        found.right,
+        found.keys,
+        found.low,
+        found.high,
+        (sides[0], sides[1]),
+        found.columns,
+        rows.across,
+    )
 
 
 def counted_groups(relation: Relation) -> Iterator[tuple[Table, tuple[int, ...]]]:
@@ -272,7 +331,9 @@ def _of_sides(
     )
     low, high = (one[0] if one is not None else "" for one in (compared.low, compared.high))
     left, right = projected
-    return InequalityGroups(left, right, len(keys), low, high, (sides[0], sides[1]), tuple(columns), rows.across)
+    return InequalityGroups(
+        left, right, len(keys), low, high, (sides[0], sides[1]), tuple(columns), rows.across, _go_together(compares[0])
+    )
 
 
 def _wider(types: Sequence[SqlType]) -> SqlType | None:

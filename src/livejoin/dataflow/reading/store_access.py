@@ -13,6 +13,7 @@ from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.reading.same_values import same_rows, with_values
 from livejoin.dataflow.stores.aggregate import AggregateStore
 from livejoin.dataflow.stores.as_of import AsOfStore
+from livejoin.dataflow.stores.inequality_rows import InequalityRowsStore
 from livejoin.dataflow.stores.ranked import RankedStore
 from livejoin.dataflow.stores.running import RunningStore
 from livejoin.dataflow.stores.set_operation import SetOperationStore
@@ -39,7 +40,7 @@ def store_access(store: AnyStore) -> Access:
             return AggregateAccess(store)
         case RankedStore() | RunningStore():
             return PartitionAccess(store)
-        case ThresholdStore() | AsOfStore():
+        case ThresholdStore() | AsOfStore() | InequalityRowsStore():
             return ScannedAccess(store)
         case TopKStore():
             return TopKAccess(store)
@@ -192,7 +193,7 @@ class ScannedAccess:
         store: The ordered rows.
     """
 
-    def __init__(self, store: RankedStore | RunningStore | ThresholdStore | AsOfStore) -> None:
+    def __init__(self, store: RankedStore | RunningStore | ThresholdStore | AsOfStore | InequalityRowsStore) -> None:
         self._store = store
 
     @cached_property

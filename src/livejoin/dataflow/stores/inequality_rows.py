@@ -32,7 +32,7 @@ class InequalityRowsStore:
     """
 
     def __init__(self, plan: InequalityJoinOperator, codec: Codec) -> None:
-        self._plan, self._codec, self._count = plan, codec, 0
+        self._plan, self._codec = plan, codec
         self.sides = ComparedSides(plan, aggregate_plan((), 0, (), True), codec)
 
     def maintain(self, inputs: Sequence[Delta]) -> Delta:
@@ -62,6 +62,10 @@ class InequalityRowsStore:
         """
         for lines in self.sides.scan(capacity):
             yield self._rows(lines), lines[w.L_WEIGHT]
+
+    def count(self) -> int:
+        """Pairs, counted with multiplicities; O(1)."""
+        return int(self.sides.arenas[0].words[w.H_TOTAL])
 
     def nothing(self) -> Rows:
         """No rows."""

@@ -20,7 +20,8 @@ H_LEAF = H_CHANGE + 5  # where these rows were left
 H_PLACE = H_CHANGE + 6
 H_MADE = H_CHANGE + 7  # changes written by the current call
 H_FULL = H_CHANGE + 8  # NEED_SPACE: the arena that must grow, 0 left, 1 lower bounds, 2 right
-SIDES_HEADER = H_CHANGE + 9
+H_TOTAL = H_CHANGE + 9  # pairs
+SIDES_HEADER = H_CHANGE + 10
 
 # Steps of a version, in their order
 NEXT_VERSION = 0

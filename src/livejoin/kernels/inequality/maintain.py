@@ -30,6 +30,7 @@ from livejoin.kernels.inequality.layout import (
     H_PLACE,
     H_STAGE,
     H_STEP,
+    H_TOTAL,
     H_VERSION,
     L_VERSION,
     L_WEIGHT,
@@ -103,6 +104,7 @@ def _write(s: InequalityBuffers, own: Arena, other: Arena, values: int, left: in
     add_sums(own, to, scratch)
     own[to + g.R_ROWS] = rows * weight
     made, width, other_width = m[H_MADE], s.left_whole[O_WIDTH], s.right_whole[O_WIDTH]
+    m[H_TOTAL] += rows * weight
     out[L_WEIGHT, made] = rows * weight
     out[L_VERSION, made] = m[H_VERSION]
     for i in range(width):

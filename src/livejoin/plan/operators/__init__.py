@@ -34,7 +34,8 @@ __all__ = [
     "BagOperator",
     "Comparison",
     "Families",
-    "InequalityAggregateOperator, InequalityJoinOperator",
+    "InequalityAggregateOperator",
+    "InequalityJoinOperator",
     "JoinInput",
     "JoinOperator",
     "NumbersOperator",
@@ -71,8 +72,10 @@ Operator: TypeAlias = (
     | AsOfOperator
     | ThresholdOperator
     | ThresholdAggregateOperator
-    | InequalityAggregateOperator,
-    InequalityJoinOperator | StoredOperator | BagOperator,
+    | InequalityAggregateOperator
+    | InequalityJoinOperator
+    | StoredOperator
+    | BagOperator
 )
 
 
