@@ -106,8 +106,10 @@ def test_rows_of_every_batch_that_is_kept(tmp_path: Path, seed: int) -> None:
     with pytest.raises(NotKeptError, match=r"no version 99 in .* yet; the newest one is"):
         kept_state(tmp_path, 99)
     assert 2 <= len(list((tmp_path / "snapshots").iterdir())) <= 5
-    with pytest.raises(NotKeptError, match=r"version 0 is not kept in .* kept are \d+ to"):
+    with pytest.raises(NotKeptError, match=r"never was a version 0 in .* commit is version 1, and kept are \d+ to"):
         kept_state(tmp_path, 0)
+    with pytest.raises(NotKeptError, match=r"version 1 is not kept in .* any more; kept are \d+ to"):
+        kept_state(tmp_path, 1)
 
 
 def test_a_state_that_goes_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

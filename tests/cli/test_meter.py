@@ -83,9 +83,12 @@ def test_changes_that_were_left_out_are_counted() -> None:
     meter = Meter(None, Clock())
     meter.add(report(0))
     assert meter.left_out == ""
-    meter.add(replace(report(1), skipped=2, dead_letters={"T": 1000, "U": 234}))
-    meter.add(replace(report(2), skipped=1, late=7))
-    assert meter.left_out == "3 skipped, 1,234 dead letters, 7 late"
+    absent = {"deletions of absent keys": 4}
+    meter.add(replace(report(1), skipped=6, ignored=absent, dead_letters={"T": 1000, "U": 234}))
+    meter.add(replace(report(2), skipped=5, ignored=absent, late=7))
+    assert meter.left_out == (
+        "3 refused, 8 deletions of absent keys, 1,234 dead letters, 7 older than what their keys have"
+    )
 
 
 def test_a_run_that_goes_on_expects_nothing() -> None:

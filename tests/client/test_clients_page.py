@@ -25,10 +25,7 @@ pytestmark = pytest.mark.timeout(60)
 
 def test_the_program_of_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     program = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / "clients.md").read_text(), re.M | re.S)[0]
-    db = livejoin.Database()
-    db.execute("CREATE TABLE orders (id BIGINT PRIMARY KEY, customer STRING, amount DOUBLE)")
-    db.create_view("totals", "SELECT customer, SUM(amount) AS total FROM orders GROUP BY customer")
-    with Server(db, port=0) as server:
+    with Server(livejoin.Database(), port=0) as server:
         exec(program.replace("http://127.0.0.1:8000", server.url), {})
     said = capsys.readouterr().out.splitlines()
     assert said[:2] == re.findall(r"# (\[.*\])$", program, re.M)

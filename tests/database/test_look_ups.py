@@ -149,6 +149,8 @@ def test_keys(db: livejoin.Database) -> None:
         ("v", lambda view: view.lookup(nothing=1), "no column 'nothing'; it has id, name"),
         ("v", lambda view: view.lookup(id="10"), "'10' is no value of the column 'id', which is BIGINT"),
         ("v", lambda view: view.lookup(id=10, amount=Decimal("1.555")), "no value of the column 'amount'"),
+        ("v", lambda view: view.lookup("Zoë"), r"by the names of columns, as lookup\(name=value\).*found 'Zoë'"),
+        ("v", lambda view: view.lookup({"ID": 10}, id=11), "two values are given for the column 'id'"),
         ("v", lambda view: view.get((1, 2)), r"2 values are no key of view 'v'; its keys are \(id\)"),
         ("v", lambda view: view.get({"name": "Zoë"}), "name is no key of view 'v'"),
         ("names", lambda view: view.get("Zoë"), "no key of view 'names' is known"),

@@ -6,10 +6,12 @@ import os
 import sys
 import threading
 import time
+from _thread import RLock
 
 import pytest
 
 import livejoin
+from livejoin.database.transactions import readers
 from livejoin.database.transactions.guard import alone, first, open_guard
 from livejoin.database.transactions.python_lock import INTERVAL
 
@@ -27,6 +29,12 @@ class Book:
 
     @alone
     def read_long(self) -> None:
+        self.has_begun.set()
+        self.may_go_on.wait()
+        self.order.append("long")
+
+    @first
+    def commit_long(self) -> None:
         self.has_begun.set()
         self.may_go_on.wait()
         self.order.append("long")
@@ -54,10 +62,10 @@ def test_a_commit_comes_before_the_readers_that_waited_longer() -> None:
     threads += [threading.Thread(target=book.read) for _ in range(READERS)]
     for thread in threads[1:]:
         thread.start()
-    gate = book._guard.gate
+    gate = book._guard.line.gate
     threads.append(threading.Thread(target=book.commit))
     threads[-1].start()
-    until(lambda: book._guard.gate is not gate)
+    until(lambda: book._guard.line.gate is not gate)
     book.may_go_on.set()
     for thread in threads:
         thread.join()
@@ -70,11 +78,62 @@ def test_a_commit_comes_before_the_readers_that_waited_longer() -> None:
 def test_a_commit_that_waits_does_not_wait_for_readers_in_the_gate_of_the_one_before() -> None:
     book = Book()
     book.commit()
-    gate = book._guard.gate
+    gate, _ = book._guard.line.gate
     with gate:  # as held by a reader on its way through
         done = threading.Thread(target=book.commit)
         done.start()
         done.join()
+    assert book.order.count("commit") == 2
+
+
+def test_a_reader_that_one_commit_has_passed_reads_before_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readers, "_TURN", 60)
+    book = Book()
+    first_one = threading.Thread(target=book.commit_long)
+    first_one.start()
+    book.has_begun.wait()
+    reader = threading.Thread(target=book.read)
+    reader.start()
+    until(lambda: book._guard.line.readers)
+    gate = book._guard.line.gate
+    later = threading.Thread(target=lambda: [book.commit() for _ in range(3)])
+    later.start()
+    until(lambda: book._guard.line.gate is not gate)
+    book.may_go_on.set()
+    for thread in (first_one, reader, later):
+        thread.join()
+    assert book.order[:4] == ["long", "read", "commit", "read"]  # each commit reads within itself, too
+
+
+def test_commits_do_not_wait_for_a_reader_that_was_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readers, "_TURN", 60)
+    book = Book()
+    book.commit()
+    book._guard.line.readers.append(RLock())  # it is gone and could not say so
+    book.commit()
+    assert not book._guard.line.readers
+    assert book.order.count("commit") == 2
+
+
+def test_a_commit_waits_not_long_for_a_reader_that_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readers, "_TURN", 0.001)
+    book = Book()
+    book.commit()
+    asleep, wakes = threading.Event(), threading.Event()
+
+    def sleeper() -> None:
+        lock = RLock()
+        with lock:
+            book._guard.line.readers.append(lock)
+            asleep.set()
+            wakes.wait()
+
+    thread = threading.Thread(target=sleeper)
+    thread.start()
+    asleep.wait()
+    book.commit()
+    wakes.set()
+    thread.join()
     assert book.order.count("commit") == 2
 
 
@@ -122,16 +181,17 @@ def test_a_child_waits_for_no_gate_of_a_thread_that_it_has_not() -> None:
     reader = threading.Thread(target=book.read_long)
     reader.start()
     book.has_begun.wait()
-    gate = book._guard.gate
+    gate = book._guard.line.gate
     committer = threading.Thread(target=book.commit)
     committer.start()
-    until(lambda: book._guard.gate is not gate)
+    until(lambda: book._guard.line.gate is not gate)
     timer = threading.Timer(0.05, book.may_go_on.set)
     timer.start()
     child = os.fork()
     if not child:
-        book._guard.gate.acquire(blocking=False) or os._exit(3)
-        book._guard.queue.acquire(blocking=False) or os._exit(4)
+        book._guard.line.gate[0].acquire(blocking=False) or os._exit(3)
+        book._guard.line.queue.acquire(blocking=False) or os._exit(4)
+        book._guard.line.readers and os._exit(5)
         book.read()
         book.commit()
         os._exit(0)

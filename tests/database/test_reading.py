@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 import tracemalloc
 from collections import Counter
 from datetime import date, datetime
@@ -410,3 +412,12 @@ def test_months_are_refused_for_polars_which_has_no_such_type() -> None:
                 readable.to_polars()
     advised = db.create_view("w", "SELECT CAST(`a b` AS INT) AS `a b`, CAST(m AS INT) AS m FROM t")
     assert advised.to_polars().rows() == [(15, None)]
+
+
+@pytest.mark.parametrize(("package", "extra"), [("polars", "pip install polars"), ("pandas", "livejoin[notebook]")])
+def test_a_package_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, package: str, extra: str) -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE t (id BIGINT); CREATE VIEW v AS SELECT id FROM t")
+    monkeypatch.setitem(sys.modules, package, None)  # an import of it fails
+    with pytest.raises(ReadError, match=re.escape(extra)):
+        getattr(db.views["v"], f"to_{package}")()

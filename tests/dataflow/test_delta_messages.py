@@ -10,7 +10,8 @@ import pytest
 import livejoin
 from livejoin.dataflow.batches import Rows
 from livejoin.dataflow.deltas.arrow_delta import delta_schema, kind_names
-from livejoin.dataflow.deltas.message import KIND_NAMES, SMALL, layout_of
+from livejoin.dataflow.deltas.message import KIND_NAMES, SMALL, layout_of, message_table, messages_table
+from livejoin.dataflow.deltas.view_delta import tables_of
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from livejoin.words import NULL_CODE, Words
@@ -55,7 +56,7 @@ def test_a_message_is_the_table(rows: int, nulls: float) -> None:
     expected = as_arrow(words, kinds.astype(np.int8), versions)
     layout = layout_of(TYPES, tuple(range(len(TYPES))))
     assert layout is not None
-    found = layout.table(words, np.arange(rows), versions, kinds, expected.schema)
+    found = message_table(layout.message(words, np.arange(rows), versions, kinds), expected.schema)
     found.validate(full=True)
     assert found.equals(expected)
     assert found.schema.equals(expected.schema)
@@ -72,7 +73,8 @@ def test_segments_and_lines() -> None:
     assert layout is not None
     lines = np.empty((len(TYPES) + 1, 9), np.int64)
     lines[order] = words
-    found = layout.table(lines, np.array([0, 4]), np.array([7, 8]), np.array([-1, 1]), expected.schema)
+    message = layout.message(lines, np.array([0, 4]), np.array([7, 8]), np.array([-1, 1]))
+    found = message_table(message, expected.schema)
     assert found.equals(expected)
 
 
@@ -95,7 +97,10 @@ def test_strings(rows: int) -> None:
     assert layout is not None
     strings = codec.strings_of(words[layout.texts].reshape(-1))
     assert strings is not None
-    found = layout.table(words, np.arange(rows), versions, ones, schema, strings)
+    message = layout.message(words, np.arange(rows), versions, ones, strings)
+    found = messages_table([message, message], schema)
+    assert found.slice(rows).equals(expected)
+    found = message_table(message, schema)
     found.validate(full=True)
     assert found.equals(expected)
 
@@ -103,6 +108,31 @@ def test_strings(rows: int) -> None:
 def test_what_words_do_not_say_is_no_message() -> None:
     for type in (SqlType.decimal(19, 0), SqlType.array(SqlType.integer(64)), SqlType("months")):
         assert layout_of((SqlType.integer(64), type), (0, 1)) is None
+
+
+@pytest.mark.parametrize(
+    ("query", "most"),
+    [
+        ("SELECT t.n, t.s, u.n AS w FROM t JOIN u ON t.n = u.n", 10),
+        ("SELECT n, s FROM t", 1000),
+        ("SELECT n % 7 AS m, COUNT(*) AS c FROM t GROUP BY n % 7", 1000),
+    ],
+)
+def test_many_deltas_become_arrow_together(query: str, most: int) -> None:
+    """Small ones, one that has been read, one that is large, empty ones: in order, whatever they are next to."""
+    db = livejoin.Database()
+    db.create_table("t", "n BIGINT, s STRING")
+    db.create_table("u", "n BIGINT")
+    db.apply("u", [(n,) for n in range(SMALL + 5)])
+    db.create_view("v", query)
+    sizes = [1, 2, *[1] * 70, SMALL + 5, 0, 3, 1]
+    commits = [db.apply("t", [(n, None if n % 3 else "b" * n) for n in range(size)]) for size in sizes]
+    deltas = [commit._deltas["v"] for commit in commits if "v" in commit._deltas]
+    deltas[3].table()
+    found = tables_of(deltas, db.views["v"].delta_schema)
+    assert len(found) < most
+    expected = pa.concat_tables([commit["v"] for commit in commits])
+    assert pa.concat_tables(found).equals(expected)
 
 
 @pytest.mark.parametrize("rows", [1, SMALL, SMALL + 1])

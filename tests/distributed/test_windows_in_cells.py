@@ -88,7 +88,7 @@ class Both:
             self.told[view].update(signed_multiset(delta.drop_columns(["_commit_version"])))
         self.manifests.finish(number, [])
         whole = self.whole.apply(changes, on_conflict="update" if "P" in changes else "error")
-        assert done.ignored == whole.ignored
+        assert sum(done.ignored.values()) == whole.ignored
         for view, told in self.told.items():
             held = Counter(tuple(row.values()) for row in self.whole.views[view].to_arrow().to_pylist())
             assert without_zeros(told) == held, (view, number)
@@ -148,7 +148,7 @@ def test_rows_leave_all_cells_as_they_leave_one_engine(tmp_path: Path, kind: str
         for _ in range(7):
             clock += dice.choice([0, 0, 1, 2, 4, 30])
             if changes := both.batch(clock):
-                ignored += both.apply(changes).ignored
+                ignored += sum(both.apply(changes).ignored.values())
     assert ignored, "some came too late"
     route = both.declared.plan.staged.homes["e"][0].route
     assert isinstance(route, Cube) is (views == JOINS), "several cells may have a row of a join"
@@ -167,7 +167,7 @@ def test_a_row_that_comes_and_goes_moves_the_windows_of_all_cells(tmp_path: Path
     files = {where: len(held.log) for where, held in done.manifest.cells.items()}
     late: list[tuple[object, ...]] = [(3, 1, 1, "x")]
     again = both.apply({"E": both.events(late, [])})
-    assert again.ignored == 1
+    assert sum(again.ignored.values()) == 1
     written = {where: len(held.log) for where, held in again.manifest.cells.items()}
     assert sum(written.values()) == sum(files.values()) + 1, "a time that is not news is written down nowhere"
 

@@ -38,7 +38,7 @@ print(ship.compile_into(Path(sys.argv[1]), KERNELS))
 READ = (
     KERNELS
     + """
-import os, sys
+import os, sys, warnings
 from pathlib import Path
 import numpy as np
 from livejoin.words import NULL_CODE
@@ -58,6 +58,7 @@ def use():
 
 if "fork" in sys.argv:
     nulls.count_nulls.compile(KERNELS[0][1])
+    warnings.simplefilter("ignore")  # Python 3.12 warns of a fork beside threads; kernels compile in one
     if os.fork() == 0:
         use()
         os._exit(0)

@@ -413,3 +413,16 @@ def test_what_deletes_is_a_condition(folder: Path, condition: str) -> None:
     (folder / "p.toml").write_text(text.replace("check = true", "").replace("SELECT src", "SELECT id"))
     with pytest.raises(PipelineError, match=r"apply_as_deletes: is (STRING|INT|BIGINT) and no condition"):
         load(folder / "p.toml")
+
+
+def test_all_misspelled_options_are_told(folder: Path) -> None:
+    options = 'headr = true, maxFilePerTrigger = 1, mode = "PERMISIVE" }'
+    settings = '\nspark = { "sql.a" = "1", "executor.memory" = "2g" }'
+    text = GOOD.replace("header = true, maxFilesPerTrigger = 1 }", options) + settings
+    (folder / "p.toml").write_text(text)
+    with pytest.raises(PipelineError) as found:
+        load(folder / "p.toml")
+    said = str(found.value).splitlines()
+    wanted = ("'headr' (did you mean 'header'?)", "'maxFilePerTrigger'", "mode = 'PERMISIVE'", "'sql.a'", "'executor.m")
+    assert len(said) == len(wanted)
+    assert all(one in line for one, line in zip(wanted, said, strict=True))

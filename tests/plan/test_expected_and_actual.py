@@ -112,6 +112,17 @@ def met(view: View) -> int | None:
     return found
 
 
+STARS = {
+    "lines": "SELECT l.qty FROM line l JOIN orders o ON o.oid = l.oid JOIN cust c ON c.cid = o.cid",
+    "shown": "SELECT l.qty, o.ts, c.seg FROM line l JOIN orders o ON o.oid = l.oid JOIN cust c ON c.cid = o.cid",
+    "star": "SELECT l.qty, i.cat FROM line l JOIN orders o ON o.oid = l.oid JOIN item i ON i.item = l.item",
+    "some": "SELECT l.qty FROM line l JOIN orders o ON o.oid = l.oid AND o.price < 20 WHERE l.qty > 3",
+    "left": "SELECT l.qty, c.seg FROM line l LEFT JOIN orders o ON o.oid = l.oid LEFT JOIN cust c ON c.cid = o.cid",
+    "none": "SELECT l.qty FROM line l WHERE NOT EXISTS (SELECT 1 FROM orders o WHERE o.oid = l.oid AND o.price < 20)",
+}
+"""Joins along foreign keys, where a row looks up the rows of its keys."""
+
+
 def looked_up(view: View) -> int:
     return sum(node.counts.total.received for node in view._graph.below(view._node) if node.plan.kind in STORES)
 
@@ -166,6 +177,64 @@ def test_numbers_of_a_verdict_are_true(
                 check(f"{name}: {table} meets", effect.met, each / (1 + twice))
             if name not in ("ranks", "running", "nested"):
                 check(f"{name}: {table} looks up", effect.looked_up, above)
+
+
+@pytest.mark.parametrize("name", STARS)
+def test_what_is_met_along_foreign_keys_is_what_is_told(name: str) -> None:
+    """Rows that are looked up by a key count on both sides."""
+    db, there = Database(), tables()
+    db.execute(DECLARED)
+    db.apply(there)
+    view = db.create_view("v", STARS[name], algorithm="aju")
+    told = view.explain()
+    view.analyze()
+    for table, rows in there.items():
+        effect = next((one for one in told.effects if one.table == table), None)
+        if effect is None:
+            continue
+        before = met(view)
+        for row in some(rows, CHANGED[table]):
+            for kind in ("delete", "insert"):
+                db.apply(table, [dict(zip(COLUMNS[table], row, strict=True)) | {"_change_type": kind}])
+        now = met(view)
+        assert now is not None and before is not None
+        check(f"{name}: {table} meets", effect.met, (now - before) / (2 * CHANGED[table]))
+    block = view.explain(analyze=True).to_dict()["actual"]["blocks"][0]
+    assert block["met"] == pytest.approx(block["expected_met"], rel=0.6)
+
+
+def test_an_as_of_join_counts_keys_that_both_sides_have() -> None:
+    """The largest partition of trades has no quote, so that no change moves it, and these trades have no result."""
+    db = Database()
+    db.execute("CREATE TABLE trades (id BIGINT PRIMARY KEY, sym BIGINT NOT NULL, ts BIGINT NOT NULL)")
+    db.execute("CREATE TABLE quotes (sym BIGINT NOT NULL, ts BIGINT NOT NULL, bid BIGINT NOT NULL)")
+    trades = [(i, 0, i) for i in range(500)] + [(500 + i, 1 + i % 5, 2 * i + 1) for i in range(500)]
+    db.apply({"trades": trades, "quotes": [(1 + i % 5, 10 * i, i) for i in range(100)]})
+    asof = "FROM trades t ASOF {} JOIN quotes q ON t.sym = q.sym AND t.ts >= q.ts"
+    inner = {one.table: one.result for one in db.explain(f"SELECT t.id, q.bid {asof.format('')}").effects}
+    assert inner["quotes"].most == 100  # of one symbol, and not 500
+    assert inner["quotes"].expected == 5
+    assert (inner["trades"].expected, inner["trades"].most, inner["trades"].is_bound) == (0.5, 1, True)
+    outer = {one.table: one.result for one in db.explain(f"SELECT t.id, q.bid {asof.format('LEFT')}").effects}
+    assert (outer["trades"].expected, outer["trades"].is_bound) == (1, False)
+
+
+@pytest.mark.parametrize("rows", [2_000, 80_000])
+def test_the_share_of_a_condition_is_one_number(rows: int) -> None:
+    """In the verdict, the tree and analyze, for tables that are counted and for those that are sampled."""
+    db = Database()
+    db.execute("CREATE TABLE a (k BIGINT PRIMARY KEY, x BIGINT NOT NULL); CREATE TABLE b (k BIGINT, y BIGINT)")
+    ids = pa.array(range(rows))
+    db.apply({"a": pa.table({"k": ids, "x": [i * 7 % 10 for i in range(rows)]}), "b": pa.table({"k": ids, "y": ids})})
+    view = db.create_view("v", "SELECT a.k, b.y FROM a JOIN b ON a.k = b.k WHERE a.x < 4")
+    told = view.explain()
+    (way,) = next(one for one in told.effects if one.table == "a").ways
+    assert way.reach.fits == pytest.approx(0.4, rel=0.02)
+    view.analyze()
+    db.apply("a", [{"k": 0, "x": 0, "_change_type": "delete"}])
+    nodes = view.explain(analyze=True).to_dict()["actual"]["blocks"][0]["nodes"]
+    (expected,) = [one["expected_rows"] for one in nodes if one["label"] == "a"]
+    assert expected == pytest.approx(way.reach.fits * rows, rel=0.02)
 
 
 MOST = {

@@ -43,7 +43,7 @@ def test_one_table() -> None:
     text = check(" SELECT src, dst FROM G\n", "G(dst, src)  V_s")
     assert text.startswith(
         "verdict     A change takes constant time, whatever changes come.\n"
-        "            In the papers' words: O(1), q-hierarchical, join tree (docs/glossary.md).\n\n"
+        "            In the papers' words: O(1), q-hierarchical, join tree (livejoin docs glossary).\n\n"
         "SELECT src, dst FROM G\n\nwhat would make it better\n"
     )
     assert "\n\nclass       q-hierarchical conjunctive query; 1 atom\n" in text

@@ -52,5 +52,5 @@ def test_where_a_change_goes_in_windows_and_asof_joins(db: Database) -> None:
     assert told["r"] == ["r: to the last row of s in front of it (1 stored row)"]
     (one,) = db.explain("SELECT k, SUM(k) OVER (PARTITION BY a ORDER BY k) AS n FROM r").effects
     assert next(way_lines(one)).startswith(
-        "r: to itself and the rows behind it in the order of the window, with the same a"
+        "r: to itself and the rows behind it in the order of the window by k, with the same a"
     )

@@ -148,7 +148,7 @@ def test_a_page_says_it_all() -> None:
         "O(1) a change while rows leave in the order in which they came",
         "no: q-hierarchical. b and c: A has only b, C has only c, B has both",
         "lambda_T = 1.25 on average, 4 at most",
-        "Declare a primary key of G. PRIMARY KEY (src) then, beside the rows that it meets, a change takes constant",
+        "Declare a primary key of G. PRIMARY KEY (src) Then, beside the rows that it meets, a change takes constant",
         "G (src, dst) for A, B, C: 112 bytes a base row (72 in its record, 40 in indexes); 1,500 rows",
         "&#x27;&lt;script&gt;&#x27;",
     ):

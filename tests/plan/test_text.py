@@ -15,7 +15,8 @@ pytestmark = pytest.mark.nojit
 WHOLE = """\
 verdict     A change takes constant time while rows leave in the order in which they came, or never
             leave; else it takes longer the more rows come and go while others stay.
-            In the papers' words: O(1), FIFO, lambda, free-connex, join tree (docs/glossary.md).
+            In the papers' words: O(1), FIFO, lambda, free-connex, join tree (livejoin docs
+            glossary).
 
 SELECT A.src
   FROM G A, G B, G C
@@ -24,10 +25,10 @@ SELECT A.src
 what would make it better
   - Declare a primary key of G.
     PRIMARY KEY (src)
-    then, beside the rows that it meets, a change takes constant time, whatever changes come (O(1));
+    Then, beside the rows that it meets, a change takes constant time, whatever changes come (O(1));
     this version does not run that plan yet
   - Leave C out.
-    then, beside the rows that it meets, a change takes constant time, whatever changes come (O(1))
+    Then, beside the rows that it meets, a change takes constant time, whatever changes come (O(1))
 
 class       free-connex conjunctive query; 3 atoms
             yes acyclic         the GYO reduction removes all atoms

@@ -12,7 +12,8 @@ from explanations import EFFECTS, EXAMPLE
 
 import tpcds_texts
 from livejoin import Database, LivejoinError
-from livejoin.plan import Explanation, UpdateBound
+from livejoin.errors import WeakGuaranteeError
+from livejoin.plan import Explanation, UpdateBound, require
 from livejoin.plan.explain.effects.amount import Growth
 from livejoin.plan.explain.forms.facts import alternative_line, facts, gain, state_lines
 from livejoin.plan.explain.verdict import effect_line, verdict
@@ -207,10 +208,10 @@ def test_each_number_of_the_first_line_is_of_the_rows_that_it_names() -> None:
             "the query's conditions (about 3 rows, 6 at most). Over all changes of item, those that do not fit too, a "
             "change meets less than 1 row on average (6 at most), and changes less than 1 row of the result",
         ),
-        ("SELECT cat, COUNT(*) AS n FROM item GROUP BY cat", "tables get: it looks at 1 stored row, and changes 1 row"),
+        ("SELECT cat, COUNT(*) AS n FROM item GROUP BY cat", "tables get: it reads 1 stored row, and changes 1 row"),
         (
             "SELECT sid, who FROM sale ORDER BY who, sid LIMIT 3",
-            "tables get: it looks at 1 stored row, and changes up to 2 rows of the result.",
+            "tables get: it reads 1 stored row, and changes up to 2 rows of the result.",
         ),
     ):
         told = db.explain(sql)
@@ -338,7 +339,7 @@ def test_rows_that_are_looked_up_above_the_joins_have_a_number_of_their_own() ->
     told = db.explain("SELECT a.y, b.z FROM a JOIN b ON a.x = b.x ORDER BY b.z LIMIT 5")
     one = next(effect for effect in told.effects if effect.table == "a")
     assert (one.met.expected, one.looked_up.expected) == (30.0, 30.0)
-    assert "a: meets about 30 rows, looks at about 30 stored rows, changes up to 10 rows" in " ".join(str(told).split())
+    assert "a: meets about 30 rows, reads about 30 stored rows, changes up to 10 rows" in " ".join(str(told).split())
     assert "a change here meets about 30 rows" in {node.reach for node in told.diagram.nodes}
     found = next(effect for effect in told.to_dict()["effects"] if effect["table"] == "a")
     assert (found["met"]["expected"], found["looked_up"]["expected"]) == (30.0, 30.0)
@@ -352,4 +353,45 @@ def test_ranks_of_groups_are_no_more_than_there_are_groups() -> None:
     db.execute("CREATE TABLE o (id BIGINT PRIMARY KEY, c BIGINT)")
     db.apply("o", [(i, i % 100) for i in range(500)])
     told = str(db.explain("SELECT c, RANK() OVER (ORDER BY COUNT(*) DESC) AS r FROM o GROUP BY c"))
-    assert "looks at up to 52 stored rows on average (no bound but the tables: 101 rows)" in " ".join(told.split())
+    assert "reads up to 52 stored rows on average (no bound but the tables: 101 rows)" in " ".join(told.split())
+
+
+def test_a_window_whose_rows_move_is_no_constant_time() -> None:
+    """Its rows behind a change all change: only a bound that says so takes it."""
+    db = Database()
+    db.execute("CREATE TABLE t (k BIGINT PRIMARY KEY, p BIGINT)")
+    told = db.explain("SELECT k, ROW_NUMBER() OVER (PARTITION BY p ORDER BY k) AS n FROM t")
+    with pytest.raises(WeakGuaranteeError, match="a window is in the query"):
+        require(told, UpdateBound.ALWAYS)
+    require(told, UpdateBound.LINEAR)
+    assert "rows that are kept in order cost O(log rows) each" in " ".join(str(told).split())
+
+
+def test_a_condition_is_not_left_out_of_what_is_counted() -> None:
+    """Rows can be filtered when they are read, and numbers of rows cannot."""
+    db = Database()
+    db.execute("CREATE TABLE e (a BIGINT NOT NULL, b BIGINT NOT NULL)")
+    circle = "FROM e x JOIN e y ON x.b = y.a JOIN e z ON y.b = z.a AND z.b = x.a"
+    kinds = {
+        select: {one.kind for one in db.explain(f"SELECT {select} {circle}{group}").suggestions}
+        for select, group in (
+            ("x.a, y.a AS b, z.a AS c", ""),
+            ("COUNT(*) AS n", ""),
+            ("x.a, COUNT(*) AS n", " GROUP BY x.a"),
+            ("x.a, MAX(y.b) AS m", " GROUP BY x.a"),
+        )
+    }
+    assert [select for select, found in kinds.items() if "shape" in found] == ["x.a, y.a AS b, z.a AS c"]
+
+
+def test_the_number_of_triangles_meets_rows() -> None:
+    """Its bag is joined, though one number is kept: the verdict does not say that nothing is met."""
+    db = Database()
+    db.execute("CREATE TABLE e (a BIGINT NOT NULL, b BIGINT NOT NULL)")
+    db.apply("e", [(i, (i * 7 + j) % 30) for i in range(30) for j in range(6)])
+    told = db.explain("SELECT COUNT(*) AS n FROM e x JOIN e y ON x.b = y.a JOIN e z ON y.b = z.a AND z.b = x.a")
+    (effect,) = told.effects
+    assert effect.met.expected is not None
+    assert effect.met.expected > 18  # six as each of three, and those that close a circle
+    assert effect.result.most == 1
+    assert "however large" not in verdict(told)

@@ -58,5 +58,11 @@ def test_rows_while_a_pipeline_runs(spark: SparkSession, tmp_path: Path, options
     assert Counter(map(tuple, read_view(spark, checkpoint, "total").collect())) == now["total"]
     with pytest.raises(SchemaError, match=r"no view 'nope' in the checkpoint .* its views are 'hop3'"):
         read_view(spark, checkpoint, "nope")
+    with pytest.raises(SchemaError, match="view= is None; it takes the name of a view, as 'hop3', "):
+        read_view(spark, checkpoint, None)  # type: ignore[arg-type]
+    begins = 0 if options else 1
+    for version in (-1, begins - 1):
+        with pytest.raises(StateError, match=f"there never was a version {version} in .* first commit is .* {begins}"):
+            read_view(spark, checkpoint, "total", version=version)
     with pytest.raises(SchemaError, match="version= is '1'"):
         read_view(spark, checkpoint, "total", version="1")  # type: ignore[arg-type]

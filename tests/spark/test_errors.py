@@ -8,8 +8,9 @@ import os
 import re
 import subprocess
 import sys
+import traceback
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -56,6 +57,7 @@ def test_the_cause_comes_first(spark: SparkSession, tmp_path: Path, more: dict[s
     assert first.startswith("AbsentRowError: table 'T'")
     assert "in micro-batch 0 of Spark; none of it was applied" in rest
     assert isinstance(query.failure, AbsentRowError)
+    assert query.failure.__traceback__ is None, "the way through Spark's bridge says nothing to people"
     query = started(tmp_path / "b", spark, {"v": "SELECT 1 / id AS x FROM T"}, spark.range(1), **more)
     assert str(ended(query)).startswith("ExpressionError: ")
     assert isinstance(query.failure, ExpressionError)
@@ -172,3 +174,16 @@ def test_without_spark_the_extra_is_named(name: str) -> None:
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert "PipelineError: Spark is not here: pip install 'livejoin[spark]'" in ran.stderr
+
+
+@pytest.mark.spark
+def test_an_error_of_a_function_says_where_it_was(spark: SparkSession, tmp_path: Path) -> None:
+    def broken(_view: str, _delta: Any, _batch: int) -> None:
+        {}["x"]
+
+    query = maintain(spark, COPY, {"T": spark.range(1)}, sink=broken, checkpoint=tmp_path)
+    failure = ended(query).__cause__
+    assert str(failure) == "KeyError: 'x'"
+    assert failure is not None
+    (where,) = traceback.extract_tb(cast(BaseException, failure.__cause__).__traceback__)
+    assert (where.filename, where.name) == (__file__, "broken")

@@ -28,6 +28,9 @@ def test_jobs_have_the_name_of_their_query(spark: SparkSession, tmp_path: Path, 
     query = maintain(spark, views, {"T": rows}, sink=sink, checkpoint=tmp_path / "state", name=name, **options)
     assert query.awaitTermination(120)
     assert query.name == name
+    progress = query.lastProgress
+    assert progress is not None
+    assert progress["observedMetrics"]["livejoin"].asDict() == {"T": 2}
     assert len(seen) == 2
     jobs = spark._jsparkSession.sparkContext().statusStore().jobsList(None)
     said = [str(jobs.apply(place).description().toString()) for place in range(jobs.size())]

@@ -25,7 +25,7 @@ from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.errors import LivejoinError, StateError, StorageError
 from livejoin.spark.micro_batch import MicroBatches
 from livejoin.spark.sinks import ParquetSink, SinkView
-from livejoin.spark.written_deltas import WrittenDeltasReader
+from livejoin.spark.written_deltas import WrittenDeltasReader, _check_there
 from livejoin.sql import parse_columns
 
 VIEWS = {"v": "SELECT a FROM T", "w": "SELECT a FROM T WHERE a > 1"}
@@ -228,6 +228,11 @@ def test_old_parts_go(tmp_path: Path, batches: Callable[..., MicroBatches]) -> N
     reader = WrittenDeltasReader(tmp_path / "out" / "v")
     with pytest.raises(StateError, match=r"from batch 0 on are to be read, and .* has not kept .* batch 2: .*since=3;"):
         reader.partitions(reader.initialOffset(), {"batch": 5})
+    with pytest.raises(
+        StateError, match=r"batch 2 \(since=\) are not kept .*: in .* are those of 3 to 5\. Give since=3"
+    ):
+        _check_there(tmp_path / "out" / "v", None, 2)
+    _check_there(tmp_path / "out" / "v", None, 3)
     with pytest.raises(StateError, match="from batch 2 on"):
         reader.partitions({"batch": 1}, {"batch": 5})
     (*_, last) = reader.partitions(WrittenDeltasReader(tmp_path / "out" / "v", 3).initialOffset(), {"batch": 5})

@@ -119,7 +119,7 @@ REFUSED = [
         "SELECT a FROM R, LATERAL (SELECT y FROM T WHERE id = R.a ^UNION ALL SELECT c FROM S) q",
         "is correlated by R.a, the right one by none",
     ),
-    ("SELECT a FROM R, (SELECT y FROM T WHERE id = ^R.a) q", "write LATERAL before the query"),
+    ("SELECT a FROM R, (SELECT y FROM T WHERE id = ^R.a) q", "Write LATERAL before the query"),
     (
         "SELECT a FROM R LEFT JOIN S ON a = k AND c IN (SELECT id FROM T), ^LATERAL (SELECT y FROM T WHERE id = R.a) q",
         "with a sub-query in ON",

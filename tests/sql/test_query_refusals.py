@@ -11,7 +11,7 @@ from livejoin.sql import bind_query, parse_columns, to_duckdb
 
 QUERIES = [
     # A ^ marks the position that the error must name.
-    ("SELECT src FROM G ^LIMIT 3", "LIMIT", "which rows it takes is not determined; write ORDER BY"),
+    ("SELECT src FROM G ^LIMIT 3", "LIMIT", "which rows it takes is not determined. Write ORDER BY"),
     ("SELECT limit FROM G ^LIMIT 3", "LIMIT", "not determined"),
     ("SELECT src FROM G ^OFFSET 3", "OFFSET", "not determined"),
     ("SELECT src FROM G UNION SELECT dst FROM G ^LIMIT 3", "LIMIT", "not determined"),
@@ -117,8 +117,8 @@ QUERIES = [
     ("SELECT listagg(DISTINCT s) WITHIN GROUP (ORDER BY ^dst) FROM H", "ORDER BY", "order by s"),
     ("SELECT ^listagg(s, s) FROM H", "LISTAGG", "no text in quotes"),
     ("SELECT ^try_sum(CAST(src AS DECIMAL(38, 0))) FROM G", "TRY_SUM", "CAST it to DECIMAL(28, 0)"),
-    ("SELECT ^try_sum(DATE '2020-01-01' - DATE '2019-01-01') FROM G", "TRY_SUM", "not NULL; write SUM"),
-    ("SELECT ^try_avg(make_ym_interval(src, 1)) FROM G", "TRY_AVG", "not NULL; write AVG"),
+    ("SELECT ^try_sum(DATE '2020-01-01' - DATE '2019-01-01') FROM G", "TRY_SUM", "not NULL. Write SUM"),
+    ("SELECT ^try_avg(make_ym_interval(src, 1)) FROM G", "TRY_AVG", "not NULL. Write AVG"),
     ("SELECT array_agg(src ORDER BY ^sum(dst)) FROM G", "SUM", "SUM stands within ARRAY_AGG"),
     ("SELECT src FROM G WHERE ^sum(dst) OVER () > 1", "SUM", "SUM OVER is a window function"),
     ("SELECT src FROM G GROUP BY src HAVING ^sum(dst) OVER () > 1", "SUM", "SUM OVER is a window function"),
@@ -133,7 +133,7 @@ QUERIES = [
     ),
     ("SELECT count(*) FROM G GROUP BY ^first(src)", "FIRST", "GROUP BY is decided for each row"),
     ("SELECT ^percentile(-(abs(CAST((src) AS INT))), 2) FROM G", "PERCENTILE", "numbers from 0 to 1"),
-    ("SELECT ^count_min_sketch(src, 0.1, 0.2, 3) FROM G", "COUNT_MIN_SKETCH", "the aggregates that are maintained are"),
+    ("SELECT ^count_min_sketch(src, 0.1, 0.2, 3) FROM G", "COUNT_MIN_SKETCH", "livejoin docs aggregates"),
     ("SELECT ^array_agg(src) IGNORE NULLS FROM G", "IGNORE NULLS", "leave that out"),
     ("SELECT sum(^*) FROM G", "*", "name the columns"),
     ("SELECT count(DISTINCT ^*) FROM G", "*", "name the columns"),
@@ -223,7 +223,7 @@ UNMAINTAINED = [
     ("wavg(x, g)", "SUM(x * weight)"),
     ("sem(x)", "STDDEV(x) / SQRT(COUNT(x))"),
     ("bool_xor(x = 1)", "COUNT_IF(x) % 2 = 1"),
-    ("bitmap_construct_agg(x)", "that are maintained are COUNT"),
+    ("bitmap_construct_agg(x)", "all that are maintained"),
     ("lag(x)", "without OVER"),
     ("rank()", "without OVER"),
 ]

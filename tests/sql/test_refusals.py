@@ -24,6 +24,7 @@ CLAUSES = [
     ("SELECT src FROM G ^LATERAL VIEW explode(array(1)) t AS y", "LATERAL VIEW"),
     ("SELECT id FROM ^range(10)", "table function"),
     ("SELECT src FROM G ^TABLESAMPLE (10 ROWS)", "TABLESAMPLE"),
+    ("SELECT src FROM G ^WITH (NOLOCK)", "WITH behind a table"),
     ("SELECT * FROM G JOIN H ^PIVOT (sum(src) FOR dst IN (1)) ON G.src = H.src", "PIVOT"),
     ("SELECT src FROM G ^VERSION AS OF 3", "VERSION AS OF"),
     ("SELECT a FROM G AS x(^a, b, c)", "AS"),
@@ -149,7 +150,7 @@ SYNTAX = [
     ("SELECT G.src FROM G JOIN H ^USING WHERE w = 1", "USING lacks columns"),
     ("SELECT G.src FROM G WHERE src ^IN ()", "IN lacks values"),
     ("^SELECT FROM G", "the SELECT list is empty"),
-    ("^SELEC src FROM G", "no statement begins with 'SELEC' (did you mean 'SELECT'?); allowed are"),
+    ("^SELEC src FROM G", "no statement begins with 'SELEC' (did you mean 'SELECT'?). Allowed are"),
     ("SELECT src FROM G WHERE src = ^= 3", "found '=' where a value is expected, behind '='"),
     ("SELECT src FROM G WHERE src BETWEEN 3^", "BETWEEN lacks two values"),
 ]
@@ -247,7 +248,7 @@ def test_statements_that_no_parser_knows_are_refused_without_a_word_of_sqlglot(
     sql: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     word = sql.partition(" ")[0]
-    with pytest.raises(UnsupportedQueryError, match=f"{word}( TABLE| FOO| T)? is not supported.*; allowed are"):
+    with pytest.raises(UnsupportedQueryError, match=f"{word}( TABLE| FOO| T)? is not supported.*\\. Allowed are"):
         parse_statement(sql)
     with pytest.raises(UnsupportedQueryError, match=word):
         bind_query(sql, CATALOG)

@@ -95,7 +95,7 @@ SAID = [
     ),
     (
         "SELECT ^sum(k) OVER (ORDER BY k ROWS BETWEEN CURRENT ROW AND 3 PRECEDING) AS x FROM T",
-        "SUM OVER this frame, ROWS BETWEEN CURRENT ROW AND 3 PRECEDING, is not supported: it may be ROWS or RANGE from",
+        "SUM OVER this frame, ROWS BETWEEN CURRENT ROW AND 3 PRECEDING, is not supported. ROWS and RANGE may begin",
     ),
     (
         "SELECT ^round(k, 1.5) AS x FROM T",
@@ -136,6 +136,11 @@ def test_what_is_wrong_where_and_what_would_work(marked: str, message: str) -> N
         ("CREATE TABLE u (a MAP<INT, FOO>)", "'FOO', within a type, is not a known type"),
         ("CREATE TABLE where (a INT)", "where is a reserved word: as a name it stands in backticks, `where`"),
         ("CREATE TABLE u (a INT, where)", "where is a reserved word: as a name it stands in backticks"),
+        ("CREATE TABLE u (a INT, PRIMARY KY (a))", "'PRIMARY KY' is no part of a table (did you mean 'PRIMARY KEY'?)"),
+        ("CREATE TABLE u (a INT, PRIMRY KEY (a))", "'PRIMRY KEY' is no part of a table (did you mean 'PRIMARY KEY'?)"),
+        ("CREATE TABLE u (a INT PRIMARY KY)", "(did you mean 'PRIMARY KEY'?)"),
+        ("CREATE TABLE u (a INT NOT NUL)", "(did you mean 'NOT NULL'?)"),
+        ("CREATE TABLE u (a INT DEFALT 3)", "(did you mean 'DEFAULT'?)"),
     ],
 )
 def test_what_is_wrong_with_a_declaration(sql: str, message: str) -> None:

@@ -115,7 +115,7 @@ def test_views_with_formats_and_zones() -> None:
         ("to_timestamp(s, z)", "a pattern is written into the query"),
         ("to_char(i, '9x9')", "the format '9x9' has 'X'"),
         ("to_char(i, z)", "a pattern is written into the query"),
-        ("format_string('%q', i)", "there are %s, %d"),
+        ("format_string('%q', i)", "There are %s, %d"),
         ("format_string('%d', s)", "%d shows integers, and STRING is found"),
         ("format_string('%s %s', s)", "and there are 1 values"),
         ("format_string(s, i)", "a pattern is written into the query"),

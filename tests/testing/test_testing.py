@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 import livejoin
@@ -147,6 +149,12 @@ def test_a_query_that_fails_on_some_rows_is_found(against: str) -> None:
     with pytest.raises(AssertionError, match=r"on some rows the query has no value.*division by zero"):
         check_view(sql, schema.format(""), against=against)  # type: ignore[arg-type]
     check_view(sql, schema.format(" CHECK (b <> 0)"), examples=8)  # rows that it fails on do not come
+
+
+def test_hypothesis_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "hypothesis", None)
+    with pytest.raises(ImportError, match="pip install hypothesis"):
+        check_view("SELECT a FROM t", "CREATE TABLE t (a INT)")
 
 
 def test_a_word_that_is_none_is_refused() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -22,16 +22,20 @@ from oracle import connect, multiset, signed_multiset, without_zeros
 from strategies import EXAMPLES
 
 TABLES = {
-    "T": "id INT PRIMARY KEY, k STRING, ts TIMESTAMP, d DOUBLE, n BIGINT",
-    "Q": "k STRING, ts TIMESTAMP, d DOUBLE, p DECIMAL(30, 3), n INT",
+    "T": "id INT PRIMARY KEY, k STRING, ts TIMESTAMP, d DOUBLE, n BIGINT, x DECIMAL(10,2), m SMALLINT, day DATE",
+    "Q": "k STRING, ts TIMESTAMP, d DOUBLE, p DECIMAL(30, 3), n INT, x DECIMAL(8,3), m SMALLINT, day DATE",
 }
 BEGIN = datetime(2024, 2, 28)
 KEYS = (None, "a", "b", "a text of more than sixteen bytes")
 TIMES = (None, *(BEGIN + timedelta(minutes=step) for step in range(7)))
 DOUBLES = (None, float("nan"), float("inf"), -1.0, 0.0, 0.5, 2.0)
+PRICES = (None, *(Decimal(cents) / 100 for cents in (-150, 0, 1, 49, 50, 100, 250, 9_999_999_999)))
+FINER = (*PRICES[:-1], Decimal("0.495"), Decimal("0.005"), Decimal("99999.999"))
+SMALL = (None, -32_766, -1, 0, 1, 2, 3, 32_767)
+DAYS = (None, *(date(2024, 2, 27) + timedelta(days=step) for step in range(6)))
 VALUES: dict[str, tuple[tuple[Any, ...], ...]] = {
-    "T": (KEYS, TIMES, DOUBLES, (None, *range(6))),
-    "Q": (KEYS, TIMES, DOUBLES, (None, Decimal("-0.125"), Decimal(7)), (None, *range(6))),
+    "T": (KEYS, TIMES, DOUBLES, (None, *range(6)), PRICES, SMALL, DAYS),
+    "Q": (KEYS, TIMES, DOUBLES, (None, Decimal("-0.125"), Decimal(7)), (None, *range(6)), FINER, SMALL, DAYS),
 }
 SUMMED = [
     "SELECT COUNT(*) AS c FROM T JOIN Q ON T.k = Q.k AND Q.ts < T.ts",
@@ -68,6 +72,13 @@ SUMMED = [
     "SELECT COUNT(*) AS c FROM T JOIN (SELECT n AS m, d FROM Q) q ON T.id - q.m < 3 AND -2 <= T.id - q.m",
     "SELECT COUNT(*) AS c FROM T JOIN Q ON T.k = Q.k AND DATEDIFF(T.ts, Q.ts) > -1",
     "SELECT COUNT(*) AS c FROM T JOIN Q ON T.k = Q.k AND CAST(T.ts AS DATE) <= Q.ts",
+    "SELECT COUNT(*) AS c FROM T JOIN Q ON T.x BETWEEN Q.x - 2 AND Q.x",
+    "SELECT T.k, COUNT(*) AS c, SUM(Q.x) AS s FROM T JOIN Q ON ABS(T.x - Q.x) <= 0.495 GROUP BY T.k",
+    "SELECT T.id, COUNT(*) AS c FROM T JOIN Q ON Q.x > T.x - 1 AND Q.x <= T.x GROUP BY T.id",
+    "SELECT COUNT(*) AS c FROM T JOIN Q ON ABS(T.x - Q.x) < 100000000000",
+    "SELECT Q.k, COUNT(*) AS c FROM T JOIN Q ON T.m BETWEEN Q.m - 2 AND Q.m GROUP BY Q.k",
+    "SELECT COUNT(*) AS c FROM T JOIN (SELECT * FROM Q WHERE m < 100) q ON T.k = q.k AND ABS(T.n - q.m) <= 2",
+    "SELECT Q.day, COUNT(*) AS c FROM T JOIN Q ON T.k = Q.k AND ABS(DATEDIFF(T.day, Q.day)) <= 2 GROUP BY Q.day",
 ]
 OTHERS = {
     "SELECT SUM(Q.d) AS s FROM T JOIN Q ON T.k = Q.k AND Q.ts < T.ts": "of doubles is rounded",
@@ -301,7 +312,7 @@ def test_explain_says_that_no_pair_is_made_or_why_each_is() -> None:
     {
         "SELECT T.id FROM T JOIN Q ON Q.ts < T.ts": "or ask for sums of the pairs",
         "SELECT MAX(p) AS s FROM T JOIN Q ON Q.ts < T.ts": "would make no pair, but MAX is no sum of its rows",
-        "SELECT COUNT(*) AS s FROM T JOIN Q ON Q.ts <> T.ts": "all rows on the other side a change\n",
+        "SELECT COUNT(*) AS s FROM T JOIN Q ON Q.ts <> T.ts": "a change all rows on the other side\n",
         "SELECT DISTINCT T.id FROM T JOIN Q ON Q.ts < T.ts": "or ask for sums of the pairs",
         "SELECT T.k FROM T JOIN Q ON Q.ts < T.ts GROUP BY T.k": "but groups without aggregates are asked for",
         "SELECT T.k, COUNT(*) AS s FROM T JOIN Q ON Q.ts < T.ts GROUP BY ROLLUP (T.k)": "but ROLLUP, CUBE and GROUPING",

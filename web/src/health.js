@@ -141,10 +141,11 @@ function readersOf(graph, number) {
 }
 
 /** In what a slow commit was: a block where it took half of it, else the part. @param {any} one */
-function mostly({ part, part_share, block, block_number, block_share }) {
-  if (part !== "blocks" || !block) return `${part}, ${percent(part_share)}`;
+function mostly({ part, part_share, block, block_number, block_share, waited, waited_for }) {
+  const waits = waited_for ? `; waited ${seconds(waited)} for ${waited_for}` : "";
+  if (part !== "blocks" || !block) return `${part}, ${percent(part_share)}${waits}`;
   const said = `${block_number === null ? "" : `#${block_number} `}${block}, ${percent(block_share)}`;
-  return 2 * block_share < part_share ? `${part}, ${percent(part_share)}; most in ${said}` : said;
+  return (2 * block_share < part_share ? `${part}, ${percent(part_share)}; most in ${said}` : said) + waits;
 }
 
 const percent = (/** @type {number} */ share) => `${Math.round(100 * share)}%`;

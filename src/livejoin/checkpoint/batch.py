@@ -80,6 +80,11 @@ class LoggedBatch:
 
 def encoded(batch: LoggedBatch) -> bytes:
     """The bytes of a batch. Cost: linear in its changes."""
+    return b"".join(pieces_of(batch))
+
+
+def pieces_of(batch: LoggedBatch) -> list[bytes | memoryview]:
+    """The bytes of a batch in pieces, one behind the other, which takes the memory of the batch once."""
     parts = [("tables", *one) for one in batch.changes.items()] + [("letters", *one) for one in batch.letters.items()]
     bodies = [_stream(rows) for _, _, rows in parts]
     header = {
@@ -97,8 +102,12 @@ def encoded(batch: LoggedBatch) -> bytes:
         ],
     }
     text = json.dumps(header).encode()
-    whole = b"".join([_MARK, _SIZES.pack(len(text)), text, *bodies])
-    return whole + _SIZES.pack(zlib.crc32(whole))
+    pieces: list[bytes | memoryview] = [_MARK + _SIZES.pack(len(text)) + text]
+    pieces += [memoryview(body) for body in bodies]
+    checksum = 0
+    for piece in pieces:
+        checksum = zlib.crc32(piece, checksum)
+    return [*pieces, _SIZES.pack(checksum)]
 
 
 def length_of(data: memoryview) -> int:

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -79,7 +80,7 @@ class Engine:
         parts: The parts of the output up to that batch.
         pending: The next batch, if it is taken already.
         written: How much was written.
-        ignored: How many changes of the last applied batch were skipped as conflicts.
+        ignored: By reason how many changes of the last applied batch had no effect, as those of absent keys.
         late: How many changes of the last applied batch were late.
     """
 
@@ -96,7 +97,7 @@ class Engine:
     parts: WrittenParts = field(default_factory=WrittenParts)
     pending: LoggedBatch | None = None
     written: Written = field(default_factory=Written)
-    ignored: int = 0
+    ignored: Mapping[str, int] = field(default_factory=dict)
     late: int = 0
     _is_first: bool = True
     _pending_bytes: int = 0  # of the batch that was taken, in the log
@@ -191,15 +192,22 @@ class Engine:
                 if one.assertion is None
             }
             deltas = {view: timed(delta, batch.time) for view, delta in nothing.items()} | deltas
-        self.ignored = self.late = 0
+        self.ignored, self.late = {}, 0
         if batch.rows:
             commit = self._commit(batch)
             if commit is not None:
-                self.ignored, self.late = commit.ignored, commit.late
+                self.ignored, self.late = self._why_ignored(commit), commit.late
                 for view, delta in self._deltas(commit, batch.time):
                     deltas[view] = JoinedDelta((deltas[view], delta)) if view in deltas else delta
         self._applying = time.perf_counter() - began
         return deltas
+
+    def _why_ignored(self, commit: Commit) -> dict[str, int]:
+        """By reason how many changes of a commit had no effect."""
+        found = Counter[str]()
+        for name, (ignored, _) in commit._left_out.items():
+            found[self.database.tables[name].why_ignored] += ignored
+        return dict(+found)
 
     def _deltas(self, commit: Commit, time: datetime | None) -> Iterator[tuple[str, BatchDelta]]:
         for view in commit.views:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from livejoin.checkpoint.batch import LoggedBatch, decoded, encoded
+from livejoin.checkpoint.batch import LoggedBatch, decoded, pieces_of
 from livejoin.checkpoint.checked_json import checked, with_checksum
 from livejoin.errors import StateError, StorageError
 from livejoin.state.files import Folder
@@ -78,13 +78,13 @@ class Log:
             StateError: Another process owns the checkpoint now.
             StorageError: The disk refuses; nothing was written.
         """
-        data = encoded(batch)
+        pieces = pieces_of(batch)
         with self._asked("written"):
             newest = max(_numbers(self._folder.names(), _EPOCH), default=0)
             if newest > self.epoch:
                 raise self._lost(f"another query has opened it since (epoch {newest}, ours is {self.epoch})")
-            self._publish(_batch(batch.batch_id), data)
-        return len(data)
+            self._publish(_batch(batch.batch_id), *pieces)
+        return sum(map(len, pieces))
 
     def read(self, batch_id: int) -> LoggedBatch:
         """Read a batch.
@@ -158,10 +158,10 @@ class Log:
         with self._asked("read"):
             return sorted(_numbers(self._folder.names(), kind))
 
-    def _publish(self, name: str, data: bytes) -> None:
+    def _publish(self, name: str, *pieces: bytes | memoryview) -> None:
         """Let a complete file appear under its name, if there is none of that name."""
         try:
-            self._folder.publish(name, data)
+            self._folder.publish(name, *pieces)
         except FileExistsError as error:
             raise self._lost(f"another query has written {name}") from error
 

@@ -110,6 +110,9 @@ def bound_view(bound: Database, job: Job, view: str, folder: Path) -> tuple[str,
         SchemaError: There is no such view.
     """
     names = {name.lower(): name for name in job.views}
+    if not isinstance(view, str):
+        msg = f"view= is {view!r:.80}; it takes the name of a view, as {', '.join(map(repr, job.views))}"
+        raise SchemaError(msg)
     if view.lower() not in names:
         known = ", ".join(map(repr, job.views))
         msg = f"there is no view {view!r} in the checkpoint {folder}; its views are {known}"
@@ -143,10 +146,23 @@ def views_below(job: Job, view: str) -> list[str]:
     return [name for name in job.views if name in found]
 
 
-def not_kept(version: int, first: int, last: int, folder: Path) -> NotKeptError:
-    """The error for a version that is not there."""
+def not_kept(version: int, first: int, last: int, folder: Path, begins: int = 1) -> NotKeptError:
+    """The error for a version that is not there.
+
+    Args:
+        version: The version.
+        first: The first one that is there.
+        last: The last one that is there.
+        folder: The checkpoint.
+        begins: The number of the very first commit.
+    """
     if version > last:
         return NotKeptError(f"there is no version {version} in {folder} yet; the newest one is {last}")
+    if version < begins:
+        return NotKeptError(
+            f"there never was a version {version} in {folder}: the first commit is version {begins}, and kept are "
+            f"{first} to {last}. Read one of these"
+        )
     return NotKeptError(
         f"version {version} is not kept in {folder} any more; kept are {first} to {last}. Read one of these, or let "
         "the pipeline keep more by keep_versions= of RunOptions"

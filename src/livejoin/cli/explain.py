@@ -22,6 +22,7 @@ from livejoin.query.bound_query import Query
 from livejoin.sql import SchemaText, bind_query, parse_schema_text
 
 _NARROWEST, _WIDEST = 60, 120
+_IN_PYTHON = "allow_product=True"
 _HEADINGS = re.compile(r"(?m)^[a-z][-\w]*(?: [a-z_]+)*(?=$|;|,|  )")
 
 
@@ -75,6 +76,8 @@ def _explanation(request: Request) -> Explanation:
     try:
         query = bind_query(sql.rstrip().rstrip(";"), schema.catalog, schema.views, request.allow_product)
     except SqlError as error:
+        if _IN_PYTHON in error.message:
+            error.move(error.message.replace(_IN_PYTHON, "--allow-product"), error.sql, error.line, error.column)
         error.add_note(f"in the query {_shown(request.query)}")
         raise
     logs = _logs(request.logs, query)

@@ -103,8 +103,10 @@ _PIPELINE_README = """\
 That shows the sales of two cities. Then let an order change, and one go; only what differs is shown:
 
     echo '{"id": 10, "customer": 1, "amount": "30.00"}' > orders/2.json
-    echo '{"id": 11, "op": "delete"}' > orders/3.json
+    echo '{"id": 11, "op": "delete"}' >> orders/2.json
     livejoin run pipeline.toml
+
+Each file is a batch, and Spark reads files in the order of their times, not of their names.
 
 `livejoin run pipeline.toml --fresh` begins anew.
 """

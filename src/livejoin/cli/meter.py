@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -29,6 +29,7 @@ class Meter:
     delta_rows: int = 0
     batches: int = 0
     skipped: int = 0
+    ignored: Counter[str] = field(default_factory=Counter)
     letters: int = 0
     late: int = 0
     rebuilds: int = 0
@@ -52,7 +53,8 @@ class Meter:
         self.batches += 1
         self.changes += report.changes
         self.delta_rows += sum(report.delta_rows.values())
-        self.skipped += report.skipped
+        self.skipped += report.skipped - sum(report.ignored.values())
+        self.ignored.update(report.ignored)
         self.letters += sum(report.dead_letters.values())
         self.late += report.late
         self.rebuilds += report.rebuilds
@@ -63,7 +65,8 @@ class Meter:
     @property
     def left_out(self) -> str:
         """The changes that were not applied, by reason; empty if all were."""
-        counts = (("skipped", self.skipped), ("dead letters", self.letters), ("late", self.late))
+        late = "older than what their keys have"
+        counts = (("refused", self.skipped), *self.ignored.items(), ("dead letters", self.letters), (late, self.late))
         return ", ".join(f"{count:,} {what}" for what, count in counts if count)
 
     @property

@@ -83,6 +83,10 @@ class Analysis:
         is_declared = all(name in bases and bases[name].table is was for name, was in self._declared.items())
         return is_declared and self._view._node is self._node
 
+    def is_of(self, view: View) -> bool:
+        """Whether it counts for a view as that is now, and not for one of the name that was replaced."""
+        return self._view is view and self.is_of_now
+
     @property
     def lives(self) -> StreamLives:
         """The lives of the rows of the tables; O(rows)."""

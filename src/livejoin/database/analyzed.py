@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from livejoin.database.analysis import Analysis, watch_only
 from livejoin.database.analyzed_nodes import nodes_of
 from livejoin.dataflow.counts import Passed
+from livejoin.dataflow.measured import observed_shares
 from livejoin.dataflow.observe import observe_tables
+from livejoin.dataflow.watching.watch import CAPACITY
 from livejoin.plan.explain.analyzed.actual import (
     KEYS,
     NO_QUEUE,
@@ -62,7 +64,7 @@ def begin(view: View) -> Analysis:
     analyses, name = view._tally.analyses, view.name.lower()
     known = analyses.get(name)
     _ = view._kept
-    if known is not None and known.is_of_now:
+    if known is not None and known.is_of(view):
         return known
     made = analyses[name] = Analysis(view)
     watch_only(view._graph, analyses.values())
@@ -78,7 +80,7 @@ def end(view: View) -> None:
 def seen_of(view: View) -> Seen:
     """What was seen of the changes of a view's tables since its analysis began; nothing where there is none."""
     analysis = view._tally.analyses.get(view.name.lower())
-    if analysis is None or not analysis.is_of_now:
+    if analysis is None or not analysis.is_of(view):
         return NOTHING_SEEN
     changed = frozenset(name for name in analysis.tables if view._tally.events.get(name, 0) > analysis.events[name])
     lives = zip(analysis.tables, analysis.lives.tables, strict=True)
@@ -91,6 +93,8 @@ def analyzed(view: View, told: Explanation) -> AnalyzedExplanation:
     analysis = begin(view)
     seen = _observed(view, partial(_changes, view))
     watched = _with_tables_below(_observed(view, partial(_watched, view, analysis)), view, analysis)
+    joined = [node.plan.physical.query for node in view._below if isinstance(node.plan, AnyJoin)]
+    watched = observed_shares(joined, view._graph.tables, view._graph.codec).over(watched)  # as the verdict has them
     joins = [node for node in analysis.watched if isinstance(node.plan, AnyJoin)]
     numbers = {node: number for number, node in enumerate(view._graph.nodes, 1)}
     lives = analysis.lives
@@ -197,7 +201,7 @@ def _blocks(
             share=counts.seconds / seconds,
             rows=node.size(),
             state_bytes=node.block.sizes()[0],
-            expected_bytes=_expected_bytes(view, join, node.statistics) if join else predicted_use(node.plan, figures),
+            expected_bytes=predicted_use(node.plan, figures),
             watched=received if joins else None,
             propagated=_each(joins, received, work.propagated),
             stopped_rows=_each(joins, received, work.stopped),
@@ -221,18 +225,6 @@ def _of_tables(join: AnyJoin) -> bool:
     return [one.alias for one in join.physical.query.atoms] == [one.alias for one in join.query.atoms]
 
 
-def _expected_bytes(view: View, join: AnyJoin, known: Statistics) -> float | None:
-    """The bytes that a program is predicted to take for the rows that its tables have now; None if it does not say."""
-    found = 0.0
-    kept = join.physical.footprint(known)
-    for one in kept:
-        base = view._graph.tables.get(one.table.name.lower())
-        if base is None:
-            return None
-        found += base.rows * (one.record + one.indexes)
-    return found if kept else None
-
-
 def _expected_touched(join: AnyJoin, known: Statistics) -> float | None:
     """The rows above its own that a change of a table is predicted to touch; None where nothing is predicted."""
     query = join.physical.query
@@ -249,10 +241,12 @@ def _keys(analysis: Analysis, numbers: Mapping[Node, int]) -> Iterator[ActualKey
     for node in analysis.watched:
         assert node.watch is not None
         for of, summary in node.watch.found.items():
+            held = [cost for _, cost in summary.largest(CAPACITY)]
+            typical = held[len(held) // 2] if held else 0
             for values, cost in summary.largest(KEYS):
                 key: dict[str, Any] = dict(zip(of.columns, values, strict=True))
                 share = cost / (summary.total or 1)
-                found.append(ActualKey(numbers[node], of.relation, key, cost, cost + summary.error, share))
+                found.append(ActualKey(numbers[node], of.relation, key, cost, cost + summary.error, share, typical))
     yield from sorted(found, key=lambda one: -one.cost)[:KEYS]
 
 

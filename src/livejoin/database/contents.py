@@ -41,6 +41,7 @@ from livejoin.database.versions.images import Images
 from livejoin.database.versions.links import Links
 from livejoin.database.view import View, ViewOptions
 from livejoin.dataflow.graph import Choices, Graph
+from livejoin.dataflow.measured import observed_shares
 from livejoin.dataflow.observe import observe_tables
 from livejoin.errors import SchemaError, StateError
 from livejoin.families.cells.workers import Workers
@@ -347,12 +348,15 @@ class Contents:
         statistics: GivenStatistics | None = None,
         limit: int | None = None,
     ) -> Statistics:
-        """Statistics of a query's tables: the given ones, and sizes and distinct keys counted from the rows."""
+        """Statistics of a query's tables: the given ones, and what the rows say.
+
+        That are sizes, distinct keys, and the shares that fit conditions.
+        """
         known = statistics if isinstance(statistics, Statistics) else given(self.catalog, statistics or {})
         filled = {name: base for name, base in self.tables.items() if base.rows}
-        return Statistics(preprocessing_limit=limit).over(
-            known.over(observe_tables(filled, query.joins, query.counted))
-        )
+        observed = observe_tables(filled, query.joins, query.counted)
+        observed = observed.over(observed_shares(query.joins, filled, self.codec))
+        return Statistics(preprocessing_limit=limit).over(known.over(observed))
 
     @property
     def queries(self) -> dict[str, Query]:

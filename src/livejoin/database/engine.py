@@ -608,7 +608,8 @@ class Database:
         Returns:
             Of each commit ``version``, ``at`` (when it stood), ``milliseconds`` from when its changes had been read,
             the ``part`` that took longest (``preparing``, ``tables``, ``blocks``, ``deltas``, ``disk``, ``ending``) and
-            its share, the net ``changes`` of each table, and the ``block`` that took longest with its share.
+            its share, ``waited_milliseconds`` and ``waited_for`` (``followers``, ``other calls``, ``disk``), the net
+            ``changes`` of each table, and the ``block`` that took longest with its share.
             Subscribers do not count. ``print`` and notebooks show a table; ``to_pylist`` and ``to_arrow`` give the
             figures.
 

@@ -28,6 +28,14 @@ preparing: memory is given back, states are loaded, values become words; tables:
 through the blocks; deltas: what views show of them; disk: the log; ending: tables and blocks end the commit.
 """
 PARTS: tuple[Part, ...] = get_args(Part)
+
+Cause = Literal["followers", "other calls", "disk"]
+"""What a commit waits for.
+
+followers: those who follow views, and fall behind; other calls: commits and reads of other threads, which had the
+database; disk: until what it wrote is durable.
+"""
+CAUSES: tuple[Cause, ...] = get_args(Cause)
 Clock: TypeAlias = Sequence[float]
 """When a commit began, and when each of `PARTS` ended, in seconds."""
 
@@ -38,6 +46,8 @@ _SCHEMA = pa.schema(
         ("milliseconds", pa.float64()),
         ("part", pa.string()),
         ("part_share", pa.float64()),
+        ("waited_milliseconds", pa.float64()),
+        ("waited_for", pa.string()),
         ("changes", pa.map_(pa.string(), pa.int64())),
         ("block", pa.string()),
         ("block_number", pa.int64()),
@@ -57,6 +67,8 @@ class SlowCommit:
         milliseconds: The time that it took, from when its changes had been read until it was ended.
         part: The part that took longest.
         part_share: The share of the time that this part took.
+        waited_milliseconds: The time that it waited before and behind that.
+        waited_for: The cause of the longest of these waits; None where it waited less than a tenth as long as it took.
         changes: The net changes of each table that changed.
         block: The block that took longest, with the views that it is for; None where no block was reached.
         block_number: The number of the block in `Database.stats`; None where it is gone.
@@ -69,6 +81,8 @@ class SlowCommit:
     milliseconds: float
     part: Part
     part_share: float
+    waited_milliseconds: float
+    waited_for: Cause | None
     changes: Mapping[str, int]
     block: str | None
     block_number: int | None
@@ -124,7 +138,7 @@ class SlowCommits(Sequence[SlowCommit]):
         return notebook.table(HEADINGS, map(_shown, self._commits))
 
 
-HEADINGS = ("version", "at (UTC)", "ms", "most of it", "changes", "slowest block", "key that cost most")
+HEADINGS = ("version", "at (UTC)", "ms", "most of it", "waited", "changes", "slowest block", "key that cost most")
 
 
 def _shown(one: SlowCommit) -> tuple[str, ...]:
@@ -132,14 +146,15 @@ def _shown(one: SlowCommit) -> tuple[str, ...]:
     number = "" if one.block_number is None else f"#{one.block_number} "
     block = "" if one.block is None else f"{number}{one.block} {one.block_share:.0%}"
     at, share = f"{one.at:%Y-%m-%d %H:%M:%S}", f"{one.part} {one.part_share:.0%}"
-    return f"{one.version:,}", at, f"{one.milliseconds:,.3g}", share, changes, block, one.key or ""
+    waited = "" if one.waited_for is None else f"{one.waited_milliseconds:,.3g} ms for {one.waited_for}"
+    return f"{one.version:,}", at, f"{one.milliseconds:,.3g}", share, waited, changes, block, one.key or ""
 
 
 class SlowestCommits:
     """The slowest commits as they come; mutable.
 
     Attributes:
-        least: The seconds of the fastest of them; a commit that took no more is none of them.
+        least: The seconds of the fastest of them with what it waited; a commit that took no more is none of them.
     """
 
     def __init__(self) -> None:
@@ -150,7 +165,14 @@ class SlowestCommits:
         """Begin anew."""
         self.least, self._kept = -1.0, ()
 
-    def note(self, version: int, clock: Clock, changes: Mapping[str, int], block: tuple[Node, float] | None) -> None:
+    def note(
+        self,
+        version: int,
+        clock: Clock,
+        changes: Mapping[str, int],
+        block: tuple[Node, float] | None,
+        waits: Sequence[float] = (0.0,) * len(CAUSES),
+    ) -> None:
         """Take note of a commit that stands and took longer than `least`.
 
         Args:
@@ -158,10 +180,11 @@ class SlowestCommits:
             clock: The times of the commit.
             changes: The net changes of each table.
             block: The block that took longest, and its seconds.
+            waits: The seconds that it waited for each of `CAUSES`.
         """
         took = clock[-1] - clock[0]
         times = [end - begin for begin, end in pairwise(clock)]
-        place = times.index(max(times))
+        place, waited = times.index(max(times)), sum(waits)
         node, seconds = (None, 0.0) if block is None else block
         found = SlowCommit(
             version,
@@ -169,6 +192,8 @@ class SlowestCommits:
             1000 * took,
             PARTS[place],
             times[place] / took if took else 0.0,
+            1000 * waited,
+            CAUSES[waits.index(max(waits))] if waited > took / 10 else None,
             changes,
             None if node is None else _named(node),
             None,
@@ -177,11 +202,11 @@ class SlowestCommits:
         )
         kept = sorted(
             [*self._kept, (found, None if node is None else weakref.ref(node))],
-            key=lambda pair: (-pair[0].milliseconds, pair[0].version),
+            key=lambda pair: (-_whole(pair[0]), pair[0].version),
         )[:MOST]
         self._kept = tuple(kept)
         if len(kept) == MOST:
-            self.least = kept[-1][0].milliseconds / 1000
+            self.least = _whole(kept[-1][0]) / 1000
 
     def now(self, nodes: Sequence[Node]) -> SlowCommits:
         """The commits; blocks have the numbers that they have among these nodes."""
@@ -191,6 +216,11 @@ class SlowestCommits:
             node = None if named is None else named()
             found.append(replace(one, block_number=None if node is None else numbers.get(node)))
         return SlowCommits(found)
+
+
+def _whole(one: SlowCommit) -> float:
+    """The milliseconds that it took, with those that it waited."""
+    return one.milliseconds + one.waited_milliseconds
 
 
 def _named(node: Node) -> str:

@@ -418,7 +418,18 @@ class View(Readable):
         to). For ``ORDER BY ... LIMIT k`` O(k). Computed columns cost a call of DuckDB.
         """
         check_word(coerce, "coerce", get_args(Coerce))
-        return self._look_up({**(values or {}), **columns}, coerce)
+        if not isinstance(values, Mapping | None):
+            msg = (
+                "values are given by the names of columns, as lookup(name=value) or lookup({'name': value}); found "
+                f"{values!r:.80}, which get() takes where it is a key"
+            )
+            raise ReadError(msg)
+        given = {} if values is None else values
+        twice = {str(name).lower() for name in given} & {name.lower() for name in columns}
+        if twice:
+            msg = f"two values are given for the column {min(twice)!r}; give one of them"
+            raise ReadError(msg)
+        return self._look_up({**given, **columns}, coerce)
 
     def _look_up(self, values: Mapping[str, Any], coerce: Coerce) -> pa.Table:
         names = self.schema.names
@@ -444,7 +455,8 @@ class View(Readable):
         row = key if isinstance(key, tuple) else (key,)
         fitting = [one for one in self.keys if len(one) == len(row)]
         if not fitting:
-            msg = f"{len(row)} values are no key of view {self.name!r}; its keys are {known}"
+            values = "1 value is" if len(row) == 1 else f"{len(row)} values are"
+            msg = f"{values} no key of view {self.name!r}; its keys are {known}"
             raise ReadError(msg)
         return dict(zip(fitting[0], row, strict=True))
 

@@ -11,9 +11,11 @@ from livejoin.changes import ChangeBatch
 from livejoin.dataflow.evaluator import Evaluator
 from livejoin.errors import ExpressionError
 from livejoin.plan.explain.effects.figures import Marks, TableSample
+from livejoin.query import ConjunctiveQuery
 from livejoin.query.bound_query import Query
 from livejoin.query.scalar import Expression
 from livejoin.schema import Table
+from livejoin.search.statistics import Figure, Statistics, TableStatistics
 from livejoin.state.codec import Codec
 from livejoin.state.table import BaseTable
 from livejoin.words import Words
@@ -35,6 +37,35 @@ def samples(query: Query, tables: Mapping[str, BaseTable], codec: Codec) -> dict
     used = {name.lower(): columns for name, columns in query.used_columns().items()}
     there = {name: tables[name] for name in used if name in tables and tables[name].rows}
     return {name: _sample(base, used[name], codec) for name, base in there.items()}
+
+
+def observed_shares(joins: Iterable[ConjunctiveQuery], tables: Mapping[str, BaseTable], codec: Codec) -> Statistics:
+    """The shares of the rows of tables that fit the conditions of some joins; nothing of tables without rows.
+
+    Cost: that of `samples` for the columns that the conditions read.
+
+    Args:
+        joins: The joins.
+        tables: Tables by name in lower case.
+        codec: The database's codec.
+    """
+    conditions: dict[str, dict[str, Expression]] = {}
+    for join in joins:
+        for atom in join.atoms:
+            if atom.predicate is not None:
+                conditions.setdefault(atom.table.name, {})[atom.predicate.text] = atom.predicate
+    found = []
+    for name, of_table in conditions.items():
+        base = tables.get(name.lower())
+        if base is None or not base.rows:
+            continue
+        read = {field.position for one in of_table.values() for step in one.steps or (one,) for field in step.fields()}
+        sample = _sample(base, read, codec)
+        shares = {text: sample.share(one) for text, one in of_table.items()}
+        known = [(text, Figure(share, "observed")) for text, share in shares.items() if share is not None]
+        if known:
+            found.append(TableStatistics(base.table.name, passing=tuple(sorted(known, key=lambda one: one[0]))))
+    return Statistics(tuple(found))
 
 
 def samples_of_log(query: Query, changes: Iterable[ChangeBatch]) -> dict[str, TableSample]:

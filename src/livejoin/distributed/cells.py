@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -34,6 +35,7 @@ from livejoin.distributed.refused import apply, attempt, bases_of, of_base, sett
 from livejoin.distributed.static_rows import with_refreshed
 from livejoin.distributed.task import Fill, Outcome, Task
 from livejoin.plan.stages import Cube, Everywhere, Home, Stage, Staged
+from livejoin.schema import TOO_LATE
 
 LEAST_LOG = 1 << 20
 """Bytes behind a snapshot that are too few for another one."""
@@ -111,13 +113,14 @@ class Cells:
         results = {view: told[relation] for relation in told for view in self._views.get(relation, ())}
         warm.state = held.state
         self._warm[key] = warm
+        ignored, late = self._left_out(stage, warm.cell)
         outcome = replace(
             self._outcome(task, stage, warm, held, results, was_warm),
             changes=sum(rows.num_rows for rows in changes.values()),
             delta_rows=sum(delta.num_rows for delta in told.values()),
             was_rebuilt=was_rebuilt,
-            ignored=sum(ignored for ignored, _ in self._left_out(stage, warm.cell)),
-            late=sum(late for _, late in self._left_out(stage, warm.cell)),
+            ignored=ignored,
+            late=late,
         )
         return (self._with_refused(task, outcome, applied.refused) if applied.refused else outcome), told
 
@@ -129,16 +132,18 @@ class Cells:
         with of_base(self._bases[stage]):
             return with_refreshed(cell, changes, task.refreshed)
 
-    def _left_out(self, stage: int, cell: Cell) -> list[tuple[int, int]]:
-        """How many changes of each base table that is at home in a cell were ignored, and late."""
-        found = []
+    def _left_out(self, stage: int, cell: Cell) -> tuple[dict[str, int], int]:
+        """How many changes of the base tables that are at home in a cell had no effect, by reason, and were late."""
+        found, all_late = Counter[str](), 0
         homes = (home for homes in self.staged.homes.values() for home in homes if home.stage == stage)
         for home in homes:
             if home.table in cell.too_late:  # a join may bring a row to several cells
-                found.append((first_of(cell.too_late[home.table], home, cell.number).num_rows, 0))
+                found[TOO_LATE] += first_of(cell.too_late[home.table], home, cell.number).num_rows
             elif not (isinstance(home.route, Everywhere) and cell.number):
-                found.append(cell.left_out.get(home.table.lower(), (0, 0)))
-        return found
+                ignored, late = cell.left_out.get(home.table.lower(), (0, 0))
+                found[cell.database.tables[home.table].why_ignored] += ignored
+                all_late += late
+        return dict(+found), all_late
 
     def _with_refused(self, task: Task, outcome: Outcome, refused: Mapping[str, pa.Table]) -> Outcome:
         """An outcome that tells of changes that were left out, of those whose home the cell is."""

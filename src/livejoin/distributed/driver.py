@@ -90,12 +90,12 @@ class Committed:
     @property
     def applied(self) -> int:
         """How many changes were applied."""
-        return self.arrived.changes - sum(self.refused.values()) - self.ignored - self.late
+        return self.arrived.changes - sum(self.refused.values()) - sum(self.ignored.values()) - self.late
 
     @property
-    def ignored(self) -> int:
-        """How many did nothing since they came in conflict."""
-        return sum(one.ignored for one in self.done)
+    def ignored(self) -> dict[str, int]:
+        """By reason how many had no effect, as those of absent keys."""
+        return dict(sum((Counter(one.ignored) for one in self.done), Counter[str]()))
 
     @property
     def late(self) -> int:

@@ -123,5 +123,5 @@ def _manifest(folder: Path, version: int | None) -> Manifest:
         return read_manifest(folder, batches[-1])
     kept = kept_batches(folder)
     if version not in kept:
-        raise not_kept(version, kept[0] if kept else batches[-1], batches[-1], folder.parent)
+        raise not_kept(version, kept[0] if kept else batches[-1], batches[-1], folder.parent, begins=0)
     return read_manifest(folder, version)

@@ -92,8 +92,8 @@ class Outcome:
         delta_rows: Rows of the deltas of what the stage shows.
         was_rebuilt: Whether it had a state, which was not there and was made from its files.
         lambda_observed: The most that a change cost in one of its joins, as `View.stats` says it.
-        ignored: Changes that did nothing since they came in conflict, of the base tables whose home the cell is.
-        late: The number of the ignored changes whose key has a newer one.
+        ignored: By reason how many changes had no effect, of the base tables whose home the cell is.
+        late: How many changes have a key that has a newer one.
         found: For base tables the file with the rows here that were asked for.
     """
 
@@ -111,6 +111,6 @@ class Outcome:
     delta_rows: int = 0
     was_rebuilt: bool = False
     lambda_observed: float = 0.0
-    ignored: int = 0
+    ignored: Mapping[str, int] = field(default_factory=dict)
     late: int = 0
     found: Mapping[str, str] = field(default_factory=dict)

@@ -65,6 +65,33 @@ class MakesRelations(Protocol):
         """
 
 
+@dataclass(frozen=True)
+class LinkedRows:
+    """What a plan reads in which each row is linked to the rows of the keys that it has.
+
+    Args:
+        root: The atom from whose row on results are read.
+        children: For each atom those whose keys its rows have: a row that comes or leaves looks these up.
+        read: The atoms whose rows are read for results.
+    """
+
+    root: int
+    children: tuple[frozenset[int], ...]
+    read: frozenset[int]
+
+    def leads(self, above: int, below: int) -> bool:
+        """Whether rows of one atom lead to rows of another one."""
+        return any(child == below or self.leads(child, below) for child in self.children[above])
+
+
+@runtime_checkable
+class LinksRows(Protocol):
+    """A program whose plan links rows by their keys."""
+
+    def linked_rows(self) -> LinkedRows:
+        """What it reads; O(edges)."""
+
+
 @runtime_checkable
 class TellsOfNodes(Protocol):
     """A program whose plan is a tree."""

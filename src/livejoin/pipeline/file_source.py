@@ -11,7 +11,7 @@ from pathlib import Path
 from livejoin.catalog import Catalog
 from livejoin.errors import SqlError, SqlSyntaxError, UnknownNameError
 from livejoin.pipeline.model import AVAILABLE_NOW, PipelineFile, TableSource
-from livejoin.pipeline.reader_options import unknown_option, wrong_value
+from livejoin.pipeline.reader_options import unknown_options, wrong_values
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SEQUENCE
 from livejoin.schema.names import backticked
 from livejoin.spark.local_folder import WILD, local_path
@@ -27,12 +27,13 @@ class RefusedKey(Exception):
 
     Args:
         key: The key below ``tables.<name>``.
-        message: The text of the error.
+        messages: The text of the error, or of several.
     """
 
-    def __init__(self, key: str, message: str) -> None:
+    def __init__(self, key: str, *messages: str) -> None:
         self.key = key
-        super().__init__(message)
+        self.messages = messages
+        super().__init__("; ".join(messages))
 
 
 def file_source(name: str, table: TableSource, parsed: PipelineFile, folder: Path) -> FileSource:
@@ -54,8 +55,8 @@ def file_source(name: str, table: TableSource, parsed: PipelineFile, folder: Pat
         if text.upper().split()[1:] != [_CARRIED[column]]:
             msg = f"{column} has the type {_CARRIED[column]}, found {text!r}"
             raise RefusedKey("schema", msg)
-    if said := unknown_option(table.format, table.options) or wrong_value(_given(table)):
-        raise RefusedKey("options", said)
+    if said := [*unknown_options(table.format, table.options), *wrong_values(_given(table))]:
+        raise RefusedKey("options", *said)
     _check_feed(table, carried.values())
     own = ", ".join(text for text in definitions if text not in carried)
     declared = parse_columns(name, own, table.table_settings)

@@ -35,7 +35,7 @@ from livejoin.pipeline.model import (
 )
 from livejoin.pipeline.places import Server, delta_of, kafka_of, located, server_of, sink_of
 from livejoin.pipeline.reader_options import wrong_zone
-from livejoin.pipeline.spark_settings import unknown_setting
+from livejoin.pipeline.spark_settings import unknown_settings
 from livejoin.pipeline.spark_settings import warnings as misspelled_settings
 from livejoin.query.bound_query import Query
 from livejoin.schema import Table
@@ -165,8 +165,7 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
     if parsed.run.keep_output is not None and not isinstance(parsed.sink, ParquetOutput):
         message = f"is for sink 'parquet', and this one is {parsed.sink.kind!r}; leave it out"
         problems.append(_Problem(("run", "keep_output"), message))
-    if said := unknown_setting(parsed.run.spark):
-        problems.append(_Problem(("run", "spark"), said))
+    problems += [_Problem(("run", "spark"), said) for said in unknown_settings(parsed.run.spark)]
     written: dict[tuple[str, ...], str | None] = {
         ("run", name): getattr(parsed.run, name) for name in ("checkpoint", "spill", "dead_letters")
     }
@@ -184,7 +183,7 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
             sources[name] = file_source(name, table, parsed, folder)
             declared[name] = sources[name].table
         except RefusedKey as error:
-            problems.append(_Problem(("tables", name, error.key), str(error)))
+            problems += [_Problem(("tables", name, error.key), said) for said in error.messages]
         except LivejoinError as error:
             problems.append(_Problem(("tables", name, "schema"), str(error)))
     if not wrong:
@@ -203,7 +202,7 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
     sink = None
     if not isinstance(parsed.sink, ParquetOutput) and ("sink", "path") not in wrong:
         try:
-            sink = sink_of(parsed.sink, folder)
+            sink = sink_of(parsed.sink, folder, views)
         except LivejoinError as error:
             problems.append(_Problem(("sink", "kind"), str(error)))
     if not problems:

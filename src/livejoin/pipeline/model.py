@@ -297,6 +297,24 @@ class DeltaOutput(_Strict):
     history: list[str] = []
 
 
+class TableOutput(_Strict):
+    """Deltas go to tables of a catalog of Spark that know MERGE, as Iceberg's: one for each view, merged by its key.
+
+    Args:
+        name: The name of the table, as in SQL; ``{view}`` in it stands for the name of each view. Its catalog is one of
+            ``run.spark``.
+        history: Views whose deltas are appended as rows, and not applied.
+        counts: Views without a key: different rows are kept, each with its count.
+        provider: The format of tables that are made, as ``USING`` has it; without it the catalog decides.
+    """
+
+    kind: Literal["table"]
+    name: Annotated[str, Field(min_length=1)]
+    history: list[str] = []
+    counts: list[str] = []
+    provider: str | None = None
+
+
 class KafkaOutput(_Strict):
     """Deltas go to Kafka: one topic for each view, messages by its key.
 
@@ -426,6 +444,7 @@ _KINDS: dict[tuple[str, int], dict[str, type[BaseModel]]] = {
         "parquet": ParquetOutput,
         "postgres": PostgresOutput,
         "delta": DeltaOutput,
+        "table": TableOutput,
         "kafka": KafkaOutput,
         "console": ConsoleOutput,
     },
@@ -452,7 +471,8 @@ class PipelineFile(_Strict):
     models: str | None = None
     assertions: dict[str, str] = {}
     sink: Annotated[
-        ParquetOutput | PostgresOutput | DeltaOutput | KafkaOutput | ConsoleOutput, Field(discriminator="kind")
+        ParquetOutput | PostgresOutput | DeltaOutput | TableOutput | KafkaOutput | ConsoleOutput,
+        Field(discriminator="kind"),
     ]
     run: RunSettings
 

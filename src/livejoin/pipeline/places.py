@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,12 +16,13 @@ from livejoin.pipeline.model import (
     PostgresOutput,
     PostgresServer,
     ServerTable,
+    TableOutput,
 )
 from livejoin.schema import Table
 from livejoin.spark.arrow_columns import sql_columns
 from livejoin.spark.feeds import from_versions
 from livejoin.spark.local_folder import is_remote, local_path
-from livejoin.spark.sinks import ConsoleSink, Sink
+from livejoin.spark.sinks import ConsoleSink, Sink, TableSink
 from livejoin.sql import parse_columns
 
 
@@ -176,16 +177,25 @@ def kafka_of(name: str, settings: KafkaTableSource) -> Server:
     return _Kafka(name, settings)
 
 
-def sink_of(settings: PostgresOutput | DeltaOutput | KafkaOutput | ConsoleOutput, folder: Path) -> Sink:
+def sink_of(
+    settings: PostgresOutput | DeltaOutput | TableOutput | KafkaOutput | ConsoleOutput,
+    folder: Path,
+    views: Collection[str] = (),
+) -> Sink:
     """A sink that is not a folder of Parquet.
 
     Args:
         settings: The settings of the file.
         folder: The folder of the file.
+        views: The views.
 
     Raises:
         PipelineError: The client of the sink is not installed.
     """
+    if isinstance(settings, TableOutput):
+        sink = TableSink(settings.name, settings.history, settings.counts, settings.provider)
+        sink.shows(views)
+        return sink
     if isinstance(settings, ConsoleOutput):
         return ConsoleSink(settings.rows)
     if isinstance(settings, DeltaOutput):

@@ -37,20 +37,21 @@ READER_OPTIONS = {name: tuple(dict.fromkeys(names.split())) for name, names in _
 """The names for each format: those of Spark 4.0 to 4.2, those for writing among them."""
 
 
-def unknown_option(format_name: str, given: Iterable[str]) -> str:
-    """What is wrong with the names of options; empty if nothing is. Names with a dot are settings of Hadoop's readers.
+def unknown_options(format_name: str, given: Iterable[str]) -> list[str]:
+    """What is wrong with the names of options. Names with a dot are settings of Hadoop's readers.
 
-    >>> unknown_option("csv", ["maxFilePerTrigger"])
-    "Spark's reader of csv has no option 'maxFilePerTrigger' (did you mean 'maxFilesPerTrigger'?), and reads past it"
-    >>> unknown_option("csv", ["HEADER", "parquet.crypto.factory.class"])
-    ''
+    >>> unknown_options("csv", ["maxFilePerTrigger"])
+    ["Spark's reader of csv has no option 'maxFilePerTrigger' (did you mean 'maxFilesPerTrigger'?), and reads past it"]
+    >>> unknown_options("csv", ["HEADER", "parquet.crypto.factory.class"])
+    []
     """
     known = READER_OPTIONS[format_name]
     lowered = {name.lower() for name in known}
-    for name in given:
-        if "." not in name and name.lower() not in lowered:
-            return f"Spark's reader of {format_name} has no option {name!r}{meant(name, known)}, and reads past it"
-    return ""
+    return [
+        f"Spark's reader of {format_name} has no option {name!r}{meant(name, known)}, and reads past it"
+        for name in given
+        if "." not in name and name.lower() not in lowered
+    ]
 
 
 _MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
@@ -70,20 +71,18 @@ _SHORT_ZONES = """ACT AET AGT ART AST BET BST CAT CNT CST CTT EAT ECT EST HST IE
 _BYTES = re.compile(r"[1-9][0-9]*([kmgtp]?b?)", re.IGNORECASE)
 
 
-def wrong_value(given: Mapping[str, str]) -> str:
-    """What is wrong with the values of options, whose names are right; empty if nothing is.
+def wrong_values(given: Mapping[str, str]) -> list[str]:
+    """What is wrong with the values of options.
 
-    >>> wrong_value({"mode": "PERMISIVE"})
-    "mode = 'PERMISIVE'; allowed are 'PERMISSIVE', 'DROPMALFORMED', 'FAILFAST' (did you mean 'PERMISSIVE'?)"
-    >>> wrong_value({"maxFilesPerTrigger": "0"})
-    "maxFilesPerTrigger = '0'; allowed is a whole number, 1 or more"
-    >>> wrong_value({"locale": "de_DE", "header": "true"})
-    "locale = 'de_DE'; allowed is a language, as 'en', or one with its country, as 'de-DE' (did you mean 'de-DE'?)"
+    >>> wrong_values({"mode": "PERMISIVE"})
+    ["mode = 'PERMISIVE'; allowed are 'PERMISSIVE', 'DROPMALFORMED', 'FAILFAST' (did you mean 'PERMISSIVE'?)"]
+    >>> wrong_values({"maxFilesPerTrigger": "0"})
+    ["maxFilesPerTrigger = '0'; allowed is a whole number, 1 or more"]
+    >>> wrong_values({"locale": "de_DE", "header": "true"})
+    ["locale = 'de_DE'; allowed is a language, as 'en', or one with its country, as 'de-DE' (did you mean 'de-DE'?)"]
     """
-    for name, value in given.items():
-        if allowed := _allowed(name.lower(), value):
-            return f"{name} = {value!r}; {allowed}"
-    return ""
+    found = {name: _allowed(name.lower(), value) for name, value in given.items()}
+    return [f"{name} = {given[name]!r}; {allowed}" for name, allowed in found.items() if allowed]
 
 
 def wrong_zone(zone: str) -> str:

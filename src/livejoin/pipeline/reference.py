@@ -29,6 +29,7 @@ _SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
     ("## `[sink]`: Parquet files", "", m.ParquetOutput),
     ("## `[sink]`: tables of PostgreSQL", "", m.PostgresOutput),
     ("## `[sink]`: Delta tables", "", m.DeltaOutput),
+    ("## `[sink]`: tables of a Spark catalog", "", m.TableOutput),
     ("## `[sink]`: topics of Kafka", "", m.KafkaOutput),
     ("## `[sink]`: the terminal", "", m.ConsoleOutput),
     ("## `[run]`", "", m.RunSettings),

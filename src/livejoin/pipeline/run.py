@@ -15,7 +15,7 @@ from livejoin.spark import BatchReport, Recovery, local_session
 from livejoin.spark.checkpoint_lock import lock_checkpoint
 from livejoin.spark.local_folder import local_folder
 from livejoin.spark.run_name import NAME_FILE, run_name
-from livejoin.spark.sinks import Forgetting, ParquetSink
+from livejoin.spark.sinks import Forgetting, OfSession, ParquetSink
 from livejoin.spark.sources import ARRIVALS, read_changes
 from livejoin.spark.streaming import end_of, start
 from livejoin.spark.streams.frames import Declared, ForeignColumns
@@ -45,6 +45,8 @@ def _clear(pipeline: Pipeline) -> None:
         for view in pipeline.views:
             sink.clear(view)
     if isinstance(pipeline.sink, Forgetting) and name.exists():
+        if isinstance(pipeline.sink, OfSession):
+            pipeline.sink.use(_session(pipeline))
         pipeline.sink.forget(run_name(pipeline.checkpoint))
     letters = pipeline.options.dead_letters
     if isinstance(letters, Path):
@@ -85,9 +87,7 @@ def run(
         LivejoinError: A batch failed, or the checkpoint is damaged.
         KeyboardInterrupt: Ctrl-C was pressed. The query is stopped, and the next run continues there.
     """
-    spark = local_session(
-        f"livejoin {pipeline.file.stem}", log_file=pipeline.checkpoint / SPARK_LOG, settings=pipeline.spark
-    )
+    spark = _session(pipeline)
     found: dict[str, Any] = {
         name: read_changes(spark, source, pipeline.checkpoint / ARRIVALS) for name, source in pipeline.sources.items()
     }
@@ -121,6 +121,12 @@ def run(
         if failed is not batches.failure:  # Spark itself failed, and has told its log
             failed.add_note(f"more is in {pipeline.checkpoint / SPARK_LOG}")
         raise failed from None
+
+
+def _session(pipeline: Pipeline) -> Any:
+    """The session of a pipeline."""
+    name = f"livejoin {pipeline.file.stem}"
+    return local_session(name, log_file=pipeline.checkpoint / SPARK_LOG, settings=pipeline.spark)
 
 
 def declared_of(table: Table) -> Declared:

@@ -22,19 +22,16 @@ _OPEN = (
 _NEARLY = 0.9
 
 
-def unknown_setting(names: Iterable[str]) -> str:
-    """What is wrong with the names of settings; empty if nothing is.
+def unknown_settings(names: Iterable[str]) -> Iterator[str]:
+    """What is wrong with the names of settings.
 
-    >>> unknown_setting(["executor.memory"])
-    "'executor.memory' is no setting of Spark, whose names begin with 'spark.' (did you mean 'spark.executor.memory'?)"
-    >>> unknown_setting(["spark.sql.shuffle.partitions", "spark.mine"])
-    ''
+    >>> list(unknown_settings(["ui.port", "spark.sql.shuffle.partitions", "spark.mine"]))
+    ["'ui.port' is no setting of Spark, whose names begin with 'spark.' (did you mean 'spark.ui.port'?)"]
     """
     for name in names:
         if not name.startswith("spark."):
             hint = meant(f"spark.{name}", _known()) or meant(name, _known())
-            return f"{name!r} is no setting of Spark, whose names begin with 'spark.'{hint}"
-    return ""
+            yield f"{name!r} is no setting of Spark, whose names begin with 'spark.'{hint}"
 
 
 def warnings(names: Iterable[str]) -> Iterator[str]:

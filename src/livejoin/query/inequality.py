@@ -22,7 +22,7 @@ from math import isfinite
 
 from livejoin.query.aggregates import AggregateCall
 from livejoin.query.conjunctive import Atom, ColumnRef, ConjunctiveQuery, Output
-from livejoin.query.differences import TURNED, is_constant, taken_apart
+from livejoin.query.differences import TURNED, is_constant, taken_apart, unwidened, wider_number
 from livejoin.query.filters import conjuncts_of
 from livejoin.query.relational import Aggregate, Join, Project, Relation
 from livejoin.query.scalar import Call, Constant, Expression, Field, Scalar, fields_of, moved
@@ -240,7 +240,7 @@ def _compared(parts: Sequence[Scalar], query: ConjunctiveQuery) -> _Compared | s
                 return "a side of the comparison has no value for some rows, which may meet no other row"
     # Each comparison is of the first atom with the second one.
     for points in (1, 0):
-        values = [sides[points] for _, sides in found]
+        values = [unwidened(sides[points]) for _, sides in found]
         if any(value != values[0] for value in values):
             continue
         stands = [(TURNED[name] if points == 1 else name, sides[1 - points]) for name, sides in found]
@@ -289,7 +289,8 @@ def _of_sides(
             return f"{query.atoms[0].readable(refs[0].column)} has another type on the other side"
         keys.append((wider, refs))
     bounds = [one[1] for one in (compared.high, compared.low) if one is not None]
-    wide = _wider([compared.point.type, *(one.type for one in bounds)])
+    types = [compared.point.type, *(one.type for one in bounds)]
+    wide = _wider(types) or wider_number(types)
     if wide is None:
         return "what is compared has several types"
     columns: list[SideColumn] = []

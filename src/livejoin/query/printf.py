@@ -14,7 +14,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 
 _SPEC = re.compile(r"%(?:(\d+)\$)?([-#+ 0,(]*)([1-9]\d*)?(?:\.(\d+))?([a-zA-Z%])")
 _FLAGS = {"s": "-", "d": "-+ 0,(", "x": "-#0", "f": "-+ 0,(", "e": "-+ 0(", "%": "-"}
-_ALLOWED = "there are %s, %d, %x, %f, %e and %%, with flags, width and precision as Java has them"
+_ALLOWED = "There are %s, %d, %x, %f, %e and %%, with flags, width and precision as Java has them"
 _WIDEST = Context(prec=1200)
 _MOST_WIDTH = 10_000
 
@@ -115,7 +115,7 @@ def parsed(text: str) -> Iterator[str | Spec]:
         found = _SPEC.match(text, at)
         spec = None if found is None else _spec(found, following)
         if found is None or spec is None:
-            msg = f"the format {text!r} has {found.group() if found else text[at : at + 2]!r}; {_ALLOWED}"
+            msg = f"the format {text!r} has {found.group() if found else text[at : at + 2]!r}. {_ALLOWED}"
             raise ValueError(msg)
         following += spec.letter != "%" and found[1] is None
         yield spec.of_text("%") if spec.letter == "%" else spec

@@ -43,6 +43,8 @@ ORIGIN = "_corrupt_file"
 """The file that such a text stands in, where that is known; NULL beside a row."""
 REFUSED = "_refused"
 """Why something that came in a stream is no change of its table; NULL beside a change."""
+TOO_LATE = "rows too late for their window"
+"""Why a change had no effect, of those that `Table.why_ignored` has."""
 CHANGE_COLUMNS = (CHANGE_TYPE, COMMIT_VERSION, "_commit_timestamp", SEQUENCE)
 
 CONSTRAINTS = 64
@@ -348,6 +350,19 @@ class Table:
     def takes_place(self) -> bool:
         """Whether a row of a stream replaces the row with its key; not in an append-only table."""
         return bool(self.primary_key) and not (self.static or self.append_only)
+
+    @property
+    def why_ignored(self) -> str:
+        """What changes of a stream are that have no effect, though nothing is wrong with them.
+
+        >>> Table("T", (Column("id", SqlType.integer(64), nullable=False),), (0,)).why_ignored
+        'deletions of absent keys'
+        """
+        if self.window_range is not None:
+            return TOO_LATE
+        if self.append_only:
+            return "second rows of a key"
+        return "deletions of absent keys" if self.takes_place else "deletions of absent rows"
 
     def requires(self, column: int) -> bool:
         """Whether a column refuses NULL: it is NOT NULL, identifies or orders changes, or is the window's time."""

@@ -53,13 +53,14 @@ def app(
         history: How many rows of changes of each view that is followed are kept for those who come back.
 
     Raises:
-        SchemaError: The tick or the history is no such number, or an origin is no site.
+        SchemaError: An argument is of another type, the tick or the history is no such number, or an origin is no site.
 
     >>> import livejoin
     >>> found = app(livejoin.Database())
     >>> [route.path for route in found.routes][1:3]
     ['/', '/healthz']
     """
+    check_types(db, access, limits)
     if not isinstance(tick, int | float) or not 0 <= tick <= 60:
         msg = f"tick is {tick!r}; allowed are seconds from 0 to 60"
         raise SchemaError(msg)
@@ -87,6 +88,23 @@ def app(
     found = Starlette(routes=routes, middleware=middleware, exception_handlers={HTTPException: _not_found})
     found.state.service = service
     return found
+
+
+def check_types(db: object, access: object, limits: object) -> None:
+    """Refuse what is no database, no access and no limits.
+
+    Raises:
+        SchemaError: An argument is something else.
+    """
+    if not isinstance(db, Database):
+        msg = f"db is {db!r:.80}; give a database, as livejoin.open('folder') or livejoin.Database() gives it"
+        raise SchemaError(msg)
+    if access is not None and not callable(getattr(access, "who", None)):
+        msg = f"access is {access!r:.80}; give read_tokens('tokens.toml'), whose file `livejoin token` writes"
+        raise SchemaError(msg)
+    if limits is not None and not isinstance(limits, Limits):
+        msg = f"limits is {limits!r:.80}; give Limits(requests=...), as livejoin.server has it"
+        raise SchemaError(msg)
 
 
 def _routes() -> list[BaseRoute]:
@@ -155,12 +173,13 @@ async def _index(request: Request) -> Response:
         return console.page()
     service, who = service_of(request), who_asks(request)
     views = [name for name in service.db.views if who.may_read(name)]
+    root = request.scope.get("root_path", "")
     return json_answer(
         {
             "livejoin": livejoin.__version__,
-            "views": {name: f"/v1/views/{name}/rows" for name in views},
-            "follow": {name: f"/v1/views/{name}/changes" for name in views},
-            "description": "/openapi.json",
+            "views": {name: f"{root}/v1/views/{name}/rows" for name in views},
+            "follow": {name: f"{root}/v1/views/{name}/changes" for name in views},
+            "description": f"{root}/openapi.json",
         }
     )
 

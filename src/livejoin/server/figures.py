@@ -324,6 +324,8 @@ def _of_commit(commit: SlowCommit) -> dict[str, Any]:
         "seconds": commit.milliseconds / 1000,
         "part": commit.part,
         "part_share": commit.part_share,
+        "waited": commit.waited_milliseconds / 1000,
+        "waited_for": commit.waited_for,
         "changes": dict(commit.changes),
         "block": commit.block,
         "block_number": commit.block_number,

@@ -16,7 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from livejoin.database import Database
 from livejoin.errors import SchemaError, StorageError
 from livejoin.server.access import Access, Open
-from livejoin.server.app import app
+from livejoin.server.app import app, check_types
 from livejoin.server.limits import Limits
 
 _LAST_PORT = 65_535
@@ -100,6 +100,10 @@ class Server:
         history: int = 100_000,
         certificate: tuple[str | Path, str | Path] | None = None,
     ) -> None:
+        if not isinstance(host, str):
+            msg = f"host is {host!r}; give a name or an address, as '127.0.0.1'"
+            raise SchemaError(msg)
+        check_types(db, access, limits)
         access = access or Open()
         if access.is_open and not is_loopback(host):
             msg = (

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from livejoin.spark.micro_batch import BatchReport
     from livejoin.spark.run_options import RunOptions
     from livejoin.spark.session import local_session
-    from livejoin.spark.sinks import ConsoleSink, Sink, SinkView
+    from livejoin.spark.sinks import ConsoleSink, Sink, SinkView, TableSink
     from livejoin.spark.sinks.compaction import compact
     from livejoin.spark.streaming import maintain
     from livejoin.spark.streams.stream_part import StreamPart
@@ -32,6 +32,7 @@ _HOMES = {
     "RunOptions": "livejoin.spark.run_options",
     "Sink": "livejoin.spark.sinks",
     "SinkView": "livejoin.spark.sinks",
+    "TableSink": "livejoin.spark.sinks",
     "StreamPart": "livejoin.spark.streams.stream_part",
     "TableStream": "livejoin.spark.streams.table_stream",
     "compact": "livejoin.spark.sinks.compaction",
@@ -52,6 +53,7 @@ __all__ = [
     "Sink",
     "SinkView",
     "StreamPart",
+    "TableSink",
     "TableStream",
     "compact",
     "local_session",

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from livejoin.checkpoint.recovery import Recovery
 from livejoin.database import Database
 from livejoin.errors import LivejoinError, MemoryLimitError
-from livejoin.spark.failures import failure_of
+from livejoin.spark.failures import OF_SPARK, failure_of
 
 _AGAIN = "start the query again with a larger memory_limit, and it continues with this batch"
 
@@ -42,6 +42,8 @@ class BatchFunction(ABC):
             raise
         except Exception as error:  # of Spark, of a function of the user's, or of a sink
             self.failure = failure_of(error)
+            if not isinstance(error, OF_SPARK):
+                self.failure.__cause__ = error  # which says where in the user's function it was
             self.failure.add_note(self._where(batch_id))
             raise
         except BaseException as error:

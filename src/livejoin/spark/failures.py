@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import TracebackType
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException, StreamingQueryException
@@ -11,6 +12,7 @@ from livejoin.errors import AbsentRowError, ChangeError, DuplicateKeyError, Expr
 
 OF_SPARK = (PySparkException, Py4JJavaError)
 """What PySpark raises where Spark cannot do something."""
+_NOBODYS = ("livejoin", "py4j", "pyspark")
 _LONGEST = 900  # characters
 _CAUSE = "Caused by: "
 _OURS_SAID = re.compile(r"^livejoin\.errors\.\w+: (.+)$", re.MULTILINE)
@@ -52,6 +54,13 @@ def failure_of(error: Exception) -> LivejoinError:
     if not isinstance(error, PySparkException) and not hasattr(error, "java_exception"):
         return LivejoinError(f"{type(error).__name__}: {error}".rstrip(": "))
     return LivejoinError(f"Spark ended the query: {said(str(error))}")
+
+
+def of_others(trace: TracebackType | None) -> TracebackType | None:
+    """What is left of a traceback from the first line on that is of neither livejoin nor Spark: a user's function."""
+    while trace is not None and str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0] in _NOBODYS:
+        trace = trace.tb_next
+    return trace
 
 
 def said(text: str) -> str:

@@ -9,7 +9,7 @@ from livejoin.database.slow_commits import SlowCommits
 from livejoin.errors import LivejoinError
 from livejoin.plan import Explanation
 from livejoin.spark.batch_function import BatchFunction
-from livejoin.spark.failures import QueryFailedError, failure_of
+from livejoin.spark.failures import QueryFailedError, failure_of, of_others
 
 
 class MaintainedQuery(StreamingQuery):
@@ -68,14 +68,20 @@ class MaintainedQuery(StreamingQuery):
         try:
             return super().awaitTermination(timeout)
         except StreamingQueryException as error:
-            raise self._failed(error) from (self._batches.failure or error)
+            failed = self._failed(error)
+            raise failed from failed.__cause__
 
     def processAllAvailable(self) -> None:
         """Wait until all present data is processed; raises as `awaitTermination`."""
         try:
             super().processAllAvailable()
         except StreamingQueryException as error:
-            raise self._failed(error) from (self._batches.failure or error)
+            failed = self._failed(error)
+            raise failed from failed.__cause__
 
     def _failed(self, error: StreamingQueryException) -> QueryFailedError:
-        return QueryFailedError(self._batches.failure or failure_of(error))
+        """The error to raise, without the way of its cause through Spark's bridge and the engine."""
+        failure = self._batches.failure or failure_of(error)
+        if failure.__cause__ is not None:
+            failure.__cause__.with_traceback(of_others(failure.__cause__.__traceback__))
+        return QueryFailedError(failure.with_traceback(None))

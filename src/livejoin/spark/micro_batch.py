@@ -45,6 +45,7 @@ class BatchReport:
         seconds: The time from Spark's call until the batch was done.
         skipped: How many changes were left out: those that could not be applied, deletions of absent keys, and rows too
             late for a window by range.
+        ignored: Of the skipped ones those with which nothing was wrong, by reason: as ``deletions of absent keys``.
         late: How many changes were left out because their key has a newer one (``sequence_by``).
         dead_letters: How many changes went to the dead letters, by table.
         cells: The work of each cell, if tables are spread over cells.
@@ -60,6 +61,7 @@ class BatchReport:
     engine_seconds: float
     seconds: float
     skipped: int = 0
+    ignored: Mapping[str, int] = field(default_factory=dict)
     late: int = 0
     dead_letters: Mapping[str, int] = field(default_factory=dict)
     cells: Sequence[CellReport] = ()
@@ -146,8 +148,9 @@ class MicroBatches(BatchFunction):
             report = BatchReport(
                 batch_id=batch_id,
                 version=database.version,
-                changes=taken.rows - engine.ignored - engine.late,
-                skipped=taken.skipped + engine.ignored,
+                changes=taken.rows - sum(engine.ignored.values()) - engine.late,
+                skipped=taken.skipped + sum(engine.ignored.values()),
+                ignored=engine.ignored,
                 late=engine.late,
                 dead_letters={name: rows.num_rows for name, rows in taken.letters.items()},
                 delta_rows={view: deltas[view].num_rows if view in deltas else 0 for view in stats},

@@ -27,11 +27,12 @@ from livejoin.spark.micro_batch import MicroBatches
 from livejoin.spark.own_places import Place, check_apart
 from livejoin.spark.run_name import run_name
 from livejoin.spark.run_options import RunOptions
-from livejoin.spark.sinks import FunctionSink, InFolder, ParquetSink, Sink, SinkFunction, sink_views
+from livejoin.spark.sinks import FunctionSink, InFolder, OfSession, ParquetSink, Sink, SinkFunction, sink_views
 from livejoin.spark.sources import ARRIVALS
 from livejoin.spark.streams.batch_frame import as_stream
 from livejoin.spark.streams.file_paths import files_of
 from livejoin.spark.streams.frames import Declared, pack, rows_of, table_of
+from livejoin.spark.streams.observed import observed
 from livejoin.spark.streams.offsets import arranged, check_begun, clear_unbegun, unread_columns
 from livejoin.spark.streams.stream_part import StreamPart
 from livejoin.spark.streams.table_stream import TableStream
@@ -158,6 +159,8 @@ def start(  # noqa: PLR0913  # as maintain
         msg = "all tables are static; at least one has to change, or spark.sql computes the views once and for all"
         raise SchemaError(msg)
     spread = cells_of(job, options)
+    if isinstance(sink, OfSession):
+        sink.use(spark)
     lock = lock_checkpoint(state)
     try:
         if letters is not None:
@@ -195,7 +198,8 @@ def start(  # noqa: PLR0913  # as maintain
                 check_begun(state / "spark")
             frames, job = arranged(state / "spark", given, engine.filled), engine.job
             batches = MicroBatches(engine, sink, options.on_batch, tuple(frames), letters)
-        writer = pack(frames, job.columns).writeStream.foreachBatch(_described(batches, options.name or "livejoin"))
+        packed = observed(pack(frames, job.columns), frames)
+        writer = packed.writeStream.foreachBatch(_described(batches, options.name or "livejoin"))
         if options.name is not None:
             writer = writer.queryName(options.name)
         writer = writer.option("checkpointLocation", hadoop_path(state / "spark"))

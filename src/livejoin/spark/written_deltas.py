@@ -22,7 +22,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 from pyspark.sql.types import StructType
 
 from livejoin.errors import SchemaError, StateError, StorageError
-from livejoin.spark.distributed.manifest_source import ManifestReader, newest_of, types_of_view
+from livejoin.spark.distributed.manifest_source import ManifestReader, bounds_of, types_of_view
 from livejoin.spark.local_folder import local_path
 from livejoin.spark.sinks.part_names import missing_parts, parts_in
 from livejoin.spark.sinks.ranges import range_of, ranges_in
@@ -34,7 +34,9 @@ _TASKS = 64  # of Spark for what is read at once: a task takes longer to start t
 _TRIES = 3
 
 
-def read_deltas(spark: SparkSession, folder: str | Path, view: str | None = None, since: int = 0) -> DataFrame:
+def read_deltas(
+    spark: SparkSession, folder: str | Path, view: str | None = None, since: int | None = None
+) -> DataFrame:
     """The deltas of a view as a stream: its columns, ``_change_type``, ``_commit_version`` and ``_commit_timestamp``.
 
     Args:
@@ -44,30 +46,33 @@ def read_deltas(spark: SparkSession, folder: str | Path, view: str | None = None
             columns.
         view: A view whose deltas Spark's tasks read from the files of the cells, as soon as a batch is committed. The
             pipeline keeps them for ``keep_deltas`` batches.
-        since: The first batch to read, by its number: that of Spark, from 0, as the names of files have it. Of an
-            output that keeps its newest files alone (``keep_output``), and of cells that keep some batches, it must be
-            one that is kept.
+        since: The first batch to read, by its number: that of Spark, from 0, as the names of files have it. It must be
+            one that is kept (``keep_output``; of cells ``keep_deltas``). None is the very first one, or, of a stream
+            that goes on from its checkpoint, the one where it stands.
 
     Raises:
         SchemaError: There is no such view, or ``since`` is no number of a batch.
-        StateError: There is no batch yet, ``since`` is later than the next batch, or a file is damaged.
+        StateError: There is no batch yet, ``since`` is not kept any more or later than the next batch, or a file is
+            damaged.
         StorageError: There is no part, or one cannot be read.
         PipelineError: The folder is not one of a file system.
     """
-    if not isinstance(since, int) or isinstance(since, bool) or since < 0:
+    if since is not None and (not isinstance(since, int) or isinstance(since, bool) or since < 0):
         msg = f"since= is {since!r:.80}; it takes the number of a batch, 0 or more, as the names of files have it"
+        raise SchemaError(msg)
+    if view is not None and not isinstance(view, str):
+        msg = f"view= is {view!r:.80}; it takes the name of a view, or None for a folder of Parquet"
         raise SchemaError(msg)
     spark.dataSource.register(WrittenDeltas)
     # Spark would start a process of its own to ask for the schema.
     reader = spark.readStream.format(FORMAT)
     path = local_path(folder, "folder")
-    newest = _newest(path) if view is None else newest_of(path / "livejoin")
-    if since > newest + 1:
-        msg = f"since={since} is a batch that there is not yet: the newest one in {path} is {newest}"
-        raise StateError(msg)
+    if since is not None:
+        _check_there(path, view, since)
+    first = str(since or 0)
     if view is None:
-        return reader.schema(_types(path)).options(since=str(since)).load(str(path))
-    options = {"view": view, "since": str(since)}
+        return reader.schema(_types(path)).options(since=first).load(str(path))
+    options = {"view": view, "since": first}
     return reader.schema(types_of_view(path, view)).options(**options).load(str(path))
 
 
@@ -205,6 +210,22 @@ class WrittenDeltasReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             what = folder / part.name if part.name else f"batch {part.batches[0]} in {folder}"
             msg = f"{what} cannot be read: {error}; start the query again when that is repaired"
             raise StorageError(msg) from error
+
+
+def _check_there(path: Path, view: str | None, since: int) -> None:
+    """Refuse a batch to begin with that is not kept any more, or not there yet."""
+    newest, oldest = bounds_of(path / "livejoin") if view is not None else (_newest(path), removed_up_to(path) + 1)
+    if since > newest + 1:
+        msg = f"since={since} is a batch that there is not yet: the newest one in {path} is {newest}"
+        raise StateError(msg)
+    if since < oldest:
+        keep = "keep_output" if view is None else "keep_deltas"
+        msg = (
+            f"the deltas of batch {since} (since=) are not kept any more: in {path} are those of {oldest} to {newest}. "
+            f"Give since={oldest} and begin with the rows of livejoin.spark.read_view, or let the pipeline keep more "
+            f"({keep}). A stream that goes on from its checkpoint needs no since="
+        )
+        raise StateError(msg)
 
 
 def _gone(folder: Path, first: int, removed: int) -> StateError:

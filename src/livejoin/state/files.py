@@ -165,8 +165,8 @@ class Folder:
         """Give a file another name, which none has."""
         system(os.rename, _plain(name), _plain(other), src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
 
-    def publish(self, name: str, data: bytes | memoryview) -> None:
-        """Let a new file appear complete under its name; of two who try at the same time one succeeds.
+    def publish(self, name: str, *pieces: bytes | memoryview) -> None:
+        """Let a new file, of pieces one behind the other, appear complete under its name; of two who try one succeeds.
 
         It survives a loss of power when this returns. Where it fails, nothing is left.
 
@@ -175,7 +175,7 @@ class Folder:
         """
         draft, here = f".{uuid.uuid4().hex}.draft", self._descriptor
         try:
-            self.write(draft, data)
+            self.write_pieces(draft, pieces)
             system(os.link, draft, _plain(name), src_dir_fd=here, dst_dir_fd=here, follow_symlinks=False)
         finally:
             with suppress(OSError):

@@ -9,7 +9,8 @@ gives the lock back in each kernel, and the interval is 0.1 ms. So it is while a
 from __future__ import annotations
 
 import sys
-from time import thread_time
+from threading import active_count
+from time import perf_counter, sleep, thread_time
 
 from livejoin.database.commit_times import CommitTimes
 from livejoin.kernels.compiling.python_lock import give_back, keep
@@ -19,6 +20,8 @@ INTERVAL = 0.001
 
 _LONG_INTERVAL = 0.0001  # the same for a long one, which waits behind each kernel
 _SHORT = 0.005  # seconds of a processor: as long as any thread that computes in Python may keep the lock
+_LONGEST_RUN = 0.005  # seconds of commits without a pause: as long as one that computes has its turn
+_PAUSE = 0.00005  # seconds in which another thread wakes up
 _FEW = 128  # changes of a commit that may be short
 
 
@@ -66,3 +69,31 @@ class Held:
             self._times.busy = thread_time() - self._began
         give_back()
         calm(self._before)
+
+
+class Run:
+    """Commits of one database that follow each other without a pause; mutable.
+
+    Without one no other thread would run beside them, whatever it does: who wakes up asks for Python's lock only when
+    nobody has let go of it for an interval, and a commit lets go of it for a moment again and again.
+    """
+
+    __slots__ = ("_began", "_ended")
+
+    def __init__(self) -> None:
+        self._began = self._ended = 0.0
+
+    def end(self, came: float) -> None:
+        """Give Python's lock away for a moment, if commits have followed each other for long.
+
+        Args:
+            came: The time at which the call has begun that ends now, by `time.perf_counter`.
+        """
+        now = perf_counter()
+        if came - self._ended > _PAUSE:
+            self._began = came
+        if now - self._began > _LONGEST_RUN:
+            if active_count() > 1:
+                sleep(_PAUSE)
+            self._began = now = perf_counter()
+        self._ended = now

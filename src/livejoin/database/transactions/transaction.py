@@ -325,10 +325,30 @@ def _note_time(
     contents: Contents, clock: tuple[float, ...], journal: Journal, slowest: tuple[Node, float] | None
 ) -> None:
     """Count what a commit took, by its clock at the ends of its steps, and keep it if it is among the slowest."""
-    taken = clock[-1] - clock[0]
-    contents.times.note(taken)
-    if taken > contents.slowest.least:
-        contents.slowest.note(journal.version, clock, _by_table(contents, journal.events), slowest)
+    contents.times.note(clock[-1] - clock[0])
+    guard = contents.guard
+    note = partial(_note_slow, contents, clock, journal, slowest, guard.waited)
+    if guard.ended is not None:  # a commit of the same call, as a piece of a replay
+        guard.ended(0.0)
+    if contents.log is None:
+        note(0.0)
+    else:  # it has not waited for the disk yet
+        guard.ended = note
+
+
+def _note_slow(
+    contents: Contents,
+    clock: tuple[float, ...],
+    journal: Journal,
+    slowest: tuple[Node, float] | None,
+    waited: tuple[float, float],
+    for_disk: float,
+) -> None:
+    """Keep a commit if it is among the slowest, with what it waited for counted."""
+    if clock[-1] - clock[0] + sum(waited) + for_disk > contents.slowest.least:
+        with contents.guard.lock:
+            changes = _by_table(contents, journal.events)
+            contents.slowest.note(journal.version, clock, changes, slowest, (*waited, for_disk))
 
 
 def _tell(contents: Contents, static_change: bool) -> None:

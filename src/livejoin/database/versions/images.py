@@ -24,7 +24,7 @@ from livejoin.dataflow.blocks.block import Change, RowChange
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.deltas.arrow_delta import MarkedRows
 from livejoin.dataflow.deltas.repeated import repeated
-from livejoin.dataflow.deltas.view_delta import MemoryDelta, ViewDelta
+from livejoin.dataflow.deltas.view_delta import MemoryDelta, ViewDelta, tables_of
 from livejoin.dataflow.node import Node
 from livejoin.dataflow.of_view import of_view
 from livejoin.errors import ReadError
@@ -327,12 +327,11 @@ class Images:
         return whole
 
     def _rolled(self, name: str, rows: pa.Table, steps: Sequence[Step], shape: Shape, back: bool) -> pa.Table:
-        deltas = []
-        for step in steps:
-            if step.rows is None:
-                raise ReadError(_unknown(name))
-            with of_view(name):
-                deltas.append(step.rows.table())
+        known = [step.rows for step in steps if step.rows is not None]
+        if len(known) < len(steps):
+            raise ReadError(_unknown(name))
+        with of_view(name):
+            deltas = tables_of(known, shape.deltas)
         return shape.ordered(rolled(rows, deltas, shape.types, back))
 
     @alone

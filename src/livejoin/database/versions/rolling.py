@@ -51,11 +51,11 @@ def rolled(rows: pa.Table, deltas: Sequence[pa.Table], types: Sequence[SqlType],
     >>> sorted(now["a"].to_pylist()), sorted(rolled(now, [delta], [SqlType.integer(64)], back=True)["a"].to_pylist())
     ([1, 2, 5], [1, 1, 2])
     """
-    found = [delta.select(range(len(types))).cast(rows.schema) for delta in deltas if delta.num_rows]
-    if not found:
+    whole = _together([delta for delta in deltas if delta.num_rows])
+    if whole is None:
         return rows
-    changed = pa.concat_tables(found)
-    signs = np.concatenate([_signs(delta) for delta in deltas if delta.num_rows])
+    changed = whole.select(range(len(types))).cast(rows.schema)
+    signs = _signs(whole)
     signs = -signs if back else signs
     codec = Codec()
     first, times = _net(row_words(changed, types, codec), signs)
@@ -66,6 +66,14 @@ def rolled(rows: pa.Table, deltas: Sequence[pa.Table], types: Sequence[SqlType],
     if comes.size:
         kept = _with(kept, changed.take(pa.array(np.repeat(comes, times[times > 0]))))
     return _whole(kept)
+
+
+def _together(deltas: Sequence[pa.Table]) -> pa.Table | None:
+    """Deltas as one table, or None: each call of Arrow's gives Python's lock away, so that one a delta takes long."""
+    if not deltas:
+        return None
+    schema = deltas[0].schema
+    return pa.concat_tables([delta if delta.schema.equals(schema) else delta.cast(schema) for delta in deltas])
 
 
 def insertions(rows: pa.Table, version: int, schema: pa.Schema) -> pa.Table:

@@ -18,7 +18,16 @@ import pyarrow as pa
 
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.deltas.cancellation import has_both_signs, may_cancel, net_chunks, net_rows, net_values
-from livejoin.dataflow.deltas.message import BEGINS, LONGEST, NO_STRINGS, SMALL, TEXTS, Strings, layout_of
+from livejoin.dataflow.deltas.message import (
+    BEGINS,
+    LONGEST,
+    NO_STRINGS,
+    SMALL,
+    TEXTS,
+    Strings,
+    layout_of,
+    message_table,
+)
 from livejoin.dataflow.reading.same_values import same_rows
 from livejoin.dataflow.results import Results
 from livejoin.families.delta_chunk import DeltaChunk
@@ -103,13 +112,21 @@ class ChunkRows:
             return ChunkRows(self.chunk, results.detached, self.rows.values())
         return self if results.is_detached else ChunkRows(self.chunk, results.detached)
 
-    def table(self, schema: pa.Schema) -> pa.Table:
-        """The rows as Arrow, with the schema of a delta."""
+    def message(self) -> Words | None:
+        """The rows as a message of `livejoin.dataflow.deltas.message`, if they are few and have one."""
         chunk, strings = self.chunk, self._strings
         if strings is None and not self._results.has_codes:
             strings = NO_STRINGS
-        if strings is not None and self._is_message and (layout := self._results.message) is not None:
-            return layout.table(chunk.words, chunk.starts, chunk.versions, chunk.signs, schema, strings)
+        layout = self._results.message
+        if strings is None or layout is None or not self._is_message:
+            return None
+        return layout.message(chunk.words, chunk.starts, chunk.versions, chunk.signs, strings)
+
+    def table(self, schema: pa.Schema) -> pa.Table:
+        """The rows as Arrow, with the schema of a delta."""
+        message = self.message()
+        if message is not None:
+            return message_table(message, schema)
         rows = self.rows
         columns = [rows.arrow(i) for i in range(len(rows.types))]
         return pa.Table.from_arrays([*columns, _kinds(self.chunk), _versions(self.chunk)], schema=schema)
@@ -134,9 +151,26 @@ class MarkedRows:
         """The number of rows."""
         return self.rows.length
 
+    def message(self) -> Words | None:
+        """The rows as a message of `livejoin.dataflow.deltas.message`, if they are few and have one."""
+        rows = self.rows
+        lines = tuple(range(len(rows.types)))
+        layout = layout_of(rows.types, lines) if rows.length <= SMALL and rows.has_words else None
+        if layout is None or layout.texts:
+            return None
+        versions, kinds = np.ascontiguousarray(self.versions), self.kinds.astype(np.int64)
+        return layout.message(rows.lines(lines), _EACH[: rows.length], versions, kinds)
+
     def table(self, schema: pa.Schema) -> pa.Table:
         """The rows as Arrow, with the schema of a delta."""
-        return _table(self.rows, self.kinds, self.versions, schema)
+        message = self.message()
+        if message is not None:
+            return message_table(message, schema)
+        rows = self.rows
+        columns = [rows.arrow(i) for i in range(len(rows.types))]
+        return pa.table(
+            [*columns, kind_names(self.kinds), _integers(np.ascontiguousarray(self.versions))], schema=schema
+        )
 
 
 def copied_columns(query: ConjunctiveQuery) -> tuple[int, ...]:
@@ -276,7 +310,7 @@ def cancelled(delta: Delta, schema: pa.Schema) -> pa.Table:
         schema: The table's, as from `delta_schema`.
     """
     rows, signs, versions = _copies(delta)
-    return cancel(_table(rows, (signs > 0).astype(np.int8), versions, schema))
+    return cancel(MarkedRows(rows, (signs > 0).astype(np.int8), versions).table(schema))
 
 
 def _copies(delta: Delta) -> tuple[Rows, Words, Words]:
@@ -341,17 +375,6 @@ def _stay(delta: Delta, kinds: Kinds, stays: npt.NDArray[np.bool_], number: int)
         return rows, kinds, versions
     order = np.lexsort((_RANKS[kinds], versions))
     return rows.take(order), kinds[order], versions[order]
-
-
-def _table(rows: Rows, kinds: Kinds, versions: Words, schema: pa.Schema) -> pa.Table:
-    """Changed rows with their kinds and versions."""
-    versions = np.ascontiguousarray(versions)
-    lines = tuple(range(len(rows.types)))
-    layout = layout_of(rows.types, lines) if rows.length <= SMALL and rows.has_words else None
-    if layout is not None and not layout.texts:
-        return layout.table(rows.lines(lines), _EACH[: rows.length], versions, kinds.astype(np.int64), schema)
-    columns = [rows.arrow(i) for i in lines]
-    return pa.table([*columns, kind_names(kinds), _integers(versions)], schema=schema)
 
 
 def is_injective(query: ConjunctiveQuery) -> bool:

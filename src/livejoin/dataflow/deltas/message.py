@@ -45,6 +45,7 @@ LONGEST = max(map(len, KIND_NAMES))
 NO_STRINGS: Strings = (np.empty(0, np.uint8), np.zeros(1, np.int64))
 """Those of a delta without columns of strings."""
 
+_END = np.array([0xFFFFFFFF], np.int64)  # of messages that follow each other
 _PREFIX = 8  # bytes of a message before its metadata: a mark, and how long these are
 _NARROW_DIGITS = 18  # of decimals whose words are their values
 
@@ -69,6 +70,7 @@ class MessageLayout:
         numbers = [place // kernel.WORD_BYTES for place in (*places, header)]
         of_columns = [number for pair in zip(forms, lines, strict=True) for number in pair]
         self._layout = np.array([*numbers, len(forms), *of_columns], np.int64)
+        self._body = numbers[3]
         self._header = np.frombuffer(sample[:header], np.int64)
         self.texts = [line for form, line in zip(forms, lines, strict=True) if form == kernel.TEXT]
         # Each column has a bit and at most a form's bytes a row, and less than a word at the end of each buffer.
@@ -76,26 +78,19 @@ class MessageLayout:
         self._bits_of_row = bits + 8 * LONGEST
         self._words = self._header.shape[0] + 4 * len(columns)
 
-    def table(
-        self,
-        words: Words,
-        starts: Words,
-        versions: Words,
-        kinds: Words,
-        schema: pa.Schema,
-        strings: Strings = NO_STRINGS,
-    ) -> pa.Table:
-        """A delta.
+    def message(
+        self, words: Words, starts: Words, versions: Words, kinds: Words, strings: Strings = NO_STRINGS
+    ) -> Words:
+        """A delta as a message, int64 of shape (words of it,).
 
         Args:
             words: int64 of shape (lines, rows), C order.
             starts: The first row of each segment; the rows of a segment have one version and one change type.
             versions: The version of each segment.
             kinds: The number of each segment's change type; deletions may also have -1.
-            schema: The schema of the delta.
             strings: The strings of the columns of strings, less than 2 GiB.
 
-        Cost: some five microseconds, and O(rows) of nanoseconds.
+        Cost: some microseconds, and O(rows) of nanoseconds.
         """
         data, ends = strings
         size = self._words + (words.shape[1] * self._bits_of_row + 8 * data.shape[0]) // 64 + 1
@@ -103,8 +98,26 @@ class MessageLayout:
         message[: self._header.shape[0]] = self._header
         words = words if words.flags.carray else words.copy()  # or the kernel would be compiled once more
         kernel.write_message(words, data, ends, starts, versions, kinds, TEXTS, BEGINS, self._layout, message)
-        batch = pa.ipc.read_record_batch(pa.py_buffer(message), schema)
-        return pa.Table.from_batches((batch,))
+        return message[: self._header.shape[0] + int(message[self._body]) // kernel.WORD_BYTES]
+
+
+def message_table(message: Words, schema: pa.Schema) -> pa.Table:
+    """A delta that stands in a message, as Arrow with a schema."""
+    return pa.Table.from_batches((pa.ipc.read_record_batch(pa.py_buffer(message), schema),))
+
+
+def messages_table(messages: Sequence[Words], schema: pa.Schema) -> pa.Table:
+    """Deltas that stand in messages, as one table: each is a chunk.
+
+    Arrow reads them by one call, and gives Python's lock away once.
+
+    Args:
+        messages: The deltas as messages, in order.
+        schema: The schema of the deltas.
+    """
+    stream = np.concatenate([np.frombuffer(schema.serialize(), np.int64), *messages, _END])
+    with pa.ipc.open_stream(pa.py_buffer(stream)) as reader:
+        return reader.read_all()
 
 
 @lru_cache(maxsize=1024)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Protocol
 
 import numpy as np
@@ -10,11 +11,15 @@ import pyarrow as pa
 
 from livejoin.dataflow.deltas.arrow_delta import kind_names
 from livejoin.dataflow.deltas.extents import COPIES, KIND, VERSION, Extent
+from livejoin.dataflow.deltas.message import messages_table
 from livejoin.dataflow.deltas.repeated import repeated
 from livejoin.errors import MemoryLimitError
+from livejoin.kernels.compiling.python_lock import give_back, keep
 from livejoin.state.budget import Budget, shown_bytes
+from livejoin.words import Words
 
 _LARGEST_BATCH = 1 << 20
+_AT_ONCE = 64  # small deltas that become Arrow together, in less than a millisecond
 
 
 class ViewDelta(Protocol):
@@ -50,6 +55,9 @@ class DeltaPart(Protocol):
     @property
     def length(self) -> int:
         """The number of rows of the part."""
+
+    def message(self) -> Words | None:
+        """The rows as a message of `livejoin.dataflow.deltas.message`; None if they have none."""
 
     def table(self, schema: pa.Schema) -> pa.Table:
         """The rows as Arrow, with the schema of a delta."""
@@ -88,11 +96,43 @@ class MemoryDelta:
             self._parts = ()
         return table
 
+    def message(self) -> Words | None:
+        """As `DeltaPart.message`, while it has not been read and has one part."""
+        parts, table = self._parts, self._table
+        return parts[0].message() if table is None and len(parts) == 1 else None
+
     def batches(self, max_rows: int) -> Iterator[pa.RecordBatch]:
         parts, table = self._parts, self._table
         tables = (part.table(self._schema) for part in parts) if table is None else iter((table,))
         for one in tables:
             yield from (batch for batch in one.to_batches(max_chunksize=max_rows) if batch.num_rows)
+
+
+def tables_of(deltas: Sequence[ViewDelta], schema: pa.Schema) -> list[pa.Table]:
+    """Deltas as few tables, in order: many small ones become one.
+
+    Args:
+        deltas: The deltas.
+        schema: The schema of the deltas.
+
+    Raises:
+        StorageError, MemoryLimitError: As for `ViewDelta.table`.
+    """
+    found: list[pa.Table] = []
+    for begin in range(0, len(deltas), _AT_ONCE):
+        piece = deltas[begin : begin + _AT_ONCE]
+        keep()  # or Python's lock would be given away behind each
+        try:
+            messages = [delta.message() if isinstance(delta, MemoryDelta) else None for delta in piece]
+        finally:
+            give_back()
+        for has_message, group in groupby(zip(messages, piece, strict=True), lambda one: one[0] is not None):
+            run = list(group)
+            if has_message:
+                found.append(messages_table([message for message, _ in run if message is not None], schema))
+            else:
+                found += [delta.table() for _, delta in run]
+    return found
 
 
 class TableDelta:

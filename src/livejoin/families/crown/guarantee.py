@@ -47,7 +47,9 @@ def tree_guarantee(query: ConjunctiveQuery, measured: Measured, problem: Problem
             source = "CROWN, Lemmas 6.9 and 6.10, Theorem 6.6"
         case _:
             update = f"O(1) a change while rows never leave; else O(lambda), {_OF_TREE} (height {height}){branches}"
-            source = "CROWN, Lemma 6.10 and Theorem 6.6" + (", as docs/decisions/0007 corrects it" if branching else "")
+            source = "CROWN, Lemma 6.10 and Theorem 6.6" + (
+                ", as livejoin's decision 7 corrects it" if branching else ""
+            )
     return Guarantee(bound, update, CONSTANT_DELAY, LINEAR_SPACE, LINEAR_TIME, source)
 
 
@@ -58,14 +60,16 @@ def _paid_before(query: ConjunctiveQuery) -> Guarantee:
         "amortised O(1) a change, for every change sequence: one change may visit many rows, and each row once only "
         f"for all changes of what is append-only below it ({', '.join(names)})"
     )
-    by = "each row is visited once over edges below which no row leaves (livejoin.search.spread, docs/decisions/0046)"
+    by = (
+        "each row is visited once over edges below which no row leaves (livejoin.search.spread, livejoin's decision 46)"
+    )
     return Guarantee(UpdateBound.ALWAYS, update, CONSTANT_DELAY, LINEAR_SPACE, LINEAR_TIME, by, is_amortised=True)
 
 
 def _with_branches(measured: Measured) -> Guarantee:
     """What a tree with edges that are not inner promises (docs/decisions/0034)."""
     tree = measured.tree
-    by_edge = "docs/decisions/0034, after CROWN, Theorem 6.6"
+    by_edge = "livejoin's decision 34, after CROWN, Theorem 6.6"
     cuts = any(node.edge == "not exists" and node.parent != 0 for node in tree.nodes)
     only = "O(1) a change while rows never leave; else O(lambda)"
     if cuts:

@@ -42,7 +42,7 @@ class ForeignKeyCandidate:
     def guarantee(self) -> Guarantee:
         """AJU, Theorem 8; O(1) always if nothing but the root changes, amortised if rows leave that one alone."""
         query, wishes = self.graph.query, {link.kind for link in self.graph.links}
-        source = "AJU, Theorem 8" + ("; docs/decisions/0036" if wishes - {"inner"} else "")
+        source = "AJU, Theorem 8" + ("; livejoin's decision 36" if wishes - {"inner"} else "")
         bound, update = (
             UpdateBound.FIFO,
             f"{fifo_update(query)}; else O(lambda), the enclosureness of the change sequence",

@@ -76,14 +76,28 @@ def node_work(arena: Words, graph: LinkGraph, work_at: int, read: Collection[int
         read: The relations of which results have columns, or over which these are reached.
     """
     counted = arena[work_at : work_at + f.WORK * len(graph.order)].reshape(-1, f.WORK)
-    shown = int(counted[graph.root, f.W_PASSED])
+    shown, own_shown = (int(counted[graph.root, at]) for at in (f.W_PASSED, f.W_FOUND))
+    at_root = {link.child for link in graph.below[graph.root]}
+    asked = asked_below(graph)
     found = np.zeros((COUNTED, len(graph.order)), np.int64)
     for place, (relation, _) in enumerate(preorder(graph)):
         own = counted[relation]
         found[[ENTERED, LEFT, STOPPED, TOUCHED], place] = own[[f.W_ENTERED, f.W_LEFT, f.W_STOPPED, f.W_TOUCHED]]
         found[READ, place] = own[f.W_LOOKED]
-        if relation in read and relation != graph.root:
-            found[READ, place] += shown - own[f.W_PASSED]
+        if relation == graph.root or relation in asked:
+            continue
+        found[READ, place] += own[f.W_FOUND]
+        if relation in read:  # what a change of the root finds is what it reads
+            found[READ, place] += shown - own[f.W_PASSED] - (own_shown if relation in at_root else 0)
+    return found
+
+
+def asked_below(graph: LinkGraph) -> set[int]:
+    """The relations of which no more is asked than whether there is a row."""
+    found: set[int] = set()
+    for relation in graph.order:
+        if any(link.kind in ("exists", "not exists") or link.parent in found for link in graph.above[relation]):
+            found.add(relation)
     return found
 
 

@@ -19,7 +19,7 @@ from livejoin.families.layout.annotation import result_mode
 from livejoin.families.layout.plan_words import PlanWords
 from livejoin.families.layout.record_layout import Records, lay_out_records
 from livejoin.families.layout.table_use import TableUse
-from livejoin.families.nodes import NodeFigures
+from livejoin.families.nodes import LinkedRows, NodeFigures
 from livejoin.families.program import TableBytes, WordProgram, digest_of
 from livejoin.kernels.foreign_keys import layout as f
 from livejoin.kernels.join import layout as q
@@ -113,6 +113,11 @@ class ForeignKeyPlan(WordProgram):
         """As `livejoin.families.nodes.TellsOfNodes.node_figures`."""
         sizes = [int(self.words[at + f.N_ENTRY]) for at in self.node_offsets]
         return node_figures(self.graph, self.tables, sizes, known)
+
+    def linked_rows(self) -> LinkedRows:
+        """As `livejoin.families.nodes.LinksRows.linked_rows`."""
+        children = tuple(frozenset(link.child for link in below) for below in self.graph.below)
+        return LinkedRows(self.root, children, frozenset(step.relation for step in self.steps))
 
     def footprint(self, known: Statistics) -> tuple[TableBytes, ...]:
         """Predicted bytes of a row of each table: its record, and the entries of its keys."""

@@ -25,7 +25,7 @@ from __future__ import annotations
 from livejoin.kernels.join.layout import PLAN_HEADER
 from livejoin.kernels.memory.layout import ARENA_HEADER
 
-STATE_FORMAT = 5  # changes whenever a stored state could be misread
+STATE_FORMAT = 6  # changes whenever a stored state could be misread
 
 COUNTER_BITS = 16
 ALIVE = 1 << 15
@@ -122,7 +122,8 @@ W_STOPPED = 2  # those among both that no row refers to
 W_TOUCHED = 3  # rows of it whose counter changed
 W_LOOKED = 4  # rows of it that were walked over since what they lead to changed
 W_PASSED = 5  # results that were read for deltas because something came alive or died here; of the root all of them
-WORK = 6
+W_FOUND = 6  # rows of it that were found by a key, of a row that came or left; of the root results of its own changes
+WORK = 7
 
 # Plan: a child of a node
 C_NODE = 0

@@ -24,11 +24,12 @@ from livejoin.kernels.foreign_keys.layout import (
     S_COPIES,
     S_LIVE,
     S_ROWS,
+    W_FOUND,
     W_PASSED,
     WALK,
 )
 from livejoin.kernels.foreign_keys.propagate import fall, rise, walk
-from livejoin.kernels.foreign_keys.register import enroll, prepare, withdraw
+from livejoin.kernels.foreign_keys.register import enroll, note_found, prepare, withdraw
 from livejoin.kernels.jit import helper, kernel
 from livejoin.kernels.join.ahead import AHEAD, BEYOND
 from livejoin.kernels.join.columns import write_outer
@@ -73,12 +74,14 @@ def _begin(m: Arena, p: Plan, node: int, row: int, weight: int, mask: int, emit:
             return DONE
         if not prepare(m, p, node, row):
             return NEED_SPACE
+        note_found(m, p, node, row)
         if enroll(m, p, node, row, weight) and agrees(m, p, node, row):
             m[H_PHASE] = WALK
             rise(m, p, node, row, emit)
         return DONE
     is_alive = m[state] & ALIVE != 0
     if before + weight == 0:
+        note_found(m, p, node, row)
         if not is_alive:
             withdraw(m, p, node, row)
             return DONE
@@ -96,6 +99,7 @@ def _begin(m: Arena, p: Plan, node: int, row: int, weight: int, mask: int, emit:
         m[H_SIGN] = 1 if weight > 0 else -1
         m[H_PHASE] = WALK
         m[p[node + N_WORK] + W_PASSED] += 1
+        m[p[node + N_WORK] + W_FOUND] += 1
         m[H_RESULT] = row
         m[H_COPIES] = abs(weight)
     return DONE

@@ -68,6 +68,7 @@ from livejoin.kernels.foreign_keys.layout import (
     SAME,
     UP,
     W_ENTERED,
+    W_FOUND,
     W_LEFT,
     W_LOOKED,
     W_PASSED,
@@ -107,6 +108,8 @@ def _is_again(m: Arena) -> bool:
 @inlined
 def _show(m: Arena, p: Plan, node: int, row: int) -> None:
     """Let the result of a row of the root be written, as often as it stands there."""
+    if m[H_SP] == 0:
+        m[p[node + N_WORK] + W_FOUND] += 1
     if not _is_again(m):
         m[p[node + N_WORK] + W_PASSED] += 1
         for level in range(m[H_SP]):

@@ -34,9 +34,11 @@ from livejoin.kernels.foreign_keys.layout import (
     N_PARENTS,
     N_ROOT,
     N_WIDTH,
+    N_WORK,
     NOT_WANTED,
     R_PLACE,
     R_STATE,
+    W_FOUND,
 )
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.join.layout import H_DUPLICATES, H_PROBES, H_REGISTERED
@@ -108,6 +110,16 @@ def enroll(m: Arena, p: Plan, node: int, row: int, weight: int) -> bool:
     else:
         m[m[own + R_PLACE] + E_HOLDS] = row
     return bool(counter == p[node + N_FULL])
+
+
+@helper
+def note_found(m: Arena, p: Plan, node: int, row: int) -> None:
+    """Count the rows of children that a row leads to, as it comes or leaves."""
+    children = p[node + N_CHILD_LIST]
+    for c in range(p[node + N_CHILDREN]):
+        child = children + c * CHILD
+        if m[m[row + p[child + C_LINK] + L_ENTRY] + E_HOLDS] != 0:
+            m[p[p[child + C_NODE] + N_WORK] + W_FOUND] += 1
 
 
 @inlined

@@ -11,7 +11,7 @@ from livejoin.search.guarantee import UpdateBound
 if TYPE_CHECKING:
     from livejoin.plan.explain.explanation import Explanation
 
-PLACE = "docs/glossary.md"
+PLACE = "livejoin docs glossary"
 
 
 @dataclass(frozen=True)
@@ -33,17 +33,16 @@ ENTRIES = (
     Entry(
         "q-hierarchical",
         "q-hierarchical",
-        "The columns of any two joins are nested or apart: the tables that have one column are all among those that "
-        "have the other, or no table has both; and what is returned stands above what is not. A star that joins all "
-        "tables on one column is an example. Exactly these queries, of those without self-joins and keys, can be kept "
-        "at constant time a change, under a common conjecture (Berkholz, Keppeler, Schweikardt, PODS 2017).",
+        "An example is a star: all tables join on one hub column. Exactly: take any two columns that are joined on. "
+        "The tables that have the one are all among those that have the other, or no table has both. A column that is "
+        "returned stands above one that is not. Of queries without self-joins and keys, exactly these can be kept at "
+        "constant time a change, under a common conjecture (Berkholz, Keppeler, Schweikardt, PODS 2017).",
     ),
     Entry(
         "free-connex",
         "free-connex",
-        "The join has no cycle, and the columns that are returned hang together: on the way between two of them there "
-        "is none that is left out. Then the results can be listed one after the other without looking at rows in "
-        "vain.",
+        "The join has no cycle, and the columns that are returned hang together. On the way between two of them none "
+        "is left out. Then the results can be listed one after the other without looking at rows in vain.",
     ),
     Entry(
         "acyclic",
@@ -60,7 +59,7 @@ ENTRIES = (
     Entry(
         "width",
         "width",
-        "How large the joins inside of bags can get: with width w a bag has at most N^w rows, where N is the number "
+        "How large the joins inside of bags can get. With width w a bag has at most N^w rows, where N is the number "
         "of rows of the tables. It is 1 without cycles and 3/2 for a triangle.",
     ),
     Entry(
@@ -77,7 +76,7 @@ ENTRIES = (
         "lambda",
         "lambda",
         "The enclosureness of the changes: how many rows come and go, one after the other, while another one stays, "
-        "in the mean, at least 1. It is 1 where rows leave in the order in which they came, or never, and grows with "
+        "in the mean, at least 1. It is 1 where rows leave in the order in which they came, or never. It grows with "
         "rows that stay while many others pass (CROWN, section 6).",
     ),
     Entry(
@@ -93,7 +92,7 @@ ENTRIES = (
     Entry(
         "join tree",
         "join-tree",
-        "The tables in a tree, each kept with counters of its partners below, so that a change goes up only as far as "
+        "The tables in a tree, each kept with counters of its partners below. A change goes up only as far as "
         "something appears or vanishes. No join is stored (CROWN).",
     ),
     Entry(
@@ -132,10 +131,10 @@ ENTRIES = (
     Entry(
         "well-behaved",
         "well-behaved",
-        "Of queries over static tables: no change of one table can reach many rows of another table that changes, or "
-        "many values that are returned, by way of other tables. Then each change can cost O(1), once the static tables "
-        "are prepared (ICDT 2025). Exactly: no chain of joined columns leads from one changing table to another one, "
-        "or to what is returned, that leaves out all columns that both have.",
+        "Of queries over static tables. No change of one table can reach many rows of another changing table, or many "
+        "values that are returned, by way of other tables. Then each change can cost O(1), once the static tables "
+        "are prepared (ICDT 2025). Exactly: a chain of joined columns may lead from one changing table to another one, "
+        "or to what is returned. None of these leaves out all columns that both have.",
     ),
     Entry(
         "selected rows",

@@ -15,10 +15,17 @@ def require(explanation: Explanation, bound: UpdateBound) -> None:
         bound: The weakest bound that is accepted.
 
     Raises:
-        WeakGuaranteeError: The guarantee is weaker, with the reason and what would make it better.
+        WeakGuaranteeError: The guarantee is weaker, with the reason and what would make it better. A window whose
+            rows move is weaker than anything but ``linear``: all rows of a partition may change.
     """
     for one in (explanation, *explanation.others):
         _require_one(one, bound)
+    if explanation.beside and bound < UpdateBound.LINEAR:
+        msg = (
+            f"a change is asked to cost {bound.formula} at most, and a window is in the query. {explanation.beside} "
+            f"Each costs O(log rows). Take the window out, or ask for '{UpdateBound.LINEAR}'."
+        )
+        raise WeakGuaranteeError(msg)
 
 
 def _require_one(explanation: Explanation, bound: UpdateBound) -> None:

@@ -134,7 +134,7 @@ def _looks(one: Effect, costs_most: str) -> Iterator[str]:
     """What a change looks at above the joins, where that is all that grows."""
     grown = max(one.stored, key=lambda step: (step.rows.growth, step.rows.expected or 0.0), default=None)
     kept = "" if grown is None else f": {grown.what}"
-    yield f"A change of {one.table}{costs_most} looks at {stored(one.looked_up)}{kept}."
+    yield f"A change of {one.table}{costs_most} reads {stored(one.looked_up)}{kept}."
     yield f"It changes {_result(one)}."
 
 
@@ -203,7 +203,7 @@ def _of_any(changing: Sequence[Effect]) -> str:
     elif hops:
         parts.append("only asks whether there are matching rows")
     if looked_up != NOTHING:
-        parts.append(f"looks at {stored(looked_up)}")
+        parts.append(f"reads {stored(looked_up)}")
     return f"{', '.join(parts) or 'meets no other row'}, and changes {_of_result(result)}"
 
 
@@ -262,7 +262,7 @@ def effect_line(one: Effect, read_later: bool = False) -> str:
 
     >>> from livejoin.plan.explain.effects.effects import Effect
     >>> effect_line(Effect("orders", "", NOTHING, Amount(8.0, 8.0, True), Amount(9000.0, 9000.0)))
-    'orders: looks at about 9,000 stored rows, changes up to 8 rows of the result, however large the tables get'
+    'orders: reads about 9,000 stored rows, changes up to 8 rows of the result, however large the tables get'
     """
     if one.promise == "static":
         return f"{one.table}: never changes (declared static)"
@@ -270,7 +270,7 @@ def effect_line(one: Effect, read_later: bool = False) -> str:
         return f"{one.table}: changes {_result(one)}, which are looked for when it is read"
     met = [f"meets {rows(one.met)}"] if any(hop.kept for way in one.ways for hop in way.reach.hops) else []
     if one.looked_up != NOTHING:
-        met.append(f"looks at {stored(one.looked_up)}")
+        met.append(f"reads {stored(one.looked_up)}")
     line = f"{one.table}: {', '.join(met) or 'meets no other row'}, changes {_result(one)}"
     if not one.growth:
         return f"{line}, however large the tables get"

@@ -132,6 +132,12 @@ class ManifestReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return newest_of(self._folder)
 
 
+def bounds_of(folder: Path) -> tuple[int, int]:
+    """The newest and the oldest batch of a pipeline whose deltas are kept; raises as `newest_of`."""
+    newest = newest_of(folder)
+    return newest, min(batches_in(folder))
+
+
 def newest_of(folder: Path) -> int:
     """The newest batch of a pipeline.
 

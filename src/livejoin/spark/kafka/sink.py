@@ -19,7 +19,7 @@ from confluent_kafka import KafkaException, Producer
 from livejoin.checkpoint.batch_delta import TIMESTAMP, BatchDelta
 from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.errors import SchemaError, StorageError
-from livejoin.spark.sinks.last_of_keys import COMES, last_of_keys, quoted
+from livejoin.spark.sinks.net_effect import COMES, last_of_keys, quoted
 from livejoin.spark.sinks.sink import SinkView, whole
 
 Headers: TypeAlias = list[tuple[str, str | bytes | None]]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
 
 from livejoin.checkpoint.batch_delta import BatchDelta
 from livejoin.checkpoint.instants import with_instants
@@ -68,6 +69,14 @@ class InFolder(Protocol):
     @property
     def folder(self) -> Path:
         """The folder."""
+
+
+@runtime_checkable
+class OfSession(Protocol):
+    """A sink that writes by a session of Spark."""
+
+    def use(self, spark: SparkSession) -> None:
+        """Take the session; called before `Sink.open`, and before `Forgetting.forget`."""
 
 
 @runtime_checkable

@@ -37,8 +37,8 @@ def over_items(key: SortBy, items: Sequence[Item], source: Source) -> exp.Expr:
             return column_at(position)
         if isinstance(part, exp.Column):
             msg = (
-                f"ORDER BY {shown(key.value)}: the SELECT list is DISTINCT and does not show {shown(part)}, so that a "
-                "row has no single value of it; order by what the SELECT list shows"
+                f"ORDER BY {shown(key.value)}: the SELECT list is DISTINCT and does not show {shown(part)}, so a "
+                "row has no single value of it. Order by what the SELECT list shows"
             )
             raise source.unsupported("ORDER BY", msg, offset_of(part, key.offset))
         refuse_aggregates(part, "ORDER BY of DISTINCT", "add it to the SELECT list", source, key.offset)

@@ -162,8 +162,8 @@ def _compared(
                 yield _Compared(part.expression, part.this, turned, part)
                 continue
         msg = (
-            f"{shown(part)} is no part of an ASOF JOIN, which takes {_HOW}; what selects rows of the right side stands "
-            "in a query there, as ASOF JOIN (SELECT ... WHERE ...) q, and what selects rows of the result in WHERE"
+            f"{shown(part)} is no part of an ASOF JOIN. It takes {_HOW}. A condition on rows of the right side "
+            "stands in a query there, as ASOF JOIN (SELECT ... WHERE ...) q. One on rows of the result stands in WHERE"
         )
         raise source.unsupported("ASOF JOIN", msg, offset_of(part, offset))
 

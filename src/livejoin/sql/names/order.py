@@ -40,7 +40,7 @@ def order_of(node: exp.Expr, source: Source) -> Order | None:
             ("OFFSET", {TokenType.OFFSET}) if limit is None else ("LIMIT", {TokenType.LIMIT, TokenType.FETCH})
         )
         msg = (
-            f"{clause} without ORDER BY is not supported: which rows it takes is not determined; write ORDER BY before "
+            f"{clause} without ORDER BY is not supported: which rows it takes is not determined. Write ORDER BY before "
             "it, or take the first rows of what you read"
         )
         raise source.unsupported(clause, msg, source.find_back(kinds, offset_of(first, end), source.tokens[0].start))

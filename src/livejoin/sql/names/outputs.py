@@ -59,7 +59,7 @@ def _refuse_alias_twice(items: Sequence[Item], source: Source) -> None:
             at = item.offset if item.alias_offset is None else item.alias_offset
             line, column = source.position(other.offset)
             msg = (
-                f"two output columns have the name {item.name!r}, the first at line {line}, column {column}; a name "
+                f"two output columns have the name {item.name!r}, the first at line {line}, column {column}. A name "
                 "with AS is that of one column: give one of the two another"
             )
             raise source.unsupported("AS", msg, at)

@@ -157,7 +157,7 @@ def _refuse_correlation(qualifier: exp.Expr, source: Source) -> None:
         ):
             name = qualifier.name
             msg = (
-                f"{name} stands beside this sub-query in FROM, which does not see it; write LATERAL before the query, "
+                f"{name} stands beside this sub-query in FROM, which does not see it. Write LATERAL before the query, "
                 "or return the columns that are compared, and join on them outside"
             )
             raise source.unsupported("sub-query", msg, offset_of(qualifier, 0))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from sqlglot import TokenType, exp
 
 from livejoin.schema import SqlType
+from livejoin.shown import meant
 from livejoin.sql.parse.other_dialects import of_type
 from livejoin.sql.parse.source import Source
 
@@ -146,5 +147,8 @@ def unknown_type(offset: int, source: Source) -> str | None:
     name = source.sql[before[-1].start : before[-1].end + 1]
     if name.upper() in ("PRIMARY KEY", "FOREIGN KEY", "UNIQUE"):
         return f"{name.upper()} names its columns in parentheses: write {name.upper()} ({found})"
+    key = f"{name} {found}"
+    if hint := meant(key.upper(), ("PRIMARY KEY", "FOREIGN KEY")):
+        return f"{key!r} is no part of a table{hint}"
     what = f"{found!r}, behind the column name {name!r}, is not a known type"
     return f"{what}{of_type(found)}; allowed are {ALLOWED_TYPES}"

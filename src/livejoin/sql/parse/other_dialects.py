@@ -111,8 +111,8 @@ _STATEMENTS: Mapping[str, str] = {
     "CREATE SCHEMA": "a database is a folder: open another one",
     "CREATE DATABASE": "a database is a folder: open another one",
     "EXPLAIN": (
-        "db.sql('EXPLAIN ...') (/v1/query of a server) gives the explanation as rows, db.explain(sql) and "
-        "view.explain(analyze=True) as an object, and livejoin explain in a terminal"
+        "db.sql('EXPLAIN ...') (/v1/query of a server) gives the explanation as rows. db.explain(sql) and "
+        "view.explain(analyze=True) give it as an object, livejoin explain in a terminal"
     ),
     "SHOW": "db.tables and db.views have the names",
     "DESCRIBE": "db.tables[name] and db.views[name].schema have the columns",

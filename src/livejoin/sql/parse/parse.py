@@ -305,12 +305,12 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
     names_from_keywords(tokens)
     if tokens and tokens[0].token_type in dialect.tokenizer_class.COMMANDS:
         clause = tokens[0].text.upper()
-        msg = f"{clause} is not supported{of_statement(clause)}; {STATEMENTS}"
+        msg = f"{clause} is not supported{of_statement(clause)}. {STATEMENTS}"
         raise source.unsupported(clause, msg, tokens[0].start)
     if tokens and not _begins_statement(tokens[0]):
         word = tokens[0].text.upper()
         hint = of_statement(word) or meant(word, ("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "ALTER", "MERGE"))
-        msg = f"no statement begins with {tokens[0].text!r}{hint}; {STATEMENTS}"
+        msg = f"no statement begins with {tokens[0].text!r}{hint}. {STATEMENTS}"
         raise source.error(SqlSyntaxError, msg, tokens[0].start)
     try:
         refuse_gaps(source)

@@ -16,9 +16,8 @@ from livejoin.sql.parse.spans import sub_queries
 from livejoin.sql.parse.sub_queries import in_expressions, query_of
 
 _ALLOWED = (
-    "allowed is SELECT expressions and aggregates FROM tables, views and queries in parentheses, joined on equal "
-    "columns by inner, outer, semi and anti joins, with WHERE, GROUP BY, HAVING, ORDER BY ... LIMIT, sub-queries in "
-    "expressions, set operations of such queries, and WITH"
+    "write a SELECT over tables and views, or a set operation of such queries. 'livejoin docs clauses' has what they "
+    "may contain"
 )
 
 # Arguments of a SELECT node: clause, tokens of its keyword, what works instead.
@@ -51,6 +50,7 @@ _MODIFIERS = frozenset({"with_", "this", "expression", "distinct", "order", "lim
 
 # Arguments of a table in FROM.
 _TABLE_CLAUSES: dict[str, tuple[str, tuple[TokenType, ...], str]] = {
+    "hints": ("WITH behind a table", (TokenType.WITH,), "leave it out; a query reads whole commits, without locks"),
     "sample": _CLAUSES["sample"],
     "laterals": _CLAUSES["laterals"],
     "version": ("VERSION AS OF", (), "a view shows the present"),
@@ -65,8 +65,8 @@ _JOINS = {
     *(("LEFT", kind) for kind in ("SEMI", "ANTI")),
 }
 _ALLOWED_JOINS = (
-    "allowed are [INNER] JOIN, LEFT, RIGHT and FULL [OUTER] JOIN, [LEFT] SEMI JOIN, [LEFT] ANTI JOIN, CROSS JOIN, all "
-    "but the last with NATURAL too, ASOF [LEFT] JOIN, and commas"
+    "Allowed are [INNER] JOIN, LEFT, RIGHT and FULL [OUTER] JOIN, [LEFT] SEMI JOIN and [LEFT] ANTI JOIN, also with "
+    "NATURAL. CROSS JOIN, ASOF [LEFT] JOIN and commas are allowed without it"
 )
 
 _PARAMETERS = (TokenType.PLACEHOLDER, TokenType.PARAMETER, TokenType.COLON)
@@ -139,7 +139,7 @@ def refuse_modifiers(tree: exp.Expr, source: Source) -> None:
 def refuse_statement(tree: exp.Expr, source: Source) -> UnsupportedQueryError:
     """The error for a statement that is no query."""
     clause = source.tokens[0].text.upper()
-    msg = f"{clause} is not a query that can be maintained; {_ALLOWED}{_elsewhere(tree)}"
+    msg = f"{clause} is not a query that can be maintained: {_ALLOWED}{_elsewhere(tree)}"
     return source.unsupported(clause, msg, source.tokens[0].start)
 
 
@@ -203,7 +203,7 @@ def refuse_pivot(pivot: exp.Pivot, source: Source, offset: int) -> UnsupportedQu
     """The error for a PIVOT or UNPIVOT between the right side of a join and its condition."""
     called = "UNPIVOT" if pivot.args.get("unpivot") else "PIVOT"
     msg = (
-        f"{called} in front of ON or USING is not supported: it is of all that stands before it in FROM; write it "
+        f"{called} in front of ON or USING is not supported: it is of all that stands before it in FROM. Write it "
         "behind the condition, or write what it is of as a query in parentheses"
     )
     return source.unsupported(called, msg, source.find({TokenType[called]}, offset, offset))
@@ -244,5 +244,5 @@ def check_join(join: exp.Join, source: Source, default: int) -> None:
     clause = clause if clause.endswith("JOIN") else f"{clause} JOIN".strip()
     word = next((part for part in parts if part not in ("", "NATURAL")), "JOIN")
     at = next((t.start for t in reversed(source.tokens) if t.start < offset and t.text.upper() == word), offset)
-    msg = f"{clause} is not supported; {_ALLOWED_JOINS}"
+    msg = f"{clause} is not supported. {_ALLOWED_JOINS}"
     raise source.unsupported(clause, msg, at)

@@ -22,7 +22,7 @@ from livejoin.sql.parse.other_dialects import FUNCTIONS, HALVES, KEYWORDS, OPERA
 from livejoin.sql.parse.source import Source
 
 STATEMENTS = (
-    "allowed are SELECT, INSERT, UPDATE, DELETE, MERGE INTO, CREATE and DROP of TABLE, VIEW and ASSERTION, ALTER TABLE "
+    "Allowed are SELECT, INSERT, UPDATE, DELETE, MERGE INTO, CREATE and DROP of TABLE, VIEW and ASSERTION, ALTER TABLE "
     "and REFRESH TABLE"
 )
 
@@ -108,6 +108,7 @@ _EXPECTED = (
     (r"Expected at least one argument", "an argument", ""),
 )
 _DECLARING = frozenset({TokenType.CREATE, TokenType.DROP})
+_OPTIONS = ("PRIMARY KEY", "NOT NULL", "UNIQUE", "DEFAULT", "CHECK", "REFERENCES", "GENERATED", "ENFORCED")
 _BEFORE_NAME = frozenset({TokenType.TABLE, TokenType.VIEW, TokenType.EXISTS})
 _OPENING = {")": TokenType.L_PAREN, "]": TokenType.L_BRACKET, "}": TokenType.L_BRACE, ">": TokenType.LT}
 _CLOSING = {
@@ -189,7 +190,7 @@ def _unexpected(description: str, found: str, at: int, source: Source) -> str:
     if bracket := _BRACKET.search(description):
         if _is_second_match(at, source):
             return f"{found} in MATCH_CONDITION; {SECOND_MATCH}"
-        return f"{found} where {bracket[1]!r} is expected{_which_closes(bracket[1], at, source)}"
+        return f"{found} where {bracket[1]!r} is expected{_which_closes(bracket[1], at, source)}{_option(at, source)}"
     if twice := _TWICE.search(description):
         return f"{twice[1]} stands here a second time; a SELECT has one"
     if wrong := _PROPERTY.search(description):
@@ -210,6 +211,14 @@ def _unexpected(description: str, found: str, at: int, source: Source) -> str:
     if token is None:
         return f"the text ends{behind}, where more is expected"
     return f"{found}, which is not expected{behind}{_as_a_name(at, source)}"
+
+
+def _option(at: int, source: Source) -> str:
+    """The hint that a misspelled option of a column stands at an offset; empty if none does."""
+    words = [token.text.upper() for token in source.tokens if token.start >= at][:2]
+    if not words or source.tokens[0].token_type not in _DECLARING:
+        return ""
+    return meant(" ".join(words), _OPTIONS) or meant(words[0], _OPTIONS)
 
 
 def _which_closes(bracket: str, at: int, source: Source) -> str:

@@ -27,19 +27,19 @@ _ZONED = (exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ)
 
 _WHAT = {
     "aggregate": "is an aggregate function",
-    "unbounded": "may make a value without a bound, or one much longer than what it is given",
+    "unbounded": "may make a value without a bound, or one much longer than its arguments",
     "naming": "depends on the names that columns have inside",
 }
 _REMEDY = {
     "aggregate": "allowed are expressions over one row of the join, and aggregates (livejoin docs aggregates)",
     "window": "allowed are expressions over one row of the join",
     "table": "it gives several rows; allowed are expressions with one value a row",
-    "volatile": "its value changes from call to call, but a deleted row must give the value that it had when it was "
-    "inserted; store the value in a column, or give it to a query that is asked once as a parameter; to keep the rows "
+    "volatile": "its value changes from call to call. A deleted row must give the value that it had when it was "
+    "inserted. Store the value in a column, or give it to a query that is asked once as a parameter. To keep the rows "
     "of the last hour, declare the table with window_range",
-    "sub-query": "compare with IN (value, ...), or with a sub-query that begins with SELECT, as IN (SELECT * FROM "
-    "VALUES (1), (2) AS v(x)) or ALL (SELECT ...)",
-    "unbounded": "one row could take all memory; store what is needed in a table and join it",
+    "sub-query": "Compare with IN (value, ...), or with a sub-query that begins with SELECT. Examples are IN (SELECT * "
+    "FROM VALUES (1), (2) AS v(x)) and ALL (SELECT ...)",
+    "unbounded": "one row could take all memory. Store what is needed in a table and join it",
     "naming": "write the columns, or the names, that are meant",
 }
 
@@ -159,7 +159,7 @@ def check_scalar(node: exp.Expr, text: str, schema: pa.Schema, source: Source, o
         return found
     name, kind = found
     if kind == "sub-query":
-        msg = f"{shown(node)} has a sub-query of a form that is not supported: {_REMEDY[kind]}"
+        msg = f"{shown(node)} has a sub-query of a form that is not supported. {_REMEDY[kind]}"
         raise source.unsupported(kind, msg, offset)
     at = _call_offset(node, found, source, offset)
     written = source.text_at(at)

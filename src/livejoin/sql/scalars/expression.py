@@ -138,7 +138,7 @@ def refusal(found: Unsaid, other: str = "ARRAY") -> str:
     what = found.what if found.what != "ARRAY" else other
     if hint := FUNCTIONS.get(what.lower()):
         return f"{what} is not supported; {hint}"
-    return f"{what} is not supported: {found.why}; store what it gives in a column, or leave it out"
+    return f"{what} is not supported: {found.why}. Store what it gives in a column, or leave it out"
 
 
 def bind_tree(node: exp.Expr, row: RowType, source: Source, offset: int) -> tuple[Expression, SqlType] | Unsaid:

@@ -37,7 +37,7 @@ def over_groups(block: SelectBlock, rewriter: Rewriter) -> SelectBlock:
         return block
     if block.sets is not None or block.has_windows:
         msg = (
-            "sub-queries over groups beside window functions or several grouping sets are not supported; return the "
+            "sub-queries over groups beside window functions or several grouping sets are not supported. Return the "
             "groups from a query in FROM, and write the sub-queries outside of it"
         )
         raise block.source.unsupported("sub-query", msg, block.sub_queries[0].offset)

@@ -30,7 +30,7 @@ def plain_of(parts: Parts, sub: SubSelect) -> SelectBlock:
         for outer, node in free_columns(block):
             msg = (
                 f"{outer.name} is a column of the query around, and the sub-query that reads it has several "
-                "grouping sets; return their rows from a query in FROM, and compare its columns outside of it"
+                "grouping sets. Return their rows from a query in FROM, and compare its columns outside of it"
             )
             raise block.source.unsupported("sub-query", msg, offset_of(node, sub.offset))
     if (block.order is not None or block.sets is not None or block.has_windows) and not any(free_columns(block)):

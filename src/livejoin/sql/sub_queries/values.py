@@ -195,7 +195,7 @@ class _Values:
             if "aggregate" not in column.meta:
                 msg = (
                     f"the column {shown(column)} is neither grouped (there is no GROUP BY) nor within an aggregate, "
-                    "so that there is no single value of it; take MIN, MAX or another aggregate of it"
+                    "so there is no single value of it. Take MIN, MAX or another aggregate of it"
                 )
                 raise block.source.unsupported("GROUP BY", msg, offset_of(column, self._sub.offset))
         if not calls:

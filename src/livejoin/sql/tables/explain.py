@@ -48,7 +48,7 @@ def read_explain(sql: str, parameters: object = None) -> Explain | None:
     '        SELECT a FROM t'
     >>> read_explain("SELECT a FROM t")
     """
-    head = _HEAD.match(sql)
+    head = _HEAD.match(sql) if isinstance(sql, str) else None  # what is no text is refused where it is parsed
     if head is None:
         return None
     rest, analyze = sql[head.end() :], head["analyze"] is not None

@@ -19,7 +19,7 @@ from livejoin.sql.tables.declare import declare, table_name
 from livejoin.sql.tables.row_changes import RowChanges, changes_rows, read_row_changes
 
 _ALLOWED = (
-    "allowed are CREATE and DROP of TABLE, VIEW and ASSERTION, ALTER TABLE, REFRESH TABLE, INSERT, UPDATE, DELETE and "
+    "Allowed are CREATE and DROP of TABLE, VIEW and ASSERTION, ALTER TABLE, REFRESH TABLE, INSERT, UPDATE, DELETE and "
     "MERGE INTO"
 )
 
@@ -124,7 +124,7 @@ def parse_statement(sql: str) -> Statement:
         case _:
             kind = tree.args.get("kind") or _kind_of_create(source)
             clause = " ".join([source.tokens[0].text.upper(), kind if isinstance(kind, str) else ""]).strip()
-            msg = f"{clause} is not supported{of_statement(clause)}; {_ALLOWED}"
+            msg = f"{clause} is not supported{of_statement(clause)}. {_ALLOWED}"
             raise source.unsupported(clause, msg, source.tokens[0].start)
 
 

@@ -15,6 +15,9 @@ NO_QUEUE = 4.0
 KEYS = 10
 """How many of the keys that cost most are shown."""
 
+OUTSTANDING = 2.0
+"""How many times as much as the median a key costs at least that stands out."""
+
 
 @dataclass(frozen=True)
 class ActualTable:
@@ -152,6 +155,7 @@ class ActualKey:
         cost: The cost of its changes at least: one for each, and the rows that it touched.
         most: The cost of its changes at most.
         share: The share of ``cost`` in the cost of all changes of the block by these columns.
+        typical: The median cost of the keys of these columns that have a counter.
     """
 
     block: int
@@ -160,6 +164,12 @@ class ActualKey:
     cost: int
     most: int
     share: float
+    typical: int = 0
+
+    @property
+    def stands_out(self) -> bool:
+        """Whether it cost much more than others, or more than half of all."""
+        return self.cost >= OUTSTANDING * self.typical or self.share > 1 / 2
 
 
 @dataclass(frozen=True)

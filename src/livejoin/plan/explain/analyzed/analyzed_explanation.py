@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from html import escape
 from typing import Any
@@ -94,8 +94,7 @@ def sections(actual: Actual) -> Iterator[tuple[str, list[str]]]:
         return
     yield f"analyzed since {at}", [*_stream_lines(actual), *actual.notes]
     if actual.keys:
-        units = "in steps: a change, and each row or counter that it touches or changes, is one"
-        yield f"the {len(actual.keys)} keys that cost most, {units}", [*map(_key, actual.keys)]
+        yield from _keys(actual.keys)
     if actual.better:
         yield "better on the stream as it was", [line for one in actual.better for line in _better(one)]
 
@@ -119,7 +118,12 @@ def _stream_lines(actual: Actual) -> Iterator[str]:
     part = "" if stream.is_whole else "; of very large tables the rows with the smallest ids alone"
     yield (
         f"lambda {_between(stream.lower, stream.upper)} on average, at most {stream.largest:,} for one row (bounds, "
-        f"not exact{part}); 1 is a queue: rows leave in the order in which they came"
+        f"not exact{part}): so many rows came and went, one after the other, while a row was there"
+    )
+    began, ended = (sum(getattr(table, what) for table in actual.tables) for what in ("began", "ended"))
+    yield (
+        f"1 is the least lambda, that of a queue, whose rows leave in the order in which they came; rows that leave "
+        f"in any order also begin with 1: {ended:,} of {began:,} rows have left so far"
     )
 
 
@@ -218,6 +222,18 @@ def _between(lower: float, upper: float) -> str:
     """
     first, last = f"{lower:,.2f}", f"{upper:,.2f}"
     return first if first == last else f"between {first} and {last}"
+
+
+def _keys(keys: Sequence[ActualKey]) -> Iterator[tuple[str, list[str]]]:
+    """The keys that stand out, or that none does."""
+    units = "in steps: a change, and each row or counter that it touches or changes, is one"
+    found = [key for key in keys if key.stands_out]
+    if found:
+        called = f"the {len(found)} keys that cost most" if len(found) > 1 else "the key that costs most"
+        yield f"{called}, {units}", [*map(_key, found)]
+        return
+    each = dict.fromkeys(f"{key.relation} by {', '.join(key.key)}: about {key.typical:,} each" for key in keys)
+    yield f"no key costs much more than the others, {units}", [*each]
 
 
 def _key(key: ActualKey) -> str:

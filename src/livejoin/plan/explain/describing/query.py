@@ -138,7 +138,10 @@ def describe_query(
         left = present.static(leaf)
         one = replace(one, tables=tuple(replace(table, kept=left.get(table.name)) for table in one.tables))
         one = replace(one, deltas=live, cells=cells_outline(leaf, one.tables, threads))
-        one = replace(one, suggestions=_of_tables(one.suggestions, leaf))
+        suggestions = _of_tables(one.suggestions, leaf)
+        if kept or join.sums:  # sums and groups cannot be filtered when they are read
+            suggestions = tuple(s for s in suggestions if s.kind != "shape")
+        one = replace(one, suggestions=suggestions)
         one = _with_check(one, join, checked.get(planned_leaf, ""))
         one = _over_inputs(_with_store(one, join, kept), leaf)
         told.append(_as_bounds(one) if planned_leaf in bounding else one)

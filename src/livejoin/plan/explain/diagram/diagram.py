@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from livejoin.plan.explain.diagram.column_words import column_words, in_words
-from livejoin.plan.explain.effects.amount import Growth
+from livejoin.plan.explain.effects.amount import NOTHING, Growth
 from livejoin.plan.explain.effects.effects import Effect
 from livejoin.plan.explain.effects.figures import Figures
 from livejoin.plan.explain.effects.reach import Reach
@@ -203,10 +203,13 @@ class _Drawn:
         if effect.promise == "static":
             return DiagramNode("table", title, lines, parent, label, "never changes")
         if effect.looked_up.growth > effect.met.growth:
-            reach = f"a change here looks at {stored(effect.looked_up)}"  # as all rows of a partition
+            reach = f"a change here reads {stored(effect.looked_up)}"  # as all rows of a partition
             return DiagramNode("table", title, lines, parent, label, reach, effect.growth)
         reaches = self._reaches(atom.alias)
         grows = max((found.met.growth for found in reaches), default=Growth.NONE)
+        if effect.looked_up != NOTHING and not any(hop.kept for one in reaches for hop in one.hops):
+            reach = f"a change here reads {stored(effect.looked_up)}"
+            return DiagramNode("table", title, lines, parent, label, reach, grows)
         reach = _reach(reaches)
         if len(effect.ways) > 1:
             where = "in this join" if atom.alias == table.name else f"as {atom.alias}"

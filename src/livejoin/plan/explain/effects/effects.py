@@ -14,7 +14,8 @@ from typing import Literal, assert_never
 
 from livejoin.families.nodes import MadeRelation, MakesRelations
 from livejoin.plan.explain.effects.amount import NOTHING, ONE, Amount, Growth, total
-from livejoin.plan.explain.effects.figures import Figures
+from livejoin.plan.explain.effects.figures import Figures, Matched
+from livejoin.plan.explain.effects.linked import by_links, linked_rows
 from livejoin.plan.explain.effects.nested import Nested, Some, keeps, origin_of, read_by
 from livejoin.plan.explain.effects.reach import (
     Columns,
@@ -334,6 +335,9 @@ class _Walk:
         below = {name: self.of(one, None) for name, one in derived.items()}
         ways = self.ways[plan] = []
         nested, columns, made = self._sizes.nested(plan), columns_by_variable(query), _made_above(plan)
+        linked = linked_rows(plan)
+        bags = [one.derived.query for one in plan.below if isinstance(one, BagOperator)]
+        in_bags = {inside.table.name for bag in bags for inside in bag.atoms}
         for position, atom in enumerate(query.atoms):
             name = atom.table.name
             if name in below:
@@ -345,6 +349,10 @@ class _Walk:
             if begin.delta == NOTHING:
                 continue
             found = reach(query, position, own, self._figures, nested, made)
+            if linked is not None and own is None:
+                found = by_links(found, position, linked)
+            elif own is not None and name in in_bags:
+                found = reach(query, position, None, self._figures, nested).bounded()  # a bag is joined all the same
             if is_distinct and not tells_apart(query, position, query.free or frozenset()):  # it may be there already
                 found = found.bounded()
             through = _through(atom) if name in below else ""
@@ -482,10 +490,28 @@ class _Walk:
         """Left rows that come and go, and those up to the next right row where one of these does."""
         left, right = self.of(plan.left, None), self.of(plan.right, None)
         each = self._behind(plan.left, plan.on.left_keys).between(self._behind(plan.right, plan.on.right_keys))
+        matched = self._matched(plan)
+        if matched is not None:
+            each = replace(each, expected=matched[1], most=matched[0].most, is_size=False)
         moved = right.delta.times(each)
         self.looked_up[plan] = left.delta.plus(right.delta).plus(moved)
-        delta = left.delta.plus(_replaced(moved))
-        return _Change(left.rows.plus(moved), delta, delta, both_ways=True)
+        rows, came = left.rows, left.delta
+        if not plan.on.is_optional:  # a row without one in front of it is none of the result
+            has_one = ONE.bounded() if matched is None else Amount(matched[0].share, 1.0, True)
+            rows, came = rows.times(has_one), came.times(has_one)
+        delta = came.plus(_replaced(moved))
+        return _Change(rows.plus(moved), delta, delta, both_ways=True)
+
+    def _matched(self, plan: AsOfOperator) -> tuple[Matched, float] | None:
+        """The left rows whose key right rows have, and how many there are for each of these; None if unknown."""
+        here, there = origin_of(plan.left, plan.on.left_keys), origin_of(plan.right, plan.on.right_keys)
+        if here is None or there is None or not here.columns or max(len(here.query.atoms), len(there.query.atoms)) > 1:
+            return None
+        found = self._figures.matched(here.table, here.columns, there.table, there.columns)
+        left, right = self._figures.rows(here.table), self._figures.rows(there.table)
+        if found is None or left is None or right is None:
+            return None
+        return found, left.expected * found.share / max(1.0, right.expected)
 
     def _compared(self, plan: InequalityAggregateOperator) -> _Change:
         """The groups of the pairs of a changed row; the rows of the other side are looked at one by one or by sums."""

@@ -17,9 +17,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from livejoin.query import ConjunctiveQuery
 from livejoin.query.scalar import Expression
 from livejoin.schema import Table
-from livejoin.search.statistics import Statistics
+from livejoin.search.statistics import Figure, Statistics, TableStatistics
 from livejoin.words import NULL_CODE, Words
 
 Source = Literal["counted", "sampled", "given", "observed"]
@@ -52,6 +53,21 @@ class Meeting:
     fits: bool = False
     is_mean: bool = True
     is_size: bool = False
+
+
+@dataclass(frozen=True)
+class Matched:
+    """The rows of a table that have a key which rows of another one have too.
+
+    Args:
+        share: The share of these among all rows of the table.
+        most: The rows with the most frequent of these keys.
+        source: Where the figures are from.
+    """
+
+    share: float
+    most: float
+    source: Source
 
 
 @dataclass(frozen=True)
@@ -155,9 +171,16 @@ class Figures:
 
     def share(self, table: Table, condition: Expression) -> float | None:
         """The share of the rows of a table for which a condition is true; None if that is not known."""
-        known = self.statistics.of(table.name).passing_of(condition.text).value
-        sample = self.samples.get(table.name.lower())
-        return sample.share(condition) if known is None and sample is not None else known
+        known = self._known_share(table, condition)
+        return self.samples[table.name.lower()].share(condition) if known is None and self._has(table) else known
+
+    def _known_share(self, table: Table, condition: Expression) -> float | None:
+        """The share that was given, or without rows observed; of rows that are there it is counted."""
+        known = self.statistics.of(table.name).passing_of(condition.text)
+        return known.value if known.known == "given" or not self._has(table) else None
+
+    def _has(self, table: Table) -> bool:
+        return table.name.lower() in self.samples
 
     def values(self, table: Table, columns: Sequence[int]) -> float | None:
         """The most different values of some columns, NULL included; None if that is not known.
@@ -191,15 +214,47 @@ class Figures:
             nulls: Whether NULL meets NULL, as in groups and partitions.
         """
         known = any(
-            condition is not None and self.statistics.of(table.name).passing_of(condition.text).value is not None
+            condition is not None and self._known_share(table, condition) is not None
             for table, condition in zip((one, other), conditions, strict=True)
         )
-        if known:  # shares that are given, or were observed, go before rows
+        if known:  # shares that are given go before rows
             conditions = (None, None)
         place = (one.name.lower(), tuple(columns), other.name.lower(), tuple(others), *conditions, nulls)
         if place not in self._found:
             self._found[place] = self._meeting(one, columns, other, others, conditions, nulls)
         return self._found[place]
+
+    def matched(self, one: Table, columns: Sequence[int], other: Table, others: Sequence[int]) -> Matched | None:
+        """The rows of a table whose key another one has; None if rows that are there do not tell.
+
+        Args:
+            one: The table of the rows.
+            columns: The columns of that table that are compared.
+            other: The other table.
+            others: The columns of the other table, in the same order.
+        """
+        first, second = (self.samples.get(table.name.lower()) for table in (one, other))
+        mine = None if first is None else first.counts(columns)
+        theirs = None if second is None else second.counts(others)
+        if first is None or second is None or mine is None or theirs is None:
+            return None
+        (keys, counts), (other_keys, other_counts) = mine, theirs
+        both = counts[np.isin(keys, other_keys)]
+        if not second.is_whole and other_counts.sum() < _FEW_ROWS * other_counts.shape[0]:
+            return None  # keys that were not drawn may be there
+        largest = float(both.max(initial=0))
+        most = largest if first.is_whole else largest * first.rows / max(1.0, float(first.weights.sum()))
+        source: Source = "sampled" if "sampled" in (first.source, second.source) else first.source
+        return Matched(float(both.sum() / max(1, int(first.weights.sum()))), most, source)
+
+    def with_shares(self, query: ConjunctiveQuery) -> Statistics:
+        """The statistics, with the shares of rows that fit the conditions of a join."""
+        shares: dict[str, dict[str, Figure]] = {}
+        for atom in query.atoms:
+            if atom.predicate is not None and (share := self.share(atom.table, atom.predicate)) is not None:
+                shares.setdefault(atom.table.name, {})[atom.predicate.text] = Figure(share, "observed")
+        tables = (TableStatistics(name, passing=tuple(sorted(of.items()))) for name, of in shares.items())
+        return Statistics(tuple(tables)).over(self.statistics)
 
     def _meeting(
         self,

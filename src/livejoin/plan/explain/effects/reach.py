@@ -49,6 +49,7 @@ class Hop:
         is_nested: Whether it is over the rows of a nested query.
         met: The rows of it that all combinations together meet; none if it leads to no column that is asked for.
         position: Position of the atom in the join.
+        found: As ``rows``, without those of NULLs that stand in the place of none.
         is_selected: Whether only rows that fit a condition of the query on them alone are met.
         different: The columns of which one row is met for each of their different values, as the plan keeps no more of
             the atom than these; empty if each row is met.
@@ -66,6 +67,7 @@ class Hop:
     is_nested: bool = False
     met: Amount = NOTHING
     position: int = -1
+    found: Amount = NOTHING
     is_selected: bool = False
     different: tuple[str, ...] = ()
 
@@ -267,6 +269,7 @@ class _Walk:
             share = self._figures.share(one.table, one.predicate)
             expected_ = rows.expected if share is None or rows.expected is None else rows.expected * share
             rows = replace(rows, expected=expected_, is_bound=rows.is_bound or share is None)
+        found = rows
         if is_optional and rows.expected is not None:
             most = None if rows.most is None else max(1.0, rows.most)
             rows = replace(rows, expected=max(1.0, rows.expected), most=most, is_bound=rows.is_bound and not by_key)
@@ -279,7 +282,7 @@ class _Walk:
         called = self._table_name(one.table)
         alias = called if one.alias == one.table.name else one.alias
         hop = Hop(alias, called, names, compared, before, rows, by_key, True, source, nested, position=atom)
-        hop = replace(hop, is_selected=one.predicate is not None)
+        hop = replace(hop, found=found, is_selected=one.predicate is not None)
         return hop, sources
 
     def _meeting(

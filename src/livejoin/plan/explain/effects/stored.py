@@ -69,15 +69,25 @@ def stored_words(plan: Operator, several: bool, from_left: bool, from_right: boo
         case ThresholdOperator():
             return "its place in an order, and rows that its bound lets in or out"
         case RankedOperator() | RunningOperator() if plan.moves:
-            return f"itself and the rows behind it in the order of the window{_same(plan)}"
+            return f"itself and the rows behind it in the order of the window{_by(plan)}{_same(plan)}"
         case RunningOperator():
-            return f"the rows around it in the order of the window{_same(plan)}"
+            return f"the rows around it in the order of the window{_by(plan)}{_same(plan)}"
         case RankedOperator() | TopKOperator():
             return f"{'their places' if several else 'its place'} in an order"
         case SetOperator():
             return f"rows equal to {'these' if several else 'it'}"
         case _:
             return "stored rows"
+
+
+def _by(plan: RankedOperator | RunningOperator) -> str:
+    """The order of a window, so that several windows are told apart; empty where it is not of columns of one table."""
+    columns = tuple(key.column for key in plan.keys)
+    found = origin_of(plan.input, columns) if columns else None
+    if found is None:
+        return ""
+    named = zip((found.table.columns[place].name for place in found.columns), plan.keys, strict=True)
+    return f" by {', '.join(name + (' DESC' if key.descending else '') for name, key in named)}"
 
 
 def _same(plan: RankedOperator | RunningOperator) -> str:

@@ -59,11 +59,14 @@ def paper_words(explanation: Explanation) -> str:
 def which_part(explanation: Explanation) -> str:
     """Which bound the join has alone, and which with what is stored above it; and what no bound counts."""
     alone, whole = explanation.alone, explanation.guarantee.bound
+    in_order = any("O(log " in line for line in explanation.operators)
+    also = "; rows that are kept in order cost O(log rows) each, beside that" if in_order else ""
     if alone is not None and alone.bound != whole and len(explanation.atoms) > 1:
-        return f"; the join alone {alone.bound.formula}, with what is stored above it {whole.formula}"
+        return f"; the join alone {alone.bound.formula}, with what is stored above it {whole.formula}{also}"
     if explanation.deltas and any(one.growth for one in explanation.effects):
-        return "; these do not count the rows of the result that change, nor the matches that are checked for them"
-    return ""
+        said = "; these do not count the rows of the result that change, nor the matches that are checked for them"
+        return said + also
+    return also
 
 
 def class_line(explanation: Explanation) -> str:
@@ -189,13 +192,14 @@ def gain(suggestion: Suggestion) -> str:
     """What a suggestion would give."""
     later = "" if suggestion.executable else "; this version does not run that plan yet"
     bound = suggestion.guarantee.bound
-    return f"then, beside the rows that it meets, {cost_of(bound).removesuffix('.').lower()} ({bound.formula}){later}"
+    return f"Then, beside the rows that it meets, {cost_of(bound).removesuffix('.').lower()} ({bound.formula}){later}"
 
 
 def alternative_line(plan: Alternative) -> str:
     """A plan that was compared."""
     visited, touched = _three(plan.propagation), _three(plan.touches)
-    work = f"a change is expected to visit {visited} rows, and to touch {touched} records and keys"
+    rows, records = ("row" if visited == "1" else "rows"), ("record or key" if touched == "1" else "records and keys")
+    work = f"a change is expected to visit {visited} {rows}, and to touch {touched} {records}"
     figures = f"height {plan.height}, depth times changes {plan.cost:.3g}; {work}"
     line = f"{plan.title}: {plan.tree}; {plan.guarantee.bound.formula}; {figures}"
     return line + ("" if plan.executable else f"; not run: {plan.obstacle}")

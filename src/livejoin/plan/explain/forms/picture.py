@@ -249,9 +249,16 @@ def document(explanation: Explanation) -> str:
     """The page as a whole HTML document."""
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="color-scheme" content="light dark"><title>livejoin explain</title></head>'
+        '<meta name="color-scheme" content="light dark"><meta name="viewport" content="width=device-width">'
+        f"<title>livejoin explain</title><style>{_whole_page()}</style></head>"
         f"<body>{page(explanation)}</body></html>\n"
     )
+
+
+def _whole_page() -> str:
+    """Colours of a page of its own: those of the picture in it."""
+    light, dark = (f"body{{background:{one['page']};color:{one['ink']}}}" for one in (theme("light"), theme("dark")))
+    return f"{light}@media(prefers-color-scheme:dark){{{dark}}}"
 
 
 def _style() -> str:

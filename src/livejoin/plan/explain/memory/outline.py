@@ -10,6 +10,15 @@ from livejoin.state.budget import shown_bytes
 ALLOCATED = 1.75
 """Bytes allocated for each one in use: buffers double when they grow, and hash tables leave places free."""
 
+LEAST = 16_384.0
+"""Bytes of the smallest arena."""
+
+_OF_JOIN = 16_384.0
+_OF_FIRST = 1_024.0
+
+STORED = 2.5
+"""Words of a stored row beside its columns: multiplicity, version, and for some the way to find it."""
+
 
 @dataclass(frozen=True)
 class MemoryPart:
@@ -77,6 +86,15 @@ def part_line(part: MemoryPart) -> str:
     if part.bytes is None:
         return f"{part.name}: not known, as {part.unknown}"
     return f"{part.name}: about {size(part.bytes)} for {bound}{part.rows or 0:,.0f} {part.of}"
+
+
+def begun(rows: float) -> float:
+    """Bytes that a join has beside those of its rows: headers, and the first places of its keys.
+
+    >>> begun(0), begun(4), begun(1e6)
+    (0.0, 4096.0, 16384.0)
+    """
+    return min(_OF_JOIN, _OF_FIRST * rows)
 
 
 def size(number: float) -> str:

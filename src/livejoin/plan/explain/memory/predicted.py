@@ -10,9 +10,10 @@ import math
 from collections.abc import Iterator
 
 from livejoin.plan.explain.effects.figures import Figures
-from livejoin.plan.explain.effects.reach import reach
+from livejoin.plan.explain.effects.reach import is_optional, reach
 from livejoin.plan.explain.effects.sizes import Sizes
-from livejoin.plan.explain.memory.outline import ALLOCATED, Memory, MemoryPart
+from livejoin.plan.explain.memory.bags import bag_part, bag_rows, bag_statistics
+from livejoin.plan.explain.memory.outline import ALLOCATED, LEAST, STORED, Memory, MemoryPart, begun
 from livejoin.plan.operators import (
     AggregateOperator,
     AnyJoin,
@@ -33,6 +34,7 @@ from livejoin.plan.operators import (
     TopKOperator,
     upwards,
 )
+from livejoin.search.statistics import Statistics
 from livejoin.words import WORD_BYTES
 
 # Words beside the columns of a row.
@@ -41,7 +43,6 @@ _PARTITIONED = 6.7  # and the blocks of partitions
 _AS_OF = 6.1
 _SUM = 3.0  # of an entry, and of its share of the nodes
 _COUNTED = 4.0  # of a different row: hash slots and what it is in the directory
-_STORED = 2.5  # multiplicity, version, and for some the way to find it
 _GROUP = 4.3  # of a group: rows, touched, count, hash slots
 _SUM = 3.0
 _DOUBLE = 12.0  # an exact sum: a window of a few words
@@ -51,7 +52,7 @@ _BOUND = 8.0
 _CALL = 2.0  # of a running aggregate
 
 _GROWN = 1.3  # hash tables that grew, and left their old places behind
-_LEAST = 16_384.0  # bytes of the smallest arena
+_OF_STORE = 4_096.0  # as much of a store
 _OF_VALUES = ("min", "max", "min_by", "max_by", "array_agg", "list_by", "mode", "percentile_cont", "percentile_disc")
 
 
@@ -138,7 +139,7 @@ class _Parts:
         if isinstance(plan, AnyJoin):
             return self._join(plan)
         if isinstance(plan, BagOperator):
-            return _unknown(plan.kind, "the results of a circle are not counted before it is joined")
+            return bag_part(plan, self._figures)
         rows, width, of = self._kept(plan)
         return _part(plan.kind, of, rows, width)
 
@@ -174,7 +175,7 @@ class _Parts:
                 sides = len(plan.inputs) if plan.operation in ("except", "intersect") else 1
                 return self._different(plan), _GROWN * (len(plan.types) + sides + _COUNTED), "different rows"
             case _:
-                below, width = plan.below[0], len(plan.types) + _STORED
+                below, width = plan.below[0], len(plan.types) + STORED
                 return self.rows(below), width, "rows"
 
     def _different(self, plan: SetOperator) -> tuple[float, bool]:
@@ -203,7 +204,7 @@ class _Parts:
             width += 1.0 if is_count else _DOUBLE if plan.input.types[argument].kind == "double" else _SUM
         width *= _GROWN
         for argument in ordered:
-            rows, is_bound = self.rows(plan.input)
+            rows, is_bound = self._with_value(plan.input, argument)
             different = self._sizes.values(plan.input, [*range(plan.groups), argument])
             values += min(rows, different) * (_PAIR if argument in pairs else _VALUE)
             groups = groups[0], groups[1] or is_bound
@@ -212,16 +213,39 @@ class _Parts:
         what = "groups, with their values in order" if ordered else "groups"
         return (groups[0] if math.isfinite(values) else math.inf, groups[1]), width, what
 
+    def _with_value(self, plan: Operator, column: int) -> tuple[float, bool]:
+        """The rows that have a value in a column: those without a match in an outer join have NULL there."""
+        whole = self.rows(plan)
+        if isinstance(plan, ProjectOperator):
+            source = plan.outputs[column].source
+            return self._with_value(plan.input, source) if isinstance(source, int) else whole
+        if not isinstance(plan, JoinOperator) or not isinstance(place := plan.query.outputs[column].source, int):
+            return whole
+        query = plan.query
+        atom = query.head[place].atom if place < len(query.head) else query.core[0]
+        there = self._figures.rows(query.atoms[atom].table)
+        if not is_optional(query, atom) or there is None or query.atoms[atom].table.name in dict(plan.named):
+            return whole
+        each = reach(query, atom, None, self._figures, self._sizes.nested(plan)).results.expected
+        return whole if each is None else (min(whole[0], there.expected * each), True)
+
     def _join(self, plan: AnyJoin) -> MemoryPart:
-        kept = plan.physical.footprint(self._figures.statistics)
+        below = {one.derived.table.name: one for one in plan.below if isinstance(one, BagOperator)}
+        bags = {name: bag_rows(one, self._figures) for name, one in below.items()}
+        known = Statistics(tuple(bag_statistics(plan.physical.query, one, self._figures) for one in below.values()))
+        kept = plan.physical.footprint(known.over(self._figures.with_shares(plan.physical.query)))
         if not kept:
             return _unknown(plan.kind, f"nothing is predicted for this plan ({plan.kind})")
         derived = dict(plan.named)
         tables = {atom.table.name: atom.table for atom in plan.physical.query.atoms}
+        if any(name in bags and bags[name] == math.inf for name in tables):
+            return _unknown(plan.kind, "the rows of its tables are not known")
         total, counted, is_bound = 0.0, 0.0, False
         for one in kept:
             name = one.table.name
-            if name in derived:
+            if name in bags:
+                rows, bound = bags[name], False
+            elif name in derived:
                 rows, bound = self.rows(derived[name])
             elif name in tables and (there := self._figures.rows(tables[name])) is not None:
                 rows, bound = there.expected, False
@@ -230,8 +254,8 @@ class _Parts:
             if rows == math.inf:
                 return _unknown(plan.kind, f"the rows of {name} are not known")
             total, counted, is_bound = total + rows * (one.record + one.indexes), counted + rows, is_bound or bound
-        size = max(_LEAST, ALLOCATED * total)
-        return MemoryPart(plan.kind, "rows of its inputs", counted, is_bound, size, used=total)
+        size, used = begun(counted) + max(LEAST, ALLOCATED * total), begun(counted) + total
+        return MemoryPart(plan.kind, "rows of its inputs", counted, is_bound, size, used=used)
 
 
 _PERCENTILES = ("percentile_cont", "percentile_disc")
@@ -245,8 +269,8 @@ def _is_whole_table(plan: Operator) -> bool:
 def _part(name: str, of: str, rows: tuple[float, bool], words: float) -> MemoryPart:
     if rows[0] == math.inf:
         return _unknown(name, "the number of its rows is not known")
-    used = WORD_BYTES * rows[0] * words
-    return MemoryPart(name, of, rows[0], rows[1], max(_LEAST, ALLOCATED * used), used=used)
+    used = _OF_STORE + WORD_BYTES * rows[0] * words
+    return MemoryPart(name, of, rows[0], rows[1], max(LEAST, ALLOCATED * used), used=used)
 
 
 def _unknown(name: str, why: str) -> MemoryPart:

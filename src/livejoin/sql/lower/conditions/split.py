@@ -357,8 +357,8 @@ def _between(node: exp.Expr, equal: Classes, scope: Scope) -> str:
 def _refusal(node: exp.Expr, between: str, source: Source, offset: int, hint: str = "") -> UnsupportedQueryError:
     name = node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
     msg = (
-        f"the condition {shown(node)} is over {between}, which no equality connects: it would be checked on each pair "
-        "of their rows. Join them by an equality too (column = column); or allow the product with allow_product=True, "
-        f"at the cost of all pairs a read, and of all rows on the other side a change{hint and f'; {hint}'}"
+        f"the condition {shown(node)} is over {between}, which no equality connects. It would be checked on each pair "
+        "of their rows. Join them by an equality too (column = column). Or allow the product with allow_product=True: "
+        f"then a read costs all pairs, and a change all rows on the other side{hint and f'; {hint}'}"
     )
     return source.unsupported(_COMPARISONS.get(type(node), name), msg, offset)

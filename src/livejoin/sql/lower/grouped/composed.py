@@ -209,13 +209,13 @@ def _tried(call: WrittenAggregate, joined: Joined, add: Add) -> exp.Expr:
     if kind.kind == "decimal" and kind.precision > _TRIED_DIGITS:
         msg = (
             f"{call.written} of {text_of(value)}, which is {kind}: a sum of more than {_TRIED_DIGITS + 10} digits is "
-            f"refused, and not NULL; CAST it to DECIMAL({_TRIED_DIGITS}, {min(kind.scale, _TRIED_DIGITS)}) or write SUM"
+            f"refused, and not NULL. CAST it to DECIMAL({_TRIED_DIGITS}, {min(kind.scale, _TRIED_DIGITS)}) or write SUM"
         )
         raise joined.source.unsupported(call.written, msg, call.offset)
     if kind.kind in ("interval", "months"):
         plain = call.written.upper().removeprefix("TRY_")
         msg = (
-            f"{call.written} of {text_of(value)}, an {kind}: what does not fit is refused, and not NULL; write {plain}"
+            f"{call.written} of {text_of(value)}, an {kind}: what does not fit is refused, and not NULL. Write {plain}"
         )
         raise joined.source.unsupported(call.written, msg, call.offset)
     if call.name == "try_avg" or kind.kind != "integer":

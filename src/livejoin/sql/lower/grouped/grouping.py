@@ -175,8 +175,8 @@ class Grouping:
     def _not_grouped(self, column: exp.Column, offset: int) -> UnsupportedQueryError:
         where = "in GROUP BY" if self._groups else "grouped (there is no GROUP BY)"
         msg = (
-            f"the column {shown(column)} is neither {where} nor within an aggregate, so that a group has no single "
-            "value of it; add it to GROUP BY, or take MIN, MAX or another aggregate of it"
+            f"the column {shown(column)} is neither {where} nor within an aggregate, so a group has no single value of "
+            "it. Add it to GROUP BY, or take MIN, MAX or another aggregate of it"
         )
         return self._source.unsupported("GROUP BY", msg, offset)
 

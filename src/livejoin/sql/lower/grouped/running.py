@@ -162,7 +162,7 @@ def reach_of(node: exp.Window, name: str, source: Source, at: int) -> tuple[Reac
     spec = node.args.get("spec")
     if spec is not None and spec.args.get("exclude") is not None:
         msg = (
-            f"{name} OVER a frame that leaves out rows, by EXCLUDE, is not supported, nor is it by Spark: take the "
+            f"{name} OVER a frame that leaves out rows, by EXCLUDE, is not supported, nor is it by Spark. Take the "
             "row's own value away from the result, or write ROWS between other bounds"
         )
         raise source.unsupported("EXCLUDE", msg, at)
@@ -190,9 +190,9 @@ def reach_of(node: exp.Window, name: str, source: Source, at: int) -> tuple[Reac
     if distance is not None:
         return "before", distance
     msg = (
-        f"{name} OVER this frame, {shown(spec)}, is not supported: it may be ROWS or RANGE from the first row of a "
-        f"partition or to the last one, or ROWS between at most {_MOST_BACK:,} rows before each and so many behind, or "
-        "one of them, or RANGE between two constant distances from each row"
+        f"{name} OVER this frame, {shown(spec)}, is not supported. ROWS and RANGE may begin with the first row of a "
+        f"partition, or end with its last one. ROWS may also be from at most {_MOST_BACK:,} rows before each row to at "
+        "most as many behind it. RANGE may also be between two constant distances from each row"
     )
     raise source.unsupported(name, msg, at)
 

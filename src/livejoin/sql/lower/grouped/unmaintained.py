@@ -15,16 +15,13 @@ from livejoin.query.functions import kind_of
 Kind = Literal["aggregate", "window"]
 
 MAINTAINED = (
-    "the aggregates that are maintained are COUNT, COUNT_IF, APPROX_COUNT_DISTINCT, SUM, TRY_SUM, AVG, TRY_AVG, "
-    "VARIANCE, STDDEV, SKEWNESS, KURTOSIS, COVAR_POP, COVAR_SAMP, CORR, REGR_*, MIN, MAX, MIN_BY, MAX_BY, FIRST, LAST, "
-    "ANY_VALUE, MEDIAN, PERCENTILE, PERCENTILE_APPROX, MODE, BOOL_AND, BOOL_OR, BIT_AND, BIT_OR, BIT_XOR, ARRAY_AGG, "
-    "COLLECT_SET and LISTAGG, with DISTINCT and FILTER"
+    "take another one, or compute it from the rows of the view where you read them. 'livejoin docs aggregates' has "
+    "all that are maintained"
 )
 
 OVER = (
-    "allowed are ROW_NUMBER, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, NTILE, LAG and LEAD, aggregates over a whole "
-    "partition, and COUNT, SUM, AVG, MIN, MAX, STDDEV, VARIANCE, FIRST_VALUE, LAST_VALUE and NTH_VALUE from "
-    "its first row to each, from each to its last, or over rows around each or within a distance of it"
+    "any aggregate may be over a whole partition. Over a part of it may be COUNT, SUM, AVG, MIN, MAX, STDDEV, "
+    "VARIANCE, FIRST_VALUE, LAST_VALUE and NTH_VALUE. 'livejoin docs window-functions' has all window functions"
 )
 WINDOW_FUNCTIONS = (
     *("ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE", "LAG", "LEAD", "COUNT", "SUM", "AVG"),
