@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from test_as_of import INTEGER, content, make_short, seen
 from test_inequality import Pairs, scripts
 
+from livejoin.dataflow.batches import Rows
+from livejoin.dataflow.reading.access import NoAccess
+from livejoin.dataflow.reading.inequality_access import InequalityAccess
 from livejoin.dataflow.stores.inequality_rows import InequalityRowsStore
 from livejoin.plan.operators import InequalityJoinOperator, SelectedOperator
 from livejoin.query.inequality import Side, SideColumn
+from livejoin.schema import SqlType
 from strategies import FUZZ
 
 Row = tuple[Any, ...]
@@ -38,6 +44,45 @@ def joined(one: Pairs) -> Counter[Row]:
         if n > 0 and m > 0 and one._meet(left, right):
             found[seen((*left, *right))] += n * m
     return found
+
+
+def check_parts(store: InequalityRowsStore, one: Pairs, pairs: Counter[Row]) -> None:
+    """Pairs by rank are those of the scan in its order; those of some rows or of a key are found in pieces."""
+    access = InequalityAccess(store, (NoAccess(""), NoAccess("")))
+    listed = [seen(row) for rows, times in store.scan(3) for row, n in pieces(rows, times) for _ in range(n)]
+    assert access.total() == len(listed)
+    found = access.at(np.arange(len(listed)))
+    assert [seen(row) for row, _ in pieces(found, np.ones(found.length))] == listed
+    if pairs:
+        assert dict(zip(listed, access.multiplicities(found).tolist(), strict=True)) == pairs
+    for side in (0, 1):
+        there = [(row, n) for row, n in one.rows[side].items() if n > 0]
+        asked = made(one, one.types[side], [row for row, _ in there])
+        begin = len(one.types[0]) * side
+        ours: Counter[Row] = Counter()
+        for places, some, weights in store.met(side, asked, np.array([n for _, n in there], np.int64), 2):
+            for place, (row, n) in zip(places, pieces(some, weights), strict=True):
+                assert seen(there[place][0]) == seen(row)[begin : begin + len(one.types[side])]
+                ours[seen(row)] += n
+        assert ours == pairs
+    keys = list({seen(row[: one.keys]): row[: one.keys] for row in one.rows[0]}.items())
+    by_key: Counter[Row] = Counter()
+    for places, some, weights in store.of_keys(made(one, one.types[0][: one.keys], [key for _, key in keys]), 2):
+        for place, (row, n) in zip(places, pieces(some, weights), strict=True):
+            assert seen(row)[: one.keys] == keys[place][0]
+            by_key[seen(row)] += n
+    assert by_key == (pairs if one.keys else Counter())
+
+
+def made(one: Pairs, types: Sequence[SqlType], rows: Sequence[Row]) -> Rows:
+    columns = [pa.array([row[i] for row in rows], kind.arrow) for i, kind in enumerate(types)]
+    return Rows(one.codec, types, columns, len(rows))
+
+
+def pieces(rows: Rows, weights: Any) -> list[tuple[Row, int]]:
+    """Rows with multiplicities, in their order."""
+    columns = [rows.arrow(i).to_pylist() for i in range(len(rows.types))]
+    return list(zip(zip(*columns, strict=True), weights.tolist(), strict=True))
 
 
 def scanned(store: InequalityRowsStore, capacity: int) -> Counter[Row]:
@@ -78,6 +123,7 @@ def test_the_rows_are_all_pairs(script: Any, batched: bool) -> None:
             assert {row: n for row, n in found.items() if n} == {row: n for row, n in wanted.items() if n}
         expected = {}
         assert scanned(store, 2) == scanned(store, 100) == after
+        check_parts(store, one, after)
 
 
 @pytest.mark.parametrize("bounds", [("", "less"), ("greater", ""), ("greater_equal", "less_equal")], ids=str)

@@ -12,7 +12,7 @@ import numpy as np
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.stores.aggregate import lines_of
 from livejoin.dataflow.stores.aggregate_plan import AggregatePlan
-from livejoin.dataflow.stores.comparable import refuse_lists
+from livejoin.dataflow.stores.comparable import are_known, refuse_lists
 from livejoin.dataflow.stores.order_words import RowOrder, Text
 from livejoin.dataflow.stores.summed import layout_of
 from livejoin.errors import CapacityError
@@ -21,6 +21,7 @@ from livejoin.kernels.inequality import maintain, scan
 from livejoin.kernels.inequality.buffers import InequalityBuffers
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.ordered import order_nodes as nodes
+from livejoin.kernels.ordered import ranks as rank_access
 from livejoin.kernels.ordered import top_k
 from livejoin.kernels.values.row_order import E_WORDS
 from livejoin.plan.operators import InequalityAggregateOperator, InequalityJoinOperator
@@ -79,7 +80,8 @@ class ComparedSides:
         def first(order: RowOrder, words: int) -> Words:
             return np.array([0, 0, words, *order.kinds], np.int64)
 
-        key = len(RowOrder(self._inputs[0][: plan.keys], _ascending(range(plan.keys))).kinds)
+        self._key = RowOrder(self._inputs[0][: plan.keys], _ascending(range(plan.keys)))
+        key = len(self._key.kinds)
         self._both = Addressed(
             InequalityBuffers(
                 left=self.arenas[0].words,
@@ -148,11 +150,75 @@ class ComparedSides:
         return Rows(self.codec, [order.types[place]], [shown], lines.shape[1]).codes(0)
 
     def scan(self, capacity: int) -> Iterator[Words]:
-        """The pairs, as lines whose sums are those of each pair's rows, in batches of at most ``capacity`` lines."""
+        """The pairs, as lines of both rows, in batches of at most ``capacity`` lines."""
+        yield from self._scanned(np.empty(0, np.int64), capacity)
+
+    def of_keys(self, keys: Rows, capacity: int) -> Iterator[tuple[int, Words]]:
+        """The pairs of some keys: for each batch of them which key, and lines as of `scan`.
+
+        Args:
+            keys: The keys, which need not be those of any row.
+            capacity: Lines of a batch at most.
+        """
+        chosen = np.flatnonzero(are_known(keys, self.codec))
+        asked = keys.take(chosen)
+        types = self._key.types
+        known = Rows(self.codec, types, [asked.arrow(i) for i in range(len(types))], chosen.shape[0])
+        words = self._key.encode(known)
+        for place in np.flatnonzero(self._key.has_values(range(len(types)), words)).tolist():
+            for lines in self._scanned(np.ascontiguousarray(words[:, place]), capacity):
+                yield int(chosen[place]), lines
+
+    def met(self, side: int, rows: Rows, weights: Words, capacity: int) -> Iterator[Words]:
+        """The pairs of some rows of a side, as lines as of `scan`, in whose versions stands which of the rows it is.
+
+        Args:
+            side: The side, whose rows are kept by row.
+            rows: Rows of it.
+            weights: The multiplicity of each.
+            capacity: Lines of a batch at most.
+        """
+        plan, order = self.plan, self.orders[side]
+        words = order.encode(rows.select(self.kept[side]))
+        compared = plan.keys + (plan.bounds if side == 0 else 1)
+        chosen = np.flatnonzero(order.has_values(range(compared), words))
+        given = np.ascontiguousarray(words[:, chosen])
+        cursor, text = np.zeros(3, np.int64), self.text()
+        while cursor[0] < chosen.shape[0]:
+            out = np.empty((self.total, capacity), np.int64)
+            made = scan.met(self.both.line, side == 0, given, weights[chosen], text, cursor, out)
+            if made:
+                out[w.L_VERSION, :made] = chosen[out[w.L_VERSION, :made]]
+                yield out[:, :made]
+
+    def ranks(self) -> Words:
+        """For each left row: its multiplicity, the rank of the first right row that it meets, and how many these are.
+
+        Cost: O(log n) a left row.
+        """
+        left = int(self.arenas[0].words[nodes.T_ENTRIES])
+        out = np.empty((3, left), np.int64)
+        made = scan.ranks(self.both.line, self.text(), np.zeros(3, np.int64), out)
+        assert made == left, "each left row has a place"
+        return out
+
+    def at(self, lefts: Words, rights: Words) -> Words:
+        """The pairs of rows at some ranks of both sides, which count multiplicities, as lines as of `scan`."""
+        out = np.empty((self.total, lefts.shape[0]), np.int64)
+        out[: w.LINES] = 1
+        begin = w.LINES
+        for arena, order, places in zip(self.arenas[::2], self.orders, (lefts, rights), strict=True):
+            end = begin + len(order.kinds)
+            rank_access.rows_at(arena.words, places, out[begin:end])
+            begin = end
+        return out
+
+    def _scanned(self, key: Words, capacity: int) -> Iterator[Words]:
+        """The pairs of a key, or all of them where none is given."""
         cursor = np.zeros(5, np.int64)
         while cursor[0] >= 0:
             out = np.empty((self.total, capacity), np.int64)
-            made = scan.scan(self.both.line, self.text(), cursor, out)
+            made = scan.scan(self.both.line, key, self.text(), cursor, out)
             if made:
                 yield out[:, :made]
 

@@ -16,6 +16,7 @@ from livejoin.dataflow.stores.aggregate_plan import aggregate_plan
 from livejoin.dataflow.stores.compared_sides import ComparedSides
 from livejoin.dataflow.stores.inequality_checks import check
 from livejoin.errors import CapacityError
+from livejoin.families.sizes import exactly, whole_sum
 from livejoin.kernels.inequality import layout as w
 from livejoin.plan.operators import InequalityJoinOperator
 from livejoin.schema import Kind
@@ -32,26 +33,28 @@ class InequalityRowsStore:
     """
 
     def __init__(self, plan: InequalityJoinOperator, codec: Codec) -> None:
-        self._plan, self._codec = plan, codec
+        self.plan, self._codec = plan, codec
         self.sides = ComparedSides(plan, aggregate_plan((), 0, (), True), codec)
 
     def maintain(self, inputs: Sequence[Delta]) -> Delta:
         """Apply the changes of both sides; the pairs that come and go.
 
         Raises:
-            CapacityError: 64 bits do not count the pairs of a row.
+            CapacityError: 64 bits do not count the pairs.
             UnsupportedQueryError: A column that is compared or shown holds lists.
 
         Cost: O(log n) a change with n rows, and O(1) for each row that it meets.
         """
         left, right = inputs
+        before = self.count()
         lines = self.sides.changed(left, right, _too_large())
+        exactly(before + whole_sum(lines[w.L_WEIGHT]))
         return Delta(self._rows(lines), lines[w.L_WEIGHT], lines[w.L_VERSION])
 
     def load(self, side: int, delta: Delta) -> None:
         """Apply changes of one side; cost and errors as for `maintain`."""
         nothing = np.empty(0, np.int64)
-        types = (self._plan.left, self._plan.right)[1 - side].types
+        types = (self.plan.left, self.plan.right)[1 - side].types
         none = Delta(no_rows(self._codec, types), nothing, nothing)
         self.maintain((delta, none) if side == 0 else (none, delta))
 
@@ -63,13 +66,37 @@ class InequalityRowsStore:
         for lines in self.sides.scan(capacity):
             yield self._rows(lines), lines[w.L_WEIGHT]
 
+    def of_keys(self, keys: Rows, capacity: int) -> Iterator[tuple[Words, Rows, Words]]:
+        """The pairs of some keys: for each batch of them the place of each pair's key, the pairs, multiplicities.
+
+        Cost: O(log n) a key and a left row of it, and O(1) a pair.
+        """
+        for place, lines in self.sides.of_keys(keys, capacity):
+            yield np.full(lines.shape[1], place), self._rows(lines), lines[w.L_WEIGHT]
+
+    def met(self, side: int, rows: Rows, weights: Words, capacity: int) -> Iterator[tuple[Words, Rows, Words]]:
+        """The pairs of some rows of a side: for each batch of them the place of each pair's row, and as `of_keys`.
+
+        Cost: O(log n) a row, and O(1) a pair.
+        """
+        for lines in self.sides.met(side, rows, weights, capacity):
+            yield lines[w.L_VERSION], self._rows(lines), lines[w.L_WEIGHT]
+
+    def ranks(self) -> Words:
+        """As `ComparedSides.ranks`."""
+        return self.sides.ranks()
+
+    def at(self, lefts: Words, rights: Words) -> Rows:
+        """The pairs of rows at some ranks of both sides, which count multiplicities; O(log n) each."""
+        return self._rows(self.sides.at(lefts, rights))
+
     def count(self) -> int:
         """Pairs, counted with multiplicities; O(1)."""
         return int(self.sides.arenas[0].words[w.H_TOTAL])
 
     def nothing(self) -> Rows:
         """No rows."""
-        return no_rows(self._codec, self._plan.types)
+        return no_rows(self._codec, self.plan.types)
 
     def used_words(self, kind: Kind) -> Words:
         """The words of values of a kind that the state holds, which the codec must keep; O(state)."""
@@ -92,8 +119,8 @@ class InequalityRowsStore:
         self.sides.restore(arrays)
 
     def _rows(self, lines: Words) -> Rows:
-        columns = [self.sides.codes(lines, one) for one in self._plan.columns]
-        return Rows(self._codec, self._plan.types, columns, lines.shape[1])
+        columns = [self.sides.codes(lines, one) for one in self.plan.columns]
+        return Rows(self._codec, self.plan.types, columns, lines.shape[1])
 
     def _check(self) -> None:
         """Assert all invariants; O(rows), for tests."""

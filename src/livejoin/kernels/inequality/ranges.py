@@ -27,7 +27,7 @@ from livejoin.kernels.inequality.layout import (
 )
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.ordered.order_nodes import T_SUMS
-from livejoin.kernels.ordered.order_tree import seek
+from livejoin.kernels.ordered.order_tree import rows_before, seek
 from livejoin.kernels.ordered.summed_rows import sums_before
 from livejoin.kernels.ordered.sums import subtract_sums
 from livejoin.kernels.parameters import Arena, Texts
@@ -116,6 +116,26 @@ def to_points(s: InequalityBuffers, text: Texts) -> None:
         seek(m, s.key, row, 0, text)
     if form[P_HAS_HIGH] == 1:  # the end, for `is_point_within`
         copy_words(s.left, row + E_WORDS + form[P_LEFT_AT], form[P_SIZE], m, row + E_WORDS + form[P_RIGHT_AT])
+
+
+@helper
+def ranks_of_points(s: InequalityBuffers, text: Texts) -> tuple[int, int]:
+    """The ranks among right rows, in the order of their points, between which those in the range of the left row are.
+
+    They count multiplicities, and the second one is behind the last row.
+    """
+    m, form = s.right, s.form
+    row = form[P_ROW]
+    to = row + E_WORDS + form[P_RIGHT_AT]
+    if form[P_HAS_LOW] == 1:
+        copy_words(s.left, _low_bound(s), form[P_SIZE], m, to)
+        first = rows_before(m, s.right_placed, row, form[P_BEYOND], text)
+    else:
+        first = rows_before(m, s.key, row, 0, text)
+    if form[P_HAS_HIGH] == 1:
+        copy_words(s.left, row + E_WORDS + form[P_LEFT_AT], form[P_SIZE], m, to)
+        return first, rows_before(m, s.right_placed, row, form[P_UP_TO], text)
+    return first, rows_before(m, s.key, row, 1, text)
 
 
 @helper
