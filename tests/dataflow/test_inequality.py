@@ -37,6 +37,7 @@ class Pairs:
         bounds: How the point compares with the lower and the upper bound; empty where there is none.
         groups: Whether columns of the key, of left rows and of right rows are the group.
         by_row: Whether rows are in the order of what is compared, though they have groups, on each side.
+        goes_together: Whether left rows in the order of one bound are in that of the other one.
     """
 
     def __init__(
@@ -46,8 +47,9 @@ class Pairs:
         bounds: tuple[str, str],
         groups: tuple[bool, bool, bool],
         by_row: tuple[bool, bool],
+        goes_together: bool = True,
     ) -> None:
-        self.keys, self.bounds = len(keys), bounds
+        self.keys, self.bounds, self.goes_together = len(keys), bounds, goes_together
         self.codec = Codec()
         low, high = bounds
         self.first = len(keys) + bool(low) + bool(high), len(keys) + 1
@@ -73,6 +75,7 @@ class Pairs:
             SelectedOperator(query, tuple(self.types[1])),
             len(keys),
             *bounds,
+            goes_together,
             (sides[0], sides[1]),
             (*self.groups, *arguments),
             count,
@@ -145,13 +148,13 @@ BOUNDS = st.sampled_from(
 
 
 @st.composite
-def scripts(draw: st.DrawFn, is_shifted: bool = False) -> tuple[Pairs, list[list[tuple[Row, int, int]]]]:
+def scripts(draw: st.DrawFn) -> tuple[Pairs, list[list[tuple[Row, int, int]]]]:
     keys = draw(st.lists(KINDS, max_size=2))
     bounds = draw(BOUNDS)
     groups = draw(st.tuples(st.booleans(), st.booleans(), st.booleans()))
     by_row = tuple(has and draw(st.booleans()) for has in groups[1:])
-    is_shifted = (is_shifted or by_row[0]) and all(bounds)  # the bounds go together then
-    one = Pairs(keys, INTEGER if is_shifted else draw(KINDS), bounds, groups, by_row)  # type: ignore[arg-type]
+    is_shifted = all(bounds) and draw(st.booleans())
+    one = Pairs(keys, INTEGER if is_shifted else draw(KINDS), bounds, groups, by_row, is_shifted)  # type: ignore[arg-type]
 
     @st.composite
     def changes(draw: st.DrawFn) -> tuple[Row, int, int]:

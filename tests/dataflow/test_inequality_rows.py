@@ -19,6 +19,7 @@ from livejoin.dataflow.batches import Rows
 from livejoin.dataflow.reading.access import NoAccess
 from livejoin.dataflow.reading.inequality_access import InequalityAccess
 from livejoin.dataflow.stores.inequality_rows import InequalityRowsStore
+from livejoin.errors import CapacityError
 from livejoin.plan.operators import InequalityJoinOperator, SelectedOperator
 from livejoin.query.inequality import Side, SideColumn
 from livejoin.schema import SqlType
@@ -34,7 +35,8 @@ def rows_plan(one: Pairs) -> InequalityJoinOperator:
     left, right = (SelectedOperator(query, tuple(types)) for types in one.types)
     sides = [Side(tuple(range(one.first[side], len(one.types[side]))), True) for side in (0, 1)]
     types = tuple(one.types[c.side][c.column] for c in columns)
-    return InequalityJoinOperator(left, right, one.keys, *one.bounds, (sides[0], sides[1]), columns, types, "")
+    bounds = (*one.bounds, one.goes_together)
+    return InequalityJoinOperator(left, right, one.keys, *bounds, (sides[0], sides[1]), columns, types, "")
 
 
 def joined(one: Pairs) -> Counter[Row]:
@@ -95,7 +97,7 @@ def scanned(store: InequalityRowsStore, capacity: int) -> Counter[Row]:
 
 @pytest.mark.nojit
 @FUZZ
-@given(script=scripts(is_shifted=True), batched=st.booleans())
+@given(script=scripts(), batched=st.booleans())
 def test_the_rows_are_all_pairs(script: Any, batched: bool) -> None:
     one, steps = script
     store = InequalityRowsStore(rows_plan(one), one.codec)
@@ -146,3 +148,15 @@ def test_many_rows_that_come_and_go_and_are_restored(bounds: tuple[str, str]) ->
     second.restore({name: words.copy() for name, words in store.arrays().items()})
     second._check()
     assert scanned(second, 7) == joined(one)
+
+
+def test_more_pairs_than_64_bits_count_are_refused() -> None:
+    one = Pairs([INTEGER], INTEGER, ("", "less"), (False, False, False), (True, True))
+    store = InequalityRowsStore(rows_plan(one), one.codec)
+    one.take((1, 5, "a", None), 1 << 31, 0, 0)
+    one.take((1, 2, "a", None), 1 << 31, 1, 0)
+    store.maintain(one.deltas())
+    assert store.count() == 1 << 62
+    one.take((1, 6, "a", None), 1 << 31, 0, 1)
+    with pytest.raises(CapacityError, match="more than 64 bits count"):
+        store.maintain(one.deltas())

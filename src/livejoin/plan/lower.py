@@ -147,7 +147,7 @@ def _below(relation: Relation, by: JoinPlanner) -> Operator:
 def _computed(relation: Project, below: Operator, not_summed: str = "") -> ProjectOperator:
     found = compared(relation)
     reason = _MANY_ROWS if isinstance(found, ComparedRows) else found or ""
-    reason = f"no threshold: {reason}" if reason else not_summed and f"each pair is made: {not_summed}"
+    reason = f"no threshold: {reason}" if reason else _each(not_summed)
     said = {"across": relation.across, "refusal": relation.refusal, "reason": reason, "written": relation.written}
     return ProjectOperator(below, relation.outputs, relation.types, relation.predicate, **said)
 
@@ -210,6 +210,7 @@ def _inequality_group(relation: Aggregate, found: InequalityGroups, by: JoinPlan
         keys=found.keys,
         low=found.low,
         high=found.high,
+        goes_together=found.goes_together,
         sides=found.sides,
         columns=found.columns,
         groups=relation.groups,
@@ -220,7 +221,7 @@ def _inequality_group(relation: Aggregate, found: InequalityGroups, by: JoinPlan
     )
 
 
-def _inequality_rows(relation: Project, by: JoinPlanner) -> ProjectOperator | None:
+def _inequality_rows(relation: Project, by: JoinPlanner, not_summed: str = "") -> ProjectOperator | None:
     """The rows of a join by one comparison, of which a changed row meets a run."""
     found = inequality_rows(relation) if by.thresholds else None
     if not isinstance(found, InequalityRows) or not found.keys or not isinstance(relation.input, Join):
@@ -233,12 +234,20 @@ def _inequality_rows(relation: Project, by: JoinPlanner) -> ProjectOperator | No
         keys=found.keys,
         low=found.low,
         high=found.high,
+        goes_together=found.goes_together,
         sides=found.sides,
         columns=found.columns,
         types=relation.input.types,
         written=found.written,
     )
-    return ProjectOperator(pairs, relation.outputs, relation.types, None, written=relation.written)
+    across, refusal = (found.rest.text, relation.refusal) if found.rest is not None else ("", "")
+    said = {"across": across, "refusal": refusal, "reason": _each(not_summed), "written": relation.written}
+    return ProjectOperator(pairs, relation.outputs, relation.types, found.rest, **said)
+
+
+def _each(not_summed: str) -> str:
+    """Why each pair is made, for explanations."""
+    return f"each pair is made: {not_summed}" if not_summed else ""
 
 
 def _selected(join: Join, by: JoinPlanner) -> SelectedOperator:
@@ -313,7 +322,7 @@ def _checked(relation: Relation, by: JoinPlanner, once: bool, not_summed: str = 
     if isinstance(relation, Project) and relation.across and isinstance(relation.input, Join):
         if threshold := _threshold(relation, by):
             return _shown(threshold, by)
-        rows = _inequality_rows(relation, by)
+        rows = _inequality_rows(relation, by, not_summed)
         return rows or _computed(relation, _read(relation.input, by, once), not_summed)
     return None
 

@@ -69,6 +69,7 @@ class ComparedSides:
         form[w.P_HAS_HIGH], form[w.P_UP_TO] = bool(plan.high), plan.high == "less_equal"
         form[w.P_HAS_LOW], form[w.P_BEYOND] = bool(plan.low), plan.low == "greater"
         form[w.P_KEEPS_LOW] = plan.bounds == 2 and not plan.sides[0].by_row
+        form[w.P_SKIPS] = plan.skips
         form[w.P_LEFT_AT], form[w.P_RIGHT_AT] = at
         form[w.P_LEFT_ROWS], form[w.P_RIGHT_ROWS] = (side.by_row for side in plan.sides)
         form[w.P_LEFT_GROUPS], form[w.P_RIGHT_GROUPS] = (bool(side.groups) for side in plan.sides)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from livejoin.kernels.inequality.buffers import InequalityBuffers, opened
 from livejoin.kernels.inequality.layout import (
+    END,
     L_VERSION,
     L_WEIGHT,
     LINES,
@@ -13,15 +14,14 @@ from livejoin.kernels.inequality.layout import (
     P_LEFT_AT,
     P_ROW,
     P_SIZE,
+    WITHIN,
 )
 from livejoin.kernels.inequality.ranges import (
     copy_words,
     has_range,
-    is_point_within,
-    is_row_within,
+    place_of,
     ranks_of_points,
-    to_points,
-    to_rows,
+    to_first,
 )
 from livejoin.kernels.jit import helper, kernel
 from livejoin.kernels.ordered.order_nodes import T_LEAF, T_PLACE
@@ -87,11 +87,11 @@ def scan(store: Addresses, key: Line, text: Texts, cursor: Cursor, out: Output) 
         copy_words(m, entry + E_WORDS, width, m, row + E_WORDS)
         _take_left(s)
         copy_words(m, row + E_WORDS, s.key[O_WIDTH], other, row + E_WORDS)
-        to_points(s, strings)
+        to_first(s, True, strings)
         if goes_on:
             other[T_LEAF], other[T_PLACE], goes_on = cursor[3], cursor[4], False
         point = entry_here(other)
-        while point != 0 and is_point_within(s, point, strings):
+        while place_of(s, True, point, strings) == WITHIN:
             if made == out.shape[1]:
                 cursor[0], cursor[1], cursor[2] = 1, m[T_LEAF], m[T_PLACE]
                 cursor[3], cursor[4] = other[T_LEAF], other[T_PLACE]
@@ -135,21 +135,22 @@ def met(store: Addresses, is_left: bool, rows: Matrix, weights: Line, text: Text
             if not has_range(s, strings):
                 cursor[0] = place + 1
                 continue
-            to_points(s, strings)
-        else:
-            to_rows(s, strings)
+        to_first(s, is_left, strings)
         if cursor[1] != 0:
             other[T_LEAF], other[T_PLACE] = cursor[1], cursor[2]
         entry = entry_here(other)
-        while entry != 0 and (is_point_within(s, entry, strings) if is_left else is_row_within(s, entry, strings)):
-            if made == out.shape[1]:
-                cursor[1], cursor[2] = other[T_LEAF], other[T_PLACE]
-                return made
-            left, right = (row, entry) if is_left else (entry, row)
-            _write_pair(s, left, right, weights[place] * (other[entry + E_COUNT] >> 1), place, out, made)
-            made += 1
+        stands = place_of(s, is_left, entry, strings)
+        while stands != END:
+            if stands == WITHIN:
+                if made == out.shape[1]:
+                    cursor[1], cursor[2] = other[T_LEAF], other[T_PLACE]
+                    return made
+                left, right = (row, entry) if is_left else (entry, row)
+                _write_pair(s, left, right, weights[place] * (other[entry + E_COUNT] >> 1), place, out, made)
+                made += 1
             other[T_PLACE] += 1
             entry = entry_here(other)
+            stands = place_of(s, is_left, entry, strings)
         cursor[0], cursor[1] = place + 1, 0
     return made
 
