@@ -93,7 +93,7 @@ class InequalityRows:
     Args:
         left, right: The two sides, a projection of a join of one atom each.
         keys, low, high, goes_together, sides, columns: See there; the columns are those of the join.
-        written: What is compared, as users wrote it.
+        written: The comparison as users wrote it.
         rest: The conditions that are left for the rows that it gives; None if there are none.
     """
 
