@@ -132,9 +132,7 @@ class KnownNames:
             self.reads.setdefault(lower)
             view = self.views[lower]
             return NestedQuery(name, tuple(view.schema.names), view.root, None, self._plain(lower, view))
-        if name not in self.catalog:
-            return None
-        return self.catalog[name]
+        return self.catalog.get(name)
 
     def nested(self, query: exp.Expr) -> NestedQuery:
         """The query in a pair of parentheses."""
