@@ -52,6 +52,7 @@ from livejoin.plan.operators import (
     AsOfOperator,
     BagOperator,
     InequalityAggregateOperator,
+    InequalityJoinOperator,
     JoinOperator,
     NumbersOperator,
     Operator,
@@ -426,7 +427,9 @@ class Graph:
                 return UnionBlock(node.inputs)
             case SetOperator() | AggregateOperator() | TopKOperator() | RankedOperator() | RunningOperator():
                 return StoreBlock(plan, node.inputs, self.codec)
-            case ThresholdOperator() | ThresholdAggregateOperator() | AsOfOperator() | InequalityAggregateOperator():
+            case ThresholdOperator() | ThresholdAggregateOperator() | AsOfOperator():
+                return StoreBlock(plan, node.inputs, self.codec)
+            case InequalityAggregateOperator() | InequalityJoinOperator():
                 return StoreBlock(plan, node.inputs, self.codec)
             case BagOperator():
                 limit = partial(self._limit, node)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from livejoin.plan.operators.groups import AggregateOperator, SetOperator
-from livejoin.plan.operators.inequality import InequalityAggregateOperator
+from livejoin.plan.operators.inequality import InequalityAggregateOperator, InequalityJoinOperator
 from livejoin.plan.operators.joins import (
     AnnotatedOperator,
     BagOperator,
@@ -35,6 +35,7 @@ __all__ = [
     "Comparison",
     "Families",
     "InequalityAggregateOperator",
+    "InequalityJoinOperator",
     "JoinInput",
     "JoinOperator",
     "NumbersOperator",
@@ -72,6 +73,7 @@ Operator: TypeAlias = (
     | ThresholdOperator
     | ThresholdAggregateOperator
     | InequalityAggregateOperator
+    | InequalityJoinOperator
     | StoredOperator
     | BagOperator
 )

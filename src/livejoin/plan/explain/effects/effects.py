@@ -39,6 +39,7 @@ from livejoin.plan.operators import (
     AsOfOperator,
     BagOperator,
     InequalityAggregateOperator,
+    InequalityJoinOperator,
     JoinOperator,
     NumbersOperator,
     Operator,
@@ -313,6 +314,8 @@ class _Walk:
                 return self._as_of(plan)
             case InequalityAggregateOperator():
                 return self._compared(plan)
+            case InequalityJoinOperator():
+                return self._met(plan)
             case StoredOperator():
                 return self.of(plan.input, some)
             case NumbersOperator() | BagOperator():
@@ -555,6 +558,15 @@ class _Walk:
         self.looked_up[plan] = looked_up
         found = groups.bounded()
         return _Change(found, _replaced(found), _replaced(found), both_ways=True)
+
+    def _met(self, plan: InequalityJoinOperator) -> _Change:
+        """The pairs of a changed row: the rows of the other side within its range."""
+        left, right = self.of(plan.left, None), self.of(plan.right, None)
+        key = tuple(range(plan.keys))
+        met = left.rows.times(self._behind(plan.right, key)).plus(right.rows.times(self._behind(plan.left, key)))
+        self.looked_up[plan] = left.delta.plus(right.delta).plus(met)
+        found = met.bounded()
+        return _Change(found, found, found, both_ways=True)
 
     def _behind(self, plan: Operator, columns: tuple[int, ...]) -> Amount:
         """The rows of a relation that have the same values in some columns: of a partition, or of a bound."""

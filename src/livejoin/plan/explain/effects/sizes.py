@@ -21,6 +21,7 @@ from livejoin.plan.operators import (
     AnyJoin,
     AsOfOperator,
     InequalityAggregateOperator,
+    InequalityJoinOperator,
     JoinOperator,
     NumbersOperator,
     Operator,
@@ -98,6 +99,8 @@ class Sizes:
                 return self.rows(plan.rows)
             case InequalityAggregateOperator():
                 return self._of_sides(plan, frozenset(range(plan.groups)))
+            case InequalityJoinOperator():
+                return self.rows(plan.left) * self.rows(plan.right)
             case ThresholdOperator():
                 return self.rows(plan.rows)
             case SetOperator():
@@ -110,7 +113,7 @@ class Sizes:
             case _:
                 return math.inf
 
-    def _of_sides(self, plan: InequalityAggregateOperator, some: frozenset[int]) -> float:
+    def _of_sides(self, plan: InequalityAggregateOperator | InequalityJoinOperator, some: frozenset[int]) -> float:
         """The different values of some columns of groups: those of one side with each of those of the other one."""
         own = [plan.columns[column] for column in some]
         sides = (self.values(one, {c.column for c in own if c.side == i}) for i, one in enumerate(plan.below))
@@ -170,6 +173,8 @@ class Sizes:
                 return self.values(plan.input, some) if max(some) < len(plan.input.types) else math.inf
             case InequalityAggregateOperator():
                 return self._of_sides(plan, some) if max(some) < plan.groups else math.inf
+            case InequalityJoinOperator():
+                return self._of_sides(plan, some)
             case SetOperator():
                 sides = [self.values(one, some) for one in plan.inputs]
                 return {"except": sides[0], "intersect": min(sides)}.get(plan.operation, sum(sides))

@@ -21,6 +21,7 @@ from livejoin.plan.operators import (
     AsOfOperator,
     BagOperator,
     InequalityAggregateOperator,
+    InequalityJoinOperator,
     JoinOperator,
     Operator,
     ProjectOperator,
@@ -119,6 +120,10 @@ class _Parts:
                 rows = _sum(*(self._unequal(plan.left),) * twice, self._unequal(plan.right))
                 width = plan.keys + 1 + sum(len(side.groups) for side in plan.sides) / 2 + _ORDERED
                 return rows, width + _SUM * (1 + len(plan.calls)), "rows of both sides in order, with sums"
+            case InequalityJoinOperator():
+                rows = _sum(self.rows(plan.left), self.rows(plan.right))
+                width = plan.keys + 1 + sum(len(side.groups) for side in plan.sides) / 2 + _ORDERED
+                return rows, width + _SUM, "rows of both sides in order"
             case ThresholdOperator() | ThresholdAggregateOperator():
                 rows, bounds = self.rows(plan.rows), self.rows(plan.bounds)
                 width = len(plan.rows.types) + _ORDERED + _BOUND * bounds[0] / max(1.0, rows[0])
