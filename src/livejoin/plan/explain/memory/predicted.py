@@ -24,6 +24,7 @@ from livejoin.plan.operators import (
     Operator,
     ProjectOperator,
     RankedOperator,
+    RepeatedOperator,
     RunningOperator,
     SelectedOperator,
     SetOperator,
@@ -104,6 +105,9 @@ class _Parts:
             case ProjectOperator():
                 rows, is_bound = self.rows(plan.input)
                 return rows, is_bound or plan.predicate is not None
+            case RepeatedOperator():
+                rows, is_bound = self.rows(plan.input)
+                return plan.count * rows, is_bound
             case StoredOperator() | RunningOperator():
                 return self.rows(plan.input)
             case AggregateOperator() if not plan.groups:
