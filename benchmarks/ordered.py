@@ -4,7 +4,8 @@ One symbol has all trades and quotes. Each commit brings a quote, or takes it aw
 the next quote. The prediction (decision 57): O(log rows) and the trades whose quote changes, ten of them at every size.
 Sums over all pairs of a trade and a quote before it, or shortly before it, make no pair (decision 66): O(log rows) at
 every size, though there are up to 50,000,000,000 pairs; where each trade, or each lot of two, is a group, also the
-groups that the quote is in. Tiles are measured beside it: a row that comes moves one row at each border (decision 42).
+groups that the quote is in. The pairs of a band are a run of trades for each quote (decision 67): O(log rows) and the
+pairs, fifty at every size. Tiles are measured beside it: a row that comes moves one row at each border (decision 42).
 A figure stands only if the view is DuckDB's result over the rows that are left. Times are processor time of this
 process, the least of several rounds.
 """
@@ -43,6 +44,8 @@ QUERIES = {
     f"AND q.ts BETWEEN t.ts - {_BAND} AND t.ts GROUP BY id",
     "a lot's band": "SELECT lot, COUNT(*) AS n, SUM(price) AS s FROM trades t JOIN quotes q ON t.symbol = q.symbol "
     f"AND ABS(t.ts - q.ts) <= {_BAND} GROUP BY lot",
+    "pairs in a band": "SELECT id, price FROM trades t JOIN quotes q ON t.symbol = q.symbol "
+    f"AND q.ts BETWEEN t.ts - {_BAND} AND t.ts",
     "NTILE(4)": "SELECT ts, NTILE(4) OVER (PARTITION BY symbol ORDER BY ts) AS tile FROM quotes",
 }
 _SO_FAR = (
@@ -64,11 +67,12 @@ IN_DUCKDB = {
     "SUM before": "SELECT SUM(n)::BIGINT AS n, SUM(s) AS s FROM trades t "
     f"ASOF JOIN {_SO_FAR} q ON t.symbol = q.symbol AND t.ts > q.ts",
     "SUM in a band": f"SELECT SUM(n)::BIGINT AS n, SUM(s) AS s FROM ({_in_a_band('t.ts')})",
+    "pairs in a band": f"SELECT id, price FROM trades t JOIN quotes q ON q.ts BETWEEN t.ts - {_BAND} AND t.ts",
     "a trade's band": f"SELECT id, n, s FROM ({_in_a_band('t.ts')}) WHERE n > 0",
     "a lot's band": "SELECT lot, SUM(n)::BIGINT AS n, SUM(s) AS s "
     f"FROM ({_in_a_band(f't.ts + {_BAND}')}) WHERE n > 0 GROUP BY lot",
 }
-"""What DuckDB is asked instead where it would make all pairs: sums up to a quote, and a look-up of one."""
+"""What DuckDB is asked instead where it would make all pairs: sums up to a quote and a look-up of one, or no symbol."""
 
 
 def tables(rows: int) -> dict[str, pa.Table]:

@@ -29,6 +29,12 @@ class Catalog:
             self._check_reference(table, key)
         self._tables[table.name.lower()] = table
 
+    def copy(self) -> Catalog:
+        """A catalog of its own with the same tables."""
+        found = Catalog()
+        found._tables = dict(self._tables)
+        return found
+
     def with_table(self, table: Table) -> Catalog:
         """A copy of the catalog in which one table has another declaration, with the same name and columns."""
         found = Catalog()
@@ -93,6 +99,10 @@ class Catalog:
             listed = ", ".join(map(repr, names)) or "none yet"
             msg = f"there is no table {name!r}{meant(name, names)}; known tables: {listed}"
             raise SchemaError(msg) from None
+
+    def get(self, name: str) -> Table | None:
+        """The table with a name; None if there is none."""
+        return self._tables.get(name.lower())
 
     def __iter__(self) -> Iterator[Table]:
         return iter(self._tables.values())

@@ -37,6 +37,7 @@ class Pairs:
         bounds: How the point compares with the lower and the upper bound; empty where there is none.
         groups: Whether columns of the key, of left rows and of right rows are the group.
         by_row: Whether rows are in the order of what is compared, though they have groups, on each side.
+        goes_together: Whether left rows in the order of one bound are in that of the other one.
     """
 
     def __init__(
@@ -46,8 +47,9 @@ class Pairs:
         bounds: tuple[str, str],
         groups: tuple[bool, bool, bool],
         by_row: tuple[bool, bool],
+        goes_together: bool = True,
     ) -> None:
-        self.keys, self.bounds = len(keys), bounds
+        self.keys, self.bounds, self.goes_together = len(keys), bounds, goes_together
         self.codec = Codec()
         low, high = bounds
         self.first = len(keys) + bool(low) + bool(high), len(keys) + 1
@@ -68,11 +70,12 @@ class Pairs:
         )
         sides = [Side((self.first[side],) if groups[1 + side] else (), by_row[side]) for side in (0, 1)]
         query: Any = None
-        self.plan = InequalityAggregateOperator(
+        self.plan: Any = InequalityAggregateOperator(
             SelectedOperator(query, tuple(self.types[0])),
             SelectedOperator(query, tuple(self.types[1])),
             len(keys),
             *bounds,
+            goes_together,
             (sides[0], sides[1]),
             (*self.groups, *arguments),
             count,
@@ -150,8 +153,8 @@ def scripts(draw: st.DrawFn) -> tuple[Pairs, list[list[tuple[Row, int, int]]]]:
     bounds = draw(BOUNDS)
     groups = draw(st.tuples(st.booleans(), st.booleans(), st.booleans()))
     by_row = tuple(has and draw(st.booleans()) for has in groups[1:])
-    is_shifted = by_row[0] and all(bounds)  # the bounds go together then
-    one = Pairs(keys, INTEGER if is_shifted else draw(KINDS), bounds, groups, by_row)  # type: ignore[arg-type]
+    is_shifted = all(bounds) and draw(st.booleans())
+    one = Pairs(keys, INTEGER if is_shifted else draw(KINDS), bounds, groups, by_row, is_shifted)  # type: ignore[arg-type]
 
     @st.composite
     def changes(draw: st.DrawFn) -> tuple[Row, int, int]:
@@ -183,7 +186,7 @@ def test_the_aggregates_are_those_of_all_pairs(script: Any, batched: bool) -> No
         before = after
         if batched and version + 1 < len(steps):
             continue
-        for arena in store.arenas:
+        for arena in store.sides.arenas:
             make_short(arena)
         delta = store.maintain(one.deltas())
         store._check()

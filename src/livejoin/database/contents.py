@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from livejoin.catalog import Catalog
+from livejoin.database.asked_plans import AskedPlans
 from livejoin.database.commit_times import CommitTimes
 from livejoin.database.declared.checks import Checks, bound_check
 from livejoin.database.declared.defaults import check_defaults
@@ -112,6 +113,7 @@ class Contents:
         log: The log that makes changes stay; None if nothing does.
         is_closed: Whether it takes no call any more.
         plans: The plans of commits, by the names of the tables that they change.
+        asked: The plans of queries that were asked once.
         last: The changes of the last commit, for who asks why it changed what it did.
     """
 
@@ -137,6 +139,7 @@ class Contents:
         self.images = Images(self)
         self._shown = ShownViews(self.views)
         self.plans: dict[tuple[str, ...], CommitPlan] = {}
+        self.asked = AskedPlans()
         self.is_telling = False
         self.is_compacting = False
         self.seen = Seen()

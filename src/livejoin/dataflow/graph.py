@@ -26,6 +26,7 @@ from livejoin.dataflow.blocks.block import Block, Change
 from livejoin.dataflow.blocks.join import JoinBlock
 from livejoin.dataflow.blocks.numbers import NumbersBlock
 from livejoin.dataflow.blocks.project import ProjectBlock
+from livejoin.dataflow.blocks.repeated import RepeatedBlock
 from livejoin.dataflow.blocks.selected import SelectedBlock
 from livejoin.dataflow.blocks.store import StoreBlock
 from livejoin.dataflow.blocks.stored import StoredBlock
@@ -52,11 +53,13 @@ from livejoin.plan.operators import (
     AsOfOperator,
     BagOperator,
     InequalityAggregateOperator,
+    InequalityJoinOperator,
     JoinOperator,
     NumbersOperator,
     Operator,
     ProjectOperator,
     RankedOperator,
+    RepeatedOperator,
     RunningOperator,
     SelectedOperator,
     SetOperator,
@@ -420,13 +423,17 @@ class Graph:
                 return SelectedBlock(plan, self.tables, node.inputs, self.codec)
             case NumbersOperator():
                 return NumbersBlock(plan, self.codec)
+            case RepeatedOperator():
+                return RepeatedBlock(plan, node.inputs[0], self.codec)
             case ProjectOperator():
                 return ProjectBlock(plan, node.inputs[0], self.codec)
             case SetOperator() if plan.is_union_all:
                 return UnionBlock(node.inputs)
             case SetOperator() | AggregateOperator() | TopKOperator() | RankedOperator() | RunningOperator():
                 return StoreBlock(plan, node.inputs, self.codec)
-            case ThresholdOperator() | ThresholdAggregateOperator() | AsOfOperator() | InequalityAggregateOperator():
+            case ThresholdOperator() | ThresholdAggregateOperator() | AsOfOperator():
+                return StoreBlock(plan, node.inputs, self.codec)
+            case InequalityAggregateOperator() | InequalityJoinOperator():
                 return StoreBlock(plan, node.inputs, self.codec)
             case BagOperator():
                 limit = partial(self._limit, node)

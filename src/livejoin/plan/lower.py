@@ -28,6 +28,7 @@ from livejoin.plan.operators import (
     AsOfOperator,
     BagOperator,
     InequalityAggregateOperator,
+    InequalityJoinOperator,
     JoinInput,
     JoinOperator,
     Operator,
@@ -47,7 +48,7 @@ from livejoin.plan.restricted_groups import Restricted, restricted
 from livejoin.plan.thresholds import ComparedRows, compared, grouped, with_groups
 from livejoin.query import ColumnRef, ConjunctiveQuery, Factor, Output
 from livejoin.query.aggregates import AggregateCall
-from livejoin.query.inequality import InequalityGroups, inequality_groups
+from livejoin.query.inequality import InequalityGroups, InequalityRows, inequality_groups, inequality_rows
 from livejoin.query.keys import determined
 from livejoin.query.relational import (
     Aggregate,
@@ -58,6 +59,7 @@ from livejoin.query.relational import (
     Project,
     Ranked,
     Relation,
+    Repeated,
     Running,
     SetOperation,
     TopK,
@@ -91,8 +93,9 @@ def lower(relation: Relation, by: JoinPlanner, live: bool) -> Operator:
         case Join():
             return _scan(relation, relation.query, by, live)
         case Project():
-            threshold = _threshold(relation, by)
-            return _shown(threshold, by) if threshold else _computed(relation, lower(relation.input, by, live))
+            if threshold := _threshold(relation, by):
+                return _shown(threshold, by)
+            return _inequality_rows(relation, by) or _computed(relation, lower(relation.input, by, live))
         case Distinct():
             return _distinct(relation, by, live)
         case Aggregate():
@@ -115,6 +118,8 @@ def lower(relation: Relation, by: JoinPlanner, live: bool) -> Operator:
         case AsOf():
             sides = (_below(relation.left, by), _below(relation.right, by))
             return AsOfOperator(*sides, relation.on, relation.types, relation.written)
+        case Repeated():
+            return operators.RepeatedOperator(lower(relation.input, by, live), relation.count)
         case Numbers():
             return operators.NumbersOperator(relation.count)
         case TopK():
@@ -133,8 +138,11 @@ def _below(relation: Relation, by: JoinPlanner) -> Operator:
         case Join() if len(relation.query.atoms) == 1:
             return _selected(relation, by)
         case Project():
-            threshold = _threshold(relation, by)
-            return _shown(threshold, by) if threshold else _computed(relation, _below(relation.input, by))
+            if threshold := _threshold(relation, by):
+                return _shown(threshold, by)
+            return _inequality_rows(relation, by) or _computed(relation, _below(relation.input, by))
+        case Repeated():
+            return operators.RepeatedOperator(_below(relation.input, by), relation.count)
         case SetOperation(kind="union", all=True):
             return SetOperator("union", True, (_below(relation.left, by), _below(relation.right, by)), relation.types)
         case _:
@@ -144,7 +152,7 @@ def _below(relation: Relation, by: JoinPlanner) -> Operator:
 def _computed(relation: Project, below: Operator, not_summed: str = "") -> ProjectOperator:
     found = compared(relation)
     reason = _MANY_ROWS if isinstance(found, ComparedRows) else found or ""
-    reason = f"no threshold: {reason}" if reason else not_summed and f"each pair is made: {not_summed}"
+    reason = f"no threshold: {reason}" if reason else _each(not_summed)
     said = {"across": relation.across, "refusal": relation.refusal, "reason": reason, "written": relation.written}
     return ProjectOperator(below, relation.outputs, relation.types, relation.predicate, **said)
 
@@ -207,6 +215,7 @@ def _inequality_group(relation: Aggregate, found: InequalityGroups, by: JoinPlan
         keys=found.keys,
         low=found.low,
         high=found.high,
+        goes_together=found.goes_together,
         sides=found.sides,
         columns=found.columns,
         groups=relation.groups,
@@ -215,6 +224,35 @@ def _inequality_group(relation: Aggregate, found: InequalityGroups, by: JoinPlan
         types=relation.types,
         written=found.written,
     )
+
+
+def _inequality_rows(relation: Project, by: JoinPlanner, not_summed: str = "") -> ProjectOperator | None:
+    """The rows of a join by one comparison, of which a changed row meets a run."""
+    found = inequality_rows(relation) if by.thresholds else None
+    if not isinstance(found, InequalityRows) or not found.keys or not isinstance(relation.input, Join):
+        return None
+    if by.delta(relation.input.query) is not None:
+        return None  # a row has few matches by the equality alone
+    pairs = InequalityJoinOperator(
+        left=_below(found.left, by),
+        right=_below(found.right, by),
+        keys=found.keys,
+        low=found.low,
+        high=found.high,
+        goes_together=found.goes_together,
+        sides=found.sides,
+        columns=found.columns,
+        types=relation.input.types,
+        written=found.written,
+    )
+    across, refusal = (found.rest.text, relation.refusal) if found.rest is not None else ("", "")
+    said = {"across": across, "refusal": refusal, "reason": _each(not_summed), "written": relation.written}
+    return ProjectOperator(pairs, relation.outputs, relation.types, found.rest, **said)
+
+
+def _each(not_summed: str) -> str:
+    """Why each pair is made, for explanations."""
+    return f"each pair is made: {not_summed}" if not_summed else ""
 
 
 def _selected(join: Join, by: JoinPlanner) -> SelectedOperator:
@@ -289,7 +327,8 @@ def _checked(relation: Relation, by: JoinPlanner, once: bool, not_summed: str = 
     if isinstance(relation, Project) and relation.across and isinstance(relation.input, Join):
         if threshold := _threshold(relation, by):
             return _shown(threshold, by)
-        return _computed(relation, _read(relation.input, by, once), not_summed)
+        rows = _inequality_rows(relation, by, not_summed)
+        return rows or _computed(relation, _read(relation.input, by, once), not_summed)
     return None
 
 

@@ -17,13 +17,14 @@ for each row, and a bound and a point have one but where a number or a time does
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 from math import isfinite
 
 from livejoin.query.aggregates import AggregateCall
 from livejoin.query.conjunctive import Atom, ColumnRef, ConjunctiveQuery, Output
 from livejoin.query.differences import TURNED, is_constant, taken_apart, unwidened, wider_number
-from livejoin.query.filters import conjuncts_of
+from livejoin.query.filters import conjunction, conjuncts_of
 from livejoin.query.relational import Aggregate, Join, Project, Relation
 from livejoin.query.scalar import Call, Constant, Expression, Field, Scalar, fields_of, moved
 from livejoin.query.total import fails_on_large_numbers_only, is_total
@@ -66,7 +67,7 @@ class InequalityGroups:
 
     Args:
         left, right: The two sides, a projection of a join of one atom each.
-        keys, low, high, sides, columns, written: See there.
+        keys, low, high, goes_together, sides, columns, written: See there.
     """
 
     left: Project
@@ -74,6 +75,7 @@ class InequalityGroups:
     keys: int
     low: str
     high: str
+    goes_together: bool
     sides: tuple[Side, Side]
     columns: tuple[SideColumn, ...]
     written: str
@@ -82,6 +84,29 @@ class InequalityGroups:
     def has_key(self) -> bool:
         """Whether an equality joins the sides."""
         return self.keys > 0
+
+
+@dataclass(frozen=True)
+class InequalityRows:
+    """The rows of a join by one comparison; arguments as of an `InequalityJoinOperator` of the plan.
+
+    Args:
+        left, right: The two sides, a projection of a join of one atom each.
+        keys, low, high, goes_together, sides, columns: See there; the columns are those of the join.
+        written: The comparison as users wrote it.
+        rest: The conditions that are left for the rows that it gives; None if there are none.
+    """
+
+    left: Project
+    right: Project
+    keys: int
+    low: str
+    high: str
+    goes_together: bool
+    sides: tuple[Side, Side]
+    columns: tuple[SideColumn, ...]
+    written: str
+    rest: Expression | None
 
 
 @dataclass(frozen=True)
@@ -125,6 +150,68 @@ def inequality_groups(relation: Relation, many: Many = _unknown) -> InequalityGr
     return _of_sides(relation, rows, rows.input, compared, many)
 
 
+def inequality_rows(rows: Relation) -> InequalityRows | str | None:
+    """The rows of a join by one comparison; else why each pair is looked at, or None where none is compared.
+
+    Args:
+        rows: A relation.
+    """
+    if not isinstance(rows, Project) or not rows.across or rows.predicate is None or not isinstance(rows.input, Join):
+        return None
+    join = rows.input
+    if len(join.query.atoms) != 2 or join.query.branches:
+        return "the join is not one of two relations"
+    if rows.predicate.scalar is None:
+        return "the condition is one that DuckDB evaluates"
+    parts = tuple(dict.fromkeys(conjuncts_of(rows.predicate.scalar)))
+    reasons = []
+    for chosen, compared in _comparisons(parts, join.query):
+        found = compared if isinstance(compared, str) else _rows_of(rows, join, compared)
+        if isinstance(found, str):
+            reasons.append(found)
+            continue
+        rest = tuple(part for i, part in enumerate(parts) if i not in chosen)
+        return replace(found, written=_texts([parts[i] for i in sorted(chosen)], rows.across), rest=_rest(rest, rows))
+    return reasons[0]
+
+
+def _comparisons(parts: Sequence[Scalar], query: ConjunctiveQuery) -> Iterator[tuple[frozenset[int], _Compared | str]]:
+    """What some of the conjuncts compare, and which these are: two bounds before one, and else why there is nothing."""
+    alone = [(frozenset((i,)), _compared(taken_apart(part), query)) for i, part in enumerate(parts)]
+    ones = [(chosen, found) for chosen, found in alone if isinstance(found, _Compared)]
+    for (one, _), (other, _) in combinations(ones, 2):
+        found = _compared([each for i in sorted(one | other) for each in taken_apart(parts[i])], query)
+        if isinstance(found, _Compared):
+            yield one | other, found
+    yield from sorted(ones, key=lambda one: one[1].low is None or one[1].high is None)
+    yield from alone[:1]
+
+
+def _rows_of(rows: Project, join: Join, compared: _Compared) -> InequalityRows | str:
+    """The pairs that compare so; or why each pair is looked at."""
+    shown = tuple(replace(output, source=i) for i, output in enumerate(join.query.outputs))
+    whole = replace(rows, outputs=shown, types=join.types)
+    found = _of_sides(Aggregate(whole, len(shown), (), False), whole, join, compared, lambda *_: True)
+    if isinstance(found, str):
+        return found
+    sides = tuple(Side(side.groups, True) for side in found.sides)
+    of = found.left, found.right, found.keys, found.low, found.high, found.goes_together
+    return InequalityRows(*of, (sides[0], sides[1]), found.columns, rows.across, None)
+
+
+def _texts(parts: Sequence[Scalar], whole: str) -> str:
+    """Some conjuncts of a condition as users wrote them; all of it where one has no text of its own."""
+    texts = [part.text if isinstance(part, Call) else "" for part in parts]
+    return " AND ".join(texts) if all(texts) else whole
+
+
+def _rest(parts: Sequence[Scalar], rows: Project) -> Expression | None:
+    """Conjuncts of the condition of rows as a condition."""
+    if not parts:
+        return None
+    return conjunction(Expression(_texts([part], rows.across), part) for part in parts)
+
+
 def counted_groups(relation: Relation) -> Iterator[tuple[Table, tuple[int, ...]]]:
     """Sets of columns of base tables, at any depth, whose number of different values says how groups are kept."""
     asked: list[tuple[Table, tuple[int, ...]]] = []
@@ -154,7 +241,9 @@ def _not_summed(relation: Aggregate, rows: Project) -> str:
         if output.source.scalar is None:
             return "a column is one that DuckDB evaluates"
         if not is_total(output.source.scalar):
-            return f"{output.name} has no value for some rows, which the comparison may drop"
+            is_large = fails_on_large_numbers_only(output.source.scalar)
+            what = "may not fit its type in" if is_large else "has no value for"
+            return f"{_texts([output.source.scalar], output.name)} {what} some rows, which the comparison may drop"
     return ""
 
 
@@ -178,7 +267,7 @@ def _compared(parts: Sequence[Scalar], query: ConjunctiveQuery) -> _Compared | s
     for sides in zip(*(sides for _, sides in found), strict=True):
         for side in sides:
             if not _may_be_evaluated(side):
-                return "a side of the comparison has no value for some rows, which may meet no other row"
+                return _not_evaluated(side)
     # Each comparison is of the first atom with the second one.
     for points in (1, 0):
         values = [unwidened(sides[points]) for _, sides in found]
@@ -190,6 +279,23 @@ def _compared(parts: Sequence[Scalar], query: ConjunctiveQuery) -> _Compared | s
         if len(upper) < 2 and len(lower) < 2:
             return _Compared(points, values[0], lower[0] if lower else None, upper[0] if upper else None)
     return "there are several comparisons, which are not a lower and an upper bound of one value"
+
+
+def _not_evaluated(side: Scalar) -> str:
+    """Why an expression is not evaluated for rows that may meet no other row."""
+    waiting = [side]
+    while waiting:
+        part = waiting.pop()
+        if not isinstance(part, Call):
+            continue
+        (first, *_) = part.arguments or (part,)
+        if part.function == "cast" and first.type.kind == "string" and part.type.kind != "string":
+            return (
+                f"a STRING is compared as {part.type}, which fails for texts that are none, though their rows may meet "
+                f"no other; compare TRY_CAST(... AS {part.type})"
+            )
+        waiting += part.arguments
+    return "a side of the comparison has no value for some rows, which may meet no other row"
 
 
 def _may_be_evaluated(scalar: Scalar) -> bool:
@@ -265,15 +371,16 @@ def _of_sides(
             )
         )
         sides.append(_side(join, atom, keys, groups, own[side], compares[side], first[side], are_many))
-    if isinstance(sides[0], str) or isinstance(sides[1], str):
-        return str(next(one for one in sides if isinstance(one, str)))
     projected = tuple(
         _projected(rows, join, atom, [(type_, refs[side]) for type_, refs in keys], compares[side], own[side])
         for side, atom in enumerate(atoms)
     )
     low, high = (one[0] if one is not None else "" for one in (compared.low, compared.high))
     left, right = projected
-    return InequalityGroups(left, right, len(keys), low, high, (sides[0], sides[1]), tuple(columns), rows.across)
+    together = _go_together(compares[0])
+    return InequalityGroups(
+        left, right, len(keys), low, high, together, (sides[0], sides[1]), tuple(columns), rows.across
+    )
 
 
 def _wider(types: Sequence[SqlType]) -> SqlType | None:
@@ -322,8 +429,8 @@ def _side(
     compares: Sequence[Scalar],
     first: int,
     are_many: Callable[[Table, tuple[int, ...]], bool],
-) -> Side | str:
-    """How the rows of a side are grouped; or why they are not."""
+) -> Side:
+    """How the rows of a side are grouped."""
     if not groups:
         return Side((), False)
     query = join.query
@@ -334,9 +441,8 @@ def _side(
     is_unique = any(shown >= set(key) for key in table.keys)
     fields = {one.position for one in compares if isinstance(one, Field)}
     is_one = is_unique or any(isinstance(one, int) and one in fields for one in copied)
-    if len(compares) == 2 and not _go_together(compares):
-        reason = "each row may be a group, and its bounds are not one column moved by constants"
-        return reason if is_one else Side(groups, False)
+    if len(compares) == 2 and not _go_together(compares) and not is_one:
+        return Side(groups, False)
     if is_one or not all(isinstance(one, int) for one in copied):
         return Side(groups, is_one)
     return Side(groups, are_many(table, tuple(sorted(shown))))

@@ -25,7 +25,8 @@ from livejoin.sql.tables.declare import parse_columns, parse_create_table
 from livejoin.sql.tables.explain import Explain, read_explain
 from livejoin.sql.tables.models import model_files, of_model, read_models
 from livejoin.sql.tables.piece import Piece
-from livejoin.sql.tables.row_changes import ALL_OF_SOURCE, VALUE, ChangedRows, NewRows, RowChanges, constants_of
+from livejoin.sql.tables.pins import Pins, pins_of
+from livejoin.sql.tables.row_changes import ALL_OF_SOURCE, VALUE, ChangedRows, NewRows, RowChanges
 from livejoin.sql.tables.same_columns import columns_named, other_table_text, renamed_text, same_columns_text
 from livejoin.sql.tables.schema_file import SchemaText, parse_schema, parse_schema_text
 from livejoin.sql.tables.script import is_complete, pieces, places, statements
@@ -65,6 +66,7 @@ __all__ = [
     "Explain",
     "NewRows",
     "Piece",
+    "Pins",
     "RefreshTable",
     "RenameColumn",
     "RenameTable",
@@ -76,7 +78,6 @@ __all__ = [
     "bind_view",
     "bind_views",
     "columns_named",
-    "constants_of",
     "in_order",
     "is_complete",
     "model_files",
@@ -91,6 +92,7 @@ __all__ = [
     "parse_schema_text",
     "parse_statement",
     "pieces",
+    "pins_of",
     "places",
     "read_explain",
     "read_models",

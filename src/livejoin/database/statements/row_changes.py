@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,13 +18,11 @@ from livejoin.changes.convert import convert
 from livejoin.database.contents import Contents
 from livejoin.database.declared.defaults import defaults_of
 from livejoin.database.statements.asked_once import asked
-from livejoin.database.transactions import transaction
 from livejoin.errors import ChangeError, ChangeValueError, ExpressionError, SchemaError, SqlError, UnsupportedQueryError
-from livejoin.families.cells.workers import Workers
 from livejoin.schema import CHANGE_TYPE, Table
 from livejoin.schema.names import backticked
 from livejoin.shown import shown_row
-from livejoin.sql import ALL_OF_SOURCE, VALUE, ChangedRows, NewRows, RowChanges, constants_of, names_read
+from livejoin.sql import ALL_OF_SOURCE, VALUE, ChangedRows, NewRows, RowChanges, names_read
 
 _SHOWN = 6  # columns of a row in a message
 _IN_VALUE = re.compile(rf" in '{VALUE}\d+'")
@@ -121,7 +118,7 @@ def _changes(contents: Contents, table: Table, part: NewRows | ChangedRows, defa
         values = ", ".join(f"{backticked(name)}.{backticked(one)} AS {VALUE}{i}" for i, one in enumerate(columns))
         query = query.replace(ALL_OF_SOURCE, values, 1)
     places = [_place(table, name) for name in columns]
-    found = asked(_with_key(contents, table, query) or contents, query)
+    found = asked(contents, query)
     old = found.select(range(len(table.columns))).rename_columns(table.arrow.names)
     yield _kind(table, old, "delete", defaults)
     if not columns:
@@ -148,32 +145,6 @@ def _named_row(table: Table, row: pa.Table) -> str:
     if table.primary_key:
         return f"the key ({shown_row(row.select([table.columns[place].name for place in table.primary_key]), _SHOWN)})"
     return f"the values ({shown_row(row.drop_columns([CHANGE_TYPE] * (CHANGE_TYPE in row.column_names)), _SHOWN)})"
-
-
-def _with_key(contents: Contents, table: Table, query: str) -> Contents | None:
-    """Contents that have no rows of the table but the one with the key that a query asks for; None if it asks for none.
-
-    So a statement about one row costs the same however many there are.
-    """
-    if not table.primary_key or table.retain != "all":
-        return None
-    texts = constants_of(query, [table.columns[place].name for place in table.primary_key])
-    if texts is None:
-        return None
-    few = Contents(Workers(1))
-    given = asked(few, f"SELECT {', '.join(f'{text} AS k{i}' for i, text in enumerate(texts))}")
-    key = [table.columns[place] for place in table.primary_key]
-    try:
-        values = [convert(given.column(i), column, table, True, True) for i, column in enumerate(key)]
-    except ChangeValueError:  # no value of the column's, so that no row has it, or it is cast: the query says which
-        return None
-    known, base = contents.codec.known(), contents.tables[table.name.lower()]
-    words = np.stack([known.encode_column(one, column) for one, column in zip(values, key, strict=True)])
-    ids = base.find_key(words)
-    few.add_table(Table(table.name, table.columns))
-    rows = contents.rows_of(base, ids[ids >= 0])
-    transaction.commit(few, transaction.read(few, {table.name: rows}, False, "error"), "error")
-    return few
 
 
 def _new(table: Table, part: NewRows, rows: pa.Table, defaults: Defaults) -> pa.Table:

@@ -18,7 +18,8 @@ from livejoin.dataflow.blocks.block import Batches, Change, InputRelation, RowCh
 from livejoin.dataflow.blocks.row_selection import Columns, RowSelection
 from livejoin.dataflow.blocks.stateless import Stateless
 from livejoin.dataflow.blocks.table_change import TableChange
-from livejoin.dataflow.reading.access import Access, NoAccess
+from livejoin.dataflow.reading.access import Access
+from livejoin.dataflow.reading.selected_access import SelectedAccess
 from livejoin.families.sizes import MAX_COUNT, whole_sum
 from livejoin.plan.operators import SelectedOperator
 from livejoin.state.codec import Codec
@@ -41,7 +42,7 @@ class SelectedBlock(Stateless):
     def __init__(
         self, plan: SelectedOperator, tables: Mapping[str, BaseTable], inputs: Sequence[InputRelation], codec: Codec
     ) -> None:
-        self._name = plan.name.lower()
+        self._plan, self._name = plan, plan.name.lower()
         self._given = inputs[0] if inputs else None
         self._tables = tables
         self._codec = codec
@@ -78,7 +79,11 @@ class SelectedBlock(Stateless):
         return float(total) if total > MAX_COUNT else total
 
     def access(self) -> Access:
-        return NoAccess("rows that go into a store are read from there")
+        source = self._tables[self._name] if self._given is None else self._given
+        chosen = self._selection.chosen
+        return SelectedAccess(
+            self._plan, source, lambda ids: chosen(self._of_ids(ids)), lambda rows: chosen(_of_rows(rows))
+        )
 
     def _of_table(self, change: TableChange) -> tuple[Columns, Words, Words]:
         """The changed rows of the table, with their weights and versions, which ascend."""

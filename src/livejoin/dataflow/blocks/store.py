@@ -89,7 +89,7 @@ class StoreBlock:
         return self._store.count()
 
     def access(self) -> Access:
-        return store_access(self._store)
+        return store_access(self._store, self._inputs)
 
     def finish(self) -> None:
         self._last = []

@@ -55,6 +55,13 @@ class Access(Protocol):
         """
 
 
+class Read(Protocol):
+    """A relation that is read."""
+
+    def access(self) -> Access:
+        """Access to the rows as they are now."""
+
+
 @runtime_checkable
 class KeyedAccess(Access, Protocol):
     """A result whose first columns are a key.

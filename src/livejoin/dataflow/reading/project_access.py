@@ -17,7 +17,7 @@ from livejoin.dataflow.batches import BATCH, Rows
 from livejoin.dataflow.projection import Projection
 from livejoin.dataflow.reading.access import Access, KeyedAccess
 from livejoin.dataflow.reading.numbers_access import NumbersAccess
-from livejoin.dataflow.reading.same_values import same_rows, with_values
+from livejoin.dataflow.reading.same_values import compared_times, same_rows, with_values
 from livejoin.dataflow.reading.store_access import ScannedAccess, TopKAccess
 from livejoin.errors import ReadError
 from livejoin.plan.operators import ProjectOperator
@@ -134,10 +134,10 @@ class ProjectAccess:
 
     def _searched(self, rows: Rows) -> Words:
         """How often rows stand in the result, by comparing them with all of it."""
-        times = np.zeros(rows.length, np.int64)
+        return compared_times(self._computed(), rows)
+
+    def _computed(self) -> Iterator[tuple[Rows, Words]]:
+        """The rows of the result, with their multiplicities."""
         for batch, weights in self._scan(BATCH):
             computed, kept = self._computation.rows(batch)
-            for i in range(rows.length):
-                given = rows.take(np.full(computed.length, i))
-                times[i] += int(weights[kept][same_rows(computed, given)].sum())
-        return times
+            yield computed, weights[kept]

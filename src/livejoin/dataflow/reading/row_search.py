@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, Protocol, assert_never
+from typing import TYPE_CHECKING, Literal, assert_never
 
 import numpy as np
 
 from livejoin.dataflow.batches import Rows
-from livejoin.dataflow.reading.access import Access
+from livejoin.dataflow.reading.access import Read
 from livejoin.errors import ReadError
 from livejoin.families.join_access import JoinAccess, RowLists
 from livejoin.query import ConjunctiveQuery
@@ -30,13 +30,6 @@ from livejoin.words import NULL_CODE, Words
 
 if TYPE_CHECKING:
     from livejoin.query import Branch
-
-
-class Read(Protocol):
-    """A relation that is read."""
-
-    def access(self) -> Access:
-        """Access to the rows as they are now."""
 
 
 @dataclass(frozen=True, eq=False)

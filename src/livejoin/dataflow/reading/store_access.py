@@ -9,10 +9,12 @@ from typing import assert_never
 import numpy as np
 
 from livejoin.dataflow.batches import BATCH, Rows, stack
-from livejoin.dataflow.reading.access import Access
-from livejoin.dataflow.reading.same_values import same_rows, with_values
+from livejoin.dataflow.reading.access import Access, Read
+from livejoin.dataflow.reading.inequality_access import InequalityAccess
+from livejoin.dataflow.reading.same_values import compared_times, same_rows, with_values
 from livejoin.dataflow.stores.aggregate import AggregateStore
 from livejoin.dataflow.stores.as_of import AsOfStore
+from livejoin.dataflow.stores.inequality_rows import InequalityRowsStore
 from livejoin.dataflow.stores.ranked import RankedStore
 from livejoin.dataflow.stores.running import RunningStore
 from livejoin.dataflow.stores.set_operation import SetOperationStore
@@ -30,8 +32,13 @@ from livejoin.words import Words
 _AT_ONCE = 1 << 10  # rows of a partition that are read together
 
 
-def store_access(store: AnyStore) -> Access:
-    """Access to the rows of a store."""
+def store_access(store: AnyStore, inputs: Sequence[Read]) -> Access:
+    """Access to the rows of a store.
+
+    Args:
+        store: The store.
+        inputs: The relations that it reads.
+    """
     match store:
         case SetOperationStore():
             return SetOperationAccess(store)
@@ -41,6 +48,9 @@ def store_access(store: AnyStore) -> Access:
             return PartitionAccess(store)
         case ThresholdStore() | AsOfStore():
             return ScannedAccess(store)
+        case InequalityRowsStore():
+            left, right = inputs
+            return InequalityAccess(store, (left.access(), right.access()))
         case TopKStore():
             return TopKAccess(store)
         case _:
@@ -170,12 +180,7 @@ class TopKAccess:
         return store.order.decode(output, store.codec)
 
     def multiplicities(self, rows: Rows) -> Words:
-        times = np.zeros(rows.length, np.int64)
-        for found, weights in self._store.scan(BATCH):
-            for i in range(rows.length):
-                given = rows.take(np.full(found.length, i))
-                times[i] += int(weights[same_rows(found, given)].sum())
-        return times
+        return compared_times(self._store.scan(BATCH), rows)
 
     def leads(self, columns: Set[int]) -> bool:
         return True  # the rows of the result are few: they are compared one by one
@@ -211,12 +216,7 @@ class ScannedAccess:
         return rows.take(np.searchsorted(np.cumsum(times), ranks, side="right"))
 
     def multiplicities(self, rows: Rows) -> Words:
-        found, weights = self._whole
-        times = np.zeros(rows.length, np.int64)
-        for i in range(rows.length):
-            given = rows.take(np.full(found.length, i))
-            times[i] = int(weights[same_rows(found, given)].sum())
-        return times
+        return compared_times([self._whole], rows)
 
     def leads(self, columns: Set[int]) -> bool:
         return False

@@ -17,10 +17,10 @@ from livejoin.kernels.ordered import order_nodes as t
 from livejoin.kernels.values import row_order as o
 
 if TYPE_CHECKING:
-    from livejoin.dataflow.stores.inequality import InequalityAggregateStore
+    from livejoin.dataflow.stores.compared_sides import ComparedSides
 
 
-def check(store: InequalityAggregateStore) -> None:
+def check(store: ComparedSides) -> None:
     """Assert all invariants; O(rows)."""
     totals = []
     buffers, text = store.both.buffers, store.text()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.dataflow.batches import Delta, Rows
+from livejoin.dataflow.stores.comparable import are_known
 from livejoin.dataflow.stores.order_words import RowOrder
 from livejoin.dataflow.stores.ordered_state import OrderedState
 from livejoin.kernels.memory import layout as k
@@ -17,7 +17,7 @@ from livejoin.query.orders import SortKey
 from livejoin.schema import SqlType
 from livejoin.state.addressed import Addressed
 from livejoin.state.codec import Codec
-from livejoin.words import NULL_CODE, Words
+from livejoin.words import Words
 
 _CHANGES = 1024  # smallest buffer of changes
 _NO_CALLS = np.zeros(1, np.int64)
@@ -112,7 +112,7 @@ class PartitionedState(OrderedState):
 
         Cost: O(log n) a partition, and O(its rows in the result).
         """
-        places = np.flatnonzero(self._are_known(keys))
+        places = np.flatnonzero(are_known(keys, self.codec))
         types = tuple(self.order.types[column] for column in self.partition)
         own = RowOrder(types, tuple(SortKey(i, descending=False, nulls_first=True) for i in range(len(types))))
         asked = keys.take(places)
@@ -130,15 +130,6 @@ class PartitionedState(OrderedState):
                     yield place, *self._shown(found[:, :count])
                 if count < found.shape[1]:
                     break
-
-    def _are_known(self, keys: Rows) -> npt.NDArray[np.bool_]:
-        """Which of some rows have no text that no row has."""
-        known = np.ones(keys.length, np.bool_)
-        for column, type_ in enumerate(keys.types):
-            if type_.word_kind == "string":
-                codes = keys.codes(column)
-                known &= (codes == NULL_CODE) | ((codes >= 0) & (codes < self.codec.issued))
-        return known
 
     def _by_partition(self, delta: Delta) -> tuple[Words, Words, Words]:
         """The order words, weights and versions of a delta, those of a version partition by partition."""

@@ -12,6 +12,7 @@ from livejoin.dataflow.stores.aggregate import AggregateStore
 from livejoin.dataflow.stores.aggregate_plan import aggregate_plan
 from livejoin.dataflow.stores.as_of import AsOfStore
 from livejoin.dataflow.stores.inequality import InequalityAggregateStore
+from livejoin.dataflow.stores.inequality_rows import InequalityRowsStore
 from livejoin.dataflow.stores.ranked import RankedStore
 from livejoin.dataflow.stores.running import RunningStore
 from livejoin.dataflow.stores.set_operation import SetOperationStore
@@ -22,6 +23,7 @@ from livejoin.plan.operators import (
     AggregateOperator,
     AsOfOperator,
     InequalityAggregateOperator,
+    InequalityJoinOperator,
     RankedOperator,
     RunningOperator,
     SetOperator,
@@ -75,12 +77,20 @@ StoreOperator: TypeAlias = (
     | ThresholdAggregateOperator
     | AsOfOperator
     | InequalityAggregateOperator
+    | InequalityJoinOperator
 )
 """An operator that keeps a store."""
 
 
 AnyStore: TypeAlias = (
-    SetOperationStore | AggregateStore | TopKStore | RankedStore | RunningStore | ThresholdStore | AsOfStore
+    SetOperationStore
+    | AggregateStore
+    | TopKStore
+    | RankedStore
+    | RunningStore
+    | ThresholdStore
+    | AsOfStore
+    | InequalityRowsStore
 )
 """The stores that there are, each a `Store`; those of groups that other rows are added up for are `AggregateStore`s."""
 
@@ -110,6 +120,8 @@ def make_store(plan: StoreOperator, codec: Codec) -> AnyStore:
             return ThresholdAggregateStore(plan, codec)
         case InequalityAggregateOperator():
             return InequalityAggregateStore(plan, codec)
+        case InequalityJoinOperator():
+            return InequalityRowsStore(plan, codec)
         case AsOfOperator():
             return AsOfStore(plan.left.types, plan.right.types, plan.on, codec)
         case _:
@@ -119,7 +131,7 @@ def make_store(plan: StoreOperator, codec: Codec) -> AnyStore:
 def used_words(store: AnyStore, kind: Kind) -> Words:
     """The words of all values of a kind that a store keeps, which the codec must not forget; O(state)."""
     match store:
-        case AggregateStore() | ThresholdStore() | AsOfStore():
+        case AggregateStore() | ThresholdStore() | AsOfStore() | InequalityRowsStore():
             return store.used_words(kind)
         case RunningStore() | RankedStore() | TopKStore():
             types = store.order.types

@@ -11,6 +11,7 @@ from livejoin.plan.operators import (
     AggregateOperator,
     AsOfOperator,
     InequalityAggregateOperator,
+    InequalityJoinOperator,
     JoinOperator,
     Operator,
     ProjectOperator,
@@ -48,7 +49,7 @@ def group_keys(plan: StoreOperator) -> GroupKeys | None:
             return _keys(plan.input, plan.partition, "partition", moves=True)
         case SetOperator() | TopKOperator() | ThresholdOperator() | ThresholdAggregateOperator():
             return None
-        case AsOfOperator() | InequalityAggregateOperator():
+        case AsOfOperator() | InequalityAggregateOperator() | InequalityJoinOperator():
             return None
         case _:
             assert_never(plan)

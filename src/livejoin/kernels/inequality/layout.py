@@ -20,7 +20,8 @@ H_LEAF = H_CHANGE + 5  # where these rows were left
 H_PLACE = H_CHANGE + 6
 H_MADE = H_CHANGE + 7  # changes written by the current call
 H_FULL = H_CHANGE + 8  # NEED_SPACE: the arena that must grow, 0 left, 1 lower bounds, 2 right
-SIDES_HEADER = H_CHANGE + 9
+H_TOTAL = H_CHANGE + 9  # pairs
+SIDES_HEADER = H_CHANGE + 10
 
 # Steps of a version, in their order
 NEXT_VERSION = 0
@@ -50,7 +51,13 @@ P_LEFT_ROWS = 13  # 1: each row of the side may be a group, and they are kept in
 P_RIGHT_ROWS = 14
 P_LEFT_GROUPS = 15  # 1: the rows of a key are of several groups, which stand in front of bounds, or of points
 P_RIGHT_GROUPS = 16
-FORM = 17
+P_SKIPS = 17  # 1: left rows have both bounds, and in the order of the upper one they are in none of the lower one
+FORM = 18
+
+# Where an entry stands to the range of a row of the other side
+END = -1  # behind all that are in it
+OUTSIDE = 0
+WITHIN = 1
 
 # Lines of the output, then the words of a left row, those of a right one, and values
 L_WEIGHT = 0

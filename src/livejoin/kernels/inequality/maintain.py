@@ -22,6 +22,7 @@ from livejoin.kernels.groups.accumulators import accumulate_block
 from livejoin.kernels.inequality.buffers import InequalityBuffers, opened
 from livejoin.kernels.inequality.layout import (
     APPLIED,
+    END,
     H_CHANGE,
     H_FULL,
     H_LEAF,
@@ -30,6 +31,7 @@ from livejoin.kernels.inequality.layout import (
     H_PLACE,
     H_STAGE,
     H_STEP,
+    H_TOTAL,
     H_VERSION,
     L_VERSION,
     L_WEIGHT,
@@ -53,16 +55,15 @@ from livejoin.kernels.inequality.layout import (
     RIGHT,
     WAITING,
     WALKING,
+    WITHIN,
 )
 from livejoin.kernels.inequality.ranges import (
     copy_words,
     has_range,
-    is_point_within,
-    is_row_within,
+    place_of,
     points_of_row,
     rows_of_point,
-    to_points,
-    to_rows,
+    to_first,
 )
 from livejoin.kernels.jit import helper, kernel
 from livejoin.kernels.memory.arena import words as view
@@ -103,6 +104,7 @@ def _write(s: InequalityBuffers, own: Arena, other: Arena, values: int, left: in
     add_sums(own, to, scratch)
     own[to + g.R_ROWS] = rows * weight
     made, width, other_width = m[H_MADE], s.left_whole[O_WIDTH], s.right_whole[O_WIDTH]
+    m[H_TOTAL] += rows * weight
     out[L_WEIGHT, made] = rows * weight
     out[L_VERSION, made] = m[H_VERSION]
     for i in range(width):
@@ -160,26 +162,20 @@ def _walk_rows(s: InequalityBuffers, is_left: bool, left: int, text: Texts, out:
     other = s.right if is_left else s.left
     if m[H_STAGE] == APPLIED:
         m[H_STAGE] = WALKING
-        if is_left:
-            to_points(s, text)
-        else:
-            to_rows(s, text)
+        to_first(s, is_left, text)
     else:
         other[T_LEAF], other[T_PLACE] = m[H_LEAF], m[H_PLACE]
+    own = s.left if is_left else s.right
     while left > 0 and m[H_MADE] < out.shape[1]:
         entry = entry_here(other)
-        is_within = entry != 0
-        if is_within:
-            is_within = is_point_within(s, entry, text) if is_left else is_row_within(s, entry, text)
-        if not is_within:
+        place = place_of(s, is_left, entry, text)
+        if place == END:
             m[H_STAGE] = WAITING
             return left
-        own = s.left if is_left else s.right
-        if (
-            _write(s, own, other, entry + other[T_VALUES], row if is_left else entry, entry if is_left else row, out)
-            != 0
-        ):
-            return -1
+        if place == WITHIN:
+            pair = (row, entry) if is_left else (entry, row)
+            if _write(s, own, other, entry + other[T_VALUES], pair[0], pair[1], out) != 0:
+                return -1
         other[T_PLACE] += 1
         left -= 1
     m[H_LEAF], m[H_PLACE] = other[T_LEAF], other[T_PLACE]

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from livejoin.kernels.inequality.buffers import InequalityBuffers
 from livejoin.kernels.inequality.layout import (
+    END,
+    OUTSIDE,
     P_BEYOND,
     P_BOUND,
     P_HAS_HIGH,
@@ -23,11 +25,13 @@ from livejoin.kernels.inequality.layout import (
     P_RIGHT_AT,
     P_ROW,
     P_SIZE,
+    P_SKIPS,
     P_UP_TO,
+    WITHIN,
 )
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.ordered.order_nodes import T_SUMS
-from livejoin.kernels.ordered.order_tree import seek
+from livejoin.kernels.ordered.order_tree import rows_before, seek
 from livejoin.kernels.ordered.summed_rows import sums_before
 from livejoin.kernels.ordered.sums import subtract_sums
 from livejoin.kernels.parameters import Arena, Texts
@@ -114,19 +118,37 @@ def to_points(s: InequalityBuffers, text: Texts) -> None:
         seek(m, s.right_placed, row, form[P_BEYOND], text)
     else:
         seek(m, s.key, row, 0, text)
-    if form[P_HAS_HIGH] == 1:  # the end, for `is_point_within`
+    if form[P_HAS_HIGH] == 1:  # the end, for `place_of`
         copy_words(s.left, row + E_WORDS + form[P_LEFT_AT], form[P_SIZE], m, row + E_WORDS + form[P_RIGHT_AT])
 
 
 @helper
-def is_point_within(s: InequalityBuffers, entry: int, text: Texts) -> bool:
-    """Whether a right entry behind the begin of the range is before its end."""
+def ranks_of_points(s: InequalityBuffers, text: Texts) -> tuple[int, int]:
+    """The ranks among right rows, in the order of their points, between which those in the range of the left row are.
+
+    They count multiplicities, and the second one is behind the last row.
+    """
+    m, form = s.right, s.form
+    row = form[P_ROW]
+    to = row + E_WORDS + form[P_RIGHT_AT]
+    if form[P_HAS_LOW] == 1:
+        copy_words(s.left, _low_bound(s), form[P_SIZE], m, to)
+        first = rows_before(m, s.right_placed, row, form[P_BEYOND], text)
+    else:
+        first = rows_before(m, s.key, row, 0, text)
+    if form[P_HAS_HIGH] == 1:
+        copy_words(s.left, row + E_WORDS + form[P_LEFT_AT], form[P_SIZE], m, to)
+        return first, rows_before(m, s.right_placed, row, form[P_UP_TO], text)
+    return first, rows_before(m, s.key, row, 1, text)
+
+
+@helper
+def _at_point(s: InequalityBuffers, entry: int, text: Texts) -> int:
+    """Where a right entry behind the begin of the range stands to it."""
     m, form = s.right, s.form
     if form[P_HAS_HIGH] == 1:
-        before: bool = compare(m, s.right_placed, entry, form[P_ROW], text) < form[P_UP_TO]
-        return before
-    same: bool = compare(m, s.key, entry, form[P_ROW], text) == 0
-    return same
+        return WITHIN if compare(m, s.right_placed, entry, form[P_ROW], text) < form[P_UP_TO] else END
+    return WITHIN if compare(m, s.key, entry, form[P_ROW], text) == 0 else END
 
 
 @helper
@@ -142,20 +164,37 @@ def to_rows(s: InequalityBuffers, text: Texts) -> None:
 
 
 @helper
-def is_row_within(s: InequalityBuffers, entry: int, text: Texts) -> bool:
-    """Whether a left entry behind the first one has the point in range, and so may those behind it.
+def _at_row(s: InequalityBuffers, entry: int, text: Texts) -> int:
+    """Where a left entry behind the first one that has the point in range stands to those that have.
 
-    Where rows have both bounds they go up together, and the lower one stands behind the upper one in the row.
+    Where rows have both bounds the lower one stands behind the upper one in the row. As a rule they go up together.
     """
     m, form = s.left, s.form
     row = form[P_ROW]
     if form[P_HAS_HIGH] == 0:
-        up_to: bool = compare(m, s.left_placed, entry, row, text) < 1 - form[P_BEYOND]
-        return up_to
+        return WITHIN if compare(m, s.left_placed, entry, row, text) < 1 - form[P_BEYOND] else END
     if compare(m, s.key, entry, row, text) != 0:
-        return False
+        return END
     if form[P_HAS_LOW] == 0:
-        return True
+        return WITHIN
     low = entry + form[P_LEFT_AT] + form[P_SIZE]
-    begun: bool = compare(m, s.compared, low, row + form[P_LEFT_AT], text) < 1 - form[P_BEYOND]
-    return begun
+    if compare(m, s.compared, low, row + form[P_LEFT_AT], text) < 1 - form[P_BEYOND]:
+        return WITHIN
+    return OUTSIDE if form[P_SKIPS] == 1 else END
+
+
+@helper
+def to_first(s: InequalityBuffers, is_left: bool, text: Texts) -> None:
+    """Find the first row of the other side that a row, left or right, may meet."""
+    if is_left:
+        to_points(s, text)
+    else:
+        to_rows(s, text)
+
+
+@helper
+def place_of(s: InequalityBuffers, is_left: bool, entry: int, text: Texts) -> int:
+    """Where an entry of the other side from the first one on stands to what a row meets; END behind the last one."""
+    if entry == 0:
+        return END
+    return int(_at_point(s, entry, text) if is_left else _at_row(s, entry, text))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from livejoin.plan.operators.groups import AggregateOperator, SetOperator
-from livejoin.plan.operators.inequality import InequalityAggregateOperator
+from livejoin.plan.operators.inequality import InequalityAggregateOperator, InequalityJoinOperator
 from livejoin.plan.operators.joins import (
     AnnotatedOperator,
     BagOperator,
@@ -23,7 +23,7 @@ from livejoin.plan.operators.joins import (
 )
 from livejoin.plan.operators.operator import Families
 from livejoin.plan.operators.ordered import AsOfOperator, RankedOperator, RunningOperator, TopKOperator
-from livejoin.plan.operators.rows import NumbersOperator, ProjectOperator, SelectedOperator
+from livejoin.plan.operators.rows import NumbersOperator, ProjectOperator, RepeatedOperator, SelectedOperator
 from livejoin.plan.operators.thresholds import Comparison, ThresholdAggregateOperator, ThresholdOperator
 
 __all__ = [
@@ -35,12 +35,14 @@ __all__ = [
     "Comparison",
     "Families",
     "InequalityAggregateOperator",
+    "InequalityJoinOperator",
     "JoinInput",
     "JoinOperator",
     "NumbersOperator",
     "Operator",
     "ProjectOperator",
     "RankedOperator",
+    "RepeatedOperator",
     "Result",
     "ResultKind",
     "RunningOperator",
@@ -63,6 +65,7 @@ Operator: TypeAlias = (
     | SelectedOperator
     | NumbersOperator
     | ProjectOperator
+    | RepeatedOperator
     | SetOperator
     | AggregateOperator
     | TopKOperator
@@ -72,6 +75,7 @@ Operator: TypeAlias = (
     | ThresholdOperator
     | ThresholdAggregateOperator
     | InequalityAggregateOperator
+    | InequalityJoinOperator
     | StoredOperator
     | BagOperator
 )

@@ -28,6 +28,7 @@ class InequalityAggregateOperator(PlanOperator):
         keys: How many columns are the key.
         low, high: How points compare with the lower bound, ``greater`` or ``greater_equal``, and with the upper one,
             ``less`` or ``less_equal``; empty where there is none. The upper bound stands before the lower one.
+        goes_together: Whether left rows in the order of one bound are in that of the other one.
         sides: How the rows of each side are grouped.
         columns: Where each column is that groups and aggregates read.
         groups: How many of these, the first ones, are the group.
@@ -42,6 +43,7 @@ class InequalityAggregateOperator(PlanOperator):
     keys: int
     low: str
     high: str
+    goes_together: bool
     sides: tuple[Side, Side]
     columns: tuple[SideColumn, ...]
     groups: int
@@ -54,6 +56,11 @@ class InequalityAggregateOperator(PlanOperator):
     def bounds(self) -> int:
         """How many bounds left rows have."""
         return bool(self.low) + bool(self.high)
+
+    @property
+    def skips(self) -> bool:
+        """Whether left rows that end behind a point are passed over where they begin behind it too."""
+        return self.bounds == 2 and not self.goes_together and self.sides[0].by_row
 
     @property
     def inputs(self) -> tuple[SqlType, ...]:
@@ -72,7 +79,18 @@ class InequalityAggregateOperator(PlanOperator):
     def identity(self, algorithm: Algorithm, adaptive: bool) -> Identity:
         sides = tuple((one.groups, one.by_row) for one in self.sides)
         columns = tuple((one.side, one.column) for one in self.columns)
-        what = (self.keys, self.low, self.high, sides, columns, self.groups, said_calls(self.calls), self.is_global)
+        skips = ("skips",) if self.skips else ()
+        what = (
+            self.keys,
+            self.low,
+            self.high,
+            *skips,
+            sides,
+            columns,
+            self.groups,
+            said_calls(self.calls),
+            self.is_global,
+        )
         of = said_types(self.left.types), said_types(self.right.types)
         return ("inequality group", *what, *of, said_types(self.types))
 
@@ -92,7 +110,8 @@ class InequalityAggregateOperator(PlanOperator):
         """What a change costs on the other side beside a look-up."""
         name = _called(self.below[other])
         if self.sides[other].by_row:
-            return f" and O(1) for each row of {name} that it meets, which may be a group"
+            passed = " or passes over" if other == 0 and self.skips else ""
+            return f" and O(1) for each row of {name} that it meets{passed}, which may be a group"
         return f" for each group of rows of {name} with its key" if self.sides[other].groups else ""
 
     @property
@@ -103,6 +122,89 @@ class InequalityAggregateOperator(PlanOperator):
         ordered = "each row with sums, in the order of what is compared (a look-up costs O(log rows))"
         twice = " twice," if self.bounds == 2 and not self.sides[0].by_row else ""
         return ((self.left, ordered.replace(" with", twice + " with") if twice else ordered), (self.right, ordered))
+
+
+@dataclass(frozen=True, eq=False)
+class InequalityJoinOperator(PlanOperator):
+    """The pairs of rows that have one key and compare as a condition says, by two ordered stores.
+
+    Args:
+        left, right, keys, low, high, goes_together, written: As for an `InequalityAggregateOperator`.
+        sides: How the rows of each side are kept: by row.
+        columns: Where each column of the result is.
+        types: Types of these columns.
+    """
+
+    left: Operator
+    right: Operator
+    keys: int
+    low: str
+    high: str
+    goes_together: bool
+    sides: tuple[Side, Side]
+    columns: tuple[SideColumn, ...]
+    types: tuple[SqlType, ...]
+    written: str
+
+    @property
+    def bounds(self) -> int:
+        """How many bounds left rows have."""
+        return bool(self.low) + bool(self.high)
+
+    @property
+    def skips(self) -> bool:
+        """Whether left rows that end behind a point are passed over where they begin behind it too."""
+        return self.bounds == 2 and not self.goes_together and self.sides[0].by_row
+
+    @property
+    def inputs(self) -> tuple[SqlType, ...]:
+        """The types of what sums are kept of: of nothing but rows."""
+        return ()
+
+    @property
+    def kind(self) -> str:
+        return "inequality join"
+
+    @property
+    def below(self) -> tuple[Operator, ...]:
+        return (self.left, self.right)
+
+    def identity(self, algorithm: Algorithm, adaptive: bool) -> Identity:
+        columns = tuple((one.side, one.column) for one in self.columns)
+        groups = tuple(one.groups for one in self.sides)
+        of = said_types(self.left.types), said_types(self.right.types)
+        return (
+            "inequality join",
+            self.keys,
+            self.low,
+            self.high,
+            self.skips,
+            groups,
+            columns,
+            *of,
+            said_types(self.types),
+        )
+
+    def lines(self, families: Families) -> Iterator[str]:
+        key = f"one key of {many(self.keys, 'column')} and " if self.keys else ""
+        yield (
+            f"inequality join: the pairs of rows with {key}{self.written}, over ordered stores of both sides: O(log "
+            f"rows) a row that changes, and O(1) for each row that it meets; {self._passed()}"
+        )
+
+    def _passed(self) -> str:
+        """Which other pairs are looked at."""
+        if not self.skips:
+            return "no other pair is looked at"
+        left, right = map(_called, self.below)
+        return (
+            f"a row of {right} also passes over rows of {left} with its key that begin behind it, as the bounds are "
+            "two columns"
+        )
+
+    def kept(self, above: str) -> tuple[tuple[Operator, str], ...]:
+        ordered = "each row, in the order of what is compared (a look-up costs O(log rows))"
+        return ((self.left, ordered), (self.right, ordered))
 
 
 def _called(plan: Operator) -> str:

@@ -17,12 +17,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NoReturn
 
-from sqlglot import Token, TokenType, exp
+from sqlglot import Token, TokenType
 
 from livejoin.errors import SqlError, SqlSyntaxError
 from livejoin.schema.names import backticked
-from livejoin.sql.parse.parse import parse
-from livejoin.sql.parse.source import Source, shown
+from livejoin.sql.parse.source import Source
 from livejoin.sql.tables.default_values import CLOSES, DEFAULT, OPENS, DefaultValue, is_default, values_with_defaults
 from livejoin.sql.tables.said_where import at_its_place, marked
 
@@ -121,38 +120,6 @@ def read_row_changes(source: Source) -> RowChanges:
             return _delete(words)
         case _:
             return _merge(words)
-
-
-def constants_of(query: str, columns: Sequence[str]) -> list[str] | None:
-    """The constants that some columns of the one table of a query have in each row that it looks at.
-
-    Args:
-        query: A query; of one that reads a table twice, as in a sub-query, nothing is said.
-        columns: The columns.
-
-    Returns:
-        The constants as SQL; None if the condition does not say them.
-
-    >>> constants_of(
-    ...     "SELECT * FROM t WHERE id = 5 AND (s LIKE 'a%' OR s IS NULL) AND t.day = DATE '2026-01-01'", ["id"]
-    ... )
-    ['5']
-    >>> constants_of("SELECT * FROM t WHERE id = 5 OR TRUE", ["id"])
-    >>> constants_of("SELECT * FROM t WHERE id = 5 AND a > (SELECT AVG(a) FROM t)", ["id"])
-    """
-    tree, _ = parse(query)
-    condition = tree.args.get("where")
-    if condition is None or len(list(tree.find_all(exp.Table, exp.Query))) > 2:  # the query itself, and its table
-        return None
-    found: dict[str, str] = {}
-    where = condition.this
-    for one in where.flatten() if isinstance(where, exp.And) else (where,):
-        if isinstance(one, exp.EQ):
-            for column, value in ((one.this, one.expression), (one.expression, one.this)):
-                if isinstance(column, exp.Column) and not list(value.find_all(exp.Column, exp.Query)):
-                    found.setdefault(column.name.lower(), shown(value))
-    texts = [found.get(name.lower()) for name in columns]
-    return [text for text in texts if text is not None] if None not in texts else None
 
 
 class _Words:

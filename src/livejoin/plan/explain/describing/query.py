@@ -26,6 +26,7 @@ from livejoin.plan.explain.suggestions.seen import NOTHING_SEEN, Seen
 from livejoin.plan.operators import (
     AnyJoin,
     BagOperator,
+    InequalityJoinOperator,
     NumbersOperator,
     Operator,
     ProjectOperator,
@@ -123,6 +124,7 @@ def describe_query(
         if isinstance(planned_leaf, SelectedOperator):
             one = explained_selection(planned_leaf, known, live, None if planned_leaf.inputs else log)
             one = _over_inputs(_with_store(one, planned_leaf.query, kept), planned_leaf)
+            one = _with_check(one, planned_leaf.query, _checked_pairs(plan.operator))
             told.append(_as_bounds(one) if planned_leaf in bounding else one)
             continue
         runs = there.get(planned_leaf) or MaintainedJoin(known, planned_leaf.physical.live)
@@ -262,6 +264,15 @@ def _whole(operators: Iterable[Operator]) -> Iterator[str]:
         "A row that takes another one's place, as that of a group, is two changes, and every row of a join that it is "
         "part of changes with it."
     )
+
+
+def _checked_pairs(plan: Operator) -> str:
+    """The condition that is checked on the pairs of an inequality join that a view reads; empty if there is none."""
+    match plan:
+        case ProjectOperator(input=InequalityJoinOperator()):
+            return plan.across
+        case _:
+            return ""
 
 
 def _with_check(told: Explanation, query: ConjunctiveQuery, condition: str) -> Explanation:

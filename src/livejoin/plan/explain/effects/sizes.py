@@ -21,11 +21,13 @@ from livejoin.plan.operators import (
     AnyJoin,
     AsOfOperator,
     InequalityAggregateOperator,
+    InequalityJoinOperator,
     JoinOperator,
     NumbersOperator,
     Operator,
     ProjectOperator,
     RankedOperator,
+    RepeatedOperator,
     RunningOperator,
     SelectedOperator,
     SetOperator,
@@ -49,6 +51,8 @@ def most_rows(plan: Operator) -> float:
             return math.inf if plan.asked else 1.0
         case TopKOperator():
             return math.inf if plan.limit >= EVERY_ROW else float(plan.limit)
+        case RepeatedOperator():
+            return plan.count * most_rows(plan.input)
         case NumbersOperator():
             return float(plan.count)
         case _:
@@ -86,6 +90,8 @@ class Sizes:
         match plan:
             case StoredOperator() | ProjectOperator() | TopKOperator() | RunningOperator():
                 return self.rows(plan.input)
+            case RepeatedOperator():
+                return plan.count * self.rows(plan.input)
             case RankedOperator():
                 numbers = plan.function == "row_number" and plan.is_limited  # rows with equal keys have one rank
                 ranked = plan.limit * self.values(plan.input, plan.partition) if numbers else math.inf
@@ -98,17 +104,21 @@ class Sizes:
                 return self.rows(plan.rows)
             case InequalityAggregateOperator():
                 return self._of_sides(plan, frozenset(range(plan.groups)))
+            case InequalityJoinOperator():
+                return self.rows(plan.left) * self.rows(plan.right)
             case ThresholdOperator():
                 return self.rows(plan.rows)
             case SetOperator():
-                sides = [self.rows(one) for one in plan.inputs]
+                every = range(len(plan.types))
+                kept = plan.all or plan.is_union_all
+                sides = [self.rows(one) if kept else self.values(one, every) for one in plan.inputs]
                 return {"except": sides[0], "intersect": min(sides)}.get(plan.operation, sum(sides))
             case SelectedOperator() | JoinOperator() | AnnotatedOperator():
                 return self._joined(plan)
             case _:
                 return math.inf
 
-    def _of_sides(self, plan: InequalityAggregateOperator, some: frozenset[int]) -> float:
+    def _of_sides(self, plan: InequalityAggregateOperator | InequalityJoinOperator, some: frozenset[int]) -> float:
         """The different values of some columns of groups: those of one side with each of those of the other one."""
         own = [plan.columns[column] for column in some]
         sides = (self.values(one, {c.column for c in own if c.side == i}) for i, one in enumerate(plan.below))
@@ -158,6 +168,9 @@ class Sizes:
                 return math.inf if places is None else self.values(plan.input, places)
             case StoredOperator():
                 return self.values(plan.input, some)
+            case RepeatedOperator():
+                own = some - {len(plan.input.types)}
+                return self.values(plan.input, own) * (plan.count if own != some else 1)
             case AggregateOperator():
                 return self.values(plan.input, some) if max(some) < plan.groups else math.inf
             case TopKOperator():
@@ -168,6 +181,8 @@ class Sizes:
                 return self.values(plan.input, some) if max(some) < len(plan.input.types) else math.inf
             case InequalityAggregateOperator():
                 return self._of_sides(plan, some) if max(some) < plan.groups else math.inf
+            case InequalityJoinOperator():
+                return self._of_sides(plan, some)
             case SetOperator():
                 sides = [self.values(one, some) for one in plan.inputs]
                 return {"except": sides[0], "intersect": min(sides)}.get(plan.operation, sum(sides))

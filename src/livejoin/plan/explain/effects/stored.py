@@ -10,6 +10,7 @@ from livejoin.plan.operators import (
     AggregateOperator,
     AsOfOperator,
     InequalityAggregateOperator,
+    InequalityJoinOperator,
     Operator,
     ProjectOperator,
     RankedOperator,
@@ -60,6 +61,9 @@ def stored_words(plan: Operator, several: bool, from_left: bool, from_right: boo
             by_row = any(side.by_row for side, comes in zip(plan.sides, (from_right, from_left), strict=True) if comes)
             what = "the rows" if by_row else "sums of the rows"
             return f"{what} of {' and '.join(dict.fromkeys(others))} that it compares with"
+        case InequalityJoinOperator():
+            others = [_called(one) for one, comes in ((plan.right, from_left), (plan.left, from_right)) if comes]
+            return f"the rows of {' and '.join(dict.fromkeys(others))} that it meets"
         case ThresholdAggregateOperator():
             return "its group, and groups that its bound lets in or out"
         case ThresholdOperator():

@@ -4,9 +4,9 @@ A disjunction whose terms share conjuncts is a conjunction of these and of the r
 
     (c AND p) OR (c AND q)  =  c AND (p OR q),        c OR (c AND q)  =  c,
 
-in three-valued logic too. An equality of tuples is split into its parts. Spark compares structs there, in which NULL
-equals NULL. ``x IN (y)`` is ``x = y``. A disjunction also implies a filter for each table that occurs in all of its
-terms,
+in three-valued logic too. So NOT goes inwards: ``NOT (a >= b)`` is ``a < b``. An equality of tuples is split into its
+parts. Spark compares structs there, in which NULL equals NULL. ``x IN (y)`` is ``x = y``. A disjunction also implies a
+filter for each table that occurs in all of its terms,
 
     (p_1 AND q_1) OR (p_2 AND q_2)  =>  p_1 OR p_2,        p_i over that table alone,
 
@@ -23,6 +23,14 @@ from sqlglot import exp
 from livejoin.sql.resolved.column import REF, refs_of
 
 Conjuncts: TypeAlias = Callable[[exp.Expr], Iterator[exp.Expr]]
+_TURNED: dict[type[exp.Expr], type[exp.Expr]] = {
+    exp.LT: exp.GTE,
+    exp.LTE: exp.GT,
+    exp.GT: exp.LTE,
+    exp.GTE: exp.LT,
+    exp.NEQ: exp.EQ,
+    exp.NullSafeNEQ: exp.NullSafeEQ,
+}
 _Key: TypeAlias = "tuple[type[exp.Expr], frozenset[exp.Expr]] | exp.Expr"
 
 
@@ -39,6 +47,25 @@ def parts(node: exp.Expr) -> list[exp.Expr]:
         return [node]
     pairs = zip(left.expressions, right.expressions, strict=True)
     return [exp.NullSafeEQ(this=one.unnest(), expression=other.unnest()) for one, other in pairs]
+
+
+def without_not(node: exp.Not) -> exp.Expr | None:
+    """A negation as a condition that has the same value in three-valued logic; None where it stays one.
+
+    So ``NOT (a >= b)`` is ``a < b``, unknown where a side is NULL as that is, and ``NOT (p OR q)`` is two conjuncts.
+    """
+    inner: exp.Expr = node.this.unnest()
+    match inner:
+        case exp.Not():
+            within: exp.Expr = inner.this.unnest()
+            return within
+        case exp.Or():
+            return exp.And(this=exp.Not(this=inner.this), expression=exp.Not(this=inner.expression))
+    turned = _TURNED.get(type(inner))
+    if turned is None:
+        return None
+    left, right = inner.this.unnest(), inner.expression.unnest()
+    return None if isinstance(left, exp.Tuple) or isinstance(right, exp.Tuple) else turned(this=left, expression=right)
 
 
 def factors(node: exp.Or, conjuncts: Conjuncts) -> tuple[list[exp.Expr], exp.Expr | None]:

@@ -24,7 +24,7 @@ from livejoin.query.filters import conjunction
 from livejoin.query.scalar import Constant, Expression, Scalar
 from livejoin.query.total import fails_on_large_numbers_only, is_total
 from livejoin.sql.lower.conditions.equalities import Classes, Equalities
-from livejoin.sql.lower.conditions.factored import factors, implied, parts
+from livejoin.sql.lower.conditions.factored import factors, implied, parts, without_not
 from livejoin.sql.lower.conditions.substitute import onto_one_atom
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.resolved.column import REF, bound_column, refs_of
@@ -301,6 +301,11 @@ def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
         if isinstance(part, exp.And):
             waiting += [(part.expression, behind), (part.this, behind)]
             continue
+        if isinstance(part, exp.Not) and len({ref.atom for ref in refs_of(part)}) > 1:
+            positive = without_not(part)
+            if positive is not None:
+                waiting.append((positive, behind))
+                continue
         for one in _inner_conjuncts(part):
             if behind:
                 one.meta[BEHIND] = True
