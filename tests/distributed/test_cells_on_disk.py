@@ -263,7 +263,7 @@ def test_an_attempt_that_goes_on_ends_no_batch(tmp_path: Path, monkeypatch: pyte
 
 def test_damage_is_told(tmp_path: Path) -> None:
     hosts = Hosts(tmp_path, Random(6))
-    for _ in range(3):
+    for _ in range(2):
         hosts.apply(hosts.batch())
     hosts.manifests.close()
     for file in tmp_path.iterdir():

@@ -283,9 +283,10 @@ def test_a_declaration_can_be_supposed_and_nothing_is_declared() -> None:
     db.apply(
         {"o": [(k, k % 3) for k in range(30)], "l": [(k % 30, k) for k in range(60)], "c": [(k,) for k in range(3)]}
     )
-    now = {one.table: one.met.expected for one in db.explain(sql).effects}
+    now = {one.table: one.result.expected for one in db.explain(sql).effects}
     static = db.explain(sql, suppose=[{"table": "c", "kind": "static table"}])
-    assert {one.table: one.met.expected for one in static.effects if one.table != "c"} == {"o": now["o"], "l": now["l"]}
+    found = {one.table: one.result.expected for one in static.effects if one.table != "c"}
+    assert found == {"o": now["o"], "l": now["l"]}
     with pytest.raises(SchemaError, match=r"did you mean 'o'|not there"):
         db.explain(sql, suppose=[{"table": "oo", "kind": "static table"}])
     with pytest.raises(SchemaError, match="allowed are dicts as"):

@@ -173,8 +173,7 @@ def test_numbers_of_a_verdict_are_true(
         if query == name:
             check(f"{name}: {table} in the delta", effect.delta, delta)
             if each is not None:
-                twice = name == "left by key" and table == "orders"  # as it was with NULLs, and as it is
-                check(f"{name}: {table} meets", effect.met, each / (1 + twice))
+                check(f"{name}: {table} meets", effect.met, each)
             if name not in ("ranks", "running", "nested"):
                 check(f"{name}: {table} looks up", effect.looked_up, above)
 

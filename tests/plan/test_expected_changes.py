@@ -19,6 +19,8 @@ from livejoin.plan.explain.effects.amount import Amount
 
 FACTOR = 3.0
 ROWS = 20
+NARROW = ("top", "offset", "topjoin", "scalar", "above", "aboveown")
+"""LIMIT and bounds: what is told as *up to* is no more than a few rows, however many could change."""
 IN_ORDER = ("running", "runningall", "rn", "rank", "upto", "overgroups")
 """Windows of which the rows behind a changed one change: half of a partition."""
 
@@ -72,6 +74,9 @@ def test_expected_is_the_mean(name: str, measured: tuple[Mapping[str, AnalyzedEx
         delta, result = found[name, one.table]
         holds(one.delta, delta, f"{name}: a change of {one.table}, delta: {one.delta}, {delta:.2f} measured")
         holds(one.result, result, f"{name}: a change of {one.table} changes: {one.result}, {result:.2f} measured")
+        if name in NARROW:
+            assert one.delta.expected is not None
+            assert one.delta.expected <= 1 + FACTOR * delta, f"{name}: {one.delta}, {delta:.2f} measured"
         if name in IN_ORDER:
             assert one.result.expected is not None
             assert one.result.expected <= FACTOR * result, f"{name}: {one.result}, {result:.2f} measured"

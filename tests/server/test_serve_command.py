@@ -87,8 +87,12 @@ def test_a_file_of_settings_and_tokens(tmp_path: Path, capsys: pytest.CaptureFix
     reader = capsys.readouterr().out.strip()
     assert main(["token", str(tokens), "boss", "--admin"]) == 0
     admin = capsys.readouterr().out.strip()
-    assert main(["token", str(tokens), "page"]) == 2
+    assert main(["token", str(tokens), "page", "--read", "u"]) == 2
     assert "two of the name 'page'" not in capsys.readouterr().err
+    before = tokens.read_text()
+    assert main(["token", str(tokens), "nobody"]) == 2
+    assert "may do nothing; say --read" in " ".join(capsys.readouterr().err.split())
+    assert tokens.read_text() == before
     assert tokens.stat().st_mode & 0o077 == 0
     (tmp_path / "schema.sql").write_text(SQL)
     settings = tmp_path / "app.toml"
@@ -202,3 +206,21 @@ def test_flight_sql_beside_it(tmp_path: Path) -> None:
             assert cursor.fetchall() == [(1, 5)]
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
+
+
+@pytest.mark.parametrize("wrong", ["host", "sql", "port"])
+def test_a_server_that_is_refused_leaves_no_folder(
+    wrong: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    schema = tmp_path / "schema.sql"
+    schema.write_text("CREATE TABLE t (k BIGINT); CREATE VIEW v AS SELECT nothing FROM t" if wrong == "sql" else SQL)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        more = {"host": ["--host", "0.0.0.0"], "sql": [], "port": ["--port", port]}[wrong]
+        assert main(["serve", str(tmp_path / "new" / "shop"), "--sql", str(schema), *more]) in (1, 2)
+    assert "error" in capsys.readouterr().err
+    assert [one.name for one in tmp_path.iterdir()] == ["schema.sql"]
+    with livejoin.open(tmp_path / "there"):
+        pass
+    assert main(["serve", str(tmp_path / "there"), "--host", "0.0.0.0"]) == 2
+    assert (tmp_path / "there" / "log").is_dir(), "a folder that was there stays"

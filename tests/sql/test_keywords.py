@@ -10,6 +10,7 @@ from record_keywords import FORMS, PATH
 from livejoin.catalog import Catalog
 from livejoin.errors import LivejoinError
 from livejoin.sql import bind_query, parse_columns, parse_statement
+from strategies import IS_FUZZ
 
 SPARK = json.loads(PATH.read_text())
 CLAUSES = frozenset(
@@ -42,7 +43,8 @@ def test_the_words_that_stay_keywords_are_reserved_in_ansi_sql() -> None:
 def test_every_other_keyword_is_a_name_where_spark_takes_it(form: str) -> None:
     sql, types = FORMS[form]
     keywords = CLAUSES | set(SPARK["no_names"][form]) | (BARE if "without AS" in form else frozenset())
-    for word in SPARK["words"]:
+    step = 1 if IS_FUZZ else 4
+    for word in SPARK["words"][sorted(FORMS).index(form) % step :: step]:
         if word in keywords or (form, word) in ODD:
             continue
         found = bind_query(sql.format(w=word), _catalog(word)).schema

@@ -15,6 +15,7 @@ from livejoin.catalog import Catalog
 from livejoin.errors import UnknownNameError, UnsupportedQueryError
 from livejoin.sql import bind_query, parse_columns, to_duckdb
 from oracle import connect
+from strategies import IS_FUZZ, seeds
 
 QUERIES = [
     # EXISTS, with other conditions, several tables, sub-queries within, tables of two occurrences outside.
@@ -242,7 +243,7 @@ def catalog() -> Catalog:
 def connections(catalog: Catalog) -> list[duckdb.DuckDBPyConnection]:
     """Databases with many rows, with few, and with none."""
     found = []
-    for seed, rows in ((1, 12), (2, 5), (3, 1), (4, 0)):
+    for seed, rows in ((1, 12), (2, 5), (3, 1), (4, 0))[:: 1 if IS_FUZZ else 3]:
         connection = connect()
         fill(connection, catalog, seed, rows)
         found.append(connection)
@@ -365,7 +366,7 @@ def test_unknown_names(marked: str, message: str, catalog: Catalog) -> None:
     assert caught.value.column == marked.index("^") + 1
 
 
-@pytest.mark.parametrize("first", range(0, 60, 20))
+@pytest.mark.parametrize("first", seeds(20, 60)[::20])
 def test_random_texts(first: int, catalog: Catalog, connections: list[duckdb.DuckDBPyConnection]) -> None:
     bound = 0
     for seed in range(first, first + 20):

@@ -11,6 +11,7 @@ DECLARED = """
     CREATE TABLE u (k BIGINT PRIMARY KEY, f BIGINT);
 """
 COLUMNS = {"r": "kab", "s": "acd", "t": "ce", "u": "kf"}
+TRIANGLES = "FROM s x JOIN s y ON x.a = y.c JOIN s z ON y.a = z.c AND z.a = x.c"
 QUERIES = {
     "join": "SELECT r.k, s.c FROM r JOIN s ON r.a = s.a",
     "three": "SELECT r.k, s.d, t.e FROM r JOIN s ON r.a=s.a JOIN t ON s.c=t.c",
@@ -128,6 +129,25 @@ QUERIES = {
     "countdistinct": "SELECT a, COUNT(DISTINCT c) AS n FROM s GROUP BY a",
     "groupexpr": "SELECT a % 2 AS p, COUNT(*) AS n FROM s GROUP BY a % 2",
     "leftgroupby": "SELECT r.b, COUNT(s.c) AS n FROM r LEFT JOIN s ON r.a = s.a GROUP BY r.b",
+    "leftgroupopt": "SELECT s.c, COUNT(*) AS n FROM r LEFT JOIN s ON r.a = s.a GROUP BY s.c",
+    "leftgroupmin": "SELECT u.f, MIN(r.b) AS n FROM r LEFT JOIN u ON r.k = u.k GROUP BY u.f",
+    "lefttree": (
+        "SELECT r.k, s.c, t.e, u.f FROM r JOIN u ON u.k = r.b LEFT JOIN s ON r.a = s.a LEFT JOIN t ON t.c = s.c"
+    ),
+    "leftpart": (
+        "SELECT r.k, q.c, q.e FROM r LEFT JOIN (SELECT s.a, s.c, t.e FROM s JOIN t ON t.c = s.c) q ON q.a = r.a"
+    ),
+    "leftofleft": "SELECT u.f, r.k, s.c FROM u LEFT JOIN (r LEFT JOIN s ON r.a = s.a) ON r.b = u.k",
+    "topjoin": "SELECT r.k, s.d FROM r JOIN s ON r.a = s.a ORDER BY s.d, r.k, s.c LIMIT 5",
+    "above": "SELECT k FROM r WHERE b > (SELECT AVG(b) FROM r)",
+    "aboveown": "SELECT k FROM r WHERE b > (SELECT AVG(x.b) FROM r x WHERE x.a = r.a)",
+    "sumabove": "SELECT SUM(b) AS n FROM r WHERE b > (SELECT AVG(d) FROM s)",
+    "trianglegroups": f"SELECT x.a, COUNT(*) AS n {TRIANGLES} GROUP BY x.a",
+    "trianglecounts": (
+        f"SELECT n, COUNT(*) AS m FROM (SELECT x.a, COUNT(*) AS n {TRIANGLES} GROUP BY x.a) q GROUP BY n"
+    ),
+    "either": "SELECT r.k, s.c FROM r JOIN s ON r.a = s.a AND (r.b = s.c OR r.b = s.d)",
+    "lateral": "SELECT r.k, q.d FROM r, LATERAL (SELECT d FROM s WHERE s.a = r.a ORDER BY d DESC, c LIMIT 1) q",
 }
 
 

@@ -1,7 +1,8 @@
 """Hypothesis strategies: random tables, rows, commits and scenarios (the queries are in `random_queries.py`).
 
 Value domains are tiny so that joins hit, and hold the edges of each type. `FUZZ` is the settings of every property
-test: 4 examples, or as many as the environment variable `LIVEJOIN_FUZZ` says.
+test: 4 examples, or as many as the environment variable `LIVEJOIN_FUZZ` says. `seeds` does the same for other random
+cases.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from livejoin.search.algorithm import Algorithm
 from random_queries import queries
 from scenario import Change, ColumnSpec, ColumnType, CommitSpec, QuerySpec, Row, Scenario, TableSpec, canonical_row
 
+IS_FUZZ = "LIVEJOIN_FUZZ" in os.environ
 EXAMPLES = int(os.environ.get("LIVEJOIN_FUZZ", "4"))
 FUZZ = settings(
     max_examples=EXAMPLES,
@@ -28,6 +30,12 @@ FUZZ = settings(
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
+
+
+def seeds(often: int, all_of_them: int) -> range:
+    """Seeds of a test with random cases of its own: a few in every run, all where `make fuzz` runs it."""
+    return range(all_of_them if IS_FUZZ else often)
+
 
 # As often the planner's choice as all others together.
 ALGORITHMS: tuple[Algorithm, ...] = ("auto", "auto", "auto", "crown", "dyn", "change-propagation")

@@ -264,7 +264,11 @@ def parser() -> argparse.ArgumentParser:
     )
     run.set_defaults(command=_run)
     run.add_argument("pipeline", type=Path, metavar="PIPELINE.toml", help="the pipeline file")
-    run.add_argument("--fresh", action="store_true", help="delete the output and the checkpoint of earlier runs first")
+    run.add_argument(
+        "--fresh",
+        action="store_true",
+        help="delete first what earlier runs wrote, the state and deltas; more: livejoin docs pipeline-file",
+    )
     run.add_argument(
         "--memory-limit",
         type=partial(_bytes, "memory_limit"),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import gc
+import shutil
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,15 @@ def serve(given: argparse.Namespace, console: Console) -> None:
         LivejoinError: The settings are wrong, the folder cannot be opened, or the port is taken.
     """
     settings = settings_of(given)
+    if settings.folder is None:
+        _serve(settings, console)
+        return
+    with _nothing_left_where_refused(settings.folder) as begins:
+        _serve(settings, console, begins)
+
+
+def _serve(settings: Settings, console: Console, begins: Callable[[], None] = lambda: None) -> None:
+    """Serve as the settings say; ``begins`` is called when nothing is refused any more."""
     access = None if settings.tokens is None else read_tokens(settings.tokens)
     certificate = None if settings.tls is None else (settings.tls.certificate, settings.tls.key)
     with ExitStack() as ending:
@@ -93,9 +103,29 @@ def serve(given: argparse.Namespace, console: Console) -> None:
             console.print(f"serving Flight SQL at {flight.location}", markup=False)
         console.print(f"serving at {server.url}, open it in a browser for the console; Ctrl-C ends it", markup=False)
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+        begins()
         with _own_the_process():
             server.run()
     console.print("stopped; all that was answered is kept" if settings.folder else "stopped", markup=False)
+
+
+@contextmanager
+def _nothing_left_where_refused(folder: Path) -> Iterator[Callable[[], None]]:
+    """Remove the folder of a database again, if it was made for a server that did not begin.
+
+    Gives what is to be called when serving begins: from then on the folder stays.
+    """
+    folder = folder.absolute()
+    made = [one for one in (folder, *folder.parents) if not one.exists()]
+    try:
+        yield made.clear
+    except BaseException:
+        if made:
+            shutil.rmtree(folder, ignore_errors=True)
+        for above in made[1:]:
+            with suppress(OSError):  # somebody else has put something there
+                above.rmdir()
+        raise
 
 
 @contextmanager
@@ -214,9 +244,14 @@ def token(given: argparse.Namespace, console: Console) -> None:
     """Make a token: it is printed once, and its entry is added to the file.
 
     Raises:
-        SchemaError: The file is none of tokens, or has the name already.
+        SchemaError: The token may do nothing, or the file is none of tokens, or has the name already.
         StorageError: The file cannot be written.
     """
+    if not (given.read or given.write or given.admin):
+        msg = (
+            f"the token {given.name!r} may do nothing; say --read VIEW, --write TABLE or --admin (--read '*' reads all)"
+        )
+        raise SchemaError(msg)
     made, entry = new_token(given.name, given.read, given.write, given.admin)
     path: Path = given.file
     try:

@@ -65,6 +65,18 @@ class MakesRelations(Protocol):
         """
 
 
+@runtime_checkable
+class ReadsInOrder(Protocol):
+    """A program that reads results atom by atom, each for every combination of rows of those before it."""
+
+    def read_order(self, start: int) -> tuple[int, ...]:
+        """The atoms that are read behind a row of one atom, in their order; O(nodes squared).
+
+        Args:
+            start: Position of that atom.
+        """
+
+
 @dataclass(frozen=True)
 class LinkedRows:
     """What a plan reads in which each row is linked to the rows of the keys that it has.

@@ -69,9 +69,11 @@ class _Windowed(_Strict):
         window_rows: The table keeps this many rows.
         window_range: A column of times and a range, as ``"at 1 HOUR"``: the table keeps rows that are less than the
             range older than the newest row.
-        retain: ``used`` keeps only the columns that a view or a key uses. Rows that differ in other columns alone are
-            equal, also to a deletion.
-        append_only: Rows are inserted only: deletions and updates are bad rows (``run.on_bad_rows``).
+        retain: ``all`` or ``used``, for a table without a key whose rows are also deleted. A deletion has to say which
+            row it means, so ``all`` keeps each column. ``used`` keeps only the columns that a view uses, and a deletion
+            then takes a row that has the same values in these. Other tables go by ``run.keep``.
+        append_only: Rows are inserted only. Deletions and updates are bad rows (``run.on_bad_rows``), and a second row
+            with a key is a conflict (``run.on_conflict``).
     """
 
     window_rows: PositiveInt | None = None
@@ -91,8 +93,10 @@ class _Ordered(_Windowed):
     """Settings of a table whose changes go by key.
 
     Args:
-        sequence_by: The column that orders the changes of each key: a change that is older than the row is skipped.
-        tombstones: With ``sequence_by``: how many deleted keys are remembered.
+        sequence_by: The column that orders the changes of each key, as a version or a time: a change that is older than
+            the row is skipped, however late it comes.
+        tombstones: With ``sequence_by``: how many deleted keys are remembered, so that an older row does not bring one
+            back; 100,000 by default.
     """
 
     sequence_by: str | None = None
@@ -103,8 +107,9 @@ class TableSource(_Ordered):
     """One table: files of changes that Spark reads as a stream.
 
     Args:
-        columns: Key ``schema``: the columns of the files in their order, ``_seq`` and ``_change_type`` among them. With
-            a PRIMARY KEY changes go by it: a new row replaces the row with its key. UNIQUE is checked after each batch.
+        columns: Key ``schema``: the columns of the files in their order, ``_seq`` and ``_change_type`` among them (see
+            the first section). With a PRIMARY KEY a new row replaces the row with its key. UNIQUE is checked after each
+            batch.
         format: The files' format.
         path: A file, a folder or a pattern, relative to the pipeline file.
         options: Spark's options for reading this format, for example ``maxFilesPerTrigger``.
@@ -348,17 +353,22 @@ class RunSettings(_Strict):
         checkpoint: The folder of the state, relative to the file.
         trigger: ``available-now`` takes all files that are there and ends; an interval goes on until it is stopped.
         name: The name of the query on Spark's pages.
-        memory_limit: The most memory for the engine.
-        spill: A folder for deltas that are too large for memory, relative to the file.
-        spill_over: The size of a delta from which on it goes to ``spill``.
+        memory_limit: The most memory for tables and the states of views; without it there is no limit.
+        spill: A folder for deltas that are too large for memory, relative to the file; without it all are in memory.
+        spill_over: The size of a delta from which on it goes to ``spill``: by default 256MB, or a sixteenth of
+            ``memory_limit`` if that is less.
         allow_product: Whether conditions of views may compare tables that no equality connects.
-        keep: Which columns are kept where rows can be told apart without the others: those that views use, or all.
+        keep: Which columns are kept of tables with a key and of tables whose rows never leave. ``used``: those that a
+            view uses; a view that comes later cannot read others. ``all``: every column. Of other tables all are kept,
+            unless their ``retain`` says ``used``.
         initial: The first delta of new and changed views: the difference to their earlier deltas, all of their rows, or
             nothing.
         recovery_seconds: How long applying the log again at a start may take.
-        on_conflict: Deletions of rows that are not there, and second rows with a key: ``fail`` ends the run, ``skip``
-            leaves them out, ``dead_letter`` also writes them to ``dead_letters``.
-        on_bad_rows: The same for values that do not fit their columns, and for lines that are no rows.
+        on_conflict: What happens to a deletion of a row that is not there, in a table without a key, and to a second
+            row with a UNIQUE value or with the key of an append-only table. ``fail`` ends the run, ``skip`` leaves them
+            out, ``dead_letter`` also writes them to ``dead_letters``.
+        on_bad_rows: The same for a bad row: a value that does not fit its column, a line that is no row, a word that
+            ``_change_type`` does not know, a row on which an expression of a view fails, as ``1 / n`` where ``n`` is 0.
         max_bad_rows: How many changes of a batch may be left out; more of them end the run.
         dead_letters: The folder for changes that are ``dead_letter``, relative to the file.
         mode: Where views are kept: ``embedded``, in this process, or ``distributed``, in cells in the processes of

@@ -10,7 +10,8 @@ if _MISSING:
 
 from livejoin.server.access import Access, Who, read_tokens  # noqa: E402  # after the message
 from livejoin.server.app import app  # noqa: E402
+from livejoin.server.lifespan import lifespan  # noqa: E402
 from livejoin.server.limits import Limits  # noqa: E402
 from livejoin.server.run import Server, serve  # noqa: E402
 
-__all__ = ["Access", "Limits", "Server", "Who", "app", "read_tokens", "serve"]
+__all__ = ["Access", "Limits", "Server", "Who", "app", "lifespan", "read_tokens", "serve"]

@@ -60,7 +60,7 @@ complete -c livejoin -n _shtab_livejoin_using -s h -l help -d 'show this help me
 complete -c livejoin -n _shtab_livejoin_using -l version -d 'show program'"'"'s version number and exit'
 complete -c livejoin -n '_shtab_livejoin_using; and test $_shtab_livejoin_npos -eq 0' -a run -d 'Run a pipeline file on Spark: its tables, its views and where the deltas go. A run that was stopped or killed continues from its checkpoint.'
 complete -c livejoin -n '_shtab_livejoin_using run' -s h -l help -d 'show this help message and exit'
-complete -c livejoin -n '_shtab_livejoin_using run' -l fresh -d 'delete the output and the checkpoint of earlier runs first'
+complete -c livejoin -n '_shtab_livejoin_using run' -l fresh -d 'delete first what earlier runs wrote, the state and deltas; more: livejoin docs pipeline-file'
 complete -c livejoin -n '_shtab_livejoin_using run' -l memory-limit -x -d 'the most memory for tables and the states of views, as 4GB or 4GiB; over run.memory_limit of the file'
 complete -c livejoin -n '_shtab_livejoin_using run' -l spill -x -d 'where deltas are written that take too much memory; over run.spill of the file'
 complete -c livejoin -n '_shtab_livejoin_using run' -l spill-over -x -d 'how much memory of a delta is too much, by default 256MB; over run.spill_over of the file'

@@ -103,7 +103,7 @@ _shtab_livejoin_init_defaults_added=0
 
 _shtab_livejoin_run_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--fresh[delete the output and the checkpoint of earlier runs first]"
+  "--fresh[delete first what earlier runs wrote, the state and deltas\; more\: livejoin docs pipeline-file]"
   "--memory-limit[the most memory for tables and the states of views, as 4GB or 4GiB\; over run.memory_limit of the file]:SIZE:"
   "--spill[where deltas are written that take too much memory\; over run.spill of the file]:FOLDER:"
   "--spill-over[how much memory of a delta is too much, by default 256MB\; over run.spill_over of the file]:SIZE:"

@@ -12,13 +12,14 @@ from functools import cached_property
 from livejoin.families.bags.outline import bag_line, bag_outline
 from livejoin.families.bags.plan import Cut, cut_into_bags
 from livejoin.families.bags.update_cost import update_exponent
+from livejoin.families.bags.visits import visits
 from livejoin.families.derived import DerivedTable
 from livejoin.families.family import INNER_ONLY, NO_CANDIDATES, Candidate, Candidates, Family, SearchOutline
 from livejoin.families.outline import PlanOutline, atom_outlines
 from livejoin.families.program import Program
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.guarantee import CONSTANT_DELAY, Guarantee, UpdateBound, power
-from livejoin.search.problem import FANOUT, Problem, problem_of
+from livejoin.search.problem import Problem, problem_of
 from livejoin.search.statistics import Statistics
 from livejoin.theory.classes.gyo import is_acyclic
 from livejoin.theory.cyclic.decomposition import Decomposition, decompose
@@ -78,9 +79,7 @@ class BagCandidate:
 
     @property
     def propagation(self) -> float:
-        sizes = [rows for rows in self.problem.rows if rows is not None]
-        mean = sum(sizes) / len(sizes) if sizes else FANOUT
-        return float(max(1.0, mean) ** float(update_exponent(self.decomposition, self.problem)))
+        return visits(self.decomposition, self.problem)
 
     @property
     def touches(self) -> float:

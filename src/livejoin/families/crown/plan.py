@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from livejoin.families.crown.enumeration import enumeration_steps
 from livejoin.families.crown.footprint import index_bytes, record_bytes
 from livejoin.families.crown.join import CrownJoin
 from livejoin.families.crown.nodes import made_above, node_figures
@@ -107,6 +108,12 @@ class CrownPlan(WordProgram):
     def made_above(self) -> Mapping[int, MadeRelation]:
         """As `livejoin.families.nodes.MakesRelations.made_above`."""
         return made_above(self.nodes)
+
+    def read_order(self, start: int) -> tuple[int, ...]:
+        """As `livejoin.families.nodes.ReadsInOrder.read_order`."""
+        begin = next(place for place, node in enumerate(self.nodes) if node.atom == start)
+        order, _ = enumeration_steps(self.query, self.nodes, begin)
+        return tuple(atom for place in order[1:] if place is not None and (atom := self.nodes[place].atom) is not None)
 
     def footprint(self, known: Statistics) -> tuple[TableBytes, ...]:
         """Predicted bytes of a row of each table; see `livejoin.families.crown.footprint`."""

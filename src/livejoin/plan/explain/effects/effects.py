@@ -14,6 +14,8 @@ from typing import Literal, assert_never
 
 from livejoin.families.nodes import MadeRelation, MakesRelations
 from livejoin.plan.explain.effects.amount import NOTHING, ONE, Amount, Growth, total
+from livejoin.plan.explain.effects.as_read import as_read, only_rows
+from livejoin.plan.explain.effects.expected_rows import ExpectedRows
 from livejoin.plan.explain.effects.figures import Figures, Matched
 from livejoin.plan.explain.effects.linked import by_links, linked_rows
 from livejoin.plan.explain.effects.nested import Nested, Some, keeps, origin_of, read_by
@@ -43,6 +45,7 @@ from livejoin.plan.operators import (
     Operator,
     ProjectOperator,
     RankedOperator,
+    RepeatedOperator,
     RunningOperator,
     SelectedOperator,
     SetOperator,
@@ -239,6 +242,7 @@ class _Walk:
         self._table = table.name.lower()
         self._sizes = sizes
         self._figures = figures
+        self._expected = ExpectedRows(figures, sizes)
         self._known: dict[tuple[Operator, Some], _Change] = {}
         self.ways: dict[Operator, list[Way]] = {}
         self.looked_up: dict[Operator, Amount] = {}
@@ -278,6 +282,12 @@ class _Walk:
                 return self._selected(plan, some)
             case ProjectOperator():
                 return self._project(plan, some)
+            case RepeatedOperator():
+                width = len(plan.input.types)
+                below = self.of(plan.input, None if some is None else frozenset(c for c in some if c < width))
+                each = Amount(float(plan.count), float(plan.count))
+                different = below.different.times(each) if some is None or width in some else below.different
+                return _Change(below.rows.times(each), different, below.delta.times(each), below.both_ways)
             case SetOperator():
                 return self._set(plan)
             case AggregateOperator():
@@ -286,10 +296,7 @@ class _Walk:
                 found = self._stored(plan, below, below.different.bounded() if may_stay else below.different)
                 return _pairs(plan, found.rows, some)
             case TopKOperator():
-                below = self.of(plan.input, None)
-                both = below.rows.times(_TWO)  # one comes in, and another one goes out
-                some_rows = both if plan.limit >= EVERY_ROW else both.capped(2.0 * plan.limit).bounded()
-                return self._stored(plan, below, some_rows)
+                return self._first_rows(plan, self.of(plan.input, None))
             case RankedOperator():
                 below = self.of(plan.input, None)
                 if plan.ranks_all:
@@ -351,6 +358,8 @@ class _Walk:
             found = reach(query, position, own, self._figures, nested, made)
             if linked is not None and own is None:
                 found = by_links(found, position, linked)
+            elif own is None and name not in in_bags:
+                found = as_read(found, position, plan, self._figures, nested)
             elif own is not None and name in in_bags:
                 found = reach(query, position, None, self._figures, nested).bounded()  # a bag is joined all the same
             if is_distinct and not tells_apart(query, position, query.free or frozenset()):  # it may be there already
@@ -367,11 +376,14 @@ class _Walk:
                 if is_asked(query, position):
                     gone = changed
                 elif is_optional(query, position):  # a row of NULLs takes the place, or leaves it
-                    gone = _replaced(changed)
+                    alone = None if start.inner is not None else only_rows(query, position, self._figures)
+                    gone = _replaced(changed) if alone is None else changed.times(Amount(1.0 + alone, 2.0))
             asked.add(is_asked(query, position))
             both_ways |= begin.both_ways or is_optional(query, position) or len(asked) > 1
             rows, delta = rows.plus(changed), delta.plus(gone)
             different = different.plus(gone if wanted is None else self._values(plan, start, wanted))
+        if groups and some is not None and max(some, default=-1) >= len(query.head):  # a sum before, and behind it
+            different = _replaced(rows)
         return _Change(rows, different, _replaced(rows) if groups else delta, groups or both_ways)
 
     def _values(self, plan: AnyJoin, start: _Start, wanted: frozenset[str]) -> Amount:
@@ -453,6 +465,32 @@ class _Walk:
         found = _pairs(plan, rows, some)
         return replace(found, different=self.of(plan.input, some).different) if here else found
 
+    def _first_rows(self, plan: TopKOperator, below: _Change) -> _Change:
+        """The first rows: where one of these goes another one comes in, and a change of a later one is not seen."""
+        self.looked_up[plan] = _replaced(below.delta) if _counts_copies(plan) else below.delta
+        if plan.limit >= EVERY_ROW:
+            rows = below.rows.times(_TWO)
+            return _Change(rows, rows, rows, both_ways=True)
+        limit = float(plan.limit)
+        first = self._among_first(plan, limit + plan.offset)
+        if first is None:  # of groups in the order of their sums those that change often may come first
+            rows, delta = below.rows.bounded(), below.rows.times(_TWO).bounded()
+        else:
+            share, is_full = first
+            rows = below.rows.times(Amount(share, 1.0))
+            delta = rows.times(Amount(1.0 + is_full, 2.0))
+        delta = delta.capped(2.0 * limit)
+        return _Change(rows.capped(limit), delta, delta, both_ways=True)
+
+    def _among_first(self, plan: TopKOperator, first: float) -> tuple[float, bool] | None:
+        """The share of the rows that are among the first ones, and whether there are others; None if unknown."""
+        if not _is_joined(plan.input):
+            return None
+        there, is_bound = self._expected.of(plan.input)
+        if is_bound or there == math.inf:
+            return None
+        return min(1.0, first / max(1.0, there)), there > first
+
     def _first_ranks(self, plan: RankedOperator, below: _Change, some: Some) -> _Change:
         """Rows with the first ranks of a partition: each rank is of another row than before, and the last leaves."""
         each = below.rows if keeps(plan.input, frozenset(plan.partition)) else below.delta
@@ -469,8 +507,9 @@ class _Walk:
     def _within(self, plan: ThresholdOperator | ThresholdAggregateOperator, rows: Amount) -> _Change:
         """Rows that come and go, and those that a bound lets in or out as it moves."""
         bounds, own = self.of(plan.bounds, None), self.of(plan.rows, None)
-        each = self._behind(plan.rows, tuple(range(plan.keys)))
-        let = bounds.rows.times(each)
+        key = tuple(range(plan.keys))
+        each = self._behind(plan.rows, key)  # one of n rows that make a bound moves it by an n-th
+        let = bounds.rows.times(each.between(self._behind(plan.bounds, key)))
         looked_up = own.delta.plus(bounds.delta)
         match plan:
             case ThresholdOperator():
@@ -591,6 +630,13 @@ def _replaced(rows: Amount) -> Amount:
 
 
 _MAY_STAY = ("min", "max", "min_by", "max_by", "mode", "percentile_cont", "percentile_disc", "bool_and", "bool_or")
+
+
+def _is_joined(plan: Operator) -> bool:
+    """Whether rows are those of tables, or of joins of tables, and no groups."""
+    while isinstance(plan, (ProjectOperator, StoredOperator)):
+        plan = plan.below[0]
+    return isinstance(plan, (SelectedOperator, JoinOperator)) and not plan.named
 
 
 def _counts_copies(plan: Operator) -> bool:

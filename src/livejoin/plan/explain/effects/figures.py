@@ -247,6 +247,25 @@ class Figures:
         source: Source = "sampled" if "sampled" in (first.source, second.source) else first.source
         return Matched(float(both.sum() / max(1, int(first.weights.sum()))), most, source)
 
+    def alone(self, table: Table, columns: Sequence[int], condition: Expression | None = None) -> float | None:
+        """The share of the rows that have a key which no other row has, among those that fit a condition.
+
+        Args:
+            table: The table.
+            columns: The columns of the key; rows with NULL in one of them count as sharing it.
+            condition: The condition on rows of the table alone; None for none.
+
+        Returns:
+            The share; None if rows that are there do not tell, as those of a sample.
+        """
+        sample = self.samples.get(table.name.lower())
+        if sample is None or not sample.is_whole:
+            return None
+        known = sample.counts(columns, condition)
+        if known is None:
+            return None
+        return float(np.count_nonzero(known[1] == 1) / max(1.0, _weight(sample, condition)))
+
     def with_shares(self, query: ConjunctiveQuery) -> Statistics:
         """The statistics, with the shares of rows that fit the conditions of a join."""
         shares: dict[str, dict[str, Figure]] = {}

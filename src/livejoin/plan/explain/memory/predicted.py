@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from livejoin.plan.explain.effects.expected_rows import ExpectedRows, is_whole_table
 from livejoin.plan.explain.effects.figures import Figures
 from livejoin.plan.explain.effects.reach import is_optional, reach
 from livejoin.plan.explain.effects.sizes import Sizes
@@ -26,9 +27,7 @@ from livejoin.plan.operators import (
     ProjectOperator,
     RankedOperator,
     RunningOperator,
-    SelectedOperator,
     SetOperator,
-    StoredOperator,
     ThresholdAggregateOperator,
     ThresholdOperator,
     TopKOperator,
@@ -44,7 +43,6 @@ _AS_OF = 6.1
 _SUM = 3.0  # of an entry, and of its share of the nodes
 _COUNTED = 4.0  # of a different row: hash slots and what it is in the directory
 _GROUP = 4.3  # of a group: rows, touched, count, hash slots
-_SUM = 3.0
 _DOUBLE = 12.0  # an exact sum: a window of a few words
 _VALUE = 3.0  # of a value that is kept in order
 _PAIR = 5.8  # of a value and what goes with it, as of MAX_BY, and of a value of a percentile
@@ -82,57 +80,10 @@ class _Parts:
     def __init__(self, figures: Figures) -> None:
         self._figures = figures
         self._sizes = Sizes(figures)
-        self._rows: dict[Operator, tuple[float, bool]] = {}
+        self.rows = ExpectedRows(figures, self._sizes).of
 
     def of(self, plan: Operator) -> Iterator[MemoryPart]:
         yield from (self.part(one) for one in upwards(plan) if one.keeps_state)
-
-    def rows(self, plan: Operator) -> tuple[float, bool]:
-        """The rows that a relation is expected to have, infinity if unknown, and whether it may have fewer."""
-        if plan not in self._rows:
-            most = self._sizes.rows(plan)
-            found, is_bound = self._expected(plan)
-            self._rows[plan] = (most, True) if most < found else (found, is_bound)
-        return self._rows[plan]
-
-    def _expected(self, plan: Operator) -> tuple[float, bool]:
-        match plan:
-            case SelectedOperator() if plan.inputs:
-                rows, is_bound = self.rows(plan.inputs[0])
-                return rows, is_bound or plan.query.atoms[0].predicate is not None
-            case SelectedOperator() | JoinOperator():
-                return self._joined(plan)
-            case ProjectOperator():
-                rows, is_bound = self.rows(plan.input)
-                return rows, is_bound or plan.predicate is not None
-            case StoredOperator() | RunningOperator():
-                return self.rows(plan.input)
-            case AggregateOperator() if not plan.groups:
-                return 1.0, False
-            case AggregateOperator():
-                rows, _ = self.rows(plan.input)
-                values = self._sizes.values(plan.input, range(plan.groups))
-                return min(rows, values), rows < values or not _is_whole_table(plan.input)
-            case _:
-                return self._sizes.rows(plan), True
-
-    def _joined(self, plan: AnyJoin | SelectedOperator) -> tuple[float, bool]:
-        query = plan.query
-        derived = self._sizes.nested(plan)
-        table = query.atoms[query.core[0]].table
-        if table.name in derived:
-            return self._sizes.rows(plan), True
-        there = self._figures.rows(table)
-        if there is None:
-            return math.inf, False
-        predicate = query.atoms[query.core[0]].predicate
-        share = 1.0 if predicate is None else self._figures.share(table, predicate)
-        if len(query.atoms) == 1:
-            return there.expected * (1.0 if share is None else share), share is None
-        each = reach(query, query.core[0], None, self._figures, derived).results
-        if each.expected is None:
-            return math.inf, False
-        return there.expected * each.expected * (1.0 if share is None else share), each.is_bound or share is None
 
     def part(self, plan: Operator) -> MemoryPart:
         """What one block keeps."""
@@ -143,24 +94,29 @@ class _Parts:
         rows, width, of = self._kept(plan)
         return _part(plan.kind, of, rows, width)
 
+    def _unequal(self, plan: Operator) -> tuple[float, bool]:
+        """The rows of a relation of which equal ones are kept as one, with their number."""
+        rows, is_bound = self.rows(plan)
+        return min(rows, self._sizes.values(plan, range(len(plan.types)))), is_bound
+
     def _kept(self, plan: Operator) -> tuple[tuple[float, bool], float, str]:
         """The rows that a store keeps, the words of each, and what they are."""
         match plan:
             case AggregateOperator():
                 return self._groups(plan)
             case TopKOperator():
-                return self.rows(plan.input), len(plan.input.types) + _ORDERED, "rows, those behind the limit too"
+                return self._unequal(plan.input), len(plan.input.types) + _ORDERED, "rows, those behind the limit too"
             case RankedOperator():
-                return self.rows(plan.input), len(plan.input.types) + _PARTITIONED, "rows in order"
+                return self._unequal(plan.input), len(plan.input.types) + _PARTITIONED, "rows in order"
             case RunningOperator():
                 added = _CALL * (len(plan.types) - len(plan.input.types))
-                return self.rows(plan.input), len(plan.input.types) + _PARTITIONED + added, "rows in order"
+                return self._unequal(plan.input), len(plan.input.types) + _PARTITIONED + added, "rows in order"
             case AsOfOperator():
                 rows = _sum(self.rows(plan.left), self.rows(plan.right))
                 return rows, (len(plan.left.types) + len(plan.right.types)) / 2 + _AS_OF, "rows of both sides in order"
             case InequalityAggregateOperator():
                 twice = 2 if plan.bounds == 2 and not plan.sides[0].by_row else 1
-                rows = _sum(*(self.rows(plan.left),) * twice, self.rows(plan.right))
+                rows = _sum(*(self._unequal(plan.left),) * twice, self._unequal(plan.right))
                 width = plan.keys + 1 + sum(len(side.groups) for side in plan.sides) / 2 + _ORDERED
                 return rows, width + _SUM * (1 + len(plan.calls)), "rows of both sides in order, with sums"
             case InequalityJoinOperator():
@@ -184,7 +140,7 @@ class _Parts:
         for one in plan.inputs:
             rows, is_bound = self.rows(one)
             values = self._sizes.values(one, range(len(one.types)))
-            sides.append((min(rows, values), is_bound or rows < values or not _is_whole_table(one)))
+            sides.append((min(rows, values), is_bound or rows < values or not is_whole_table(one)))
         found = _sum(*sides)
         return found[0], found[1] or len(sides) > 1  # a row may be in several of them
 
@@ -205,8 +161,9 @@ class _Parts:
         width *= _GROWN
         for argument in ordered:
             rows, is_bound = self._with_value(plan.input, argument)
-            different = self._sizes.values(plan.input, [*range(plan.groups), argument])
-            values += min(rows, different) * (_PAIR if argument in pairs else _VALUE)
+            kept = min(rows, self._sizes.values(plan.input, [*range(plan.groups), argument]))
+            without = self._without_match(plan.input, [*range(plan.groups), argument])
+            values += (kept if without is None else min(kept, without)) * (_PAIR if argument in pairs else _VALUE)
             groups = groups[0], groups[1] or is_bound
         if math.isfinite(values) and math.isfinite(groups[0]) and groups[0]:
             width += values / groups[0]
@@ -229,6 +186,31 @@ class _Parts:
         each = reach(query, atom, None, self._figures, self._sizes.nested(plan)).results.expected
         return whole if each is None else (min(whole[0], there.expected * each), True)
 
+    def _without_match(self, plan: Operator, columns: list[int]) -> float | None:
+        """The most different values of columns where rows without a match in an outer join have NULL in some of them.
+
+        Those rows have as many as the other columns have. None if there are no such columns, or that is not known.
+        """
+        while isinstance(plan, ProjectOperator):
+            sources = [plan.outputs[column].source for column in columns]
+            columns = [source for source in sources if isinstance(source, int)]
+            if len(columns) < len(sources):
+                return None
+            plan = plan.input
+        if not isinstance(plan, JoinOperator):
+            return None
+        inside = [column for column in columns if self._is_optional(plan, column)]
+        if not inside or len(inside) == len(columns):
+            return None
+        matched, _ = self._with_value(plan, inside[0])
+        return matched + self._sizes.values(plan, [column for column in columns if column not in inside])
+
+    def _is_optional(self, plan: JoinOperator, column: int) -> bool:
+        source = plan.query.outputs[column].source
+        if not isinstance(source, int) or source >= len(plan.query.head):
+            return False
+        return is_optional(plan.query, plan.query.head[source].atom)
+
     def _join(self, plan: AnyJoin) -> MemoryPart:
         below = {one.derived.table.name: one for one in plan.below if isinstance(one, BagOperator)}
         bags = {name: bag_rows(one, self._figures) for name, one in below.items()}
@@ -248,7 +230,8 @@ class _Parts:
             elif name in derived:
                 rows, bound = self.rows(derived[name])
             elif name in tables and (there := self._figures.rows(tables[name])) is not None:
-                rows, bound = there.expected, False
+                different = self._figures.values(tables[name], range(len(tables[name].columns)))
+                rows, bound = min(there.expected, math.inf if different is None else different), False
             else:
                 return _unknown(plan.kind, f"the rows of {name} are not known")
             if rows == math.inf:
@@ -259,11 +242,6 @@ class _Parts:
 
 
 _PERCENTILES = ("percentile_cont", "percentile_disc")
-
-
-def _is_whole_table(plan: Operator) -> bool:
-    """Whether it has all rows of a table, so that the values of the table are counted, not bounded."""
-    return isinstance(plan, SelectedOperator) and not plan.inputs and plan.query.atoms[0].predicate is None
 
 
 def _part(name: str, of: str, rows: tuple[float, bool], words: float) -> MemoryPart:
