@@ -291,7 +291,12 @@ def code(text: str) -> str:
 
 
 def _spelled(name: str) -> str:
-    known = {"split()[]": "split(text, pattern)[number]", "~": "~a", **{sign: f"a {sign} b" for sign in "&^|"}}
+    known = {
+        "split()[]": "split(text, pattern)[number]",
+        "window().start": "window(time, length).start",
+        "~": "~a",
+        **{sign: f"a {sign} b" for sign in "&^|"},
+    }
     return known.get(name, name)
 
 

@@ -26,6 +26,7 @@ from livejoin.dataflow.blocks.block import Block, Change
 from livejoin.dataflow.blocks.join import JoinBlock
 from livejoin.dataflow.blocks.numbers import NumbersBlock
 from livejoin.dataflow.blocks.project import ProjectBlock
+from livejoin.dataflow.blocks.repeated import RepeatedBlock
 from livejoin.dataflow.blocks.selected import SelectedBlock
 from livejoin.dataflow.blocks.store import StoreBlock
 from livejoin.dataflow.blocks.stored import StoredBlock
@@ -58,6 +59,7 @@ from livejoin.plan.operators import (
     Operator,
     ProjectOperator,
     RankedOperator,
+    RepeatedOperator,
     RunningOperator,
     SelectedOperator,
     SetOperator,
@@ -421,6 +423,8 @@ class Graph:
                 return SelectedBlock(plan, self.tables, node.inputs, self.codec)
             case NumbersOperator():
                 return NumbersBlock(plan, self.codec)
+            case RepeatedOperator():
+                return RepeatedBlock(plan, node.inputs[0], self.codec)
             case ProjectOperator():
                 return ProjectBlock(plan, node.inputs[0], self.codec)
             case SetOperator() if plan.is_union_all:

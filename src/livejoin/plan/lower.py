@@ -59,6 +59,7 @@ from livejoin.query.relational import (
     Project,
     Ranked,
     Relation,
+    Repeated,
     Running,
     SetOperation,
     TopK,
@@ -117,6 +118,8 @@ def lower(relation: Relation, by: JoinPlanner, live: bool) -> Operator:
         case AsOf():
             sides = (_below(relation.left, by), _below(relation.right, by))
             return AsOfOperator(*sides, relation.on, relation.types, relation.written)
+        case Repeated():
+            return operators.RepeatedOperator(lower(relation.input, by, live), relation.count)
         case Numbers():
             return operators.NumbersOperator(relation.count)
         case TopK():
@@ -138,6 +141,8 @@ def _below(relation: Relation, by: JoinPlanner) -> Operator:
             if threshold := _threshold(relation, by):
                 return _shown(threshold, by)
             return _inequality_rows(relation, by) or _computed(relation, _below(relation.input, by))
+        case Repeated():
+            return operators.RepeatedOperator(_below(relation.input, by), relation.count)
         case SetOperation(kind="union", all=True):
             return SetOperator("union", True, (_below(relation.left, by), _below(relation.right, by)), relation.types)
         case _:

@@ -28,6 +28,7 @@ from livejoin.query.relational import (
     Project,
     Ranked,
     Relation,
+    Repeated,
     Running,
     SetOperation,
     TopK,
@@ -127,6 +128,10 @@ class _Found:
                 return self.keys(relation.left)  # of which each row stands once at most
             case TopK():
                 return (frozenset(),) if relation.limit <= 1 else self.keys(relation.input)
+            case Repeated():
+                number = len(relation.input.types)
+                own = self.keys(relation.input)
+                return own if relation.count <= 1 else tuple(key | {number} for key in own)
             case Numbers():
                 return (frozenset(),) if relation.count <= 1 else (columns,)
             case _:
@@ -150,6 +155,9 @@ class _Found:
                     {shown[column] for column in columns & shown.keys()}, query, self._of_atoms(relation)
                 )
                 return columns | {column for column, variable in shown.items() if variable in known_variables}
+            case Repeated():
+                number = len(relation.input.types)
+                return columns | self.closure(relation.input, columns - {number})
             case Distinct() | Aggregate() | SetOperation() | TopK() | Ranked() | Running() | AsOf() | Numbers():
                 return columns
             case _:

@@ -21,6 +21,7 @@ from livejoin.query.relational import (
     Project,
     Ranked,
     Relation,
+    Repeated,
     Running,
     SetOperation,
     TopK,
@@ -50,6 +51,8 @@ def _names(relation: Relation) -> Sequence[str]:
     match relation:
         case Numbers():
             return ["number"]
+        case Repeated():
+            return [*_names(relation.input), "number"]
         case Distinct() | TopK():
             return _names(relation.input)
         case SetOperation():

@@ -156,6 +156,8 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "unix_timestamp(TIMESTAMP '1970-01-02 00:00:00')",
         "weekday(DATE '2024-02-03')",
         "weekofyear(DATE '2024-02-03')",
+        "window(TIMESTAMP '2024-02-03 10:07:00', '10 minutes').start",
+        "window(TIMESTAMP '2024-02-03 10:07:00', '10 minutes').end",
         "year(DATE '2024-02-03')",
     ),
     "Choices and NULL": (
@@ -237,6 +239,8 @@ def name_of(example: str) -> str:
     >>> name_of("abs(-3)"), name_of("split('a,b', ',')[1]"), name_of("12 & 10")
     ('abs', 'split()[]', '&')
     """
+    if found := re.fullmatch(r"(\w+)\(.*\)\.(\w+)", example):
+        return f"{found[1]}().{found[2]}"
     if ")[" in example:
         return f"{example.partition('(')[0]}()[]"
     found = re.match(r"\w+(?=\()", example)

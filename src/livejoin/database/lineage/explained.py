@@ -29,6 +29,7 @@ from livejoin.query.relational import (
     Project,
     Ranked,
     Relation,
+    Repeated,
     Running,
     SetOperation,
     TopK,
@@ -287,6 +288,11 @@ class Explainer:
                 return self._of_sides(name, relation, row, asked)
             case AsOf():
                 return self._of_match(name, relation, names, asked, row)
+            case Repeated():
+                width = len(relation.input.types)
+                own = {at: value for at, value in asked.items() if at < width}
+                step = f"one of the {relation.count:,} rows that each row gives"
+                return self._with_step(name, relation.input, names[:width], own, step)
             case Numbers():
                 return Why(name, row, ("a constant row of the query",), (), True)
             case Join() | Project() | Distinct():

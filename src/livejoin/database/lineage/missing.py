@@ -21,6 +21,7 @@ from livejoin.query.relational import (
     Project,
     Ranked,
     Relation,
+    Repeated,
     Running,
     SetOperation,
     TopK,
@@ -138,6 +139,13 @@ class _Search:
                     return self.of(relation.input, names, asked)
                 first = first_rows(relation.limit, relation.offset)
                 return Missing(f"it is not among the {first} by {order_text(relation.keys, names)}", self._rows(found))
+            case Repeated():
+                width = len(relation.input.types)
+                own = {at: value for at, value in asked.items() if at < width}
+                there = self.explainer.trail(relation.input, own, SHOWN)
+                if there.length:
+                    return self._others(there, names, own)
+                return self.of(relation.input, names[:width], own)
             case Ranked() | Running():
                 width = len(relation.input.types)
                 own = {at: value for at, value in asked.items() if at < width}

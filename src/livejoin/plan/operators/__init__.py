@@ -23,7 +23,7 @@ from livejoin.plan.operators.joins import (
 )
 from livejoin.plan.operators.operator import Families
 from livejoin.plan.operators.ordered import AsOfOperator, RankedOperator, RunningOperator, TopKOperator
-from livejoin.plan.operators.rows import NumbersOperator, ProjectOperator, SelectedOperator
+from livejoin.plan.operators.rows import NumbersOperator, ProjectOperator, RepeatedOperator, SelectedOperator
 from livejoin.plan.operators.thresholds import Comparison, ThresholdAggregateOperator, ThresholdOperator
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "Operator",
     "ProjectOperator",
     "RankedOperator",
+    "RepeatedOperator",
     "Result",
     "ResultKind",
     "RunningOperator",
@@ -64,6 +65,7 @@ Operator: TypeAlias = (
     | SelectedOperator
     | NumbersOperator
     | ProjectOperator
+    | RepeatedOperator
     | SetOperator
     | AggregateOperator
     | TopKOperator

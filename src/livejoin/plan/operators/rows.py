@@ -147,6 +147,42 @@ class ProjectOperator(PlanOperator):
 
 
 @dataclass(frozen=True, eq=False)
+class RepeatedOperator(PlanOperator):
+    """Each row ``count`` times, with the numbers from 0 on; no state.
+
+    Args:
+        input: The relation.
+        count: How often.
+    """
+
+    input: Operator
+    count: int
+
+    @property
+    def types(self) -> tuple[SqlType, ...]:
+        """The types of its columns."""
+        return (*self.input.types, SqlType.integer(64))
+
+    @property
+    def keeps_state(self) -> bool:
+        return False
+
+    @property
+    def kind(self) -> str:
+        return "repeated rows"
+
+    @property
+    def below(self) -> tuple[Operator, ...]:
+        return (self.input,)
+
+    def identity(self, algorithm: Algorithm, adaptive: bool) -> Identity:
+        return ("repeat", self.count)
+
+    def lines(self, families: Families) -> Iterator[str]:
+        yield f"each row gives {self.count:,} rows, and a change of it {self.count:,} changes; nothing is stored"
+
+
+@dataclass(frozen=True, eq=False)
 class NumbersOperator(PlanOperator):
     """The whole numbers from 0 on, ``count`` of them; they never change."""
 

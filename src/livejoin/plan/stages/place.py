@@ -34,6 +34,7 @@ from livejoin.query.relational import (
     Project,
     Ranked,
     Relation,
+    Repeated,
     Running,
     SetOperation,
     TopK,
@@ -145,6 +146,9 @@ class _Placer:
                 return below.above(replace(relation, input=below.relation), _same(relation.input))
             case AsOf():
                 return self._as_of(relation)
+            case Repeated():
+                below = self.place(relation.input)
+                return below.above(replace(relation, input=below.relation), _same(relation.input))
             case Numbers():
                 return _Placed(0, relation, ())
             case _:

@@ -16,7 +16,7 @@ from livejoin.query.relational.groups import Aggregate, Distinct, SetKind, SetOp
 from livejoin.query.relational.joins import Input, Join
 from livejoin.query.relational.ordered import AsOf, AsOfComparison, AsOfCondition, Ranked, Running, TopK
 from livejoin.query.relational.relation import ComparedColumn, DerivedRelation
-from livejoin.query.relational.rows import Numbers, Project
+from livejoin.query.relational.rows import Numbers, Project, Repeated
 
 __all__ = [
     "Aggregate",
@@ -32,10 +32,13 @@ __all__ = [
     "Project",
     "Ranked",
     "Relation",
+    "Repeated",
     "Running",
     "SetKind",
     "SetOperation",
     "TopK",
 ]
 
-Relation: TypeAlias = Join | Project | Distinct | Aggregate | SetOperation | TopK | Ranked | Running | AsOf | Numbers
+Relation: TypeAlias = (
+    Join | Project | Distinct | Aggregate | SetOperation | TopK | Ranked | Running | AsOf | Repeated | Numbers
+)

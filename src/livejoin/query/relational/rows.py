@@ -1,4 +1,4 @@
-"""Relations whose rows are computed one by one: projections, and constant rows."""
+"""Relations whose rows are computed one by one: projections, rows that stand several times, and constant rows."""
 
 from __future__ import annotations
 
@@ -48,6 +48,41 @@ class Project(OverOne):
     def char_lengths(self) -> tuple[int, ...]:
         below = self.input.char_lengths
         return tuple(below[one.source] if isinstance(one.source, int) else 0 for one in self.outputs)
+
+    @property
+    def only_grows(self) -> bool:
+        return self.input.only_grows
+
+
+@dataclass(frozen=True)
+class Repeated(OverOne):
+    """Each row of a relation ``count`` times, with the numbers from 0 on behind its columns.
+
+    It is what each row of a relation that gives several is computed from: hopping windows, lists of known length.
+
+    Args:
+        input: The relation.
+        count: How often, at least 1.
+    """
+
+    count: int
+
+    @property
+    def types(self) -> tuple[SqlType, ...]:
+        """The types of its columns."""
+        return (*self.input.types, SqlType.integer(64))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the rows."""
+        name = "number"
+        while name in self.input.schema.names:
+            name += "_"
+        return self.input.schema.append(pa.field(name, pa.int64()))
+
+    @property
+    def char_lengths(self) -> tuple[int, ...]:
+        return (*self.input.char_lengths, 0)
 
     @property
     def only_grows(self) -> bool:

@@ -13,7 +13,7 @@ from sqlglot import exp
 from livejoin.catalog import Catalog
 from livejoin.errors import UnsupportedQueryError
 from livejoin.query.bound_query import Query
-from livejoin.query.relational import AsOf, AsOfCondition, Join, Numbers, Project
+from livejoin.query.relational import AsOf, AsOfCondition, Join, Numbers, Project, Repeated
 from livejoin.schema import Table
 from livejoin.sql.bind.passes import PassRewriter
 from livejoin.sql.lower.order_by import resolve_order
@@ -33,6 +33,7 @@ from livejoin.sql.resolved.query import (
     BoundAsOf,
     BoundCombined,
     BoundNumbers,
+    BoundRepeated,
     BoundSorted,
     BoundWith,
     NestedQuery,
@@ -172,6 +173,13 @@ class KnownNames:
         for side in (left, right):
             refuse_lists(side.relation, "ASOF JOIN", source, offset)
         bound = BoundAsOf(left.bound, right.bound, AsOf(left.relation, right.relation, on, written))
+        return NestedQuery("", bound.columns, bound.relation, bound, None)
+
+    def rows(self, block: SelectBlock, copies: int = 1) -> NestedQuery:
+        """A SELECT that is not merged with its reader; see `livejoin.sql.names.known.Names`."""
+        bound = self.bound(block)
+        if copies > 1:
+            bound = BoundRepeated(bound, Repeated(bound.relation, copies))
         return NestedQuery("", bound.columns, bound.relation, bound, None)
 
     def numbers(self, count: int) -> NestedQuery:

@@ -23,6 +23,7 @@ from livejoin.sql.lower.grouped.aggregates import (
 )
 from livejoin.sql.lower.grouped.grouping_sets import grouping_sets
 from livejoin.sql.lower.grouped.one_row import limit_keeps_all
+from livejoin.sql.lower.grouped.time_windows import apart, mark_windows
 from livejoin.sql.lower.pivots.pivot import pivoted
 from livejoin.sql.names.from_clause import bind_from
 from livejoin.sql.names.known import Names
@@ -52,11 +53,12 @@ def resolve_block(block: Block, known: Names) -> SelectBlock:
     """
     select, source = block.select, block.source
     sub_queries = take_out(select, block.text)
-    order = None if limit_keeps_all(select) else order_of(select, source)
     clause = bind_from(select, known, source, sub_queries, lambda before, pivot: pivoted(before, pivot, known, source))
     for pivot in select.args.get(PIVOTS) or ():
         clause = pivoted(clause, pivot, known, source)
     clause = replace(clause, scope=replace(clause.scope, outer=known.outer))
+    mark_windows(select, clause.scope, source)
+    order = None if limit_keeps_all(select) else order_of(select, source)
     conditions, start = list(clause.conditions), source.find({TokenType.FROM})
     for condition in (*conditions, *(one for part in clause.parts for one in part.conditions)):
         refuse_aggregates(condition, "ON", "write a condition on groups as HAVING", source, start)
@@ -96,7 +98,8 @@ def resolve_block(block: Block, known: Names) -> SelectBlock:
         start=start,
         parts=clause.parts,
     )
-    return _with_sub_queries(found, [_asked(one, n, clause, known, source) for n, one in enumerate(sub_queries)])
+    asked = [_asked(one, n, clause, known, source) for n, one in enumerate(sub_queries)]
+    return apart(_with_sub_queries(found, asked), known)
 
 
 def _asked(one: SubQuery, number: int, clause: FromClause, known: Names, source: Source) -> tuple[SubSelect, ...]:

@@ -81,6 +81,14 @@ class Names(Protocol):
             offset: The offset of the right side.
         """
 
+    def rows(self, block: SelectBlock, copies: int = 1) -> NestedQuery:
+        """A SELECT that is not merged with its reader.
+
+        Args:
+            block: The SELECT, resolved.
+            copies: How often each row stands there; above 1 a last column numbers the copies from 0 on.
+        """
+
     def numbers(self, count: int) -> NestedQuery:
         """The integers from 0 up to ``count``, without ``count``."""
 

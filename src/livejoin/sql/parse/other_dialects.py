@@ -44,7 +44,8 @@ TIME_PARTS: Mapping[str, str] = {
 }
 """Parts of a time that other dialects extract."""
 QUALIFIERS: Mapping[str, str] = {
-    "window": "a group has no window of times; write date_trunc('hour', ts) AS start, and group by it",
+    "window": "write GROUP BY window(ts, '10 minutes') in the same SELECT",
+    "session_window": "write GROUP BY session_window(ts, '30 minutes') in the same SELECT",
     "excluded": "write MERGE INTO, whose source has a name",
     "inserted": "the commit that a statement gives has what changed in each view",
     "deleted": "the commit that a statement gives has what changed in each view",
@@ -66,8 +67,9 @@ OPERATORS: Mapping[str, str] = {
 FUNCTIONS: Mapping[str, str] = {
     "exist": "write EXISTS (SELECT ...)",
     "top": "write ORDER BY column LIMIT number at the end of the query",
-    "window": "write date_trunc('hour', ts), and group by it; a table with window_range keeps the rows "
-    "of the last hour",
+    "window": "write it in SELECT or GROUP BY, as window(ts, '10 minutes'), and read window.start and window.end",
+    "session_window": "write GROUP BY session_window(ts, '30 minutes'), and read session_window.start",
+    "window_time": "write window.end - INTERVAL '1' MICROSECOND",
     "getdate": "the time of a call is not part of the data: keep it in a column",
     "sysdate": "the time of a call is not part of the data: keep it in a column",
     "convert": "write CAST(value AS type), or TRY_CAST for NULL where it is none",

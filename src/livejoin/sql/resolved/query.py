@@ -5,7 +5,7 @@
         Occurrence    a table, or a NestedQuery: a view, a definition of WITH, a query in parentheses
       SubSelect     a sub-query in an expression, whose query is a SelectBlock or a NestedQuery
     Bound         a query and its relation: BoundBlock, BoundCombined, BoundSorted, BoundWith, BoundAsOf
-                or BoundNumbers
+                BoundRepeated or BoundNumbers
 
 For example ``SELECT a FROM (SELECT ...) q WHERE b IN (SELECT ...)`` is a `SelectBlock` whose scope has an `Occurrence`
 of a `NestedQuery`, and which has one `SubSelect`. All of it is in one file, as each type has others of it within.
@@ -25,7 +25,7 @@ from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.keys import keys
-from livejoin.query.relational import AsOf, Numbers, Relation, SetKind
+from livejoin.query.relational import AsOf, Numbers, Relation, Repeated, SetKind
 from livejoin.query.scalar import Expression
 from livejoin.schema import Column, Table
 from livejoin.sql.parse.source import Source
@@ -498,4 +498,19 @@ class BoundAsOf:
         return (*self.left.columns, *self.right.columns)
 
 
-Bound: TypeAlias = BoundBlock | BoundCombined | BoundSorted | BoundWith | BoundAsOf | BoundNumbers
+@dataclass(frozen=True, eq=False)
+class BoundRepeated:
+    """A query of which each row stands there several times, with a last column of numbers."""
+
+    input: Bound
+    relation: Repeated
+
+    plain = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return (*self.input.columns, "number")
+
+
+Bound: TypeAlias = BoundBlock | BoundCombined | BoundSorted | BoundWith | BoundAsOf | BoundRepeated | BoundNumbers

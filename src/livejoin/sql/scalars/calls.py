@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from livejoin.sql.parse.parse import NAME, UNIT
+from livejoin.sql.scalars.time_window import FIELDS, field_of
 
 _THIS = ("this",)
 _TWO = ("this", "expression")
@@ -137,6 +138,8 @@ class Called:
 def called(node: exp.Expr) -> Called | None:
     """The call of a node; None if the node is none, or has an argument that is not known here."""
     match node:
+        case exp.Dot() if field_of(node) in FIELDS:
+            return Called(f"{node.this.name.lower()}().{field_of(node)}", tuple(node.this.expressions))
         case exp.Anonymous():
             return Called(node.name.lower(), tuple(node.expressions))
         case exp.TsOrDsAdd():

@@ -21,6 +21,7 @@ from livejoin.query.functions import find_not_scalar
 from livejoin.query.growth import MOST_COPIES
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.resolved.column import REF
+from livejoin.sql.scalars.time_window import field_of, interval_of, window_of
 
 # The timestamps of livejoin have no time zone.
 _ZONED = (exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ)
@@ -98,6 +99,10 @@ def for_duckdb(part: exp.Expr) -> exp.Expr:
         case exp.Anonymous() if part.name in _SPARKS:
             msg = f"{part.name.upper()} has the patterns and names of Spark"
             raise UnsupportedError(msg)
+        case exp.Dot() if field_of(part) == "start":
+            return _bucket(part)
+        case exp.Dot() if field_of(part) == "end":
+            return exp.paren(exp.Add(this=_bucket(part), expression=interval_of(window_of(part.this).duration)))
         case exp.Repeat():
             part.set("times", _at_most(part.args["times"], "REPEAT makes"))
             return part
@@ -109,6 +114,14 @@ def for_duckdb(part: exp.Expr) -> exp.Expr:
             return part
         case _:
             return part
+
+
+def _bucket(part: exp.Dot) -> exp.Expr:
+    """The start of a window of a time as DuckDB's TIME_BUCKET."""
+    window = window_of(part.this)
+    first = exp.Anonymous(this="make_timestamp", expressions=[exp.Literal.number(window.offset)])
+    time = exp.cast(part.this.expressions[0], exp.DType.TIMESTAMP)
+    return exp.Anonymous(this="time_bucket", expressions=[interval_of(window.slide), time, first])
 
 
 def _at_most(count: exp.Expr, what: str) -> exp.Expr:

@@ -57,7 +57,7 @@ def interval(node: exp.Interval) -> Interval:
     elif unit is not None:
         found = _of(text, unit.name)
     else:
-        found = _parts(text)
+        found = parts(text)
     return found.negated() if negative else found
 
 
@@ -87,7 +87,7 @@ def total(left: Interval, right: Interval) -> Interval:
     return Interval(left.months + right.months, left.days + right.days, microseconds, unit)
 
 
-def _parts(text: str) -> Interval:
+def parts(text: str) -> Interval:
     """Several amounts, each with its unit, as one interval."""
     bare = re.sub(r"^interval\s+", "", text, flags=re.IGNORECASE)
     found: Interval | None = None

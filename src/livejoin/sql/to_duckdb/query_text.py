@@ -34,6 +34,7 @@ from livejoin.sql.resolved.query import (
     BoundBlock,
     BoundCombined,
     BoundNumbers,
+    BoundRepeated,
     BoundSorted,
     BoundWith,
     NestedQuery,
@@ -100,6 +101,9 @@ class _Texts:
             case BoundAsOf():
                 sides = (_cast(self.query(side), side.relation.types) for side in (bound.left, bound.right))
                 return _as_of(bound.relation, *sides)
+            case BoundRepeated():
+                rows = _cast(self.query(bound.input), bound.input.relation.types)
+                return f"SELECT l.*, n.range AS number FROM ({rows}) AS l CROSS JOIN range({bound.relation.count}) AS n"
             case BoundNumbers():
                 return f"SELECT range AS c0 FROM range({bound.relation.count})"
             case BoundSorted():

@@ -28,6 +28,7 @@ from livejoin.sql.parse.sub_queries import in_expressions, query_of, take_out
 from livejoin.sql.resolved.from_clause import FromClause
 from livejoin.sql.resolved.query import Scope
 from livejoin.sql.scalars.duckdb_text import for_duckdb
+from livejoin.sql.scalars.time_window import is_call
 from livejoin.sql.to_duckdb.query_text import query_text
 
 
@@ -71,8 +72,8 @@ def to_duckdb(sql: str, catalog: Catalog | None = None, views: Mapping[str, Quer
 def _is_resolved(select: exp.Select) -> bool:
     """Whether a SELECT is written from its resolved clauses.
 
-    This is so for ``* EXCEPT``, for PIVOT and UNPIVOT, for ASOF JOIN, whose match DuckDB does not determine, and for
-    outer joins beside commas: sqlglot writes a comma as CROSS JOIN, which binds more tightly.
+    This is so for ``* EXCEPT``, for PIVOT and UNPIVOT, for windows of time, for ASOF JOIN, whose match DuckDB does not
+    determine, and for outer joins beside commas: sqlglot writes a comma as CROSS JOIN, which binds more tightly.
     """
     joins = list(select.find_all(exp.Join))
     merges_both = any(join.side == "FULL" for join in joins) and _merges(select)
@@ -82,7 +83,8 @@ def _is_resolved(select: exp.Select) -> bool:
     left_out = any(star.args.get("except_") for star in select.find_all(exp.Star))
     turned = select.find(exp.Pivot) is not None
     as_of = any(join.method == "ASOF" for join in joins)
-    return as_of or _computes(select) or nested or merges_both or left_out or turned or (outer and products)
+    of_time = any(map(is_call, select.find_all(exp.Anonymous)))
+    return of_time or as_of or _computes(select) or nested or merges_both or left_out or turned or (outer and products)
 
 
 def _computes(select: exp.Select) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from livejoin.query.conjunctive import Output
 from livejoin.query.orders import Tiles
-from livejoin.query.relational import Aggregate, AsOf, Join, Numbers, Project, Ranked, Relation, Running
+from livejoin.query.relational import Aggregate, AsOf, Join, Numbers, Project, Ranked, Relation, Repeated, Running
 from livejoin.query.scalar import Expression
 
 _MADE = re.compile(r"[a-z]+\d+")  # as `v0`, `k1`, `a0`
@@ -50,6 +50,8 @@ def column_words(relation: Relation) -> tuple[str, ...]:
             return (*below, *(_call(call.function, call.argument, False, below) for call in relation.calls))
         case AsOf():
             return (*column_words(relation.left), *column_words(relation.right))
+        case Repeated():
+            return (*column_words(relation.input), "number")
         case Numbers():
             return ("number",)
         case _:

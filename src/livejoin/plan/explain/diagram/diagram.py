@@ -28,6 +28,7 @@ from livejoin.query.relational import (
     Project,
     Ranked,
     Relation,
+    Repeated,
     Running,
     SetOperation,
     TopK,
@@ -146,6 +147,8 @@ class _Drawn:
             case AsOf():
                 title = "ASOF LEFT JOIN" if relation.on.is_optional else "ASOF JOIN"
                 parent = self._step(title, (relation.written,), parent)
+            case Repeated():
+                parent = self._step("repeated rows", (f"each row {relation.count:,} times",), parent)
             case Numbers():
                 self._step("constant rows", (f"{relation.count:,}",), parent)
             case _:

@@ -45,6 +45,7 @@ from livejoin.plan.operators import (
     Operator,
     ProjectOperator,
     RankedOperator,
+    RepeatedOperator,
     RunningOperator,
     SelectedOperator,
     SetOperator,
@@ -281,6 +282,12 @@ class _Walk:
                 return self._selected(plan, some)
             case ProjectOperator():
                 return self._project(plan, some)
+            case RepeatedOperator():
+                width = len(plan.input.types)
+                below = self.of(plan.input, None if some is None else frozenset(c for c in some if c < width))
+                each = Amount(float(plan.count), float(plan.count))
+                different = below.different.times(each) if some is None or width in some else below.different
+                return _Change(below.rows.times(each), different, below.delta.times(each), below.both_ways)
             case SetOperator():
                 return self._set(plan)
             case AggregateOperator():

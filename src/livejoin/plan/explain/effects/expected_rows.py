@@ -13,6 +13,7 @@ from livejoin.plan.operators import (
     JoinOperator,
     Operator,
     ProjectOperator,
+    RepeatedOperator,
     RunningOperator,
     SelectedOperator,
     StoredOperator,
@@ -50,6 +51,9 @@ class ExpectedRows:
             case ProjectOperator():
                 rows, is_bound = self.of(plan.input)
                 return rows, is_bound or plan.predicate is not None
+            case RepeatedOperator():
+                rows, is_bound = self.of(plan.input)
+                return plan.count * rows, is_bound
             case StoredOperator() | RunningOperator():
                 return self.of(plan.input)
             case AggregateOperator() if not plan.groups:

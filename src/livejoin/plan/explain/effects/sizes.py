@@ -27,6 +27,7 @@ from livejoin.plan.operators import (
     Operator,
     ProjectOperator,
     RankedOperator,
+    RepeatedOperator,
     RunningOperator,
     SelectedOperator,
     SetOperator,
@@ -50,6 +51,8 @@ def most_rows(plan: Operator) -> float:
             return math.inf if plan.asked else 1.0
         case TopKOperator():
             return math.inf if plan.limit >= EVERY_ROW else float(plan.limit)
+        case RepeatedOperator():
+            return plan.count * most_rows(plan.input)
         case NumbersOperator():
             return float(plan.count)
         case _:
@@ -87,6 +90,8 @@ class Sizes:
         match plan:
             case StoredOperator() | ProjectOperator() | TopKOperator() | RunningOperator():
                 return self.rows(plan.input)
+            case RepeatedOperator():
+                return plan.count * self.rows(plan.input)
             case RankedOperator():
                 numbers = plan.function == "row_number" and plan.is_limited  # rows with equal keys have one rank
                 ranked = plan.limit * self.values(plan.input, plan.partition) if numbers else math.inf
@@ -163,6 +168,9 @@ class Sizes:
                 return math.inf if places is None else self.values(plan.input, places)
             case StoredOperator():
                 return self.values(plan.input, some)
+            case RepeatedOperator():
+                own = some - {len(plan.input.types)}
+                return self.values(plan.input, own) * (plan.count if own != some else 1)
             case AggregateOperator():
                 return self.values(plan.input, some) if max(some) < plan.groups else math.inf
             case TopKOperator():

@@ -15,7 +15,17 @@ from livejoin.schema import SqlType
 from livejoin.shown import meant
 from livejoin.sql.scalars.arithmetic import absolute, binary, negated, number
 from livejoin.sql.scalars.coercion import accepted, can_cast, common_type
-from livejoin.sql.scalars.functions import bits, choices, conditionals, epoch, formats, numbers, strings, times
+from livejoin.sql.scalars.functions import (
+    bits,
+    choices,
+    conditionals,
+    epoch,
+    formats,
+    numbers,
+    strings,
+    time_windows,
+    times,
+)
 from livejoin.sql.scalars.functions.signatures import ARITHMETIC, CASTS, PARTS, SIGNATURES, Signature
 from livejoin.sql.scalars.operands import (
     DATE,
@@ -265,6 +275,8 @@ _HANDLERS: Final[dict[str, _Handler]] = {
     "bit_length": _Handler(strings.bit_length, 1, 1),
     "regexp_replace": _Handler(strings.replaced_matches, 3, 4),
     SPLIT: _Handler(strings.item_of_split, 3, 3),
+    "window().start": _Handler(time_windows.start, 2, 4),
+    "window().end": _Handler(time_windows.end, 2, 4),
     "to_date": _Handler(formats.as_time("TO_DATE", DATE, "parse_date", _as_date), 1, 2),
     "to_timestamp": _Handler(formats.as_time("TO_TIMESTAMP", TIMESTAMP, "parse_time", _as_timestamp), 1, 2),
     "try_to_date": _Handler(_tried_time("TRY_TO_DATE", DATE, "try_parse_date"), 1, 2),

@@ -232,10 +232,10 @@ def difference(unit: str, start: Operand, end: Operand) -> Scalar:
 
 def microseconds(time: Operand) -> Scalar:
     """The microseconds of a timestamp."""
-    return call("microseconds_of", BIGINT, _with_clock(time))
+    return call("microseconds_of", BIGINT, with_clock(time))
 
 
-def _with_clock(time: Operand) -> Scalar:
+def with_clock(time: Operand) -> Scalar:
     """A value with a time of day; one without a zone keeps having none."""
     return accepted(time, LOCAL_TIME if type_of(time) == LOCAL_TIME else TIMESTAMP)
 
@@ -243,7 +243,7 @@ def _with_clock(time: Operand) -> Scalar:
 def part(function: Function, time: Operand) -> Scalar:
     """A part of a date or of its time of day, as INT."""
     is_of_clock = function in ("hour", "minute", "second")
-    return call(function, INT, _with_clock(time) if is_of_clock else accepted(time, DATE))
+    return call(function, INT, with_clock(time) if is_of_clock else accepted(time, DATE))
 
 
 def day_name(time: Operand) -> Scalar:
@@ -335,7 +335,7 @@ def extract(field: str, time: Operand) -> Scalar:
             return cast(call("integral_divide", BIGINT, months, Constant(_YEAR, BIGINT)), INT)
         return cast(call("remainder", BIGINT, months, Constant(_YEAR, BIGINT)), TINYINT)
     if name in _SECONDS:
-        return call("second_with_fraction", SqlType.decimal(8, 6), _with_clock(time))
+        return call("second_with_fraction", SqlType.decimal(8, 6), with_clock(time))
     if name in ("dayofweek_iso", "dow_iso"):
         return binary("add", part("weekday", time), Constant(1, INT))
     if name not in _FIELDS:
