@@ -48,6 +48,7 @@ RECORDED = {
     "SELECT COUNT(*) AS c FROM N JOIN G ON k = src AND v BETWEEN dst - 1 AND dst": "01a08c7bdbf8dd7c",
     "SELECT k, dst FROM N JOIN G ON v = src AND dst < k": "8fd39133d77f6ceb",
     "SELECT A.src, N.k FROM G A JOIN N ON A.src = N.v AND k BETWEEN A.src AND A.dst": "e0d744716891aa7f",
+    "SELECT k, window(CAST(s AS TIMESTAMP), '4 days', '2 days').start AS b FROM N": "d705a6593d69325b",
     "SELECT * FROM VALUES (1, 'a'), (2, 'b') AS t(x, y)": "13f55763ba7d5654",
 }
 """Queries over all kinds of operators, and the digest of the block that each view is."""
