@@ -61,7 +61,7 @@ export class ViewPlace {
     const marks = new Map(graph.views.map((one) => [one.name, one.assertion]));
     const links = (/** @type {"views" | "tables"} */ kind, /** @type {string[]} */ some) => h("ul", {}, some.map((name) =>
       h("li", {}, h("a", { href: `#/${kind.slice(0, -1)}/${encodeURIComponent(name)}`, "aria-current": this.shown?.kind === kind && this.shown.name === name && "page" },
-        h("span", { class: "name" }, name), marks.get(name) ? h("span", { class: "mark" }, "assertion") : "", h("span", { class: "muted number", "data-rows": `${kind} ${name}` })))));
+        h("span", { class: "name" }, name), " ", marks.get(name) ? h("span", { class: "mark" }, "assertion") : "", h("span", { class: "muted number", "data-rows": `${kind} ${name}` })))));
     this.list.replaceChildren(
       h("h2", {}, "Views"), views.length ? links("views", views) : h("p", { class: "muted" }, "none yet"),
       h("h2", {}, "Tables"), tables.length ? links("tables", tables.map((one) => one.name)) : h("p", { class: "muted" }, "none that you may read"));
