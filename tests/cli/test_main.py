@@ -271,3 +271,14 @@ def test_warm_says_what_it_compiled(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     monkeypatch.setattr(warm, "declared", stop)
     assert main(["warm"]) == INTERRUPTED
     assert "what was compiled is kept" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [(["ru", "p.toml"], "run"), (["run", "--fesh", "p.toml"], "--fresh"), (["serve", "--prt=1"], "--port")],
+)
+def test_a_misspelled_command_or_option(words: list[str], meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert f"(did you mean {meant!r}?)" in capsys.readouterr().err

@@ -46,6 +46,7 @@ VIEWS = {
     "GROUP BY A.src",
     "before": "SELECT A.src AS a, A.tag AS t, COUNT(*) AS n, SUM(B.dst) AS s FROM G A JOIN G B ON A.dst = B.src "
     "AND B.dst <= A.src GROUP BY A.src, A.tag",
+    "pairs": "SELECT A.tag AS t, B.dst AS b FROM G A JOIN G B ON A.dst = B.src AND B.dst <= A.src AND A.tag <> B.tag",
     "hidden": "SELECT MAX(B.dst) AS m FROM G A JOIN G B ON A.dst = B.src GROUP BY A.src",
     "listed": "SELECT ARRAY_AGG(B.dst) AS m FROM G A JOIN G B ON A.dst = B.src GROUP BY A.src",
     "best": "SELECT src, dst FROM G ORDER BY dst DESC LIMIT 9",

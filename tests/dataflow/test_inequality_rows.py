@@ -73,7 +73,7 @@ def check_parts(store: InequalityRowsStore, one: Pairs, pairs: Counter[Row]) -> 
         for place, (row, n) in zip(places, pieces(some, weights), strict=True):
             assert seen(row)[: one.keys] == keys[place][0]
             by_key[seen(row)] += n
-    assert by_key == (pairs if one.keys else Counter())
+    assert by_key == pairs
 
 
 def made(one: Pairs, types: Sequence[SqlType], rows: Sequence[Row]) -> Rows:

@@ -43,6 +43,7 @@ VIEWS = {
     "first": "SELECT src, dst FROM G ORDER BY dst DESC, src LIMIT 3",
     "so_far": "SELECT src, dst, SUM(dst) OVER (PARTITION BY src ORDER BY dst) AS s FROM G",
     "smaller": "SELECT P.town, COUNT(*) AS n, SUM(G.dst) AS s FROM P JOIN G ON G.src < P.id GROUP BY P.town",
+    "pairs": "SELECT A.dst AS a, B.dst AS b FROM G A JOIN G B ON A.src = B.src AND A.dst < B.dst",
     "before": "SELECT src, dst, LAG(dst) OVER (ORDER BY dst) AS p FROM G",
 }
 

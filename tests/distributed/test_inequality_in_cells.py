@@ -1,4 +1,4 @@
-"""Sums over one comparison of two spread tables, in one process: the deltas add up to what one database has."""
+"""Sums and rows of one comparison of two spread tables, in one process: the deltas add up to what one database has."""
 
 from __future__ import annotations
 
@@ -22,11 +22,14 @@ VIEWS = [
     "SELECT COUNT(*) AS n, SUM(p) AS s FROM T JOIN Q ON T.ts > Q.ts",
     "SELECT T.k, COUNT(*) AS n FROM T JOIN Q ON T.ts > Q.ts GROUP BY T.k",
     "SELECT p, COUNT(*) AS n FROM T JOIN Q ON ABS(T.ts - Q.ts) <= 1 GROUP BY p",
+    "SELECT T.id, Q.p FROM T JOIN Q ON T.k = Q.k AND Q.ts BETWEEN T.ts - 2 AND T.ts AND Q.p <> T.id",
+    "SELECT T.k, Q.p FROM T JOIN Q ON T.k = Q.k AND NOT (T.ts > Q.ts)",
+    "SELECT T.id, Q.p FROM T JOIN Q ON T.k = Q.k AND T.ts BETWEEN Q.ts AND Q.p",
 ]
 
 
 @pytest.mark.parametrize("cells", [1, 2, 5])
-def test_sums_over_a_comparison(cells: int) -> None:
+def test_sums_and_rows_of_a_comparison(cells: int) -> None:
     whole, draw = livejoin.Database(), random.Random(cells)
     whole.execute(SCHEMA)
     for number, sql in enumerate(VIEWS):

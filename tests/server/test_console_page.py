@@ -211,6 +211,38 @@ def test_a_graph_that_is_wider_than_a_phone_begins_with_a_table(page: Page, shop
         })()""")
 
 
+def test_cells_are_reached_by_arrow_keys(page: Page) -> None:
+    """Of a view that is larger than the screen, by a key that pages too; Enter asks why a row is there."""
+    db = livejoin.Database()
+    db.execute("CREATE TABLE r (k BIGINT PRIMARY KEY, a BIGINT); CREATE VIEW v AS SELECT k, a FROM r WHERE k >= 0")
+    db.apply("r", [(i, i % 7) for i in range(60_000)])
+    here = "(document.activeElement.closest('td') ?? {}).textContent"
+    with Server(db, port=0) as server:
+        shown(page, server, "view/v")
+        page.until("document.querySelectorAll('regular-table tbody tr').length > 5")
+        page.run("document.querySelector('regular-table').focus()")
+        for key, wanted in (("ArrowDown", "0"), ("ArrowDown", "1"), ("ArrowRight", "1"), ("ArrowLeft", "1")):
+            page.press(key)
+            page.until(f"{here} === '{wanted}'")
+        page.press("End")
+        page.until(f"{here} === '59999'")
+        page.press("ArrowUp")
+        page.until(f"{here} === '59998'")
+        page.press("Home")
+        page.until(f"{here} === '0'")
+        page.press("Enter")
+        page.until("document.activeElement.textContent === 'Why this row?'")
+
+
+def test_no_place_is_wider_than_a_narrow_phone(page: Page, shop: livejoin.Database) -> None:
+    with Server(shop, port=0) as server:
+        page.look(360, 740)
+        for place in ("graph", "view/totals", "sql", "health"):
+            shown(page, server, place)
+            page.until("document.querySelector('h1, h2') !== null")
+            assert page.run("[innerWidth, document.documentElement.scrollWidth]") == [360, 360], place
+
+
 def test_a_row_is_asked_why(page: Page, shop: livejoin.Database) -> None:
     shop.apply("orders", [(WIDE, "Ann", Decimal(5)), (8, "Ann", Decimal(2)), (9, "Bob", Decimal(1))])
     with Server(shop, port=0) as server:

@@ -48,8 +48,10 @@ uvicorn.run(site, fd=listening.detach(), access_log=False)
 def test_who_follows_is_told_at_a_signal(number: signal.Signals, tmp_path: Path) -> None:
     file = tmp_path / "site.py"
     file.write_text(SITE)
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = subprocess.Popen([sys.executable, str(file)], **pipes, env={**os.environ, "PYTHONSAFEPATH": "1"})
+    environment = {**os.environ, "PYTHONSAFEPATH": "1"}
+    process = subprocess.Popen(
+        [sys.executable, str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
     try:
         assert process.stdout is not None
         one = Followed(f"http://127.0.0.1:{int(process.stdout.readline())}/live", "v")

@@ -25,6 +25,7 @@ VIEWS = {
         "SELECT A.src, COUNT(*) AS n, SUM(B.dst) AS s "
         "FROM G A JOIN G B ON A.src = B.src AND A.dst < B.dst GROUP BY A.src"
     ),
+    "pairs": "SELECT A.dst, B.dst AS b FROM G A JOIN G B ON A.src = B.src AND A.dst < B.dst",
     "younger": "SELECT P.id, COUNT(*) AS n FROM P JOIN G ON P.age BETWEEN G.dst * 9 AND G.dst * 9 + 20 GROUP BY P.id",
     "oldest": "SELECT id, age FROM P ORDER BY age DESC, id LIMIT 3",
     "busy": "SELECT town, n FROM towns WHERE n > 1",

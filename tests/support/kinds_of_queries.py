@@ -120,6 +120,8 @@ QUERIES = {
     "asofleft": "SELECT r.k, s.d FROM r ASOF LEFT JOIN s ON r.a = s.a AND r.b >= s.c",
     "ntile": "SELECT k, NTILE(3) OVER (PARTITION BY a ORDER BY b, k) AS n FROM r",
     "ineq": "SELECT r.k, s.d FROM r JOIN s ON r.a = s.a AND r.b < s.c",
+    "ineqrest": "SELECT r.k, s.d FROM r JOIN s ON r.a = s.a AND r.b < s.c AND r.k <> s.d",
+    "ineqcolumns": "SELECT r.k, s.d FROM r JOIN s ON r.a = s.a AND r.b BETWEEN s.c AND s.d",
     "ineqsum": "SELECT COUNT(*) AS n, SUM(s.d) AS t FROM r JOIN s ON r.a = s.a AND r.b < s.c",
     "ineqgroups": "SELECT r.b, s.c, COUNT(*) AS n FROM r JOIN s ON r.a = s.a AND r.b < s.d GROUP BY r.b, s.c",
     "ineqrows": "SELECT r.k, COUNT(*) AS n FROM r JOIN s ON r.a = s.a AND s.c BETWEEN r.b - 1 AND r.b GROUP BY r.k",

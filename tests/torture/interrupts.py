@@ -60,6 +60,7 @@ VIEWS = {
     "ON W.amount BETWEEN P.age - 2 AND P.age + 2 GROUP BY P.name",
     "before": "SELECT A.src AS a, COUNT(*) AS n, SUM(B.dst) AS s FROM G A JOIN G B ON A.dst = B.src AND B.dst < A.src "
     "GROUP BY A.src",
+    "pairs": "SELECT A.src AS a, B.dst AS b FROM G A JOIN G B ON A.dst = B.src AND B.dst < A.src",
     "quiet": "SELECT DISTINCT A.src AS a, B.dst AS d FROM G A JOIN G B ON A.dst = B.src",
 }
 WITHOUT_DELTAS = {"quiet", "either"}

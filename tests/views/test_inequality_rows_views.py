@@ -10,7 +10,7 @@ import pytest
 from test_inequality_views import Life, operators, plan, small
 
 from livejoin import Database
-from livejoin.errors import AbsentIndexError, ExpressionError
+from livejoin.errors import AbsentIndexError, ExpressionError, UnsupportedQueryError
 from livejoin.plan.operators import InequalityJoinOperator
 from look_ups import check_look_ups
 from oracle import multiset
@@ -121,3 +121,37 @@ def test_a_look_up_tells_what_leads_to_rows() -> None:
     assert view.lookup(id=2).num_rows == view.lookup(k="nobody has it").num_rows == view.lookup(k=None).num_rows == 0
     with pytest.raises(AbsentIndexError, match=r"no index by p, .* it has indexes by \(id\), \(k\)"):
         view.lookup(p=1)
+
+
+def test_explain_names_what_is_compared_and_what_is_checked_besides() -> None:
+    database = small()
+    joined = "SELECT id, p FROM T JOIN Q ON T.k = Q.k AND"
+
+    def told(condition: str) -> str:
+        return " ".join(database.explain(f"{joined} {condition}").text().split())
+
+    said = told("Q.ts BETWEEN T.ts - 5 AND T.ts AND Q.p <> T.id")
+    assert "one key of 1 column and Q.ts BETWEEN T.ts - 5 AND T.ts, over ordered stores of both sides" in said
+    assert "where Q.p <> T.id, which is checked on each row that the join gives" in said
+    said = told("NOT (T.ts >= Q.ts)")
+    assert "one key of 1 column and T.ts < Q.ts, over" in said and "no other pair is looked at" in said
+    said = told("T.ts BETWEEN Q.ts AND Q.p")
+    assert "a row of T also passes over rows of Q with its key that begin behind it" in said
+
+
+@pytest.mark.parametrize(
+    ("condition", "reason"),
+    {
+        "T.k < Q.ts": "a STRING is compared as BIGINT, which fails for texts that are none",
+        "Q.ts <> T.ts": "which no equality connects",
+    }.items(),
+)
+def test_a_refused_product_says_what_would_help(condition: str, reason: str) -> None:
+    with pytest.raises(UnsupportedQueryError, match="which no equality connects") as refused:
+        small().create_view("v", f"SELECT COUNT(*) AS n FROM T JOIN Q ON {condition}")
+    assert reason in str(refused.value)
+
+
+def test_a_sum_of_what_may_not_fit_says_why_its_pairs_are_made() -> None:
+    said = small().explain("SELECT SUM(p + 1) AS s FROM T JOIN Q ON T.k = Q.k AND Q.ts < T.ts").text()
+    assert "each pair is made: p + 1 may not fit its type in some rows" in " ".join(said.split())

@@ -43,7 +43,7 @@ export function viewTimes(graph, now) {
 
 /** Names in their order; those that take no time by name, behind the others. @type {(names: string[], times: Map<string, number>, order: Order) => string[]} */
 export const ordered = (names, times, order) =>
-  [...names].sort((a, b) => (order === "dearest" ? (times.get(b) ?? 0) - (times.get(a) ?? 0) : 0) || a.localeCompare(b));
+  [...names].sort((a, b) => (order === "dearest" ? (times.get(b) ?? 0) - (times.get(a) ?? 0) : 0) || a.localeCompare(b, undefined, { numeric: true }));
 
 /** How lists of views stand, while the page is open. @type {{ order: Order }} */
 export const chosen = { order: "name" };

@@ -212,7 +212,7 @@ export class GraphPlace {
 
   /** @param {Item} item @param {number} x @param {number} y */
   box(item, x, y) {
-    const clip = (/** @type {string} */ text, most = 23) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+    const clip = (/** @type {string} */ text, most = 21) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
     return s("g", {
       id: `box ${item.id}`, class: `box ${item.kind}${item.of.assertion ? " assertion" : ""}`, transform: `translate(${x} ${y})`, role: "button", tabindex: 0,
       "aria-label": `${item.what} ${item.title}`, onclick: () => this.choose(item.id),

@@ -25,6 +25,11 @@ import { count, isNumeric, shown } from "./format.js";
  *   manieth time, until when.
  */
 
+const ROW = 27; // pixels, as in console.css
+
+/** How far to scroll so that a cell is within the grid. @param {DOMRect} cell @param {DOMRect} grid */
+const sideways = (cell, grid) => (cell.left < grid.left ? cell.left - grid.left : cell.right > grid.right ? Math.min(cell.right - grid.right, cell.left - grid.left) : 0);
+
 export class Grid {
   /** @param {string} label */
   constructor(label) {
@@ -36,13 +41,14 @@ export class Grid {
     this.element = h("div", { class: "grid" }, this.table);
     /** @type {Row[]} */ this.visible = [];
     this.from = 0;
-    /** Is called with the row of a cell that was clicked. @type {((row: Row) => void) | null} */ this.onRow = null;
+    /** Is called with the row of a cell that was clicked, or on which Enter was pressed. @type {((row: Row, isByKey: boolean) => void) | null} */ this.onRow = null;
     this.isDrawing = false;
     this.isStale = false;
     this.table.addStyleListener(() => this.style());
     this.table.addEventListener("click", (/** @type {Event} */ event) => this.click(event));
     this.table.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
       if ((event.key === "Enter" || event.key === " ") && event.target instanceof HTMLTableCellElement) { event.preventDefault(); this.click(event); }
+      else this.key(event);
     });
   }
 
@@ -109,8 +115,47 @@ export class Grid {
       const isLit = flash && now < flash.until && (!flash.columns || flash.columns.has(column.name));
       cell.className = ["cell", kind, isNumeric(column.type) && "right", isKey && "key", value === "" && "blank",
         isLit && `flash-${flash.turn % 2}`, meta.y % 2 && "odd"].filter(Boolean).join(" ");
+      cell.tabIndex = -1;
       cell.title = text.length > 40 ? text.slice(0, 2000) : "";
     }
+  }
+
+  /** Arrows go from cell to cell, from the grid itself to the first one that is seen; Escape leads back to the grid. @param {KeyboardEvent} event */
+  key(event) {
+    const source = this.source, { target } = event;
+    const at = target instanceof HTMLTableCellElement && target.localName === "td" ? this.table.getMeta(target) : null;
+    if (!source?.total() || !(at || target === this.table) || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (event.key === "Escape" && at) { this.table.focus(); return; }
+    const last = source.total() - 1, page = Math.max(1, this.seen() - 1);
+    const [x, y] = at ? [at.x, at.y] : [0, Math.ceil(this.top()) - (event.key === "ArrowDown" ? 1 : 0)];
+    const to = { ArrowDown: [x, y + 1], ArrowUp: [x, y - 1], PageDown: [x, y + page], PageUp: [x, y - page], Home: [x, 0], End: [x, last], ...(at && { ArrowLeft: [x - 1, y], ArrowRight: [x + 1, y] }) }[event.key];
+    if (!to) return;
+    event.preventDefault();
+    void this.focus(Math.min(Math.max(to[0], 0), source.columns.length - 1), Math.min(Math.max(to[1], 0), last));
+  }
+
+  /** How many rows are seen at once. */
+  seen() { return Math.max(1, Math.floor(this.table.clientHeight / ROW) - 1); }
+
+  /** The first row that is seen; the grid is lower than its rows would be where there are many. */
+  top() {
+    const room = this.table.scrollHeight - this.table.clientHeight, rows = Math.max(0, (this.source?.total() ?? 0) - this.seen());
+    return room > 0 ? (rows * this.table.scrollTop) / room : 0;
+  }
+
+  /** Give a cell the focus, and show it. @param {number} x @param {number} y */
+  async focus(x, y) {
+    const cell = () => [...this.table.querySelectorAll("tbody td")].find((one) => { const meta = this.table.getMeta(one); return meta?.x === x && meta.y === y && !one.classList.contains("beyond"); });
+    for (let turn = 0; turn < 3; turn++) { // the height of all rows is known better once they are drawn
+      const top = this.top(), seen = this.seen(), rows = Math.max(1, (this.source?.total() ?? 0) - seen);
+      const first = y < top ? y : y >= top + seen ? y - seen + 1 : null;
+      if (first === null && cell()) break;
+      if (first !== null) this.table.scrollTop = ((this.table.scrollHeight - this.table.clientHeight) * Math.min(first, rows)) / rows;
+      await this.draw();
+    }
+    const found = cell();
+    found?.focus({ preventScroll: true });
+    if (found) this.table.scrollLeft += sideways(found.getBoundingClientRect(), this.table.getBoundingClientRect());
   }
 
   /** @param {Event} event */
@@ -120,7 +165,7 @@ export class Grid {
     if (column && this.source?.sort) this.source.sort(column.name);
     const data = event.target instanceof Element ? event.target.closest("td") : null;
     const at = data && this.table.getMeta(data), row = at && this.visible[at.y - this.from];
-    if (row) this.onRow?.(row);
+    if (row) this.onRow?.(row, event instanceof KeyboardEvent);
   }
 }
 

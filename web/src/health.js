@@ -89,7 +89,7 @@ export class HealthPlace {
     set("p50", times?.p50 != null ? seconds(times.p50) : "–", server ? (times.commits ? `of the last ${count(Math.min(4096, times.commits))} commits` : "no commits so far") : hidden);
     set("p99", times?.p99 != null ? seconds(times.p99) : "–", times?.longest != null ? `the longest took ${seconds(times.longest)}` : "");
     set("memory", database ? bytes(database.memory_bytes) : "–", database ? (database.memory_limit ? `allocated, of ${bytes(database.memory_limit)} allowed` : "allocated; no limit") : hidden);
-    set("followers", server ? count(followersOf(now)) : "–", server ? `${count(server.messages)} messages; ${bytes(server.waiting_bytes)} wait${server.lost ? `; ${count(server.lost)} began anew` : ""}` : hidden);
+    set("followers", server ? count(followersOf(now)) : "–", server ? `${many(server.messages, "message")}; ${bytes(server.waiting_bytes)} wait${server.lost ? `; ${count(server.lost)} began anew` : ""}` : hidden);
     set("bad", server ? count(server.bad_rows) : "–", server ? "left out by requests" : hidden);
     const log = database?.log;
     set("restart", database ? (log ? many(log.records, "record") : "nothing") : "–", database ? (log ? `${bytes(log.bytes)} behind the last snapshot; sync = ${log.sync}` : "the database is in memory alone") : hidden);

@@ -127,10 +127,11 @@ class One {
     /** What the tab Why asks, as JSON. */ this.asked = "";
     this.asking = h("button", { class: "quiet", hidden: true, onclick: () => { this.choose("why"); this.panel.querySelector("form")?.requestSubmit(); } }, "Why this row?");
     if (kind === "views") {
-      this.grid.onRow = (row) => {
+      this.grid.onRow = (row, isByKey) => {
         const names = this.source?.key.length ? this.source.key : this.source?.columns.map((one) => one.name) ?? [];
         this.asked = asJson(names.map((one) => [one, row[one]]));
         this.asking.hidden = false;
+        if (isByKey) this.asking.focus();
       };
     }
     this.dropping = h("button", { class: "quiet danger", onclick: () => this.drop() }, assertion ? "Drop assertion…" : "Drop view…");
@@ -301,7 +302,7 @@ class One {
     const form = h("form", { class: "question", onsubmit: (/** @type {SubmitEvent} */ event) => { event.preventDefault(); put("why"); } },
       h("label", {}, "The row, or the columns of a key, as JSON", values),
       h("div", { class: "buttons left" }, h("button", { class: "primary" }, "Why is it there?"), h("button", { type: "button", onclick: () => put("why_not") }, "Why is it not?")));
-    this.panel.replaceChildren(h("div", { class: "explained" }, h("p", { class: "muted" }, "What the row is made of: the rows of the tables that give it. Click a row of the tab Rows to ask about it."), form, answer));
+    this.panel.replaceChildren(h("div", { class: "explained" }, h("p", { class: "muted" }, "What the row is made of: the rows of the tables that give it. Click a row of the tab Rows to ask about it, or press Enter on it."), form, answer));
   }
 
   /** @param {"rows" | "picture" | "explained" | "why" | "actual" | "sql"} id */

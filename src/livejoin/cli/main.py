@@ -14,6 +14,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from livejoin.cli.asking_parser import AskingParser
 from livejoin.errors import (
     LivejoinError,
     PipelineError,
@@ -248,7 +249,7 @@ def _init(given: argparse.Namespace, errors: Console) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The parser of the command line, of which docs/cli.md and completions of shells are made."""
-    found = argparse.ArgumentParser(
+    found = AskingParser(
         prog="livejoin",
         description="Keeps the result of a SQL query over changing tables up to date and says exactly what changed.",
         epilog=_OF_ANY,

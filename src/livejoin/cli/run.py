@@ -112,6 +112,9 @@ def _show_checks(checks: Sequence[ViewCheck], console: Console) -> bool:
 
 def _show_places(pipeline: Pipeline, console: Console) -> None:
     console.print("\nWhere things are:")
+    letters = pipeline.options.dead_letters
+    if isinstance(letters, Path) and letters.is_dir():
+        console.print(Text(f"  dead letters     {_short(letters)}/   the column _reason says why"), soft_wrap=True)
     if pipeline.output is None:
         console.print(Text(f"  state            {_short(pipeline.checkpoint)}/"), soft_wrap=True)
         return

@@ -21,7 +21,7 @@ from livejoin.server import Server, read_tokens
 from livejoin.server.access import Tokens, new_token
 from livejoin.server.flight import FlightServer
 from livejoin.server.settings import Settings, Tls, read_settings
-from livejoin.shown import meant
+from livejoin.shown import counted, meant
 from livejoin.sql import (
     CreateTable,
     CreateView,
@@ -96,7 +96,8 @@ def _serve(settings: Settings, console: Console, begins: Callable[[], None] = la
             certificate=certificate,
         )
         place = "nothing stays: give a folder to keep it" if db.path is None else f"kept in {db.path}"
-        console.print(f"{len(db.views)} views, {len(db.tables)} tables, version {db.version}; {place}", markup=False)
+        has = f"{counted(len(db.views), 'view')}, {counted(len(db.tables), 'table')}, version {db.version}"
+        console.print(f"{has}; {place}", markup=False)
         if settings.flight is not None:
             flight = FlightServer(db, settings.flight, access=access, limits=settings.limits, certificate=certificate)
             ending.enter_context(flight)

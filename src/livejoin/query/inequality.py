@@ -201,7 +201,7 @@ def _rows_of(rows: Project, join: Join, compared: _Compared) -> InequalityRows |
 
 def _texts(parts: Sequence[Scalar], whole: str) -> str:
     """Some conjuncts of a condition as users wrote them; all of it where one has no text of its own."""
-    texts = [part.text if isinstance(part, Call) else "" for part in parts]
+    texts = dict.fromkeys(part.text if isinstance(part, Call) else "" for part in parts)  # BETWEEN is two conjuncts
     return " AND ".join(texts) if all(texts) else whole
 
 

@@ -32,7 +32,7 @@ async def lifespan(served: Starlette) -> AsyncIterator[None]:
         served: The application, as `livejoin.server.app` gives it.
 
     Raises:
-        SchemaError: It is no such application.
+        SchemaError: ``served`` is no such application.
 
     >>> import livejoin, livejoin.server
     >>> async def live(site):

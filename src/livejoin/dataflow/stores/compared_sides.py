@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from livejoin.dataflow.batches import Delta, Rows
+from livejoin.dataflow.batches import BATCH, Delta, Rows
 from livejoin.dataflow.stores.aggregate import lines_of
 from livejoin.dataflow.stores.aggregate_plan import AggregatePlan
 from livejoin.dataflow.stores.comparable import are_known, refuse_lists
@@ -197,11 +197,14 @@ class ComparedSides:
 
         Cost: O(log n) a left row.
         """
-        left = int(self.arenas[0].words[nodes.T_ENTRIES])
-        out = np.empty((3, left), np.int64)
-        made = scan.ranks(self.both.line, self.text(), np.zeros(3, np.int64), out)
-        assert made == left, "each left row has a place"
-        return out
+        parts = [np.empty((3, 0), np.int64)]
+        cursor, text = np.zeros(3, np.int64), self.text()
+        for begin in range(0, int(self.arenas[0].words[nodes.T_ENTRIES]), BATCH):
+            out = np.empty((3, BATCH), np.int64)
+            made = scan.ranks(self.both.line, text, cursor, out)
+            assert made == BATCH or begin + made == self.arenas[0].words[nodes.T_ENTRIES], "each left row has a place"
+            parts.append(out[:, :made])
+        return np.concatenate(parts, axis=1)
 
     def at(self, lefts: Words, rights: Words) -> Words:
         """The pairs of rows at some ranks of both sides, which count multiplicities, as lines as of `scan`."""

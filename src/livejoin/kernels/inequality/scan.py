@@ -24,6 +24,7 @@ from livejoin.kernels.inequality.ranges import (
     to_first,
 )
 from livejoin.kernels.jit import helper, kernel
+from livejoin.kernels.memory.layout import AT_ONCE
 from livejoin.kernels.ordered.order_nodes import T_LEAF, T_PLACE
 from livejoin.kernels.ordered.order_tree import entry_here, first_leaf, seek
 from livejoin.kernels.parameters import Addresses, Cursor, Line, Matrix, Output, Texts
@@ -63,7 +64,7 @@ def scan(store: Addresses, key: Line, text: Texts, cursor: Cursor, out: Output) 
         out: int64 of shape (LINES + words of a left row + those of a right one, capacity); the weight of each pair.
 
     Returns:
-        The number of pairs written.
+        The number of pairs written; perhaps none before the end, as a call goes through AT_ONCE left rows at most.
 
     Cost: O(log n) a left row, and O(1) a pair.
     """
@@ -78,8 +79,12 @@ def scan(store: Addresses, key: Line, text: Texts, cursor: Cursor, out: Output) 
     elif cursor[0] == 0:
         seek(m, s.key, row, 0, strings)
     goes_on = cursor[0] == 1 and cursor[3] != 0
-    made = 0
+    made, left = 0, AT_ONCE
     while True:
+        if left == 0:
+            cursor[0], cursor[1], cursor[2], cursor[3] = 1, m[T_LEAF], m[T_PLACE], 0
+            return made
+        left -= 1
         entry = entry_here(m)
         if entry == 0 or (key.shape[0] > 0 and compare(m, s.key, entry, row, strings) != 0):
             cursor[0] = -1
@@ -117,15 +122,18 @@ def met(store: Addresses, is_left: bool, rows: Matrix, weights: Line, text: Text
         out: As for `scan`; in the line of versions stands which of the rows it is.
 
     Returns:
-        The number of pairs written.
+        The number of pairs written; perhaps none before the end, as a call goes through AT_ONCE rows at most.
 
     Cost: O(log n) a row, and O(1) a pair.
     """
     s, strings = opened(store), strings_of(text)
     own, other = (s.left, s.right) if is_left else (s.right, s.left)
     row = s.form[P_ROW]
-    made = 0
+    made, steps = 0, AT_ONCE
     while cursor[0] < weights.shape[0]:
+        if steps <= 0:
+            return made
+        steps -= 1
         place = cursor[0]
         for i in range(rows.shape[0]):
             own[row + E_WORDS + i] = rows[i, place]
@@ -141,10 +149,11 @@ def met(store: Addresses, is_left: bool, rows: Matrix, weights: Line, text: Text
         entry = entry_here(other)
         stands = place_of(s, is_left, entry, strings)
         while stands != END:
+            if steps <= 0 or (stands == WITHIN and made == out.shape[1]):
+                cursor[1], cursor[2] = other[T_LEAF], other[T_PLACE]
+                return made
+            steps -= 1
             if stands == WITHIN:
-                if made == out.shape[1]:
-                    cursor[1], cursor[2] = other[T_LEAF], other[T_PLACE]
-                    return made
                 left, right = (row, entry) if is_left else (entry, row)
                 _write_pair(s, left, right, weights[place] * (other[entry + E_COUNT] >> 1), place, out, made)
                 made += 1

@@ -43,7 +43,6 @@ _AS_OF = 6.1
 _SUM = 3.0  # of an entry, and of its share of the nodes
 _COUNTED = 4.0  # of a different row: hash slots and what it is in the directory
 _GROUP = 4.3  # of a group: rows, touched, count, hash slots
-_SUM = 3.0
 _DOUBLE = 12.0  # an exact sum: a window of a few words
 _VALUE = 3.0  # of a value that is kept in order
 _PAIR = 5.8  # of a value and what goes with it, as of MAX_BY, and of a value of a percentile
