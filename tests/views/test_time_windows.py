@@ -218,6 +218,8 @@ def test_rows_of_hopping_windows_are_read_by_rank_and_by_value() -> None:
             "a sub-query in SELECT, GROUP BY, HAVING or ORDER BY beside",
         ),
         ("SELECT window_time(ts) FROM T", "write window.end - INTERVAL"),
+        ("SELECT 1 FROM T GROUP BY TUMBLE(ts, INTERVAL '1' HOUR)", "write window(ts, '10 minutes')"),
+        ("SELECT HOP_START(ts, INTERVAL '1' HOUR) AS b FROM T", "write window(ts, '10 minutes', '5 minutes')"),
     ],
 )
 def test_what_is_no_window_of_time(sql: str, said: str) -> None:
