@@ -10,6 +10,7 @@ import pytest
 from test_inequality_views import Life, operators, plan, small
 
 from livejoin import Database
+from livejoin.dataflow.stores.inequality_rows import InequalityRowsStore
 from livejoin.errors import AbsentIndexError, ExpressionError, UnsupportedQueryError
 from livejoin.plan.operators import InequalityJoinOperator
 from look_ups import check_look_ups
@@ -155,3 +156,22 @@ def test_a_refused_product_says_what_would_help(condition: str, reason: str) -> 
 def test_a_sum_of_what_may_not_fit_says_why_its_pairs_are_made() -> None:
     said = small().explain("SELECT SUM(p + 1) AS s FROM T JOIN Q ON T.k = Q.k AND Q.ts < T.ts").text()
     assert "each pair is made: p + 1 may not fit its type in some rows" in " ".join(said.split())
+
+
+def test_rows_that_are_loaded_make_no_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    """16,000,000 pairs take no memory, and no time, until somebody reads them."""
+    db = Database()
+    db.execute("CREATE TABLE o (id BIGINT PRIMARY KEY, k BIGINT, at BIGINT, until BIGINT)")
+    db.apply("o", [(i, i % 2, i, i + 3) for i in range(8_000)])
+
+    def refuse(*_: object) -> None:
+        raise AssertionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(InequalityRowsStore, "_rows", refuse)
+        wide = db.create_view("wide", "SELECT a.id, b.id AS c FROM o a JOIN o b ON a.k = b.k AND a.at < b.at")
+        narrow = db.create_view(
+            "narrow", "SELECT a.id, b.id AS c FROM o a JOIN o b ON a.k = b.k AND b.at BETWEEN a.at AND a.until"
+        )
+        assert wide.count() == 2 * (4_000 * 3_999 // 2)
+        assert narrow.count() == 8_000 + 7_998

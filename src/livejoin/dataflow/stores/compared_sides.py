@@ -116,8 +116,14 @@ class ComparedSides:
         """How many words of the lines of `changed` stand in front of the sums."""
         return w.LINES + sum(len(order.kinds) for order in self.orders)
 
-    def changed(self, left: Delta, right: Delta, too_large: CapacityError) -> Words:
+    def changed(self, left: Delta, right: Delta, too_large: CapacityError, *, are_told: bool = True) -> Words:
         """Apply the changes of both sides; what the pairs add that come and go, as lines of the kernel.
+
+        Args:
+            left: The changes of left rows.
+            right: The changes of right rows.
+            too_large: What is raised if 64 bits do not count the pairs.
+            are_told: Whether there are lines; else pairs are counted alone, in O(log n) a row with one bound.
 
         Raises:
             CapacityError: The given one, if 64 bits do not count the pairs of a row.
@@ -126,6 +132,7 @@ class ComparedSides:
         (lefts, left_values), (rights, right_values) = self._sorted(0, left), self._sorted(1, right)
         header = self.arenas[0].words
         header[w.H_CHANGE : w.H_STAGE + 1] = 0
+        self.form[w.P_COUNTS] = not are_told
         text = self.text()
         height = self.total + int(header[nodes.T_SUMS])
         capacity, parts = _CHANGES, list[Words]()

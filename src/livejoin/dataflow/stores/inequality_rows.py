@@ -52,11 +52,14 @@ class InequalityRowsStore:
         return Delta(self._rows(lines), lines[w.L_WEIGHT], lines[w.L_VERSION])
 
     def load(self, side: int, delta: Delta) -> None:
-        """Apply changes of one side; cost and errors as for `maintain`."""
+        """Apply changes of one side, whose pairs nobody wants to know; errors as for `maintain`.
+
+        Cost: O(log n) a change; where left rows have two bounds, O(1) also for each row that a right one meets.
+        """
         nothing = np.empty(0, np.int64)
         types = (self.plan.left, self.plan.right)[1 - side].types
         none = Delta(no_rows(self._codec, types), nothing, nothing)
-        self.maintain((delta, none) if side == 0 else (none, delta))
+        self.sides.changed(*((delta, none) if side == 0 else (none, delta)), _too_large(), are_told=False)
 
     def scan(self, capacity: int) -> Iterator[tuple[Rows, Words]]:
         """The pairs with their multiplicities, in batches of at most ``capacity``.

@@ -52,7 +52,8 @@ P_RIGHT_ROWS = 14
 P_LEFT_GROUPS = 15  # 1: the rows of a key are of several groups, which stand in front of bounds, or of points
 P_RIGHT_GROUPS = 16
 P_SKIPS = 17  # 1: left rows have both bounds, and in the order of the upper one they are in none of the lower one
-FORM = 18
+P_COUNTS = 18  # 1: pairs are counted, and no line of them is written
+FORM = 19
 
 # Where an entry stands to the range of a row of the other side
 END = -1  # behind all that are in it

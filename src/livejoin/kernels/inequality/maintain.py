@@ -39,6 +39,7 @@ from livejoin.kernels.inequality.layout import (
     LINES,
     NEXT_VERSION,
     P_BOUND,
+    P_COUNTS,
     P_HAS_HIGH,
     P_HAS_LOW,
     P_HIGH,
@@ -65,7 +66,7 @@ from livejoin.kernels.inequality.ranges import (
     rows_of_point,
     to_first,
 )
-from livejoin.kernels.jit import helper, kernel
+from livejoin.kernels.jit import helper, inlined, kernel
 from livejoin.kernels.memory.arena import words as view
 from livejoin.kernels.memory.layout import AT_ONCE, DONE, MORE, NEED_SPACE, OUTPUT_FULL, TOO_LARGE
 from livejoin.kernels.numbers.wide import product_wraps
@@ -73,14 +74,18 @@ from livejoin.kernels.ordered.order_nodes import T_CARRIED, T_LEAF, T_PLACE, T_S
 from livejoin.kernels.ordered.order_tree import entry_here, plant, seek
 from livejoin.kernels.ordered.summed_rows import change_row
 from livejoin.kernels.ordered.sums import add_sums, clear_sums, multiply_sums
-from livejoin.kernels.parameters import Addresses, Arena, ArenaArray, Changed, Matrix, Output, Texts
+from livejoin.kernels.parameters import Addresses, Arena, ArenaArray, Changed, Line, Matrix, Output, Texts
 from livejoin.kernels.values.dictionary_view import strings_of
 from livejoin.kernels.values.row_order import E_WORDS, O_WIDTH, compare
+
+_MOST = 2**63 - 1
 
 
 @helper
 def _write(s: InequalityBuffers, own: Arena, other: Arena, values: int, left: int, right: int, out: Output) -> int:
     """Write what the pairs of the changed row and of rows of the other side add; -1 if these are too many, else 0.
+
+    They are counted alone if the form says so.
 
     Args:
         s: The state; the left arena counts what is written.
@@ -96,6 +101,11 @@ def _write(s: InequalityBuffers, own: Arena, other: Arena, values: int, left: in
         return 0
     if product_wraps(rows, weight) != 0:
         return -1
+    if form[P_COUNTS] == 1:
+        if weight > 0 and m[H_TOTAL] > _MOST - rows * weight:
+            return -1
+        m[H_TOTAL] += rows * weight
+        return 0
     to, scratch = form[P_HIGH], form[P_LOW]
     copy_words(own, form[P_TERM], m[T_SUMS], own, to)
     multiply_sums(own, to, rows)
@@ -182,13 +192,22 @@ def _walk_rows(s: InequalityBuffers, is_left: bool, left: int, text: Texts, out:
     return left
 
 
+@inlined
+def _is_counted(form: Line, is_left: bool) -> bool:
+    """Whether the pairs of a row are counted at once, by the sums of the other side, and none is written.
+
+    Where left rows are kept by row, they are in no order of their lower bound if they have an upper one.
+    """
+    return form[P_COUNTS] == 1 and (is_left or form[P_HAS_HIGH] == 0 or form[P_HAS_LOW] == 0)
+
+
 @helper
 def _walk(s: InequalityBuffers, is_left: bool, left: int, text: Texts, out: Output) -> int:
     """Write the pairs of the changed row, as `_walk_groups`."""
     m, form = s.left, s.form
     by_row = form[P_RIGHT_ROWS] if is_left else form[P_LEFT_ROWS]
     has_groups = form[P_RIGHT_GROUPS] if is_left else form[P_LEFT_GROUPS]
-    if by_row == 1:
+    if by_row == 1 and not _is_counted(form, is_left):
         return int(_walk_rows(s, is_left, left, text, out))
     if has_groups == 1:
         return int(_walk_groups(s, is_left, left, text, out))
