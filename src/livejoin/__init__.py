@@ -132,6 +132,9 @@ def open(folder: str | Path, **options: Any) -> Database:  # as of shelve, dbm a
     ...     db.version, db.views["total"].to_arrow().to_pylist()
     (1, [{'total': 42.0}])
     """
+    if folder is None:  # as where a variable of the environment is not set
+        msg = "the folder is None; allowed is the path of one. A database that is not to stay is livejoin.Database()"
+        raise errors.StateError(msg)
     database: type[Database] = __getattr__("Database")
     return database(folder, **options)
 

@@ -16,7 +16,8 @@ from oracle import multiset
 
 _TABLE = """
     CREATE TABLE t (
-        id BIGINT PRIMARY KEY, name STRING, day DATE, price DECIMAL(8, 2), x DOUBLE, n INT, UNIQUE (name, day)
+        id BIGINT PRIMARY KEY, name STRING, day DATE, price DECIMAL(8, 2), x DOUBLE, n INT, at TIMESTAMP,
+        UNIQUE (name, day)
     )
 """
 _VIEWS = {
@@ -24,14 +25,16 @@ _VIEWS = {
     "g": "SELECT name, n, COUNT(*) AS many, SUM(price) AS price FROM t GROUP BY name, n",
     "u": "SELECT id, n FROM t UNION ALL SELECT id, n FROM t",
     "top": "SELECT id, name, n FROM t ORDER BY n DESC, id LIMIT 5",
+    "when": "SELECT at, day, price, COUNT(*) AS many FROM t GROUP BY at, day, price",
     "dbl": "SELECT x, COUNT(*) AS many FROM t GROUP BY x",
 }
 _VALUES = {
-    "id": ["3", "-2", "0", "99", "'3'", "3.0", "CAST(3 AS INT)", "1 + 2", "NULL", "9223372036854775808"],
+    "id": ["3", "-2", "(-2)", "0", "99", "'3'", "3.0", "CAST(3 AS INT)", "1 + 2", "NULL", "9223372036854775808"],
     "name": ["'a'", "'it''s'", "'Zoë'", "''", "UPPER('a')", "NULL", "'%'"],
     "n": ["1", "-1", "0", "NULL", "1.5", "2 - 1"],
     "day": ["DATE '2026-01-02'", "'2026-01-02'", "DATE '2026-01-01' + INTERVAL 1 DAY"],
-    "price": ["1.5", "2", "CAST(1.50 AS DECIMAL(8, 2))"],
+    "price": ["1.5", "2", "-1.5", "1.50BD", "(-2)", "1.505", "CAST(1.50 AS DECIMAL(8, 2))"],
+    "at": ["TIMESTAMP '2026-01-01 10:00:00'", "'2026-01-01 10:00:00'", "DATE '2026-01-02'"],
     "x": ["0.0", "-0.0", "1.5", "0", "CAST('NaN' AS DOUBLE)"],
     "many": ["1", "2"],
 }
@@ -50,6 +53,7 @@ def _filled(rng: random.Random) -> Database:
             rng.choice([Decimal("1.50"), Decimal("2.00"), None]),
             rng.choice([0.0, 1.5, float("nan"), None]),
             rng.choice([-1, 0, 1, None]),
+            rng.choice([dt.datetime(2026, 1, 1, 10), dt.datetime(2026, 1, 2), None]),
         )
         for i in range(-3, 20)
     ]
@@ -135,7 +139,7 @@ def test_a_text_is_planned_once_until_what_it_names_changes(monkeypatch: pytest.
     monkeypatch.setattr(asked_once, "bind_query", counted)
     for i in range(100, 103):
         before = db.sql(query).to_pylist()[0]["s"]
-        db.apply("t", [(i, "new", None, None, None, None)])
+        db.apply("t", [(i, "new", None, None, None, None, None)])
         assert db.sql(query).to_pylist()[0]["s"] == before + 1
     assert bound == [query]
     db.create_view("g", "SELECT name, 7 AS many FROM t WHERE id = 3", replace=True)
@@ -158,7 +162,7 @@ def test_a_commit_goes_on_while_a_text_is_bound(monkeypatch: pytest.MonkeyPatch)
     inner = asked_once.bind_query
 
     def slow(*given: object, **more: object) -> object:
-        writer = threading.Thread(target=db.apply, args=("t", [(1_000, "w", None, None, None, None)]))
+        writer = threading.Thread(target=db.apply, args=("t", [(1_000, "w", None, None, None, None, None)]))
         writer.start()
         writer.join(60)
         assert not writer.is_alive()

@@ -7,8 +7,10 @@ all rows.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -122,5 +124,11 @@ def _is_exact(pins: Pins, column: Column) -> bool:
             return isinstance(value, str)
         case "integer":
             return isinstance(value, int)
+        case "decimal":
+            return isinstance(value, int | Decimal)
+        case "date":
+            return isinstance(value, dt.date) and not isinstance(value, dt.datetime)
+        case "timestamp":
+            return isinstance(value, dt.datetime)
         case _:
             return False

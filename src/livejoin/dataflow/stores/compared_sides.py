@@ -122,7 +122,7 @@ class ComparedSides:
         Args:
             left: The changes of left rows.
             right: The changes of right rows.
-            too_large: What is raised if 64 bits do not count the pairs.
+            too_large: The error for pairs that 64 bits do not count.
             are_told: Whether there are lines; else pairs are counted alone, in O(log n) a row with one bound.
 
         Raises:

@@ -135,7 +135,7 @@ def window_of(call: exp.Expr) -> TimeWindow:
 
 
 def _no_length(name: str) -> str:
-    return f"the lengths of {name} are constants: texts, or whole microseconds; write {_FORMS[name]}"
+    return f"the lengths of {name} are constants: texts, as '10 minutes', or whole microseconds; write {_FORMS[name]}"
 
 
 def is_call(node: object) -> bool:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import datetime as dt
+import re
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from decimal import Decimal
+from typing import TypeAlias
 
-from sqlglot import exp
+from sqlglot import TokenType, exp
 
 from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.parse import parse
@@ -13,6 +17,16 @@ from livejoin.sql.parse.source import Source, shown
 
 _TRUE = "TRUE"
 _LARGEST = 2**63 - 1
+_DECIMAL = re.compile(r"\d+\.\d*|\.\d+")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?")
+_LITERAL = re.compile(
+    r"(?P<open>(L_PAREN |DASH )*)(NUMBER (DCOLON DECIMAL )?|((DATE|TIMESTAMPTZ) )?STRING )(?P<close>(R_PAREN )*)"
+)
+_MOST = 20  # tokens of a literal that is looked at
+
+Constant: TypeAlias = int | str | Decimal | dt.date | dt.datetime
+"""A value that a literal of SQL says."""
 
 
 @dataclass(frozen=True)
@@ -20,12 +34,12 @@ class Pin:
     """A condition ``column = constant`` that each row meets which a query looks at.
 
     Args:
-        value: The constant, where it is a whole number of 64 bits or a string; else None.
+        value: The constant, where it is written as a literal; else None, as for a double and for what is computed.
         span: Where the whole condition begins and ends in the query; None where that is not known.
         node: The constant as it was parsed.
     """
 
-    value: int | str | None
+    value: Constant | None
     span: tuple[int, int] | None
     node: exp.Expr
 
@@ -115,22 +129,58 @@ def _is_column(node: exp.Expr, table: exp.Table) -> bool:
     return isinstance(node, exp.Column) and node.table.lower() in ("", table.alias_or_name.lower())
 
 
-def _value(node: exp.Expr) -> int | str | None:
-    """The value of a literal."""
-    if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and node.this.is_int:
-        return -int(node.this.this) if int(node.this.this) <= _LARGEST else None
-    if not isinstance(node, exp.Literal):
+def _value(node: exp.Expr) -> Constant | None:
+    """The value of a literal, perhaps with a sign and in parentheses."""
+    inner, sign = node.unnest(), 1
+    if isinstance(inner, exp.Neg):
+        inner, sign = inner.this.unnest(), -1
+    if isinstance(inner, exp.Literal) and not inner.is_string:
+        return _number(inner.this, sign)
+    if sign < 0 and not _is_cast(inner, exp.DType.DECIMAL):
         return None
-    if node.is_string:
-        return str(node.this)
-    return int(node.this) if node.this.isdecimal() and int(node.this) <= _LARGEST else None
+    if isinstance(inner, exp.Literal):
+        return str(inner.this)
+    if _is_cast(inner, exp.DType.DECIMAL):
+        return _number(inner.this.this, sign)
+    if _is_cast(inner, exp.DType.DATE) and _DATE.fullmatch(inner.this.this):
+        return _moment(dt.date.fromisoformat, inner.this.this)
+    if _is_cast(inner, exp.DType.TIMESTAMPTZ) and _TIME.fullmatch(inner.this.this):
+        return _moment(dt.datetime.fromisoformat, inner.this.this)
+    return None
+
+
+def _is_cast(node: exp.Expr, kind: exp.DType) -> bool:
+    """Whether a node is a string as a value of a type, as in ``DATE '2026-01-01'``."""
+    if not isinstance(node, exp.Cast) or not isinstance(node.this, exp.Literal) or not node.this.is_string:
+        return False
+    return bool(node.to.this == kind)
+
+
+def _number(text: str, sign: int) -> int | Decimal | None:
+    """A number of digits, if it is one of 64 bits or has a point; others are doubles."""
+    if text.isdecimal():
+        return sign * int(text) if int(text) <= _LARGEST else None
+    return sign * Decimal(text) if _DECIMAL.fullmatch(text) else None
+
+
+def _moment(read: Callable[[str], Constant], text: str) -> Constant | None:
+    """A date or a time, if there is one of this text."""
+    try:
+        return read(text)
+    except ValueError:
+        return None
 
 
 def _span(equality: exp.EQ, value: exp.Expr, source: Source) -> tuple[int, int] | None:
-    """Where ``column = literal`` begins and ends, if it is written so, with its tokens next to each other."""
-    if not isinstance(value, exp.Literal | exp.Neg) or value is equality.this:
+    """Where ``column = literal`` begins and ends, if it is written so, and the literal is one that `_value` reads."""
+    if value is equality.this:
         return None
-    marked = [node.meta["start"] for node in equality.walk() if "start" in node.meta]
-    begin, last = min(marked), max(marked)
-    end = next(token.end for token in source.tokens if token.start == last)
-    return begin, end + 1
+    begin = min(node.meta["start"] for node in equality.this.walk() if "start" in node.meta)
+    tokens = source.tokens
+    at = next(place for place, token in enumerate(tokens) if token.start == begin)
+    while tokens[at].token_type is not TokenType.EQ:
+        at += 1
+    found = _LITERAL.match(" ".join(token.token_type.name for token in tokens[at + 1 : at + _MOST]) + " ")
+    if found is None or found["open"].count("L_PAREN") != found["close"].count("R_PAREN"):
+        return None
+    return begin, tokens[at + len(found[0].split())].end + 1

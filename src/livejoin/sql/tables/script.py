@@ -202,7 +202,8 @@ def literal(value: object, source: Source, offset: int) -> str:
             minutes, rest = divmod(rest, 60 * 10**6)
             seconds, micros = divmod(rest, 10**6)
             return f"INTERVAL '{sign}{days} {hours:02}:{minutes:02}:{seconds:02}.{micros:06}' DAY TO SECOND"
-    msg = f"the value {shown(value)} has no literal in SQL; give it by apply, or as a text"
+    several = "; write one ? for each value, as in IN (?, ?)" if isinstance(value, list | tuple | set) else ""
+    msg = f"the value {shown(value)} has no literal in SQL{several or '; give it by apply, or as a text'}"
     raise source.error(SqlSyntaxError, msg, offset)
 
 
