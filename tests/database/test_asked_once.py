@@ -9,7 +9,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from livejoin import Database, SqlError
+import livejoin
+from livejoin import Database, ExpressionError, SqlError, StateError
 from livejoin.database.statements import asked_once
 from livejoin.sql import pins_of
 from oracle import multiset
@@ -253,3 +254,16 @@ def test_results_of_threads_that_ask_declare_and_commit() -> None:
     for thread in threads:
         thread.join(60)
     assert not wrong
+
+
+def test_an_error_is_of_the_query_and_no_view() -> None:
+    db = _filled(random.Random(7))
+    with pytest.raises(ExpressionError, match=r"^the query: cannot evaluate"):
+        db.sql("SELECT 1 / (n - n) AS a FROM t WHERE n IS NOT NULL")
+    with pytest.raises(SqlError, match=r"write one \? for each value"):
+        db.sql("SELECT n FROM t WHERE id IN (?)", [[1, 2]])
+
+
+def test_a_folder_that_is_none_is_refused() -> None:
+    with pytest.raises(StateError, match="the folder is None"):
+        livejoin.open(None)  # type: ignore[arg-type]

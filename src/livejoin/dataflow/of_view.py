@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 
 from livejoin.errors import CapacityError, ChangeValueError, ExpressionError, StorageError
 
+ASKED_ONCE = "the query"
+"""The name of a query that is asked once, as of a view."""
+
 
 class OfView:
     """A context that puts names before what blocks fail with; where nothing fails nobody asks for them.
@@ -34,10 +37,10 @@ class OfView:
         if isinstance(error, ChangeValueError) and not error.table:
             msg = f"{_named(self._names())}: {error.message}"
             raise ChangeValueError(msg) from error
-        if isinstance(error, CapacityError) and not str(error).startswith("view"):
+        if isinstance(error, CapacityError) and not str(error).startswith(("view", ASKED_ONCE)):
             msg = f"{_named(self._names())}: {error}"
             raise type(error)(msg) from error
-        if isinstance(error, StorageError) and not str(error).startswith("view"):
+        if isinstance(error, StorageError) and not str(error).startswith(("view", ASKED_ONCE)):
             msg = f"{_named(self._names())}: {error}"
             raise StorageError(msg) from error.__cause__
 
@@ -48,4 +51,6 @@ def of_view(*names: str) -> OfView:
 
 
 def _named(names: Sequence[str]) -> str:
+    if list(names) == [ASKED_ONCE]:
+        return ASKED_ONCE
     return f"view{'' if len(names) == 1 else 's'} {', '.join(map(repr, names))}"

@@ -21,6 +21,7 @@ from livejoin.database.transactions.guard import Guard, alone, open_guard
 from livejoin.database.transactions.retention import refuse_dropped
 from livejoin.database.view import View, ViewOptions
 from livejoin.dataflow.graph import Choices
+from livejoin.dataflow.of_view import ASKED_ONCE
 from livejoin.errors import LivejoinError, SqlError
 from livejoin.families.cells.workers import Workers
 from livejoin.plan.query_plan import plan_query
@@ -30,7 +31,6 @@ from livejoin.sql import Pins, bind_query, names_read, pins_of
 
 Answer: TypeAlias = tuple[pa.Table, tuple[SqlType, ...]]
 
-_NAME = "the query"
 _TRIES = 3  # to bind a text while others declare what it names
 
 
@@ -146,9 +146,9 @@ class _Asker:
         try:
             contents.budget.begin()
             graph = contents.graph
-            node = graph.add(planned.plan, Choices("auto", False, options.statistics, _NAME))
-            graph.show(node, _NAME, False, None)
-            view = View(_NAME, query, options, node, graph, open_guard(), contents.tally, contents.images)
+            node = graph.add(planned.plan, Choices("auto", False, options.statistics, ASKED_ONCE))
+            graph.show(node, ASKED_ONCE, False, None)
+            view = View(ASKED_ONCE, query, options, node, graph, open_guard(), contents.tally, contents.images)
             return view.to_arrow(), view.types
         finally:
             contents.end_changing()
