@@ -167,8 +167,9 @@ def test_a_view_that_keeps_nothing_says_so() -> None:
     assert told.to_dict()["memory"]["lines"] == ["nothing beside the tables"]
 
 
-FAR = {"groupmin": 6.0}
-"""Queries whose prediction is a bound that is further away: all values of each group, of a join with few of them."""
+FAR = {"groupmin": 6.0, "ineqcolumns": 3.0}
+"""Queries whose prediction is a bound that is further away: all values of each group, of a join with few of
+them; rows whose bounds are turned around, which are not kept."""
 SMALL = 65_536  # bytes, below which least sizes count most
 
 

@@ -20,7 +20,7 @@ QUERIES = [
     ("SELECT count(*) FROM G ^LIMIT 0", "LIMIT", "not determined"),
     ("SELECT count(*) FROM G ^LIMIT 1 OFFSET 1", "LIMIT", "not determined"),
     ("SELECT (SELECT max(dst) FROM G) AS m FROM G ^LIMIT 3", "LIMIT", "not determined"),
-    ("SELECT * FROM (SELECT max(dst) AS m FROM G) JOIN H ON m = w ^LIMIT 3", "LIMIT", "not determined"),
+    ("SELECT * FROM (SELECT max(dst) AS most FROM G) JOIN H ON most = w ^LIMIT 3", "LIMIT", "not determined"),
     ("SELECT DISTINCT src FROM G ORDER BY ^dst", "ORDER BY", "does not show dst"),
     ("SELECT src FROM G GROUP BY src ORDER BY ^dst", "GROUP BY", "the column dst is neither"),
     ("SELECT src FROM G UNION SELECT dst FROM G ORDER BY ^sum(src)", "SUM", "add it to the SELECT list"),

@@ -210,6 +210,7 @@ GENERAL = [
     " 4 - R.a) s2 ON s1.k > s2.id) AS j FROM R",
     "SELECT a, (SELECT COUNT(*) FROM S WHERE S.v < R.x) AS m FROM R",
     "SELECT a, SUM(x) AS s FROM R GROUP BY a HAVING SUM(x) > (SELECT AVG(v) FROM S WHERE k < a)",
+    "SELECT a FROM R WHERE x = (SELECT COUNT(*) FROM S q WHERE q.k BETWEEN R.a AND R.b)",
 ]
 PRODUCTS = [
     "SELECT a, (SELECT v FROM S WHERE c > R.b ORDER BY c, v NULLS FIRST, k LIMIT 1) AS m FROM R",
@@ -227,7 +228,6 @@ PRODUCTS = [
     "SELECT a FROM R WHERE EXISTS (SELECT 1 FROM T WHERE id = a AND 1 = (SELECT MAX(c) FROM S WHERE k = id OR v = 3))",
     "SELECT a, b + 1 IN (SELECT k + R.b FROM S) AS n FROM R",
     "SELECT a FROM R WHERE b NOT IN (SELECT k + R.b FROM S)",
-    "SELECT a FROM R WHERE x = (SELECT COUNT(*) FROM S q WHERE q.k BETWEEN R.a AND R.b)",
 ]
 
 

@@ -16,7 +16,6 @@ QUERIES = [
     ("SELECT ^TOP 3 id FROM t", "write ORDER BY column LIMIT number"),
     ("SELECT ^TOP (3) id FROM t", "write ORDER BY column LIMIT number"),
     ("SELECT id FROM t WHERE NOT ^EXIST (SELECT 1 FROM t)", "write EXISTS (SELECT ...)"),
-    ("SELECT COUNT(*) AS n FROM t GROUP BY ^window(ts, '1 hour')", "write date_trunc('hour', ts)"),
     ("SELECT id FROM t ^ASOF NATURAL JOIN t q", "write t ASOF JOIN q"),
     ("SELECT id FROM t ^LEFT ASOF JOIN t q ON t.k = q.k AND t.ts >= q.ts", "write t ASOF JOIN q"),
     (
@@ -30,7 +29,6 @@ QUERIES = [
     ("SELECT EXTRACT(EPOCH FROM ^ts) AS e FROM t", "write unix_timestamp(ts)"),
     ("SELECT ^CONVERT(INT, s) AS c FROM t", "write CAST(value AS type)"),
     ("SELECT ^CONVERT(VARCHAR(10), id) AS c FROM t", "write CAST(value AS type)"),
-    ("SELECT ^window.start AS w FROM t GROUP BY window(ts, '1 hour')", "write date_trunc('hour', ts) AS start"),
     ("SELECT ^[id] FROM t", "write `id`"),
     ("SELECT id FROM ^[t]", "in backticks: `name`"),
     ("SELECT id FROM t WHERE k IN (SELECT ^TOP 1 k FROM t)", "write ORDER BY column LIMIT number"),
