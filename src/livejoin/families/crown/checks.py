@@ -262,6 +262,9 @@ class State:
                 expected = [a - b for a, b in zip(worth, what[child].empty, strict=True)]
                 found = self._vector(slot + self.node(child, u.N_WEIGHT), widths)
                 assert found == expected, "what a slot is worth to its parents, less what an empty one is"
+            if self.node(child, u.N_WAIT) >= 0:
+                waiting = self._vector(slot + self.node(child, u.N_WAIT), widths)
+                assert not any(waiting), "no difference waits at a slot"
 
     def _worth(self, role: Role, child: int, slot: int, of_slot: dict[int, list[int]]) -> list[int]:
         """The factor of a slot in the annotations of its parents."""
@@ -323,6 +326,9 @@ class State:
             assert found == self.word(total), "what is counted at the nodes adds up to what is counted of all"
         assert self.word(q.H_PHASE) == q.FRESH and self.word(u.H_SP) == 0, "no change is half applied"
         assert self.word(u.H_TOUCHED_ROWS) == self.word(u.H_RESTORING) == 0, "no new results are due"
+        assert self.word(u.H_WAITING) == self.word(u.H_SETTLED) == 0, "no difference is on its way"
+        for i in self.rows:
+            assert self.word(self.node(i, u.N_WORK) + u.W_WAITING) == 0, "none waits"
 
     def check_memory(self) -> None:
         """Every word below the bump pointer belongs to exactly one thing."""

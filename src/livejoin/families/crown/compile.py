@@ -72,7 +72,7 @@ class _Compiler:
             self._lay_out_derived(i) if node.atom is None else self._lay_out_atom(i, self.records.own[node.atom])
             for i, node in enumerate(nodes)
         ]
-        arena = u.H_STACK + self.frame * (len(nodes) + 1)
+        arena = u.H_STACK + self.frame * (2 * len(nodes) + 1)  # of a row that comes or leaves, and of what waits
         self.table_headers = [arena + t * q.TABLE for t in range(len(self.tables))]
         arena += q.TABLE * len(self.tables)
         self.directory_of, end = place_directories([(n.children, n.inline) for n in nodes], arena)
@@ -193,6 +193,7 @@ class _Compiler:
         words[u.N_CONNEX] = int(node.connex)
         words[u.N_TOUCH] = layout.touch if self._has_touch(i) else -1
         words[u.N_WEIGHT] = self._weights(i)
+        words[u.N_WAIT] = -1
         role = self.roles[i]
         words[u.N_ANNOTATED], words[u.N_WEIGHS] = int(role.annotated), int(role.weighs)
         words[u.N_FLIPS] = int(role.weighs and node.edge != "inner")
@@ -226,6 +227,9 @@ class _Compiler:
                 words[u.N_ENTRY_KEY] = u.E_KEY
                 words[u.N_OWN] = u.E_KEY + len(node.key) + extra
                 words[u.N_ENTRY] = words[u.N_OWN] + (self.annotation if role.has_own else 0)
+                if role.weighs and not node.quiet:
+                    words[u.N_WAIT] = words[u.N_ENTRY]
+                    words[u.N_ENTRY] += self.annotation
                 words[u.N_PARENT_KEY] = out.put([self._offset(node.parent, v) for v in node.parent_key])
         words[u.N_PROGRAM] = self._program(i) if node.connex else 0
         return words

@@ -6,17 +6,22 @@ factor zero there, so the sum may run over all registered rows, in V_s or not, a
 counters: an insertion changes the annotations first and the views then, a deletion the other way round. So every
 result that is enumerated carries its final annotation.
 
-The pass starts at a change outside of the connex subtree and carries the difference of one slot upwards, depth first,
-to all parent rows with its key. Where the parent is connex, its row is *touched*: the results that contain a live
-touched row are enumerated with their old annotation before the first difference reaches it. It stays touched over many
-changes: the results with the new annotation are due when `flush` says so, behind the last change of a version, of a
-call of the kernel, and before anything else that is enumerated could change: before a row of the connex subtree comes
-to V_s or leaves it, and before rows of another node are touched. So a group that n changes of a version reach is
-written twice, and not 2 n times. The law: where no row is touched, the rows emitted with sign +1 minus those with sign
--1 are the annotated result.
+A change outside of the connex subtree makes a difference to its slot. Where the slot is that of a linked edge, the
+difference waits there (`livejoin.kernels.crown.waiting`), as one slot may have many parents and many changes of a
+version may reach it. `settle` takes the slots that wait, children before their parents, and carries what has come
+together upwards to all parent rows with the key. So a parent row is visited once for each slot below it that changed
+in the version, and not once for each change. Until then its annotation is that of before the version, in all that is
+multiplied with it: the annotations of all rows are those of one state, in which the differences have not come yet.
 
-Where an edge that is not inner flips (docs/decisions/0034), a pass of its own starts at the slot in the middle of the
-walk: before the parents enter V_s, and behind their leaving.
+Where the parent is connex, its row is *touched*: the results that contain a live touched row are enumerated with their
+old annotation before the first difference reaches it. It stays touched over many slots: the results with the new
+annotation are due when `flush` says so. All is settled behind the last change of a version and of a call of the kernel,
+and, where deltas are enumerated, before a row of the connex subtree comes to V_s or leaves it. So a group that n
+changes of a version reach is written twice, and not 2 n times. The law: where no row is touched, the rows emitted with
+sign +1 minus those with sign -1 are the annotated result.
+
+Where an edge that is not inner flips (docs/decisions/0034), the slot's difference is what it is worth now less what it
+was, before the parents enter V_s, and behind their leaving.
 """
 
 from __future__ import annotations
@@ -40,11 +45,15 @@ from livejoin.kernels.crown.layout import (
     H_BASE,
     H_NEXT,
     H_RESTORING,
+    H_SETTLED,
+    H_SETTLED_NODE,
     H_SP,
     H_STACK,
+    H_START,
     H_STEP,
     H_TOUCHED_NODE,
     H_TOUCHED_ROWS,
+    H_WAITING,
     N_CHILDREN,
     N_CONNEX,
     N_EDGE,
@@ -56,11 +65,13 @@ from livejoin.kernels.crown.layout import (
     N_STATE,
     N_TOUCH,
     N_UP,
+    N_WAIT,
     N_WEIGHT,
     N_WORK,
     OVER,
     P_FRAME,
     P_LIVE,
+    PLAN_NODE,
     S_LEN,
     SLOT,
     THEN_RESUME,
@@ -71,41 +82,56 @@ from livejoin.kernels.crown.layout import (
     WITHDRAWING,
 )
 from livejoin.kernels.crown.live_views import slot_is_live
+from livejoin.kernels.crown.waiting import end_waiting, take_waiting, wait
 from livejoin.kernels.crown.witness import begin_witness, enumerate_witness
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.join import ring
-from livejoin.kernels.join.layout import H_OVERFLOW, H_PHASE, H_TOUCHED, P_WORDS
+from livejoin.kernels.join.layout import H_OVERFLOW, H_PHASE, H_TOUCHED, P_FIRST_NODE, P_NODES, P_WORDS
 from livejoin.kernels.memory.layout import MASK32, REF_MASK
 from livejoin.kernels.parameters import Arena, Cursor, Output, Plan, Segments
 
 
 @helper
-def _push(m: Arena, p: Plan, node: int, row: int) -> None:
-    """Put a frame for the slot of a row on the stack; its difference is written already.
+def _push(m: Arena, p: Plan, node: int, slot: int) -> bool:
+    """Carry the difference of a slot on, which is written in the next frame; whether the frame is on the stack now.
 
-    Over an optional edge parents do not see it while V_s of the slot is empty.
+    If not, the difference waits.
     """
     frame = H_STACK + m[H_SP] * p[P_FRAME]
-    slot = (m[row + p[node + N_UP]] >> 32) & MASK32
-    if p[node + N_EDGE] == EDGE_OPTIONAL:
-        m[H_OVERFLOW] |= ring.add(m, p, slot + p[node + N_OWN], m, frame + F_WEIGHT)
-        if m[slot + S_LEN] >> 32 == 0:
-            return
+    if p[node + N_WAIT] >= 0:
+        wait(m, p, node, slot, frame + F_WEIGHT)
+        return False
     m[frame + F_NODE] = node
     m[frame + F_ROW] = slot
     m[frame + F_INDEX] = 0
     m[H_SP] += 1
+    return True
+
+
+@helper
+def _push_row(m: Arena, p: Plan, node: int, row: int) -> bool:
+    """As `_push`, for the slot of a row whose annotation changes.
+
+    Over an optional edge parents do not see it while V_s of the slot is empty.
+    """
+    slot = (m[row + p[node + N_UP]] >> 32) & MASK32
+    if p[node + N_EDGE] == EDGE_OPTIONAL:
+        at = H_STACK + m[H_SP] * p[P_FRAME] + F_WEIGHT
+        m[H_OVERFLOW] |= ring.add(m, p, slot + p[node + N_OWN], m, at)
+        if m[slot + S_LEN] >> 32 == 0:
+            return False
+    return bool(_push(m, p, node, slot))
 
 
 @helper
 def begin_annotation(m: Arena, p: Plan, node: int, row: int, times: int) -> None:
     """Start the pass for a row outside of the connex subtree whose multiplicity changes by ``times``."""
-    m[H_STEP] = BEGIN
+    m[H_STEP] = OVER
     m[H_BASE] = m[H_SP]
     frame = H_STACK + m[H_SP] * p[P_FRAME]
     m[H_OVERFLOW] |= annotation(m, p, node, row, times, -1, m, frame + F_WEIGHT)
-    if not ring.is_zero(m, p, frame + F_WEIGHT):
-        _push(m, p, node, row)
+    if not ring.is_zero(m, p, frame + F_WEIGHT) and _push_row(m, p, node, row):
+        m[H_STEP] = BEGIN
 
 
 @helper
@@ -130,7 +156,7 @@ def worth(m: Arena, p: Plan, node: int, slot: int, at: int) -> int:
 
 @helper
 def begin_flip(m: Arena, p: Plan, node: int, slot: int) -> bool:
-    """Start the pass for a slot of which V_s has become empty or has ceased to be; whether there is anything to do.
+    """Start the pass for a slot of which V_s has become empty or has ceased to be; whether it is to be carried on now.
 
     What the slot is worth to its parents changes: over an exists or not exists edge from 0 to 1 or from 1 to 0, over an
     optional one between what an empty slot is worth and the sum of its rows' annotations.
@@ -138,16 +164,14 @@ def begin_flip(m: Arena, p: Plan, node: int, slot: int) -> bool:
     at = H_STACK + m[H_SP] * p[P_FRAME] + F_WEIGHT
     wraps = worth(m, p, node, slot, at)
     wraps |= ring.subtract(m, p, at, m, slot + p[node + N_WEIGHT])
+    if p[node + N_WAIT] >= 0:
+        wraps |= ring.subtract(m, p, at, m, slot + p[node + N_WAIT])
     m[H_OVERFLOW] |= wraps
-    if ring.is_zero(m, p, at):
+    base = m[H_SP]
+    if ring.is_zero(m, p, at) or not _push(m, p, node, slot):
         return False
     m[H_STEP] = BEGIN
-    m[H_BASE] = m[H_SP]
-    frame = at - F_WEIGHT
-    m[frame + F_NODE] = node
-    m[frame + F_ROW] = slot
-    m[frame + F_INDEX] = 0
-    m[H_SP] += 1
+    m[H_BASE] = base
     m[H_PHASE] = ANNOTATE
     m[H_NEXT] = THEN_RESUME
     return True
@@ -241,8 +265,7 @@ def walk(m: Arena, p: Plan, emit: bool) -> bool:
             ring.copy(m, following + F_WEIGHT, m, frame + F_WEIGHT, p[P_WORDS])
             wraps |= multiply_annotation(m, p, parent, above, times, p[node + N_INDEX], m, following + F_WEIGHT)
             if not ring.is_zero(m, p, following + F_WEIGHT):
-                _push(m, p, parent, above)
-                pushed = True
+                pushed = _push_row(m, p, parent, above)
         m[frame + F_INDEX] = index
         if not pushed:
             m[H_SP] -= 1
@@ -307,6 +330,46 @@ def annotate(
             return True
         else:
             return True
+
+
+@helper
+def settle(m: Arena, p: Plan, cursor: Cursor, emit: bool, out: Output, capacity: int, runs: Segments) -> bool:
+    """Bring all that waits to the parents, and `flush`; False if the output buffer is full and it is to go on later.
+
+    Nodes are in preorder, so that from the last one on children come before their parents.
+    """
+    if m[H_WAITING] == 0 and m[H_SETTLED] == 0:
+        return bool(flush(m, p, cursor, out, capacity, runs))
+    node = p[P_FIRST_NODE] + (p[P_NODES] - 1) * PLAN_NODE
+    if m[H_SETTLED] != 0:
+        node = m[H_SETTLED_NODE]
+    start = m[H_START]
+    is_full = False
+    while not is_full and (m[H_WAITING] != 0 or m[H_SETTLED] != 0):
+        if m[H_SETTLED] == 0:
+            frame = H_STACK + m[H_SP] * p[P_FRAME]
+            slot = take_waiting(m, p, node, frame + F_WEIGHT)
+            if slot == 0:
+                node -= PLAN_NODE
+                continue
+            if ring.is_zero(m, p, frame + F_WEIGHT):
+                end_waiting(m, p, node, slot)
+                continue
+            m[H_SETTLED] = slot
+            m[H_SETTLED_NODE] = node
+            m[frame + F_NODE] = node
+            m[frame + F_ROW] = slot
+            m[frame + F_INDEX] = 0
+            m[H_BASE] = m[H_SP]
+            m[H_SP] += 1
+            m[H_STEP] = BEGIN
+        m[H_START] = node
+        is_full = not annotate(m, p, node, 0, 0, cursor, emit, out, capacity, runs)
+        if not is_full:
+            end_waiting(m, p, node, m[H_SETTLED])
+            m[H_SETTLED] = 0
+    m[H_START] = start
+    return not is_full and bool(flush(m, p, cursor, out, capacity, runs))
 
 
 @inlined

@@ -4,12 +4,14 @@ Words that carry two numbers have the first in their high and the second in thei
 half of a directory entry: the rows of the child's semi-join view ``V_s`` that carry the entry's key.
 
     slot (3 words)      LEN|REG   rows in V_s (the derivation count of the key in V_p) | rows registered, in V_s or not
-                        BLOCK     reference of the block of V_s rows, its size class in the bits from CLASS_SHIFT on; 0
-                                  of a node outside of the connex subtree, whose rows are counted and never listed
+                        BLOCK     reference of the block of V_s rows, its size class in the bits from CLASS_SHIFT on.
+                                  Outside of the connex subtree rows are counted and never listed; there it is the
+                                  next slot that waits, WAIT_END at the last one, 0 where the slot does not wait
                         WEIGHT    the annotation w_p if it is one word, else free; of a connex child: scratch of `count`
     edge entry          slot, PAR (LEN|LIVE: parent rows with this key | the live ones, which stand first),
                         PAR_BLOCK (as BLOCK), then the key's words and the annotation's: the directory of a linked edge.
-                        Of a quiet edge parents are counted, and neither listed nor told from the live ones
+                        Of a quiet edge parents are counted, and neither listed nor told from the live ones.
+                        Behind the annotation what changes it, and has not been brought to the parents (`waiting`)
     derived row         a slot for each inline child, STATE, UP, a LINK a linked child, TOUCH where there is one, the
                         key's words, and the annotations of the inline children: the entry of the directory that all
                         inline children of a generalized or projection node share, and at the same time that node's row
@@ -42,7 +44,7 @@ from __future__ import annotations
 from livejoin.kernels.join.layout import PLAN_HEADER
 from livejoin.kernels.memory.layout import ARENA_HEADER
 
-STATE_FORMAT = 7  # changes whenever a stored state could be misread
+STATE_FORMAT = 8  # changes whenever a stored state could be misread
 
 COUNTER_BITS = 16
 COUNTER_MASK = (1 << COUNTER_BITS) - 1
@@ -61,7 +63,10 @@ H_ENDING = ARENA_HEADER + 1  # 1: behind the change its row is withdrawn
 H_RESTORING = ARENA_HEADER + 2  # 1: the new results of the first touched row are being enumerated
 H_SEEN = ARENA_HEADER + 3  # what was read ahead, for nobody
 H_START = ARENA_HEADER + 4  # the node of the change that is carried on
-H_STACK = ARENA_HEADER + 5  # frames of the propagation, FRAME words each; tables and directories follow
+H_WAITING = ARENA_HEADER + 5  # slots whose differences have not been brought to their parents
+H_SETTLED = ARENA_HEADER + 6  # the slot whose difference is on its way, 0: none
+H_SETTLED_NODE = ARENA_HEADER + 7  # and its node
+H_STACK = ARENA_HEADER + 8  # frames of the propagation, FRAME words each; tables and directories follow
 
 FRAME = 4
 F_NODE = 0
@@ -87,6 +92,7 @@ P_CONNEX = PLAN_HEADER + 3  # number of connex nodes
 CROWN_HEADER = PLAN_HEADER + 4
 
 TOUCH_END = -1
+WAIT_END = -1
 
 # Plan: node descriptor
 N_ATOM = 0  # 1 for an atom, 0 for a derived node: a generalized relation or a projection
@@ -130,7 +136,8 @@ N_OWN = 37  # from the slot to the sum of its rows' annotations (optional edge)
 N_QUIET = 38  # 1 if the edge to the parent is quiet
 N_WORK = 39  # in the arena's header: what was counted at the node
 N_BEHIND = 40  # behind the last node below it, as nodes are in preorder
-PLAN_NODE = 41
+N_WAIT = 41  # from the slot to the difference that waits there; -1: none does, it goes up at once
+PLAN_NODE = 42
 
 # What is counted at a node, in total
 W_ENTERED = 0  # rows that entered V_s
@@ -138,7 +145,8 @@ W_LEFT = 1  # rows that left it
 W_STOPPED = 2  # those among both that changed nothing further up
 W_TOUCHED = 3  # counters and annotations of its rows that changes below it changed
 W_READ = 4  # rows of it that were read for deltas, on ways that the change did not come
-WORK = 5
+W_WAITING = 5  # no figure: the first slot above the node that waits, 0: none
+WORK = 6
 
 # Kinds of edges. A row is in V_s iff every edge to a child is satisfied: by a V_s row of the child with its key, by
 # none, or in any case. Children over edges that only want or do not want a row are not connex.

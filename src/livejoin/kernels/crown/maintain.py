@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from livejoin.kernels.crown.ahead import AHEAD_WORDS, look_ahead
-from livejoin.kernels.crown.annotate import annotate, begin_annotation, begin_self, flush
+from livejoin.kernels.crown.annotate import annotate, begin_annotation, begin_self, settle
 from livejoin.kernels.crown.layout import (
     ANNOTATE,
     COUNTER_BITS,
@@ -17,6 +17,7 @@ from livejoin.kernels.crown.layout import (
     H_SEEN,
     H_START,
     H_STEP,
+    H_WAITING,
     LEAVE,
     N_ANNOTATED,
     N_BIT,
@@ -79,6 +80,7 @@ def _begin(m: Arena, p: Plan, node: int, row: int, weight: int, mask: int, curso
     state = row + p[node + N_STATE]
     before = m[state] >> COUNTER_BITS
     annotated = p[node + N_ANNOTATED] == 1
+    waiting = annotated and m[H_WAITING] != 0  # then rows that are not in V_s may have an annotation, too
     if weight > 0 and before == 0:
         if (mask >> p[node + N_BIT]) & 1 == 0:
             return DONE
@@ -86,14 +88,15 @@ def _begin(m: Arena, p: Plan, node: int, row: int, weight: int, mask: int, curso
             return NEED_SPACE
         if weight > 1:
             m[H_DUPLICATES] += 1
-        if enroll(m, p, node, row, weight):
+        enters = enroll(m, p, node, row, weight)
+        if enters:
             m[H_NODE] = node
             m[H_ROW] = row
             m[H_PHASE] = ENTER
-            if annotated:
-                begin_annotation(m, p, node, row, weight)
-                m[H_NEXT] = THEN_ENTER
-                m[H_PHASE] = ANNOTATE
+        if waiting or (annotated and enters):
+            begin_annotation(m, p, node, row, weight)
+            m[H_NEXT] = THEN_ENTER if enters else THEN_DONE
+            m[H_PHASE] = ANNOTATE
         return DONE
     if before == 0:
         return DONE
@@ -104,6 +107,10 @@ def _begin(m: Arena, p: Plan, node: int, row: int, weight: int, mask: int, curso
             m[H_ROW] = row
             m[H_PHASE] = LEAVE
             m[H_ENDING] = 1
+        elif waiting:
+            begin_annotation(m, p, node, row, -before)
+            m[H_NEXT] = THEN_WITHDRAW
+            m[H_PHASE] = ANNOTATE
         else:
             if before > 1:
                 m[H_DUPLICATES] -= 1
@@ -120,7 +127,7 @@ def _begin(m: Arena, p: Plan, node: int, row: int, weight: int, mask: int, curso
         m[H_DUPLICATES] += 1
     elif before + weight == 1 and m[H_PHASE] != WEIGH:
         m[H_DUPLICATES] -= 1
-    if p[P_MODE] == RING and in_view and (annotated or p[node + N_CONNEX] == 1):
+    if p[P_MODE] == RING and (waiting or (in_view and (annotated or p[node + N_CONNEX] == 1))):
         m[H_PHASE] = ANNOTATE
         m[H_NEXT] = THEN_DONE
         if not annotated:
@@ -220,7 +227,7 @@ def maintain(
         table = p[P_FIRST_TABLE] + events[V_TABLE, event] * PLAN_TABLE
         row = record_of(m, p, events[V_TABLE, event], events[V_ROW, event])
         weight = events[V_WEIGHT, event]
-        if m[H_VERSION] != events[V_VERSION, event] and not flush(m, p, cursor, out, capacity, runs):
+        if emit and m[H_VERSION] != events[V_VERSION, event] and not settle(m, p, cursor, emit, out, capacity, runs):
             m[H_EVENT] = event
             return OUTPUT_FULL
         m[H_VERSION] = events[V_VERSION, event]
@@ -244,7 +251,7 @@ def maintain(
         note_work(m, events, event, done)
         m[H_ATOM] = 0
         event += 1
-    if not flush(m, p, cursor, out, capacity, runs):
+    if not settle(m, p, cursor, emit, out, capacity, runs):
         m[H_EVENT] = event
         return OUTPUT_FULL
     m[H_EVENT] = 0

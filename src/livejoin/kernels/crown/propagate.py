@@ -19,7 +19,7 @@ one with its key, the NULL row in whose place it is has results too, those of th
 
 from __future__ import annotations
 
-from livejoin.kernels.crown.annotate import begin_flip, flush
+from livejoin.kernels.crown.annotate import begin_flip, settle
 from livejoin.kernels.crown.layout import (
     COUNTER_MASK,
     E_PARENT_BLOCK,
@@ -119,7 +119,7 @@ def enter(m: Arena, p: Plan, cursor: Cursor, emit: bool, out: Output, capacity: 
             slot = (m[up] >> 32) & MASK32
             length = m[slot + S_LEN] >> 32
             if p[node + N_CONNEX] == 1:
-                if not flush(m, p, cursor, out, capacity, runs):
+                if emit and live_views and not settle(m, p, cursor, emit, out, capacity, runs):
                     return False
                 m[(m[slot + S_BLOCK] & REF_MASK) + length] = row
                 m[up] = (slot << 32) | length
@@ -239,7 +239,8 @@ def leave(m: Arena, p: Plan, cursor: Cursor, emit: bool, out: Output, capacity: 
         node = m[H_NODE]
         row = m[H_ROW]
         if phase == LEAVE:
-            if p[node + N_CONNEX] == 1 and not flush(m, p, cursor, out, capacity, runs):
+            is_shown = emit and live_views and p[node + N_CONNEX] == 1
+            if is_shown and not settle(m, p, cursor, emit, out, capacity, runs):
                 return False
             slot = (m[row + p[node + N_UP]] >> 32) & MASK32
             if p[node + N_PARENT] >= 0 and m[slot + S_LEN] >> 32 == 1 and p[node + N_EDGE] <= EDGE_EXISTS:
