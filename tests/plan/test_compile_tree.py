@@ -146,7 +146,7 @@ def test_words_of_a_row_do_not_overlap(seed: int) -> None:
         assert int(plan.words[int(plan.words[q.P_FIRST_TABLE]) + position * q.PLAN_TABLE + q.PT_STRIDE]) == use.stride
     tables = [int(plan.words[int(plan.words[q.P_FIRST_TABLE]) + t * q.PLAN_TABLE]) for t in range(len(plan.tables))]
     spans = sorted([(at, q.TABLE) for at in tables] + [(at, k.DIRECTORY) for at in plan.directories])
-    end = u.H_STACK + u.FRAME * (len(tree.nodes) + 1)
+    end = u.H_STACK + u.FRAME * (2 * len(tree.nodes) + 1)
     for begin, size in spans:
         assert begin == end
         end = begin + size

@@ -223,13 +223,11 @@ class _Compiler:
             words[u.N_KEY] = out.put([self._offset(i, v) for v in node.key])
             if words[u.N_INDEX] >= parent.inline:
                 words[u.N_LINKED] = 1
-                extra = self.annotation if self.annotation > 1 and role.weighs else 0
+                weight, own, waits = role.entry_words(node, self.annotation)
                 words[u.N_ENTRY_KEY] = u.E_KEY
-                words[u.N_OWN] = u.E_KEY + len(node.key) + extra
-                words[u.N_ENTRY] = words[u.N_OWN] + (self.annotation if role.has_own else 0)
-                if role.weighs and not node.quiet:
-                    words[u.N_WAIT] = words[u.N_ENTRY]
-                    words[u.N_ENTRY] += self.annotation
+                words[u.N_OWN] = u.E_KEY + len(node.key) + weight
+                words[u.N_WAIT] = words[u.N_OWN] + own if waits else -1
+                words[u.N_ENTRY] = words[u.N_OWN] + own + waits
                 words[u.N_PARENT_KEY] = out.put([self._offset(node.parent, v) for v in node.parent_key])
         words[u.N_PROGRAM] = self._program(i) if node.connex else 0
         return words

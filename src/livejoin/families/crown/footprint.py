@@ -11,7 +11,9 @@ quarters full (`livejoin.kernels.memory.directory`); means are taken for both.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import partial
 
+from livejoin.families.layout.annotation import annotation_widths
 from livejoin.families.layout.table_use import TableUse
 from livejoin.kernels.crown import layout as u
 from livejoin.query import ConjunctiveQuery
@@ -41,36 +43,40 @@ def index_bytes(
         passing: The share of the rows that take part in each atom; the others have no place in its directories.
         listed: The atoms whose rows stand in the block of their slot: those of the connex subtree.
     """
+    annotation = sum(annotation_widths(query))
     found = dict.fromkeys((atom.table.name for atom in query.atoms), 0.0)
     for position, node in enumerate(tree.nodes):
         if node.atom is not None:
-            words = _words(tree, position, problem, node.atom in listed)
+            words = _words(tree, position, problem, node.atom in listed, annotation)
             found[query.atoms[node.atom].table.name] += WORD_BYTES * passing[node.atom] * words
     return found
 
 
-def _words(tree: JoinTree, position: int, problem: Problem, is_listed: bool) -> float:
-    """Words that a row of an atom's node has in directories."""
+def _words(tree: JoinTree, position: int, problem: Problem, is_listed: bool, annotation: int) -> float:
+    """Words that a row of an atom's node has in directories, where an annotation has so many."""
     node = tree.nodes[position]
     assert node.atom is not None
     changing = dynamic_below(tree, problem)
+    entry = partial(_entry, tree, annotation)
     total = 1.0 if node.parent is None else 0.0  # a root stands in one block of all rows
     if node.parent is not None:
         sharing = problem.fanout(node.atom, frozenset(node.key))
-        total += (_in_block(sharing) if is_listed else 0.0) + _entry(tree, position) / sharing
+        total += (_in_block(sharing) if is_listed else 0.0) + entry(position) / sharing
     for child in node.children:
         sharing = problem.fanout(node.atom, frozenset(tree.nodes[child].parent_key))
-        total += (_in_block(sharing) if changing[child] else 0.0) + _entry(tree, child) / sharing
+        total += (_in_block(sharing) if changing[child] else 0.0) + entry(child) / sharing
     return total
 
 
-def _entry(tree: JoinTree, child: int) -> float:
+def _entry(tree: JoinTree, annotation: int, child: int) -> float:
     """Words of an entry of the directory above a node, and its hash slots, for one side of the edge."""
     parent = tree.nodes[child].parent
     assert parent is not None
     above = tree.nodes[parent]
     width = len(tree.nodes[child].key)
     if above.atom is not None:
+        if child not in tree.connex:  # its annotation, if that does not fit the slot, and what waits there
+            width += annotation * (1 + (annotation > 1))
         return (u.E_KEY + width + _SLOTS) / 2
     # The entry is a row of the generalized relation, which has a place in the block above it.
     return (u.SLOT * len(above.children) + 2 + width + _SLOTS + _SPARE) / len(above.children)

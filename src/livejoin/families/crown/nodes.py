@@ -13,7 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from livejoin.families.arena.words_held import block_words, directory_words, entries, record_words
+from livejoin.families.crown.roles import roles
 from livejoin.families.crown.structure import PlanNode
+from livejoin.families.layout.annotation import annotation_widths
 from livejoin.families.layout.table_use import TableUse
 from livejoin.families.nodes import MadeRelation, NodeFigures
 from livejoin.kernels.crown import layout as u
@@ -34,10 +36,12 @@ def node_figures(
     rows = _rows(query, nodes, problem, passing_shares(query, known))
     reached = _reached(nodes, problem)
     strides = {use.name: use.stride for use in tables}
+    found_roles, words = roles(query, nodes), sum(annotation_widths(query))
     found, depths = [], dict[int, int]()
     for place, node in enumerate(nodes):
         depths[place] = 0 if node.parent is None else depths[node.parent] + 1
-        size = _index_words(nodes, place, problem, rows)
+        annotation = sum(found_roles[place].entry_words(node, words))
+        size = _index_words(nodes, place, problem, rows, annotation)
         if node.atom is not None:
             table = query.atoms[node.atom].table.name
             held = problem.rows[node.atom]
@@ -100,8 +104,10 @@ def _reached(nodes: Sequence[PlanNode], problem: Problem) -> list[float]:
     return found
 
 
-def _index_words(nodes: Sequence[PlanNode], place: int, problem: Problem, rows: Sequence[float | None]) -> float | None:
-    """Words of the index above a node, and of the rows that the plan makes there."""
+def _index_words(
+    nodes: Sequence[PlanNode], place: int, problem: Problem, rows: Sequence[float | None], annotation: int
+) -> float | None:
+    """Words of the index above a node, with those of annotations in an entry, and of the rows that the plan makes."""
     node, there = nodes[place], rows[place]
     if there is None:
         return None
@@ -120,9 +126,8 @@ def _index_words(nodes: Sequence[PlanNode], place: int, problem: Problem, rows: 
         return None
     looked_up = parents if above.atom is None else parents / problem.fanout(above.atom, frozenset(node.parent_key))
     entries = max(keys, looked_up)
-    return (
-        own + listed + entries * (u.E_KEY + len(node.key) + _SLOTS) + (0.0 if node.quiet else _block(parents, entries))
-    )
+    entry = u.E_KEY + len(node.key) + annotation + _SLOTS
+    return own + listed + entries * entry + (0.0 if node.quiet else _block(parents, entries))
 
 
 def _block(rows: float, keys: float | None) -> float:

@@ -26,6 +26,17 @@ class Role:
     empty: tuple[int, ...]
     has_own: bool
 
+    def entry_words(self, node: PlanNode, annotation: int) -> tuple[int, int, int]:
+        """Words of an entry of a linked edge behind its key: the annotation, the rows' own sum, and what waits.
+
+        Args:
+            node: The node below the edge.
+            annotation: The words of an annotation; one of one word lies in the slot.
+        """
+        if not self.weighs:
+            return 0, 0, 0
+        return annotation if annotation > 1 else 0, annotation * self.has_own, annotation * (not node.quiet)
+
 
 def roles(query: ConjunctiveQuery, nodes: Sequence[PlanNode]) -> tuple[Role, ...]:
     """The roles of the nodes of a plan.

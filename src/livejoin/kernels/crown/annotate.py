@@ -38,6 +38,7 @@ from livejoin.kernels.crown.layout import (
     EDGE_EXISTS,
     EDGE_NOT_EXISTS,
     EDGE_OPTIONAL,
+    ENTER,
     F_INDEX,
     F_NODE,
     F_ROW,
@@ -45,6 +46,7 @@ from livejoin.kernels.crown.layout import (
     H_BASE,
     H_NEXT,
     H_RESTORING,
+    H_ROW,
     H_SETTLED,
     H_SETTLED_NODE,
     H_SP,
@@ -187,9 +189,12 @@ def has_results(m: Arena, p: Plan, node: int, row: int) -> bool:
 
 @helper
 def touch(m: Arena, p: Plan, node: int, row: int) -> bool:
-    """Put a row into the list of touched rows; whether its old results are to be enumerated now."""
+    """Put a row into the list of touched rows; whether its old results are to be enumerated now.
+
+    A row that is about to enter V_s has none, though its counter says that it is there.
+    """
     at = row + p[node + N_TOUCH]
-    if m[at] != 0 or not has_results(m, p, node, row):
+    if m[at] != 0 or (m[H_PHASE] == ENTER and m[H_ROW] == row) or not has_results(m, p, node, row):
         return False
     m[at] = m[H_TOUCHED_ROWS] if m[H_TOUCHED_ROWS] != 0 else TOUCH_END
     m[H_TOUCHED_ROWS] = row
