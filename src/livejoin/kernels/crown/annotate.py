@@ -47,6 +47,7 @@ from livejoin.kernels.crown.layout import (
     H_NEXT,
     H_RESTORING,
     H_ROW,
+    H_SEEN,
     H_SETTLED,
     H_SETTLED_NODE,
     H_SP,
@@ -56,11 +57,13 @@ from livejoin.kernels.crown.layout import (
     H_TOUCHED_NODE,
     H_TOUCHED_ROWS,
     H_WAITING,
+    N_CHILD_LIST,
     N_CHILDREN,
     N_CONNEX,
     N_EDGE,
     N_EMPTY,
     N_INDEX,
+    N_INLINE,
     N_LINKED,
     N_OWN,
     N_PARENT,
@@ -68,6 +71,7 @@ from livejoin.kernels.crown.layout import (
     N_TOUCH,
     N_UP,
     N_WAIT,
+    N_WEIGHS,
     N_WEIGHT,
     N_WORK,
     OVER,
@@ -84,10 +88,12 @@ from livejoin.kernels.crown.layout import (
     WITHDRAWING,
 )
 from livejoin.kernels.crown.live_views import slot_is_live
+from livejoin.kernels.crown.slots import slot_below
 from livejoin.kernels.crown.waiting import end_waiting, take_waiting, wait
 from livejoin.kernels.crown.witness import begin_witness, enumerate_witness
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.join import ring
+from livejoin.kernels.join.ahead import AHEAD
 from livejoin.kernels.join.layout import H_OVERFLOW, H_PHASE, H_TOUCHED, P_FIRST_NODE, P_NODES, P_WORDS
 from livejoin.kernels.memory.layout import MASK32, REF_MASK
 from livejoin.kernels.parameters import Arena, Cursor, Output, Plan, Segments
@@ -230,6 +236,31 @@ def _group_node(p: Plan, node: int) -> int:
 
 
 @helper
+def _read_ahead(m: Arena, p: Plan, node: int, without: int, block: int, count: int) -> int:
+    """Read of the next rows that a block lists what `walk` looks at; what was read, for nobody.
+
+    Args:
+        m: The arena.
+        p: The plan.
+        node: The node of the rows.
+        without: Position of the child that the walk comes from.
+        block: Where the first of the rows is listed.
+        count: How many they are.
+    """
+    seen = 0
+    for i in range(count):
+        seen ^= m[m[block + i] + p[node + N_STATE]]
+    for c in range(p[node + N_INLINE], p[node + N_CHILDREN]):
+        child = p[p[node + N_CHILD_LIST] + c]
+        if c != without and p[child + N_WEIGHS] == 1:
+            for i in range(count):
+                seen ^= m[slot_below(m, p, node, m[block + i], c, child) + p[child + N_WEIGHT]]
+    for i in range(count):
+        seen ^= m[(m[m[block + i] + p[node + N_UP]] >> 32) & MASK32]
+    return seen
+
+
+@helper
 def walk(m: Arena, p: Plan, emit: bool) -> bool:
     """Carry differences upwards until a row is touched whose old results are due, or nothing is left (False)."""
     emit = emit and p[P_LIVE] == 1
@@ -262,6 +293,8 @@ def walk(m: Arena, p: Plan, emit: bool) -> bool:
         following = frame + p[P_FRAME]
         pushed = False
         while index < count and not pushed:
+            if index & (AHEAD - 1) == 0 and block != 0:
+                m[H_SEEN] ^= _read_ahead(m, p, parent, p[node + N_INDEX], block + index, min(count - index, AHEAD))
             above = m[block + index] if block != 0 else slot - SLOT * p[node + N_INDEX]
             index += 1
             touched += 1
