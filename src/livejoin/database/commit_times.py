@@ -11,7 +11,8 @@ class CommitTimes:
     """The times of the last 4,096 commits; mutable: one thread notes, others may ask.
 
     Attributes:
-        busy: The processor's seconds of the last one of few changes; 0 where there was none.
+        busy: The processor's seconds of the last one of few changes, or more; 0 where there was none.
+        is_unsure: Whether it took so long that it may have waited, so that the next one asks for the processor's time.
 
     >>> times = CommitTimes()
     >>> for milliseconds in range(1, 101):
@@ -25,6 +26,18 @@ class CommitTimes:
         self._last: deque[float] = deque(maxlen=_LAST)
         self._commits = 0
         self.busy = 0.0
+        self.is_unsure = False
+
+    def note_busy(self, seconds: float, short: float) -> None:
+        """Note how long one of few changes took, by the clock, or by the processor's time where that was unsure.
+
+        The processor's time costs ten times the clock's, and is at most as long: it is asked for where the clock says
+        that a commit was not short.
+        """
+        if self.is_unsure or seconds < short:
+            self.busy, self.is_unsure = seconds, seconds >= short
+        else:
+            self.is_unsure = True
 
     def note(self, seconds: float) -> None:
         """Note a commit that took so long."""

@@ -43,18 +43,19 @@ def calm(before: float) -> None:
 class Held:
     """Python's lock while a commit runs; mutable. A commit is taken for short if the last one of few changes was.
 
-    Processor time says so: what a commit waits for is no work of its own.
+    What a commit waits for is no work of its own, so that processor time says so where the clock says otherwise.
 
     Args:
         changes: How many changes it has.
         times: The times of the commits before.
     """
 
-    __slots__ = ("_before", "_began", "_is_few", "_times")
+    __slots__ = ("_before", "_began", "_clock", "_is_few", "_times")
 
     def __init__(self, changes: int, times: CommitTimes) -> None:
         self._is_few = changes <= _FEW
         self._times = times
+        self._clock = thread_time if times.is_unsure else perf_counter
         self._before = 0.0
 
     def __enter__(self) -> None:
@@ -62,11 +63,11 @@ class Held:
             keep()
         else:
             self._before = hasten()
-        self._began = thread_time() if self._is_few else 0.0
+        self._began = self._clock() if self._is_few else 0.0
 
     def __exit__(self, *error: object) -> None:
         if self._is_few:
-            self._times.busy = thread_time() - self._began
+            self._times.note_busy(self._clock() - self._began, _SHORT)
         give_back()
         calm(self._before)
 
