@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import assert_never
+from typing import TypedDict, assert_never
 
 from livejoin.families.cells.partition import Partition
 from livejoin.families.output import with_output
@@ -48,7 +48,8 @@ from livejoin.plan.restricted_groups import Restricted, restricted
 from livejoin.plan.thresholds import ComparedRows, compared, grouped, with_groups
 from livejoin.query import ColumnRef, ConjunctiveQuery, Factor, Output
 from livejoin.query.aggregates import AggregateCall
-from livejoin.query.inequality import InequalityGroups, InequalityRows, inequality_groups, inequality_rows
+from livejoin.query.inequality import inequality_groups, inequality_rows
+from livejoin.query.inequality_sides import InequalitySides, Side, SideColumn
 from livejoin.query.keys import determined
 from livejoin.query.relational import (
     Aggregate,
@@ -207,9 +208,23 @@ def _threshold_group(relation: Aggregate, by: JoinPlanner) -> ThresholdAggregate
     return ThresholdAggregateOperator(_below(found.bounds, by), rows, *what, found.written)
 
 
-def _inequality_group(relation: Aggregate, found: InequalityGroups, by: JoinPlanner) -> InequalityAggregateOperator:
-    """Aggregates of a join by one comparison, by sums in front of the rows of its two sides (AJU, Theorem 15)."""
-    return InequalityAggregateOperator(
+class _Sides(TypedDict):
+    """The arguments of an `InequalityOperator` that say what its two sides are."""
+
+    left: Operator
+    right: Operator
+    keys: int
+    low: str
+    high: str
+    goes_together: bool
+    sides: tuple[Side, Side]
+    columns: tuple[SideColumn, ...]
+    written: str
+
+
+def _sides(found: InequalitySides, by: JoinPlanner) -> _Sides:
+    """The two sides of a join by one comparison, each maintained below the operator."""
+    return _Sides(
         left=_below(found.left, by),
         right=_below(found.right, by),
         keys=found.keys,
@@ -218,33 +233,29 @@ def _inequality_group(relation: Aggregate, found: InequalityGroups, by: JoinPlan
         goes_together=found.goes_together,
         sides=found.sides,
         columns=found.columns,
+        written=found.written,
+    )
+
+
+def _inequality_group(relation: Aggregate, found: InequalitySides, by: JoinPlanner) -> InequalityAggregateOperator:
+    """Aggregates of a join by one comparison, by sums in front of the rows of its two sides (AJU, Theorem 15)."""
+    return InequalityAggregateOperator(
+        **_sides(found, by),
+        types=relation.types,
         groups=relation.groups,
         calls=relation.calls,
         is_global=relation.is_global,
-        types=relation.types,
-        written=found.written,
     )
 
 
 def _inequality_rows(relation: Project, by: JoinPlanner, not_summed: str = "") -> ProjectOperator | None:
     """The rows of a join by one comparison, of which a changed row meets a run."""
     found = inequality_rows(relation) if by.thresholds else None
-    if not isinstance(found, InequalityRows) or not found.keys or not isinstance(relation.input, Join):
+    if not isinstance(found, InequalitySides) or not found.keys or not isinstance(relation.input, Join):
         return None
     if by.delta(relation.input.query) is not None:
         return None  # a row has few matches by the equality alone
-    pairs = InequalityJoinOperator(
-        left=_below(found.left, by),
-        right=_below(found.right, by),
-        keys=found.keys,
-        low=found.low,
-        high=found.high,
-        goes_together=found.goes_together,
-        sides=found.sides,
-        columns=found.columns,
-        types=relation.input.types,
-        written=found.written,
-    )
+    pairs = InequalityJoinOperator(**_sides(found, by), types=relation.input.types)
     across, refusal = (found.rest.text, relation.refusal) if found.rest is not None else ("", "")
     said = {"across": across, "refusal": refusal, "reason": _each(not_summed), "written": relation.written}
     return ProjectOperator(pairs, relation.outputs, relation.types, found.rest, **said)
@@ -352,7 +363,7 @@ def _aggregate(relation: Aggregate, by: JoinPlanner, live: bool) -> Operator:
     if threshold := _threshold_group(relation, by):
         return threshold
     pairs = inequality_groups(relation, by.many)
-    if isinstance(pairs, InequalityGroups) and (by.thresholds or not pairs.has_key):
+    if isinstance(pairs, InequalitySides) and (by.thresholds or not pairs.has_key):
         return _inequality_group(relation, pairs, by)
     if checked := _checked(relation.input, by, once, pairs if isinstance(pairs, str) else ""):
         source = checked

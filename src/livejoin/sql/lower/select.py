@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from sqlglot import TokenType, exp
 
-from livejoin.query.inequality import InequalityGroups, inequality_groups
+from livejoin.query.inequality import inequality_groups
+from livejoin.query.inequality_sides import InequalitySides
 from livejoin.query.relational import Distinct, Relation, SetOperation
 from livejoin.sql.lower.grouped.determined import with_determined
 from livejoin.sql.lower.grouped.grouping import Grouping
@@ -81,7 +82,7 @@ def _grouped(block: SelectBlock, groups: tuple[exp.Expr, ...], joined: Joined, i
     relation = grouping.relation(block.is_global)
     if joined.conditions.unconnected is not None:
         pairs = inequality_groups(relation)
-        if not isinstance(pairs, InequalityGroups):
+        if not isinstance(pairs, InequalitySides):
             raise joined.conditions.unconnected.error(pairs or "groups without aggregates are asked for")
     copied = [value.meta[REF].column if isinstance(value, exp.Column) else -1 for _, value in values]
     if condition is None and isinstance(relation, Distinct) and copied == list(range(len(groups))):
