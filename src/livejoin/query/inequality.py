@@ -26,8 +26,8 @@ from livejoin.query.differences import TURNED, taken_apart, unwidened
 from livejoin.query.filters import conjunction, conjuncts_of
 from livejoin.query.inequality_sides import Compared, InequalitySides, Many, Side, atoms_of, sides_of
 from livejoin.query.relational import Aggregate, Join, Project, Relation
-from livejoin.query.scalar import Call, Constant, Expression, Scalar
-from livejoin.query.total import fails_on_large_numbers_only, is_total
+from livejoin.query.scalar import Call, Expression, Scalar
+from livejoin.query.total import fails_on_large_numbers_only, fails_on_large_values_only, is_total
 from livejoin.schema import SqlType, Table
 
 _UPPER = ("less", "less_equal")
@@ -182,7 +182,7 @@ def _compared(parts: Sequence[Scalar], query: ConjunctiveQuery) -> Compared | st
         found.append((part.function, (one, other)) if of[0] == {0} else (TURNED[part.function], (other, one)))
     for sides in zip(*(sides for _, sides in found), strict=True):
         for side in sides:
-            if not _may_be_evaluated(side):
+            if not fails_on_large_values_only(side):
                 return _not_evaluated(side)
     # Each comparison is of the first atom with the second one.
     for points in (1, 0):
@@ -212,15 +212,3 @@ def _not_evaluated(side: Scalar) -> str:
             )
         waiting += part.arguments
     return "a side of the comparison has no value for some rows, which may meet no other row"
-
-
-def _may_be_evaluated(scalar: Scalar) -> bool:
-    """Whether an expression has a value for each row but where a number or a time does not fit."""
-    if isinstance(scalar, Call) and scalar.function in ("add_days", "add_interval"):
-        first, *others = scalar.arguments
-        return _may_be_evaluated(first) and all(isinstance(one, Constant) for one in others)
-    if isinstance(scalar, Call) and scalar.function == "cast":
-        (inner,) = scalar.arguments
-        if {inner.type.kind, scalar.type.kind} <= {"date", "timestamp"}:
-            return _may_be_evaluated(inner)
-    return fails_on_large_numbers_only(scalar)
