@@ -65,6 +65,7 @@ from livejoin.query.relational import (
     SetOperation,
     TopK,
 )
+from livejoin.schema.now import NOW
 
 _FEW = 0.5  # of the rows of groups: as many are kept as rows and in the join with the groups
 _MANY_ROWS = "the rows without the groups are those of a join, of which there may be many more than base rows"
@@ -201,7 +202,7 @@ def _compared_rows(relation: Project, by: JoinPlanner) -> Operator:
 def _threshold_group(relation: Aggregate, by: JoinPlanner) -> ThresholdAggregateOperator | None:
     """Aggregates over compared rows, if they are sums that need no row to be moved (AJU, Theorem 15)."""
     found = _threshold(relation.input, by) if isinstance(relation.input, Project) else None
-    if found is None or not grouped(relation, found):
+    if found is None or not grouped(relation, found) or _has_rows_that_cross(relation, found):
         return None
     rows = _compared_rows(with_groups(found), by)
     what = (found.keys, found.comparison, relation.groups, relation.calls, relation.is_global, relation.types)
@@ -235,6 +236,23 @@ def _sides(found: InequalitySides, by: JoinPlanner) -> _Sides:
         columns=found.columns,
         written=found.written,
     )
+
+
+def _has_rows_that_cross(relation: Aggregate, found: ComparedRows) -> bool:
+    """Whether few rows cross a bound at once, and their groups are fewer than all groups: a time that goes on.
+
+    Sums in front of rows are kept by group, so that a bound that moves costs something for each group.
+    """
+    return bool(relation.groups) and found.keys == 0 and _is_of_time(found.bounds)
+
+
+def _is_of_time(relation: Relation) -> bool:
+    """Whether a relation reads the time of now() alone."""
+    if isinstance(relation, Join):
+        derived = {one.table.name for one in relation.inputs}
+        own = [atom.table.name for atom in relation.query.atoms if atom.table.name not in derived]
+        return all(name == NOW for name in own) and all(map(_is_of_time, relation.below))
+    return bool(relation.below) and all(map(_is_of_time, relation.below))
 
 
 def _inequality_group(relation: Aggregate, found: InequalitySides, by: JoinPlanner) -> InequalityAggregateOperator:
@@ -362,6 +380,10 @@ def _aggregate(relation: Aggregate, by: JoinPlanner, live: bool) -> Operator:
     once = all(call.ignores_copies for call in relation.calls)
     if threshold := _threshold_group(relation, by):
         return threshold
+    rows = _threshold(relation.input, by) if isinstance(relation.input, Project) else None
+    if rows is not None and _has_rows_that_cross(relation, rows):
+        below = _shown(rows, by)
+        return AggregateOperator(below, relation.groups, relation.calls, relation.is_global, relation.types)
     pairs = inequality_groups(relation, by.many)
     if isinstance(pairs, InequalitySides) and (by.thresholds or not pairs.has_key):
         return _inequality_group(relation, pairs, by)

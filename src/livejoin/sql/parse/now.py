@@ -24,12 +24,14 @@ _SUB_QUERY = (
     (TokenType.L_PAREN, "(", 1),
     (TokenType.VAR, NOW_COLUMN, 1),
     (TokenType.R_PAREN, ")", 1),
+    (TokenType.ALIAS, "AS", 1),
+    (TokenType.VAR, "now_{}", 1),
     (TokenType.FROM, "FROM", 2),
     (TokenType.VAR, NOW, 0),
     (TokenType.R_PAREN, ")", 2),
 )
 """The tokens that are read in place of a call, and how far behind its begin each stands: what is selected stands behind
-its SELECT, and errors point at the call."""
+its SELECT, and errors point at the call. Each call has a name of its own, so that two bounds are two sub-queries."""
 
 
 def times_in(tree: exp.Expr) -> frozenset[int]:
@@ -82,7 +84,7 @@ def _is_moved(sum_: exp.Expr, side: exp.Expr) -> bool:
 def with_times(source: Source, times: Set[int]) -> Source:
     """A text whose calls of now() at some offsets are read as the row of the table."""
     tokens: list[Token] = []
-    position = 0
+    position = calls = 0
     while position < len(source.tokens):
         first = source.tokens[position]
         if first.start not in times:
@@ -93,6 +95,10 @@ def with_times(source: Source, times: Set[int]) -> Source:
         end = position + (2 if is_called and is_called[0].token_type == TokenType.L_PAREN else 0)
         last = source.tokens[end]
         line, column, begin = first.line, first.col, first.start
-        tokens += [Token(kind, text, line, column, begin + off, last.end, []) for kind, text, off in _SUB_QUERY]
+        calls += 1
+        tokens += [
+            Token(kind, text.format(calls), line, column, begin + behind, last.end, [])
+            for kind, text, behind in _SUB_QUERY
+        ]
         position = end + 1
     return Source(source.sql, tuple(tokens))
