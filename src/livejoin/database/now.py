@@ -19,7 +19,7 @@ def check_time(time: object) -> dt.datetime:
     """Check a time.
 
     Raises:
-        ChangeValueError: It is no time without a zone.
+        ChangeValueError: The value is no time without a zone.
     """
     if not isinstance(time, dt.datetime) or time.tzinfo is not None:
         msg = f"the time of now() is {shown(time)}; allowed is a datetime without a time zone, as the data has them"

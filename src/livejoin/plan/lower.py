@@ -51,6 +51,7 @@ from livejoin.query.aggregates import AggregateCall
 from livejoin.query.inequality import inequality_groups, inequality_rows
 from livejoin.query.inequality_sides import InequalitySides, Side, SideColumn
 from livejoin.query.keys import determined
+from livejoin.query.of_time import is_of_time
 from livejoin.query.relational import (
     Aggregate,
     AsOf,
@@ -65,7 +66,6 @@ from livejoin.query.relational import (
     SetOperation,
     TopK,
 )
-from livejoin.schema.now import NOW
 
 _FEW = 0.5  # of the rows of groups: as many are kept as rows and in the join with the groups
 _MANY_ROWS = "the rows without the groups are those of a join, of which there may be many more than base rows"
@@ -243,16 +243,7 @@ def _has_rows_that_cross(relation: Aggregate, found: ComparedRows) -> bool:
 
     Sums in front of rows are kept by group, so that a bound that moves costs something for each group.
     """
-    return bool(relation.groups) and found.keys == 0 and _is_of_time(found.bounds)
-
-
-def _is_of_time(relation: Relation) -> bool:
-    """Whether a relation reads the time of now() alone."""
-    if isinstance(relation, Join):
-        derived = {one.table.name for one in relation.inputs}
-        own = [atom.table.name for atom in relation.query.atoms if atom.table.name not in derived]
-        return all(name == NOW for name in own) and all(map(_is_of_time, relation.below))
-    return bool(relation.below) and all(map(_is_of_time, relation.below))
+    return bool(relation.groups) and found.keys == 0 and is_of_time(found.bounds)
 
 
 def _inequality_group(relation: Aggregate, found: InequalitySides, by: JoinPlanner) -> InequalityAggregateOperator:

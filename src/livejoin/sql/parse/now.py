@@ -102,3 +102,16 @@ def with_times(source: Source, times: Set[int]) -> Source:
         ]
         position = end + 1
     return Source(source.sql, tuple(tokens))
+
+
+def split_bounds(tree: exp.Expr, times: Set[int]) -> None:
+    """Make two comparisons of ``now() BETWEEN a AND b``, of which each has a sub-query of its own."""
+    for between in list(tree.find_all(exp.Between)):
+        table = between.this.find(exp.Table)
+        if table is None or table.name != NOW or table.this.meta.get("start") not in times:
+            continue
+        other = between.this.copy()
+        for alias in other.find_all(exp.Alias):
+            alias.set("alias", exp.to_identifier(f"{alias.alias}_again"))
+        low = exp.LTE(this=between.args["low"], expression=between.this)
+        between.replace(exp.And(this=low, expression=exp.LTE(this=other, expression=between.args["high"])))

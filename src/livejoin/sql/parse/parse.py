@@ -22,7 +22,7 @@ from livejoin.sql.parse.function_names import OTHERS, SPARKS
 from livejoin.sql.parse.gaps import refuse_gaps, refuse_open_parentheses
 from livejoin.sql.parse.keywords import names_from_keywords, reserved_name
 from livejoin.sql.parse.nesting import refuse_nested_queries, too_deep
-from livejoin.sql.parse.now import times_in, with_times
+from livejoin.sql.parse.now import split_bounds, times_in, with_times
 from livejoin.sql.parse.operators import OperatorParser
 from livejoin.sql.parse.other_dialects import of_statement
 from livejoin.sql.parse.quotes import refuse_quoted_qualifiers
@@ -311,7 +311,11 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
     """
     tree, source = _parsed(tokenized(sql))
     times = times_in(tree) if isinstance(tree, (exp.Query, exp.Create)) else None
-    return _parsed(with_times(source, times)) if times else (tree, source)
+    if not times:
+        return tree, source
+    tree, source = _parsed(with_times(source, times))
+    split_bounds(tree, times)
+    return tree, source
 
 
 def _parsed(source: Source) -> tuple[exp.Expr, Source]:
