@@ -84,7 +84,7 @@ SUMMED = [
     "SELECT T.id, COUNT(*) AS c, SUM(Q.n) AS s FROM T JOIN Q ON T.k = Q.k AND Q.m > T.m AND Q.m < T.n GROUP BY T.id",
     "SELECT COUNT(*) AS c, SUM(Q.n) AS s FROM T JOIN Q ON NOT (T.n <= Q.n)",
     "SELECT COUNT(*) AS c FROM (SELECT T.id FROM T JOIN Q ON Q.ts < T.ts) x",
-    "SELECT n, COUNT(*) AS c FROM (SELECT T.n, Q.d FROM T, Q WHERE Q.n BETWEEN T.n - 1 AND T.n) x WHERE d > 0 GROUP BY n",
+    "SELECT n, COUNT(*) AS c FROM (SELECT T.n FROM T, Q WHERE Q.n BETWEEN T.n - 1 AND T.n AND Q.d > 0) x GROUP BY n",
     "WITH x AS (SELECT T.n AS a, Q.n AS b FROM T, Q WHERE Q.d >= T.d) SELECT SUM(a) AS s, COUNT(b) AS c FROM x",
 ]
 OTHERS = {
@@ -392,7 +392,7 @@ def test_a_comparison_alone_is_summed_whatever_the_algorithm(algorithm: Any) -> 
         "SELECT COUNT(*) AS c FROM (SELECT DISTINCT T.n FROM T, Q WHERE ^Q.ts < T.ts) x",
         "SELECT COUNT(*) AS c FROM (SELECT T.n FROM T, Q WHERE ^Q.ts < T.ts UNION ALL SELECT n FROM Q) x",
         "SELECT MAX(n) AS m FROM (SELECT T.n FROM T, Q WHERE ^Q.ts < T.ts) x",
-        "SELECT COUNT(*) AS c FROM (SELECT T.n FROM T, Q WHERE ^Q.ts < T.ts LIMIT 3) x",
+        "SELECT COUNT(*) AS c FROM (SELECT T.n FROM T, Q WHERE ^Q.ts < T.ts ORDER BY n LIMIT 3) x",
         "SELECT id FROM T WHERE n IN (SELECT a.n FROM Q a, Q b WHERE ^a.ts < b.ts)",
         "SELECT COUNT(*) AS c FROM T LEFT JOIN (SELECT a.n FROM Q a, Q b WHERE ^a.ts < b.ts) x ON T.n = x.n",
     ],
