@@ -45,6 +45,7 @@ from livejoin.plan.operators import (
 from livejoin.plan.own_rows import over_own_rows
 from livejoin.plan.powers import BIGINT, POWER, Power, or_zero, power_expression, power_of
 from livejoin.plan.restricted_groups import Restricted, restricted
+from livejoin.plan.rows_in_time import with_rows_in_time
 from livejoin.plan.thresholds import ComparedRows, compared, grouped, with_groups
 from livejoin.query import ColumnRef, ConjunctiveQuery, Factor, Output
 from livejoin.query.aggregates import AggregateCall
@@ -73,6 +74,12 @@ _MANY_ROWS = "the rows without the groups are those of a join, of which there ma
 
 def lower_query(root: Relation, by: JoinPlanner, live: bool) -> Operator:
     """The operators for a query, as `lower`; groups that a join asks for are restricted to those of its own rows."""
+
+    def is_kept(rows: Project) -> bool:
+        return _threshold(rows, by) is not None
+
+    if by.thresholds:
+        root = with_rows_in_time(root, is_kept)
     if not by.restricts:
         return lower(root, by, live)
 
@@ -80,7 +87,7 @@ def lower_query(root: Relation, by: JoinPlanner, live: bool) -> Operator:
         shares = by.shares(found.join.query)
         return by.delta(found.join.query) is not None and prod(shares[atom] for atom in found.by) <= _FEW
 
-    return lower(over_own_rows(root, is_worth, lambda project: _threshold(project, by) is not None), by, live)
+    return lower(over_own_rows(root, is_worth, is_kept), by, live)
 
 
 def lower(relation: Relation, by: JoinPlanner, live: bool) -> Operator:
