@@ -186,6 +186,7 @@ WHOLE = [
             "views over views",
             "defaults of a table",
             "by key",
+            "now",
             "an example",
             "any history",
             "as it was",

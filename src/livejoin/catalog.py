@@ -37,8 +37,8 @@ class Catalog:
 
     def with_table(self, table: Table) -> Catalog:
         """A copy of the catalog in which one table has another declaration, with the same name and columns."""
-        found = Catalog()
-        found._tables = {**self._tables, table.name.lower(): table}
+        found = self.copy()
+        found._tables[table.name.lower()] = table
         return found
 
     def remove(self, name: str) -> None:

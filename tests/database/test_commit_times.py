@@ -8,8 +8,6 @@ from livejoin.database.commit_times import CommitTimes
 from livejoin.database.transactions import python_lock
 from livejoin.database.transactions.python_lock import Held
 
-_SHORT = 0.005
-
 
 class Clock:
     """A clock that is set by hand, and counts who asks."""

@@ -18,7 +18,7 @@ from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.stores.inequality import InequalityAggregateStore
 from livejoin.plan.operators import InequalityAggregateOperator, SelectedOperator
 from livejoin.query.aggregates import AggregateCall
-from livejoin.query.inequality import Side, SideColumn
+from livejoin.query.inequality_sides import Side, SideColumn
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from strategies import FUZZ
@@ -78,11 +78,11 @@ class Pairs:
             goes_together,
             (sides[0], sides[1]),
             (*self.groups, *arguments),
-            count,
-            calls,
-            not count,
             (*(self.types[one.side][one.column] for one in self.groups), *(call.type for call in calls)),
             "",
+            groups=count,
+            calls=calls,
+            is_global=not count,
         )
         self.rows: tuple[Counter[Row], Counter[Row]] = (Counter(), Counter())
         self.changes: tuple[list[tuple[Row, int, int]], list[tuple[Row, int, int]]] = ([], [])

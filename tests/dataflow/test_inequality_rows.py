@@ -21,7 +21,7 @@ from livejoin.dataflow.reading.inequality_access import InequalityAccess
 from livejoin.dataflow.stores.inequality_rows import InequalityRowsStore
 from livejoin.errors import CapacityError
 from livejoin.plan.operators import InequalityJoinOperator, SelectedOperator
-from livejoin.query.inequality import Side, SideColumn
+from livejoin.query.inequality_sides import Side, SideColumn
 from livejoin.schema import SqlType
 from strategies import FUZZ
 

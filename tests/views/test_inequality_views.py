@@ -83,6 +83,9 @@ SUMMED = [
     "GROUP BY T.id",
     "SELECT T.id, COUNT(*) AS c, SUM(Q.n) AS s FROM T JOIN Q ON T.k = Q.k AND Q.m > T.m AND Q.m < T.n GROUP BY T.id",
     "SELECT COUNT(*) AS c, SUM(Q.n) AS s FROM T JOIN Q ON NOT (T.n <= Q.n)",
+    "SELECT COUNT(*) AS c FROM (SELECT T.id FROM T JOIN Q ON Q.ts < T.ts) x",
+    "SELECT n, COUNT(*) AS c FROM (SELECT T.n FROM T, Q WHERE Q.n BETWEEN T.n - 1 AND T.n AND Q.d > 0) x GROUP BY n",
+    "WITH x AS (SELECT T.n AS a, Q.n AS b FROM T, Q WHERE Q.d >= T.d) SELECT SUM(a) AS s, COUNT(b) AS c FROM x",
 ]
 OTHERS = {
     "SELECT SUM(Q.d) AS s FROM T JOIN Q ON T.k = Q.k AND Q.ts < T.ts": "of doubles is rounded",
@@ -380,3 +383,25 @@ def test_a_comparison_alone_is_summed_whatever_the_algorithm(algorithm: Any) -> 
     view = database.create_view("v", "SELECT COUNT(*) AS n FROM T JOIN Q ON Q.ts < T.ts", algorithm=algorithm)
     database.apply({"T": [(i, "a", i) for i in range(1000)], "Q": [("b", i, 1) for i in range(1000)]})
     assert view.to_arrow().to_pylist() == [{"n": 499_500}]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT n FROM (SELECT T.n FROM T, Q WHERE ^Q.ts < T.ts) x",
+        "SELECT COUNT(*) AS c FROM (SELECT DISTINCT T.n FROM T, Q WHERE ^Q.ts < T.ts) x",
+        "SELECT COUNT(*) AS c FROM (SELECT T.n FROM T, Q WHERE ^Q.ts < T.ts UNION ALL SELECT n FROM Q) x",
+        "SELECT MAX(n) AS m FROM (SELECT T.n FROM T, Q WHERE ^Q.ts < T.ts) x",
+        "SELECT COUNT(*) AS c FROM (SELECT T.n FROM T, Q WHERE ^Q.ts < T.ts ORDER BY n LIMIT 3) x",
+        "SELECT id FROM T WHERE n IN (SELECT a.n FROM Q a, Q b WHERE ^a.ts < b.ts)",
+        "SELECT COUNT(*) AS c FROM T LEFT JOIN (SELECT a.n FROM Q a, Q b WHERE ^a.ts < b.ts) x ON T.n = x.n",
+    ],
+)
+def test_rows_of_a_nested_product_are_refused_where_they_are_needed(sql: str) -> None:
+    catalog = Catalog()
+    for name, columns in TABLES.items():
+        catalog.add(parse_columns(name, columns))
+    with pytest.raises(UnsupportedQueryError, match="which no equality connects") as refused:
+        bind_query(sql.replace("^", ""), catalog)
+    assert refused.value.column == sql.index("^") + 1
+    assert bind_query(sql.replace("^", ""), catalog, allow_product=True).root is not None

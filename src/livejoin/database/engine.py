@@ -36,6 +36,7 @@ from livejoin.database.durable.home import Damaged, open_home, refuse_home
 from livejoin.database.durable.log import Sync
 from livejoin.database.explaining import explain_query
 from livejoin.database.names import ByName
+from livejoin.database.now import check_time, rows_of_time
 from livejoin.database.overview import explain_graph, figures
 from livejoin.database.slow_commits import SlowCommits
 from livejoin.database.snapshots import snapshot
@@ -63,6 +64,7 @@ from livejoin.plan import Explanation
 from livejoin.plan.explain.forms.graph import GraphExplanation
 from livejoin.plan.explain.forms.rows import as_rows
 from livejoin.schema import Assertion, Retain, Table, TableSettings, declared_columns
+from livejoin.schema.now import NOW, NOW_COLUMN, NOW_RANGE
 from livejoin.search.algorithm import Algorithm
 from livejoin.sql import (
     Explain,
@@ -850,6 +852,42 @@ left = -1; nothing of the commit stands
         commit.bad_rows = len(bad)
         commit.dead_letters = tuple(bad) if manner == "dead_letter" else ()
         return commit
+
+    def advance(self, time: dt.datetime, *, request: Request | None = None) -> Commit:
+        """Set the time that `now()` stands for in queries, in one commit: rows that a view gains or loses by it.
+
+        A view compares a column with `now()` in WHERE, as ``ts > now() - INTERVAL '1' HOUR``. The time is never that of
+        the clock: call this with the time of the data before the first such view, and as time goes on. The time is the
+        row of the table ``livejoin_now (at TIMESTAMP)``, which the first call declares. To move it together with rows,
+        give them in one commit: ``db.apply({"events": rows, "livejoin_now": [(time,)]})``.
+
+        Args:
+            time: The time, without a time zone. That of now leaves everything as it is.
+            request: As for `apply`.
+
+        Returns:
+            The commit.
+
+        Raises:
+            ChangeValueError: The time is before that of now, or no ``datetime`` without a time zone.
+            SchemaError: A table of that name has another declaration.
+            Error: As for `apply`.
+
+        Cost: O(log rows) for each row that a comparison with ``now()`` begins or ceases to hold for, in a SELECT that
+        compares it with ``now()`` by AND.
+
+        >>> db = Database()
+        >>> db.execute("CREATE TABLE events (id BIGINT, ts TIMESTAMP)")
+        >>> _ = db.advance(dt.datetime(2026, 1, 1, 12))
+        >>> hour = db.create_view("hour", "SELECT id FROM events WHERE ts > now() - INTERVAL '1' HOUR")
+        >>> _ = db.apply("events", [(1, dt.datetime(2026, 1, 1, 11, 30))])
+        >>> hour.to_arrow()["id"].to_pylist(), db.advance(dt.datetime(2026, 1, 1, 12, 30))["hour"].num_rows
+        ([1], 1)
+        """
+        if NOW not in self._contents.catalog:
+            check_time(time)
+            self.create_table(NOW, f"{NOW_COLUMN} TIMESTAMP", window_range=(NOW_COLUMN, NOW_RANGE))
+        return self.apply(NOW, rows_of_time(self._contents, time), request=request)
 
     def _done(self, request: Numbered | None) -> Commit | None:
         """The commit of a request that was done before, which is durable when this returns; None if it is new."""

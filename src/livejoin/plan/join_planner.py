@@ -10,7 +10,7 @@ from livejoin.families.derived import DerivedTable, RowProgram
 from livejoin.families.family import Candidate
 from livejoin.families.program import Program
 from livejoin.query import ConjunctiveQuery
-from livejoin.query.inequality import Many
+from livejoin.query.inequality_sides import Many
 from livejoin.search.guarantee import UpdateBound
 
 

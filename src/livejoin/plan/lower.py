@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import assert_never
+from typing import TypedDict, assert_never
 
 from livejoin.families.cells.partition import Partition
 from livejoin.families.output import with_output
@@ -45,11 +45,14 @@ from livejoin.plan.operators import (
 from livejoin.plan.own_rows import over_own_rows
 from livejoin.plan.powers import BIGINT, POWER, Power, or_zero, power_expression, power_of
 from livejoin.plan.restricted_groups import Restricted, restricted
+from livejoin.plan.rows_in_time import with_rows_in_time
 from livejoin.plan.thresholds import ComparedRows, compared, grouped, with_groups
 from livejoin.query import ColumnRef, ConjunctiveQuery, Factor, Output
 from livejoin.query.aggregates import AggregateCall
-from livejoin.query.inequality import InequalityGroups, InequalityRows, inequality_groups, inequality_rows
+from livejoin.query.inequality import inequality_groups, inequality_rows
+from livejoin.query.inequality_sides import InequalitySides, Side, SideColumn
 from livejoin.query.keys import determined
+from livejoin.query.of_time import is_of_time
 from livejoin.query.relational import (
     Aggregate,
     AsOf,
@@ -71,6 +74,12 @@ _MANY_ROWS = "the rows without the groups are those of a join, of which there ma
 
 def lower_query(root: Relation, by: JoinPlanner, live: bool) -> Operator:
     """The operators for a query, as `lower`; groups that a join asks for are restricted to those of its own rows."""
+
+    def is_kept(rows: Project) -> bool:
+        return _threshold(rows, by) is not None
+
+    if by.thresholds:
+        root = with_rows_in_time(root, is_kept)
     if not by.restricts:
         return lower(root, by, live)
 
@@ -78,7 +87,7 @@ def lower_query(root: Relation, by: JoinPlanner, live: bool) -> Operator:
         shares = by.shares(found.join.query)
         return by.delta(found.join.query) is not None and prod(shares[atom] for atom in found.by) <= _FEW
 
-    return lower(over_own_rows(root, is_worth, lambda project: _threshold(project, by) is not None), by, live)
+    return lower(over_own_rows(root, is_worth, is_kept), by, live)
 
 
 def lower(relation: Relation, by: JoinPlanner, live: bool) -> Operator:
@@ -200,16 +209,30 @@ def _compared_rows(relation: Project, by: JoinPlanner) -> Operator:
 def _threshold_group(relation: Aggregate, by: JoinPlanner) -> ThresholdAggregateOperator | None:
     """Aggregates over compared rows, if they are sums that need no row to be moved (AJU, Theorem 15)."""
     found = _threshold(relation.input, by) if isinstance(relation.input, Project) else None
-    if found is None or not grouped(relation, found):
+    if found is None or not grouped(relation, found) or _has_rows_that_cross(relation, found):
         return None
     rows = _compared_rows(with_groups(found), by)
     what = (found.keys, found.comparison, relation.groups, relation.calls, relation.is_global, relation.types)
     return ThresholdAggregateOperator(_below(found.bounds, by), rows, *what, found.written)
 
 
-def _inequality_group(relation: Aggregate, found: InequalityGroups, by: JoinPlanner) -> InequalityAggregateOperator:
-    """Aggregates of a join by one comparison, by sums in front of the rows of its two sides (AJU, Theorem 15)."""
-    return InequalityAggregateOperator(
+class _Sides(TypedDict):
+    """The arguments of an `InequalityOperator` that say what its two sides are."""
+
+    left: Operator
+    right: Operator
+    keys: int
+    low: str
+    high: str
+    goes_together: bool
+    sides: tuple[Side, Side]
+    columns: tuple[SideColumn, ...]
+    written: str
+
+
+def _sides(found: InequalitySides, by: JoinPlanner) -> _Sides:
+    """The two sides of a join by one comparison, each maintained below the operator."""
+    return _Sides(
         left=_below(found.left, by),
         right=_below(found.right, by),
         keys=found.keys,
@@ -218,33 +241,37 @@ def _inequality_group(relation: Aggregate, found: InequalityGroups, by: JoinPlan
         goes_together=found.goes_together,
         sides=found.sides,
         columns=found.columns,
+        written=found.written,
+    )
+
+
+def _has_rows_that_cross(relation: Aggregate, found: ComparedRows) -> bool:
+    """Whether few rows cross a bound at once, and their groups are fewer than all groups: a time that goes on.
+
+    Sums in front of rows are kept by group, so that a bound that moves costs something for each group.
+    """
+    return bool(relation.groups) and found.keys == 0 and is_of_time(found.bounds)
+
+
+def _inequality_group(relation: Aggregate, found: InequalitySides, by: JoinPlanner) -> InequalityAggregateOperator:
+    """Aggregates of a join by one comparison, by sums in front of the rows of its two sides (AJU, Theorem 15)."""
+    return InequalityAggregateOperator(
+        **_sides(found, by),
+        types=relation.types,
         groups=relation.groups,
         calls=relation.calls,
         is_global=relation.is_global,
-        types=relation.types,
-        written=found.written,
     )
 
 
 def _inequality_rows(relation: Project, by: JoinPlanner, not_summed: str = "") -> ProjectOperator | None:
     """The rows of a join by one comparison, of which a changed row meets a run."""
     found = inequality_rows(relation) if by.thresholds else None
-    if not isinstance(found, InequalityRows) or not found.keys or not isinstance(relation.input, Join):
+    if not isinstance(found, InequalitySides) or not found.keys or not isinstance(relation.input, Join):
         return None
     if by.delta(relation.input.query) is not None:
         return None  # a row has few matches by the equality alone
-    pairs = InequalityJoinOperator(
-        left=_below(found.left, by),
-        right=_below(found.right, by),
-        keys=found.keys,
-        low=found.low,
-        high=found.high,
-        goes_together=found.goes_together,
-        sides=found.sides,
-        columns=found.columns,
-        types=relation.input.types,
-        written=found.written,
-    )
+    pairs = InequalityJoinOperator(**_sides(found, by), types=relation.input.types)
     across, refusal = (found.rest.text, relation.refusal) if found.rest is not None else ("", "")
     said = {"across": across, "refusal": refusal, "reason": _each(not_summed), "written": relation.written}
     return ProjectOperator(pairs, relation.outputs, relation.types, found.rest, **said)
@@ -351,8 +378,12 @@ def _aggregate(relation: Aggregate, by: JoinPlanner, live: bool) -> Operator:
     once = all(call.ignores_copies for call in relation.calls)
     if threshold := _threshold_group(relation, by):
         return threshold
+    rows = _threshold(relation.input, by) if isinstance(relation.input, Project) else None
+    if rows is not None and _has_rows_that_cross(relation, rows):
+        below = _shown(rows, by)
+        return AggregateOperator(below, relation.groups, relation.calls, relation.is_global, relation.types)
     pairs = inequality_groups(relation, by.many)
-    if isinstance(pairs, InequalityGroups) and (by.thresholds or not pairs.has_key):
+    if isinstance(pairs, InequalitySides) and (by.thresholds or not pairs.has_key):
         return _inequality_group(relation, pairs, by)
     if checked := _checked(relation.input, by, once, pairs if isinstance(pairs, str) else ""):
         source = checked

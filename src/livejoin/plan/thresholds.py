@@ -33,7 +33,7 @@ from livejoin.query.conjunctive import Branch
 from livejoin.query.filters import conjunction, conjuncts_of
 from livejoin.query.relational import Aggregate, Join, Project, Relation
 from livejoin.query.scalar import Call, Constant, Expression, Field, Scalar, fields_of, moved
-from livejoin.query.total import fails_on_large_numbers_only, is_total
+from livejoin.query.total import fails_on_large_values_only, is_total
 from livejoin.schema import SqlType
 
 _TURNED: dict[str, Comparison] = {
@@ -234,9 +234,11 @@ def _with_bounds(relation: Project, join: Join, part: Scalar, rest: Sequence[Sca
     below = {field.position for one in (side, *rest) for field in fields_of(one)}
     if any(place in atoms[column] for column in read | below):
         return f"the aggregate of {groups.alias} is shown, or read by another condition"
-    if not is_total(side) or not fails_on_large_numbers_only(bound):
+    has_one = branch is None and _is_single(join, groups)
+    is_known = is_total(side) or (has_one and fails_on_large_values_only(side))
+    if not is_known or not fails_on_large_values_only(bound):
         return "a side of the comparison has no value for some rows, which may be rows without a group"
-    if not all(map(fails_on_large_numbers_only, rest)):
+    if not all(map(fails_on_large_values_only, rest)):
         return "another condition has no value for some rows, which the comparison may drop"
     if branch is not None and not _is_null_of_null(bound):
         return "rows without a group may have a bound"

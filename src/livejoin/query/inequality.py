@@ -16,114 +16,31 @@ for each row, and a bound and a point have one but where a number or a time does
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
-from math import isfinite
 
 from livejoin.query.aggregates import AggregateCall
-from livejoin.query.conjunctive import Atom, ColumnRef, ConjunctiveQuery, Output
-from livejoin.query.differences import TURNED, is_constant, taken_apart, unwidened, wider_number
+from livejoin.query.conjunctive import ConjunctiveQuery
+from livejoin.query.differences import TURNED, taken_apart, unwidened
 from livejoin.query.filters import conjunction, conjuncts_of
+from livejoin.query.inequality_sides import Compared, InequalitySides, Many, Side, atoms_of, sides_of
 from livejoin.query.relational import Aggregate, Join, Project, Relation
-from livejoin.query.scalar import Call, Constant, Expression, Field, Scalar, fields_of, moved
-from livejoin.query.total import fails_on_large_numbers_only, is_total
+from livejoin.query.scalar import Call, Expression, Scalar
+from livejoin.query.total import fails_on_large_numbers_only, fails_on_large_values_only, is_total
 from livejoin.schema import SqlType, Table
 
 _UPPER = ("less", "less_equal")
 _SUMS = ("count", "sum", "avg", "bool_and", "bool_or")
 _EXACT = ("integer", "decimal")
-_WIDER = {"integer": "decimal"}  # kinds whose casts keep the order, beside those to the same kind
 _MOST_CALLS = 12  # whose sums a node of the tree has words for
-
-Many = Callable[[Table, tuple[int, ...]], bool | None]
-"""Whether a table has many different values in some columns, positions ascending, against its rows; None: unknown."""
-
-
-@dataclass(frozen=True)
-class SideColumn:
-    """A column of a side: 0 is the left one, 1 the right one."""
-
-    side: int
-    column: int
-
-
-@dataclass(frozen=True)
-class Side:
-    """How the rows of a side are grouped.
-
-    Args:
-        groups: The columns of the group behind those of the key and the compared ones.
-        by_row: Whether each row may be a group: rows are in the order of what is compared then, not in that of groups.
-    """
-
-    groups: tuple[int, ...]
-    by_row: bool
-
-
-@dataclass(frozen=True)
-class InequalityGroups:
-    """Aggregates of a join by one comparison; arguments as of an `InequalityAggregateOperator` of the plan.
-
-    Args:
-        left, right: The two sides, a projection of a join of one atom each.
-        keys, low, high, goes_together, sides, columns, written: See there.
-    """
-
-    left: Project
-    right: Project
-    keys: int
-    low: str
-    high: str
-    goes_together: bool
-    sides: tuple[Side, Side]
-    columns: tuple[SideColumn, ...]
-    written: str
-
-    @property
-    def has_key(self) -> bool:
-        """Whether an equality joins the sides."""
-        return self.keys > 0
-
-
-@dataclass(frozen=True)
-class InequalityRows:
-    """The rows of a join by one comparison; arguments as of an `InequalityJoinOperator` of the plan.
-
-    Args:
-        left, right: The two sides, a projection of a join of one atom each.
-        keys, low, high, goes_together, sides, columns: See there; the columns are those of the join.
-        written: The comparison as users wrote it.
-        rest: The conditions that are left for the rows that it gives; None if there are none.
-    """
-
-    left: Project
-    right: Project
-    keys: int
-    low: str
-    high: str
-    goes_together: bool
-    sides: tuple[Side, Side]
-    columns: tuple[SideColumn, ...]
-    written: str
-    rest: Expression | None
-
-
-@dataclass(frozen=True)
-class _Compared:
-    """A point with its bounds, and the atom of the points."""
-
-    points: int
-    point: Scalar
-    low: tuple[str, Scalar] | None
-    high: tuple[str, Scalar] | None
 
 
 def _unknown(table: Table, columns: tuple[int, ...]) -> bool | None:
     return None
 
 
-def inequality_groups(relation: Relation, many: Many = _unknown) -> InequalityGroups | str | None:
+def inequality_groups(relation: Relation, many: Many = _unknown) -> InequalitySides | str | None:
     """Aggregates of a join by one comparison; else why they are none, or None where nothing is compared across tables.
 
     Args:
@@ -147,10 +64,10 @@ def inequality_groups(relation: Relation, many: Many = _unknown) -> InequalityGr
         return compared
     if reason := _not_summed(relation, rows):
         return reason
-    return _of_sides(relation, rows, rows.input, compared, many)
+    return sides_of(relation, rows, rows.input, compared, many)
 
 
-def inequality_rows(rows: Relation) -> InequalityRows | str | None:
+def inequality_rows(rows: Relation) -> InequalitySides | str | None:
     """The rows of a join by one comparison; else why each pair is looked at, or None where none is compared.
 
     Args:
@@ -175,28 +92,27 @@ def inequality_rows(rows: Relation) -> InequalityRows | str | None:
     return reasons[0]
 
 
-def _comparisons(parts: Sequence[Scalar], query: ConjunctiveQuery) -> Iterator[tuple[frozenset[int], _Compared | str]]:
+def _comparisons(parts: Sequence[Scalar], query: ConjunctiveQuery) -> Iterator[tuple[frozenset[int], Compared | str]]:
     """What some of the conjuncts compare, and which these are: two bounds before one, and else why there is nothing."""
     alone = [(frozenset((i,)), _compared(taken_apart(part), query)) for i, part in enumerate(parts)]
-    ones = [(chosen, found) for chosen, found in alone if isinstance(found, _Compared)]
+    ones = [(chosen, found) for chosen, found in alone if isinstance(found, Compared)]
     for (one, _), (other, _) in combinations(ones, 2):
         found = _compared([each for i in sorted(one | other) for each in taken_apart(parts[i])], query)
-        if isinstance(found, _Compared):
+        if isinstance(found, Compared):
             yield one | other, found
     yield from sorted(ones, key=lambda one: one[1].low is None or one[1].high is None)
     yield from alone[:1]
 
 
-def _rows_of(rows: Project, join: Join, compared: _Compared) -> InequalityRows | str:
+def _rows_of(rows: Project, join: Join, compared: Compared) -> InequalitySides | str:
     """The pairs that compare so; or why each pair is looked at."""
     shown = tuple(replace(output, source=i) for i, output in enumerate(join.query.outputs))
     whole = replace(rows, outputs=shown, types=join.types)
-    found = _of_sides(Aggregate(whole, len(shown), (), False), whole, join, compared, lambda *_: True)
+    found = sides_of(Aggregate(whole, len(shown), (), False), whole, join, compared, lambda *_: True)
     if isinstance(found, str):
         return found
-    sides = tuple(Side(side.groups, True) for side in found.sides)
-    of = found.left, found.right, found.keys, found.low, found.high, found.goes_together
-    return InequalityRows(*of, (sides[0], sides[1]), found.columns, rows.across, None)
+    left, right = (Side(side.groups, True) for side in found.sides)
+    return replace(found, sides=(left, right))
 
 
 def _texts(parts: Sequence[Scalar], whole: str) -> str:
@@ -253,20 +169,20 @@ def _is_sum(call: AggregateCall, types: Sequence[SqlType]) -> bool:
     return call.function not in ("sum", "avg") or (call.argument is not None and types[call.argument].kind in _EXACT)
 
 
-def _compared(parts: Sequence[Scalar], query: ConjunctiveQuery) -> _Compared | str:
+def _compared(parts: Sequence[Scalar], query: ConjunctiveQuery) -> Compared | str:
     """What a condition compares; or why it is no comparison of a point with one bound or two."""
     found: list[tuple[str, tuple[Scalar, Scalar]]] = []
     for part in parts:
         if not isinstance(part, Call) or part.function not in TURNED:
             return "the condition is no comparison by <, <=, >, >= or BETWEEN"
-        of = [_atoms(side, query) for side in part.arguments]
+        of = [atoms_of(side, query) for side in part.arguments]
         if sorted(map(sorted, of)) != [[0], [1]]:
             return "a side of the comparison is not of one relation alone"
         one, other = part.arguments
         found.append((part.function, (one, other)) if of[0] == {0} else (TURNED[part.function], (other, one)))
     for sides in zip(*(sides for _, sides in found), strict=True):
         for side in sides:
-            if not _may_be_evaluated(side):
+            if not fails_on_large_values_only(side):
                 return _not_evaluated(side)
     # Each comparison is of the first atom with the second one.
     for points in (1, 0):
@@ -277,7 +193,7 @@ def _compared(parts: Sequence[Scalar], query: ConjunctiveQuery) -> _Compared | s
         upper = [one for one in stands if one[0] in _UPPER]
         lower = [one for one in stands if one[0] not in _UPPER]
         if len(upper) < 2 and len(lower) < 2:
-            return _Compared(points, values[0], lower[0] if lower else None, upper[0] if upper else None)
+            return Compared(points, values[0], lower[0] if lower else None, upper[0] if upper else None)
     return "there are several comparisons, which are not a lower and an upper bound of one value"
 
 
@@ -296,248 +212,3 @@ def _not_evaluated(side: Scalar) -> str:
             )
         waiting += part.arguments
     return "a side of the comparison has no value for some rows, which may meet no other row"
-
-
-def _may_be_evaluated(scalar: Scalar) -> bool:
-    """Whether an expression has a value for each row but where a number or a time does not fit."""
-    if isinstance(scalar, Call) and scalar.function in ("add_days", "add_interval"):
-        first, *others = scalar.arguments
-        return _may_be_evaluated(first) and all(isinstance(one, Constant) for one in others)
-    if isinstance(scalar, Call) and scalar.function == "cast":
-        (inner,) = scalar.arguments
-        if {inner.type.kind, scalar.type.kind} <= {"date", "timestamp"}:
-            return _may_be_evaluated(inner)
-    return fails_on_large_numbers_only(scalar)
-
-
-def _atoms(scalar: Scalar, query: ConjunctiveQuery) -> set[int]:
-    """The atoms whose columns an expression over the outputs of a join reads."""
-    found = set[int]()
-    for field in fields_of(scalar):
-        source = query.outputs[field.position].source
-        if not isinstance(source, int):
-            return {0, 1}
-        found.add(query.head[source].atom)
-    return found
-
-
-def _of_sides(
-    relation: Aggregate, rows: Project, join: Join, compared: _Compared, many: Many
-) -> InequalityGroups | str:
-    query = join.query
-    atoms = 1 - compared.points, compared.points
-    shared = [variable for variable in query.atoms[0].variables if variable in query.edges[1]]
-    keys: list[tuple[SqlType, list[ColumnRef]]] = []
-    for variable in shared:
-        refs = [ColumnRef(atom, query.atoms[atom].column_of(variable)) for atom in atoms]
-        of = [_type(query, ref) for ref in refs]
-        wider = _wider(of)
-        if wider is None:
-            return f"{query.atoms[0].readable(refs[0].column)} has another type on the other side"
-        keys.append((wider, refs))
-    bounds = [one[1] for one in (compared.high, compared.low) if one is not None]
-    types = [compared.point.type, *(one.type for one in bounds)]
-    wide = _wider(types) or wider_number(types)
-    if wide is None:
-        return "what is compared has several types"
-    columns: list[SideColumn] = []
-    own: tuple[list[int | Expression], list[int | Expression]] = ([], [])
-    first = len(keys) + len(bounds), len(keys) + 1
-    for position, output in enumerate(rows.outputs):
-        if isinstance(output.source, int):
-            of_atoms = {query.head[_copied(query, output.source)].atom}
-        else:
-            of_atoms = _atoms(_tree(output), query)
-        if len(of_atoms) > 1:
-            return f"{output.name} is of both sides"
-        side = atoms.index(of_atoms.pop()) if of_atoms else 0
-        key = _key_of(query, output, keys, side, rows.types[position]) if position < relation.groups else None
-        if key is None:
-            own[side].append(output.source)
-            columns.append(SideColumn(side, first[side] + len(own[side]) - 1))
-        else:
-            columns.append(SideColumn(side, key))
-    compares = ([_tree_of(one, wide) for one in bounds], [_tree_of(compared.point, wide)])
-
-    def are_many(table: Table, columns: tuple[int, ...]) -> bool:
-        known = many(table, columns)
-        return len(bounds) == 2 if known is None else known
-
-    sides = []
-    for side, atom in enumerate(atoms):
-        groups = tuple(
-            dict.fromkeys(
-                one.column for one in columns[: relation.groups] if one.side == side and one.column >= first[side]
-            )
-        )
-        sides.append(_side(join, atom, keys, groups, own[side], compares[side], first[side], are_many))
-    projected = tuple(
-        _projected(rows, join, atom, [(type_, refs[side]) for type_, refs in keys], compares[side], own[side])
-        for side, atom in enumerate(atoms)
-    )
-    low, high = (one[0] if one is not None else "" for one in (compared.low, compared.high))
-    left, right = projected
-    together = _go_together(compares[0])
-    return InequalityGroups(
-        left, right, len(keys), low, high, together, (sides[0], sides[1]), tuple(columns), rows.across
-    )
-
-
-def _wider(types: Sequence[SqlType]) -> SqlType | None:
-    """The type that has all values of some types; None if there is none of them that has."""
-    if len({(one.kind, one.scale) for one in types}) > 1:
-        return None
-    return max(types, key=lambda one: (one.bits, one.precision))
-
-
-def _type(query: ConjunctiveQuery, ref: ColumnRef) -> SqlType:
-    return query.atoms[ref.atom].table.columns[ref.column].type
-
-
-def _copied(query: ConjunctiveQuery, column: int) -> int:
-    """The column of the head that an output of a join copies; joins below conditions across tables copy all."""
-    source = query.outputs[column].source
-    assert isinstance(source, int), "what a condition is checked over are columns"
-    return source
-
-
-def _tree(output: Output) -> Scalar:
-    assert not isinstance(output.source, int) and output.source.scalar is not None, "a tree was looked for"
-    return output.source.scalar
-
-
-def _tree_of(scalar: Scalar, wanted: SqlType) -> Scalar:
-    return scalar if scalar.type == wanted else Call("cast", (scalar,), wanted)
-
-
-def _key_of(
-    query: ConjunctiveQuery, output: Output, keys: Sequence[tuple[SqlType, list[ColumnRef]]], side: int, own: SqlType
-) -> int | None:
-    """The place in the key of a column that is one of it, with its own type."""
-    if not isinstance(output.source, int):
-        return None
-    ref = query.head[_copied(query, output.source)]
-    return next((i for i, (type_, refs) in enumerate(keys) if refs[side] == ref and type_ == own), None)
-
-
-def _side(
-    join: Join,
-    atom: int,
-    keys: Sequence[tuple[SqlType, list[ColumnRef]]],
-    groups: tuple[int, ...],
-    own: Sequence[int | Expression],
-    compares: Sequence[Scalar],
-    first: int,
-    are_many: Callable[[Table, tuple[int, ...]], bool],
-) -> Side:
-    """How the rows of a side are grouped."""
-    if not groups:
-        return Side((), False)
-    query = join.query
-    copied = [own[column - first] for column in groups]
-    refs = [query.head[_copied(query, one)] for one in copied if isinstance(one, int)]
-    shown = {ref.column for ref in refs} | {ref.column for _, both in keys for ref in both if ref.atom == atom}
-    table = query.atoms[atom].table
-    is_unique = any(shown >= set(key) for key in table.keys)
-    fields = {one.position for one in compares if isinstance(one, Field)}
-    is_one = is_unique or any(isinstance(one, int) and one in fields for one in copied)
-    if len(compares) == 2 and not _go_together(compares) and not is_one:
-        return Side(groups, False)
-    if is_one or not all(isinstance(one, int) for one in copied):
-        return Side(groups, is_one)
-    return Side(groups, are_many(table, tuple(sorted(shown))))
-
-
-def _go_together(bounds: Sequence[Scalar]) -> bool:
-    """Whether rows in the order of one bound are in that of the other one: one column, moved by constants."""
-    found = {_shifted(one) for one in bounds}
-    return len(found) == 1 and None not in found
-
-
-def _shifted(scalar: Scalar) -> int | None:
-    """The column that an expression moves by constants, which keeps its order; None if it is another expression."""
-    match scalar:
-        case Field():
-            return scalar.position
-        case Call(function="cast", arguments=(inner,)) if scalar.type.kind in (
-            inner.type.kind,
-            _WIDER.get(inner.type.kind),
-        ):
-            return _shifted(inner)
-        case Call(function="add", arguments=(one, other)) if _is_shift(one):
-            return _shifted(other)
-        case Call(function="add" | "subtract", arguments=(one, other)) if _is_shift(other):
-            return _shifted(one)
-        case Call(function="add_days", arguments=(inner, Constant())):
-            return _shifted(inner)
-        case Call(function="add_interval", arguments=(inner, Constant(value=0), Constant(value=0), Constant())):
-            return _shifted(inner)  # months end on one day, and days of a zone have 23 hours: they may turn the order
-        case _:
-            return None
-
-
-def _is_shift(scalar: Scalar) -> bool:
-    """Whether an expression is a constant number; infinity would make NaN of some numbers."""
-    if isinstance(scalar, Constant) and isinstance(scalar.value, float):
-        return isfinite(scalar.value)
-    return is_constant(scalar)
-
-
-def _projected(
-    rows: Project,
-    join: Join,
-    place: int,
-    keys: Sequence[tuple[SqlType, ColumnRef]],
-    compares: Sequence[Scalar],
-    own: Sequence[int | Expression],
-) -> Project:
-    """The rows of an atom: its key, what is compared, what is read."""
-    query = join.query
-    atom: Atom = query.atoms[place]
-    head: list[ColumnRef] = []
-
-    def at(column: int) -> int:
-        """The place in the atom's head of a column of the outer one."""
-        ref = ColumnRef(0, column)
-        if ref not in head:
-            head.append(ref)
-        return head.index(ref)
-
-    def over(column: int) -> int:
-        return at(query.head[_copied(query, column)].column)
-
-    shown: list[Scalar | Expression | int] = []
-    for type_, ref in keys:
-        field = Field(at(ref.column), _type(query, ref))
-        shown.append(field.position if field.type == type_ else Call("cast", (field,), type_))
-    shown += [moved(one, over) for one in compares]
-    for one in own:
-        if isinstance(one, int):
-            shown.append(over(one))
-        else:
-            assert one.scalar is not None, "a tree was looked for"
-            shown.append(Expression(one.text, moved(one.scalar, over)))
-    types = [atom.table.columns[ref.column].type for ref in head]
-    outputs = tuple(Output(f"c{i}", type_.arrow, i) for i, type_ in enumerate(types))
-    single = ConjunctiveQuery(query.sql, (atom,), tuple(head), outputs)
-    inputs = tuple(one for one in join.inputs if one.table.name == atom.table.name)
-    below = Join(single, tuple(types), inputs)
-    sources = [_source(one) for one in shown]
-    of = [types[one] if isinstance(one, int) else _scalar(one).type for one in sources]
-    named = tuple(Output(f"c{i}", type_.arrow, one) for i, (type_, one) in enumerate(zip(of, sources, strict=True)))
-    return Project(below, named, tuple(of))
-
-
-def _source(shown: Scalar | Expression | int) -> int | Expression:
-    match shown:
-        case int() | Expression():
-            return shown
-        case Field():
-            return shown.position
-        case _:
-            return Expression(getattr(shown, "text", "") or "what is compared", shown)
-
-
-def _scalar(expression: Expression) -> Scalar:
-    assert expression.scalar is not None, "a tree was looked for"
-    return expression.scalar

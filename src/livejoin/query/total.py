@@ -60,6 +60,21 @@ def fails_on_large_numbers_only(scalar: Scalar) -> bool:
     return all(map(fails_on_large_numbers_only, scalar.arguments)) and (_has_value(scalar) or _is_of_numbers(scalar))
 
 
+def fails_on_large_values_only(scalar: Scalar) -> bool:
+    """Whether an expression has a value for every row but where a number or a time does not fit its type.
+
+    Dates and times may be moved by constants, and made of each other.
+    """
+    if isinstance(scalar, Call) and scalar.function in ("add_days", "add_interval"):
+        first, *others = scalar.arguments
+        return fails_on_large_values_only(first) and all(isinstance(one, Constant) for one in others)
+    if isinstance(scalar, Call) and scalar.function == "cast":
+        (inner,) = scalar.arguments
+        if {inner.type.kind, scalar.type.kind} <= {"date", "timestamp"}:
+            return fails_on_large_values_only(inner)
+    return fails_on_large_numbers_only(scalar)
+
+
 def _is_of_numbers(call: Call) -> bool:
     """Whether a call makes a number of numbers, and fails where it does not fit alone."""
     return call.function in _OF_NUMBERS and all(part.type.kind in _NUMBERS for part in (call, *call.arguments))

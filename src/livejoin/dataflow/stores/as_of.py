@@ -18,12 +18,11 @@ from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.stores.as_of_checks import check
 from livejoin.dataflow.stores.comparable import refuse_lists
 from livejoin.dataflow.stores.order_words import RowOrder, Text
+from livejoin.dataflow.stores.ordered_state import codes_of_kind
 from livejoin.kernels.as_of import layout as w
 from livejoin.kernels.as_of import maintain, scan
 from livejoin.kernels.as_of.buffers import AsOfBuffers
 from livejoin.kernels.memory import layout as k
-from livejoin.kernels.ordered import order_nodes as nodes
-from livejoin.kernels.ordered import top_k
 from livejoin.kernels.values.row_order import E_WORDS
 from livejoin.query.orders import SortKey
 from livejoin.query.relational import AsOfCondition
@@ -142,15 +141,9 @@ class AsOfStore:
 
     def used_words(self, kind: Kind) -> Words:
         """The codes of values of a kind that the state holds, which the codec must keep; O(state)."""
-        found = [np.empty(0, np.int64)]
-        for order, arena in zip((self.left, self.right), self._arenas, strict=True):
-            for column, type_ in enumerate(order.types):
-                offset = order.code_offset(column)
-                if type_.word_kind == kind and offset is not None:
-                    words = np.empty(int(arena.words[nodes.T_ENTRIES]), np.int64)
-                    top_k.column_words(arena.words, offset, words)
-                    found.append(order.codes(column, words))
-        return np.concatenate(found)
+        trees = zip((self.left, self.right), self._arenas, strict=True)
+        found = [codes for order, arena in trees for codes in codes_of_kind(order, arena.words, kind)]
+        return np.concatenate([np.empty(0, np.int64), *found])
 
     def sizes(self) -> tuple[int, int]:
         """Bytes handed out so far, freed ones included, and bytes allocated; O(1)."""

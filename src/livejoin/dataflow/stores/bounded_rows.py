@@ -14,9 +14,8 @@ import numpy as np
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.stores.comparable import refuse_lists
 from livejoin.dataflow.stores.order_words import RowOrder, Text
+from livejoin.dataflow.stores.ordered_state import codes_of_kind
 from livejoin.kernels.memory import layout as k
-from livejoin.kernels.ordered import order_nodes as nodes
-from livejoin.kernels.ordered import top_k
 from livejoin.kernels.thresholds import layout as w
 from livejoin.kernels.thresholds import maintain, scan
 from livejoin.kernels.thresholds.buffers import ThresholdBuffers
@@ -168,18 +167,12 @@ class BoundedRows:
 
     def used_words(self, kind: Kind) -> list[Words]:
         """The codes of values of a kind over all rows and bounds that are kept; O(state)."""
-        found = []
-        for order, entries in ((self.order, int(self.arena.words[nodes.T_ENTRIES])), (self.of_bounds, self.bounds())):
-            for column, type_ in enumerate(order.types):
-                offset = order.code_offset(column)
-                if type_.word_kind != kind or offset is None:
-                    continue
-                if order is self.order:
-                    words = np.empty(entries, np.int64)
-                    top_k.column_words(self.arena.words, offset, words)
-                else:
-                    words = self.bound_words()[offset]
-                found.append(order.codes(column, words))
+        found = list(codes_of_kind(self.order, self.arena.words, kind))
+        bounds = self.bound_words()
+        for column, type_ in enumerate(self.of_bounds.types):
+            offset = self.of_bounds.code_offset(column)
+            if type_.word_kind == kind and offset is not None:
+                found.append(self.of_bounds.codes(column, bounds[offset]))
         return found
 
     def bounds(self) -> int:

@@ -14,6 +14,7 @@ from livejoin.dataflow.stores.aggregate import lines_of
 from livejoin.dataflow.stores.aggregate_plan import AggregatePlan
 from livejoin.dataflow.stores.comparable import are_known, refuse_lists
 from livejoin.dataflow.stores.order_words import RowOrder, Text
+from livejoin.dataflow.stores.ordered_state import codes_of_kind
 from livejoin.dataflow.stores.summed import layout_of
 from livejoin.errors import CapacityError
 from livejoin.kernels.inequality import layout as w
@@ -22,10 +23,9 @@ from livejoin.kernels.inequality.buffers import InequalityBuffers
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.ordered import order_nodes as nodes
 from livejoin.kernels.ordered import ranks as rank_access
-from livejoin.kernels.ordered import top_k
 from livejoin.kernels.values.row_order import E_WORDS
-from livejoin.plan.operators import InequalityAggregateOperator, InequalityJoinOperator
-from livejoin.query.inequality import SideColumn
+from livejoin.plan.operators import InequalityOperator
+from livejoin.query.inequality_sides import SideColumn
 from livejoin.query.orders import SortKey
 from livejoin.schema import Kind
 from livejoin.state.addressed import Addressed
@@ -46,9 +46,7 @@ class ComparedSides:
         codec: The database's codec.
     """
 
-    def __init__(
-        self, plan: InequalityAggregateOperator | InequalityJoinOperator, summed: AggregatePlan, codec: Codec
-    ) -> None:
+    def __init__(self, plan: InequalityOperator, summed: AggregatePlan, codec: Codec) -> None:
         self.plan, self.summed, self.codec = plan, summed, codec
         self._inputs = plan.left.types, plan.right.types
         values, carried = layout_of(summed)
@@ -241,15 +239,7 @@ class ComparedSides:
 
     def used_words(self, kind: Kind) -> list[Words]:
         """The words of values of a kind that the state holds; O(state)."""
-        found = []
-        for order, arena in self.trees():
-            for column, type_ in enumerate(order.types):
-                offset = order.code_offset(column)
-                if type_.word_kind == kind and offset is not None:
-                    words = np.empty(int(arena.words[nodes.T_ENTRIES]), np.int64)
-                    top_k.column_words(arena.words, offset, words)
-                    found.append(order.codes(column, words))
-        return found
+        return [codes for order, arena in self.trees() for codes in codes_of_kind(order, arena.words, kind)]
 
     def sizes(self) -> tuple[int, int]:
         """Bytes handed out so far, freed ones included, and bytes allocated; O(1)."""
@@ -301,13 +291,13 @@ class ComparedSides:
         return lines_of(self.summed, Rows(self.codec, self.plan.inputs, given, rows.length))
 
 
-def _kept(plan: InequalityAggregateOperator | InequalityJoinOperator, side: int) -> list[int]:
+def _kept(plan: InequalityOperator, side: int) -> list[int]:
     """The columns of a side that its trees keep: the key, what is compared, the group."""
     bounds = plan.bounds if side == 0 and plan.sides[0].by_row else 1
     return [*range(plan.keys + bounds), *plan.sides[side].groups]
 
 
-def _order(plan: InequalityAggregateOperator | InequalityJoinOperator, side: int, columns: Sequence[int]) -> RowOrder:
+def _order(plan: InequalityOperator, side: int, columns: Sequence[int]) -> RowOrder:
     """The order of the rows of a side: by key, group and what is compared, or by key and what is compared."""
     types = (plan.left.types, plan.right.types)[side]
     keys = plan.keys

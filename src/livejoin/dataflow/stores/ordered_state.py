@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from livejoin.dataflow.stores.order_words import RowOrder
 from livejoin.kernels.ordered import order_nodes as nodes
 from livejoin.kernels.ordered import top_k
+from livejoin.schema import Kind
 from livejoin.state.arena import Arena
 from livejoin.state.codec import Codec
 from livejoin.words import Words
@@ -34,12 +35,7 @@ class OrderedState:
 
         A wide decimal is kept by its digits, and has no code that the codec would have to remember: it has none.
         """
-        words = np.empty(int(self.arena.words[nodes.T_ENTRIES]), np.int64)
-        offset = self.order.code_offset(column)
-        if offset is None:
-            return words[:0]
-        top_k.column_words(self.arena.words, offset, words)
-        return self.order.codes(column, words)
+        return codes_of(self.order, self.arena.words, column)
 
     def sizes(self) -> tuple[int, int]:
         """Bytes handed out so far, freed ones included, and bytes allocated; O(1)."""
@@ -56,3 +52,20 @@ class OrderedState:
     def restore(self, arrays: Mapping[str, Words]) -> None:
         """Take over the state of an operator with the same arguments."""
         self.arena.words = arrays["arena"]
+
+
+def codes_of(order: RowOrder, arena: Words, column: int) -> Words:
+    """The codes of a column over all rows of a tree; empty where its codes are not kept; O(rows)."""
+    offset = order.code_offset(column)
+    if offset is None:
+        return np.empty(0, np.int64)
+    words = np.empty(int(arena[nodes.T_ENTRIES]), np.int64)
+    top_k.column_words(arena, offset, words)
+    return order.codes(column, words)
+
+
+def codes_of_kind(order: RowOrder, arena: Words, kind: Kind) -> Iterator[Words]:
+    """The codes of values of a kind over all rows of a tree, column by column; O(rows) each."""
+    for column, type_ in enumerate(order.types):
+        if type_.word_kind == kind:
+            yield codes_of(order, arena, column)

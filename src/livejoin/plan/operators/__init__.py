@@ -11,7 +11,11 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from livejoin.plan.operators.groups import AggregateOperator, SetOperator
-from livejoin.plan.operators.inequality import InequalityAggregateOperator, InequalityJoinOperator
+from livejoin.plan.operators.inequality import (
+    InequalityAggregateOperator,
+    InequalityJoinOperator,
+    InequalityOperator,
+)
 from livejoin.plan.operators.joins import (
     AnnotatedOperator,
     BagOperator,
@@ -36,6 +40,7 @@ __all__ = [
     "Families",
     "InequalityAggregateOperator",
     "InequalityJoinOperator",
+    "InequalityOperator",
     "JoinInput",
     "JoinOperator",
     "NumbersOperator",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from livejoin.plan.identity import Identity, said_calls, said_types
 from livejoin.plan.operators.operator import Families, PlanOperator, many
 from livejoin.plan.operators.rows import ProjectOperator, SelectedOperator
 from livejoin.query.aggregates import AggregateCall
-from livejoin.query.inequality import Side, SideColumn
+from livejoin.query.inequality_sides import Side, SideColumn
 from livejoin.schema import SqlType
 from livejoin.search.algorithm import Algorithm
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class InequalityAggregateOperator(PlanOperator):
-    """Aggregates of the pairs of rows that have one key and compare as a condition says, by sums in two ordered stores.
+class InequalityOperator(PlanOperator):
+    """The pairs of rows that have one key and compare as a condition says, of two ordered stores.
 
     Args:
         left, right: The two sides: the key's columns, then the bounds of left rows or the point of right ones, then the
@@ -30,11 +31,8 @@ class InequalityAggregateOperator(PlanOperator):
             ``less`` or ``less_equal``; empty where there is none. The upper bound stands before the lower one.
         goes_together: Whether left rows in the order of one bound are in that of the other one.
         sides: How the rows of each side are grouped.
-        columns: Where each column is that groups and aggregates read.
-        groups: How many of these, the first ones, are the group.
-        calls: The aggregates, whose arguments are among the columns.
-        is_global: Whether there is one row even if no pair is there.
-        types: Types of the columns: the group's, then one a call.
+        columns: Where each column is that is read.
+        types: Types of the columns of the result.
         written: The condition as users wrote it.
     """
 
@@ -46,9 +44,6 @@ class InequalityAggregateOperator(PlanOperator):
     goes_together: bool
     sides: tuple[Side, Side]
     columns: tuple[SideColumn, ...]
-    groups: int
-    calls: tuple[AggregateCall, ...]
-    is_global: bool
     types: tuple[SqlType, ...]
     written: str
 
@@ -63,18 +58,43 @@ class InequalityAggregateOperator(PlanOperator):
         return self.bounds == 2 and not self.goes_together and self.sides[0].by_row
 
     @property
+    @abstractmethod
     def inputs(self) -> tuple[SqlType, ...]:
-        """The types of the columns that groups and aggregates read."""
+        """The types of the columns that sums are kept of."""
+
+    @property
+    def below(self) -> tuple[Operator, ...]:
+        return (self.left, self.right)
+
+    @property
+    def meets(self) -> str:
+        """Which pairs of rows meet, for explanations."""
+        key = f"one key of {many(self.keys, 'column')} and " if self.keys else ""
+        return f"the pairs of rows with {key}{self.written}"
+
+
+@dataclass(frozen=True, eq=False)
+class InequalityAggregateOperator(InequalityOperator):
+    """Aggregates of the pairs of rows that have one key and compare as a condition says, by sums in two ordered stores.
+
+    Args:
+        groups: How many of the columns, the first ones, are the group.
+        calls: The aggregates, whose arguments are among the columns; the result is the group, then one column a call.
+        is_global: Whether there is one row even if no pair is there.
+    """
+
+    groups: int
+    calls: tuple[AggregateCall, ...]
+    is_global: bool
+
+    @property
+    def inputs(self) -> tuple[SqlType, ...]:
         of = self.left.types, self.right.types
         return tuple(of[one.side][one.column] for one in self.columns)
 
     @property
     def kind(self) -> str:
         return "groups of an inequality join"
-
-    @property
-    def below(self) -> tuple[Operator, ...]:
-        return (self.left, self.right)
 
     def identity(self, algorithm: Algorithm, adaptive: bool) -> Identity:
         sides = tuple((one.groups, one.by_row) for one in self.sides)
@@ -95,13 +115,12 @@ class InequalityAggregateOperator(PlanOperator):
         return ("inequality group", *what, *of, said_types(self.types))
 
     def lines(self, families: Families) -> Iterator[str]:
-        key = f"one key of {many(self.keys, 'column')} and " if self.keys else ""
         what = "1 aggregate" if len(self.calls) == 1 else f"{len(self.calls)} aggregates"
         if not self.calls:
             what = "the groups"
         left, right = map(_called, self.below)
         yield (
-            f"inequality join: {what} of the pairs of rows with {key}{self.written}, by sums in ordered stores of both "
+            f"inequality join: {what} of {self.meets}, by sums in ordered stores of both "
             f"sides; no pair is made. A row of {left} that changes costs O(log rows){self._each(1)}, a row of {right} "
             f"O(log rows){self._each(0)}"
         )
@@ -125,49 +144,16 @@ class InequalityAggregateOperator(PlanOperator):
 
 
 @dataclass(frozen=True, eq=False)
-class InequalityJoinOperator(PlanOperator):
-    """The pairs of rows that have one key and compare as a condition says, by two ordered stores.
-
-    Args:
-        left, right, keys, low, high, goes_together, written: As for an `InequalityAggregateOperator`.
-        sides: How the rows of each side are kept: by row.
-        columns: Where each column of the result is.
-        types: Types of these columns.
-    """
-
-    left: Operator
-    right: Operator
-    keys: int
-    low: str
-    high: str
-    goes_together: bool
-    sides: tuple[Side, Side]
-    columns: tuple[SideColumn, ...]
-    types: tuple[SqlType, ...]
-    written: str
-
-    @property
-    def bounds(self) -> int:
-        """How many bounds left rows have."""
-        return bool(self.low) + bool(self.high)
-
-    @property
-    def skips(self) -> bool:
-        """Whether left rows that end behind a point are passed over where they begin behind it too."""
-        return self.bounds == 2 and not self.goes_together and self.sides[0].by_row
+class InequalityJoinOperator(InequalityOperator):
+    """The pairs of rows that have one key and compare as a condition says, by two ordered stores."""
 
     @property
     def inputs(self) -> tuple[SqlType, ...]:
-        """The types of what sums are kept of: of nothing but rows."""
         return ()
 
     @property
     def kind(self) -> str:
         return "inequality join"
-
-    @property
-    def below(self) -> tuple[Operator, ...]:
-        return (self.left, self.right)
 
     def identity(self, algorithm: Algorithm, adaptive: bool) -> Identity:
         columns = tuple((one.side, one.column) for one in self.columns)
@@ -186,9 +172,8 @@ class InequalityJoinOperator(PlanOperator):
         )
 
     def lines(self, families: Families) -> Iterator[str]:
-        key = f"one key of {many(self.keys, 'column')} and " if self.keys else ""
         yield (
-            f"inequality join: the pairs of rows with {key}{self.written}, over ordered stores of both sides: O(log "
+            f"inequality join: {self.meets}, over ordered stores of both sides: O(log "
             f"rows) a row that changes, and O(1) for each row that it meets; {self._passed()}"
         )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
+from livejoin.errors import UnsupportedQueryError
 from livejoin.query.conjunctive import Output
 from livejoin.query.relational.relation import DerivedRelation, OverOne
 from livejoin.query.scalar import Expression
@@ -30,6 +31,8 @@ class Project(OverOne):
             are written, for messages. Empty elsewhere.
         refusal: The message where an output has no value, which is how a query forbids rows; empty elsewhere.
         written: The predicate as users wrote it, for messages.
+        refused: The error if these rows are asked for as they are, since they are a product; None elsewhere. A query
+            that they are merged into may need no row of them.
     """
 
     outputs: tuple[Output, ...]
@@ -38,6 +41,7 @@ class Project(OverOne):
     across: str = field(default="", compare=False)
     refusal: str = field(default="", compare=False)
     written: str = field(default="", compare=False)
+    refused: UnsupportedQueryError | None = field(default=None, compare=False, repr=False)
 
     @property
     def schema(self) -> pa.Schema:

@@ -19,6 +19,7 @@ from livejoin.sql.bind.passes import PassRewriter
 from livejoin.sql.lower.order_by import resolve_order
 from livejoin.sql.lower.project import first_rows, refuse_lists
 from livejoin.sql.lower.resolve import resolve_block
+from livejoin.sql.lower.select import refuse_products
 from livejoin.sql.lower.set_operation import combine
 from livejoin.sql.names.from_clause import column_names
 from livejoin.sql.names.known import Lateral
@@ -296,7 +297,9 @@ class KnownNames:
                 tree, text = parse(view.sql)
                 inside = replace(self, text=text, definitions={}, reads={}, outer=None)
                 with suppress(UnsupportedQueryError):  # a product that this text does not allow: it stays apart
-                    self.plain[name] = inside.bound(query_tree(tree, text)).plain
+                    found = inside.bound(query_tree(tree, text))
+                    refuse_products(found.relation)
+                    self.plain[name] = found.plain
         return self.plain[name]
 
 

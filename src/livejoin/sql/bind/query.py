@@ -15,6 +15,7 @@ from livejoin.query.bound_query import Query
 from livejoin.sql.bind.known_names import KnownNames
 from livejoin.sql.bind.read_order import read_order
 from livejoin.sql.lower.payload import refuse_payload
+from livejoin.sql.lower.select import refuse_products
 from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.query_tree import query_tree
@@ -58,6 +59,7 @@ def bind_query(
     names = KnownNames(catalog, views or {}, source, allow_product)
     bound = names.bound(query_tree(tree, source))
     found = read_order(bound, names.rewriter)
+    refuse_products(found.relation)
     query = Query(sql, found.relation, tuple(names.reads), found.keys, found.below)
     named = zip(bound.columns, query.schema.names, strict=True)
     query = replace(query, numbered=tuple((written, name) for written, name in named if written != name))

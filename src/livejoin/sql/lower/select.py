@@ -12,8 +12,9 @@ from dataclasses import replace
 
 from sqlglot import TokenType, exp
 
-from livejoin.query.inequality import InequalityGroups, inequality_groups
-from livejoin.query.relational import Distinct, Relation, SetOperation
+from livejoin.query.inequality import inequality_groups
+from livejoin.query.inequality_sides import InequalitySides
+from livejoin.query.relational import Distinct, Project, Relation, SetOperation
 from livejoin.sql.lower.grouped.determined import with_determined
 from livejoin.sql.lower.grouped.grouping import Grouping
 from livejoin.sql.lower.grouped.windows import windowed
@@ -33,12 +34,14 @@ def relation_of(block: SelectBlock, lowering: Lowering) -> Relation:
         block: The SELECT.
         lowering: Makes the relations of SELECTs that window functions need.
 
+    Rows of a product that a comparison by order selects say that they are refused (`refuse_products`).
+
     Raises:
         SqlError: An expression or a condition whose types do not fit, or one that is not supported.
     """
     joined = Joined.of(block, lowering.allow_product)
     unconnected = joined.conditions.unconnected
-    if unconnected is not None and (block.groups is None or block.sets is not None or block.has_windows):
+    if unconnected is not None and (block.sets is not None or block.has_windows):
         raise unconnected.error(_not_summed(block))
     hidden = [] if block.distinct or block.order is None else hidden_items(block.outputs, block.order)
     items = [*block.outputs, *hidden]
@@ -48,6 +51,9 @@ def relation_of(block: SelectBlock, lowering: Lowering) -> Relation:
         relation = windowed(block, items, block.items[-1].value if block.qualified else None, lowering)
     elif block.groups is None:
         relation = joined.rows(items)
+        if unconnected is not None:
+            assert isinstance(relation, Project), "a comparison across tables is checked on the rows of their join"
+            relation = replace(relation, refused=unconnected.error(_not_summed(block)))
     else:
         relation = _grouped(block, block.groups, joined, items)
     if block.distinct:
@@ -57,6 +63,18 @@ def relation_of(block: SelectBlock, lowering: Lowering) -> Relation:
         return relation
     keys = [(key, over_items(key, items, block.source)) for key in block.order.keys]
     return first_rows(relation, keys, block.order, len(block.outputs), block.source)
+
+
+def refuse_products(relation: Relation) -> None:
+    """Refuse the rows of products that a relation reads; those of a query that was merged are not there any more.
+
+    Raises:
+        UnsupportedQueryError: There are some.
+    """
+    if isinstance(relation, Project) and relation.refused is not None:
+        raise relation.refused
+    for one in relation.below:
+        refuse_products(one)
 
 
 def _not_summed(block: SelectBlock) -> str:
@@ -81,7 +99,7 @@ def _grouped(block: SelectBlock, groups: tuple[exp.Expr, ...], joined: Joined, i
     relation = grouping.relation(block.is_global)
     if joined.conditions.unconnected is not None:
         pairs = inequality_groups(relation)
-        if not isinstance(pairs, InequalityGroups):
+        if not isinstance(pairs, InequalitySides):
             raise joined.conditions.unconnected.error(pairs or "groups without aggregates are asked for")
     copied = [value.meta[REF].column if isinstance(value, exp.Column) else -1 for _, value in values]
     if condition is None and isinstance(relation, Distinct) and copied == list(range(len(groups))):

@@ -18,7 +18,8 @@ query stays separate, and its rows are stored where they are joined, if
 * an optional part reads it, and one of its expressions is used above that part, where it is NULL without a match;
 * a grouping set of the reader may lack a computed column of it: its expression might occur elsewhere in the reader,
   where it is not NULL;
-* it has lists, which a join does not read.
+* it has lists, which a join does not read;
+* it compares its rows with now() and is joined: so a time that moves meets the rows that cross it, and not the join's.
 
 A query that reads columns of a query around it is always merged.
 
@@ -38,6 +39,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from livejoin.query.conjunctive import MOST_ATOMS, ColumnRef
+from livejoin.query.of_time import is_of_time
 from livejoin.schema import SqlType, is_made_list
 from livejoin.sql.lower.conditions.equalities import computed_pairs
 from livejoin.sql.lower.conditions.split import (
@@ -93,7 +95,7 @@ def _candidates(block: SelectBlock) -> frozenset[int]:
         plain = None if relation.nested is None else relation.nested.plain
         if plain is None or atoms + len(plain.scope.relations) - 1 > MOST_ATOMS:
             continue
-        if len(block.scope.relations) > 1 and _reads_lists(plain):
+        if len(block.scope.relations) > 1 and (_reads_lists(plain) or _waits(relation, plain)):
             continue
         used = [plain.items[ref.column].value for ref in uses if ref.atom == relation.atom]
         computed = [value for value in used if not isinstance(value, exp.Column)]
@@ -108,6 +110,13 @@ def _candidates(block: SelectBlock) -> frozenset[int]:
         found.add(relation.atom)
         atoms += len(plain.scope.relations) - 1
     return frozenset(found)
+
+
+def _waits(relation: Occurrence, plain: SelectBlock) -> bool:
+    """Whether a query compares its rows with now(), and may stay apart: its rows wait in the order of their time."""
+    nested = [one.nested for one in plain.scope.relations if one.nested is not None]
+    is_free = relation.nested is not None and relation.nested.correlated is None
+    return is_free and any(is_of_time(one.relation) for one in nested)
 
 
 def _is_computed(ref: ColumnRef, relation: Occurrence, plain: SelectBlock) -> bool:

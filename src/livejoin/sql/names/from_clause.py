@@ -19,6 +19,7 @@ from livejoin.errors import UnknownNameError
 from livejoin.query.as_table import relation_columns
 from livejoin.query.conjunctive import EdgeKind
 from livejoin.schema import CHANGE_COLUMNS, Table
+from livejoin.schema.now import NOW
 from livejoin.shown import meant
 from livejoin.sql.names.as_of_join import as_of_join
 from livejoin.sql.names.char_padding import pad_comparisons
@@ -36,6 +37,12 @@ from livejoin.sql.resolved.from_clause import FromClause
 from livejoin.sql.resolved.item import distinct_names
 from livejoin.sql.resolved.part import Equality, Part, moved
 from livejoin.sql.resolved.query import NestedQuery, Occurrence, Scope, Shown, Side
+
+_NO_TIME = (
+    "now() is the time that db.advance(time) sets, never that of the clock, and none is set: call db.advance with the "
+    "time of the data before a query reads now(), and again as time goes on. In a pipeline now() is not there; to keep "
+    "the rows of the last hour, declare the table with window_range"
+)
 
 Turn: TypeAlias = Callable[[FromClause, exp.Pivot], FromClause]
 """What stands in FROM before a PIVOT or UNPIVOT, numbered from 0, to what stands there behind it."""
@@ -156,6 +163,8 @@ class _Binder:
         offset = offset_of(table, self._start)
         atom = self._next(table, table.alias_or_name, offset)
         found = self._names.look_up(table.name) if len(table.parts) == 1 else None
+        if found is None and table.name == NOW:
+            raise self._source.unsupported("NOW", _NO_TIME, offset)
         if found is None:
             name = ".".join(part.name for part in table.parts)
             hint = meant(name, self._names.all())

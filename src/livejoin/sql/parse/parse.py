@@ -7,7 +7,7 @@ The parser is sqlglot's for Spark, with two defaults that Spark 4 changed: CAST 
 from __future__ import annotations
 
 import re
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.dialect import Dialect
@@ -22,6 +22,7 @@ from livejoin.sql.parse.function_names import OTHERS, SPARKS
 from livejoin.sql.parse.gaps import refuse_gaps, refuse_open_parentheses
 from livejoin.sql.parse.keywords import names_from_keywords, reserved_name
 from livejoin.sql.parse.nesting import refuse_nested_queries, too_deep
+from livejoin.sql.parse.now import split_bounds, times_in, with_times
 from livejoin.sql.parse.operators import OperatorParser
 from livejoin.sql.parse.other_dialects import of_statement
 from livejoin.sql.parse.quotes import refuse_quoted_qualifiers
@@ -188,6 +189,14 @@ class SparkAnsi(Spark):
                 self.raise_error("Expected END after CASE")
             return self.expression(exp.Case(this=value, ifs=branches, default=default), comments=comments)
 
+        def _parse_function(self, *args: Any, **options: Any) -> exp.Expr | None:
+            """A call; that of CURRENT_TIMESTAMP notes where it stands, as those of other functions do."""
+            token = self._curr
+            node = super()._parse_function(*args, **options)
+            if isinstance(node, exp.CurrentTimestamp) and token is not None:
+                node.meta.setdefault("start", token.start)
+            return node
+
         def _parse_type_size(self) -> exp.DataTypeParam | None:
             size = super()._parse_type_size()
             if size is not None and size.expression:
@@ -300,8 +309,18 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
         UnsupportedQueryError: There is more than one statement, or one that livejoin does not have, or it is nested too
             deeply.
     """
-    source, dialect = tokenized(sql), SparkAnsi()
-    tokens = list(source.tokens)
+    tree, source = _parsed(tokenized(sql))
+    times = times_in(tree) if isinstance(tree, (exp.Query, exp.Create)) else None
+    if not times:
+        return tree, source
+    tree, source = _parsed(with_times(source, times))
+    split_bounds(tree, times)
+    return tree, source
+
+
+def _parsed(source: Source) -> tuple[exp.Expr, Source]:
+    """The syntax tree of one statement by its tokens; errors as for `parse`."""
+    dialect, tokens = SparkAnsi(), list(source.tokens)
     names_from_keywords(tokens)
     if tokens and tokens[0].token_type in dialect.tokenizer_class.COMMANDS:
         clause = tokens[0].text.upper()
@@ -319,7 +338,7 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
     refuse_quoted_qualifiers(source)
     parser = SparkAnsi.Parser(dialect=dialect)
     try:
-        statements = [tree for tree in parser.parse(tokens, sql) if isinstance(tree, exp.Expr)]
+        statements = [tree for tree in parser.parse(tokens, source.sql) if isinstance(tree, exp.Expr)]
     except NotParsed as error:
         raise _hinted(syntax_error(error, source), source) from None
     except WrongCount as error:
