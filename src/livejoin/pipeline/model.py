@@ -107,9 +107,9 @@ class TableSource(_Ordered):
     """One table: files of changes that Spark reads as a stream.
 
     Args:
-        columns: Key ``schema``: the columns of the files in their order, ``_seq`` and ``_change_type`` among them (see
-            the first section). With a PRIMARY KEY a new row replaces the row with its key. UNIQUE is checked after each
-            batch.
+        columns: Key ``schema``: the columns of the files in their order, ``_change_type`` and ``_seq`` among them where
+            the files have them. With a PRIMARY KEY a new row replaces the row with its key. UNIQUE is checked after
+            each batch.
         format: The files' format.
         path: A file, a folder or a pattern, relative to the pipeline file.
         options: Spark's options for reading this format, for example ``maxFilesPerTrigger``.
@@ -128,8 +128,9 @@ class TableSource(_Ordered):
             may be either is no row of the table.
         static: The table is read whole at each start, and does not change while the pipeline runs; see
             ``run.on_static_change``.
-        arrival: ``by-time``: files arrive in the order of their modification times, as always in Spark. ``by-name``: in
-            the order of their names; for that they are copied below the checkpoint first.
+        arrival: The order in which files are read. ``by-time``: that of their modification times, as always in Spark.
+            ``by-name``: that of their names. For that they are copied below the checkpoint first, and ``run.trigger``
+            has to be ``available-now``. Where several files are one batch, neither is an order of their rows.
     """
 
     columns: str = Field(alias="schema")
@@ -381,8 +382,9 @@ class RunSettings(_Strict):
         keep_output: For how many batches before the newest one the files of sink ``parquet`` stay; without it all stay.
         on_static_change: If a static table has other rows at a restart, the first batch brings the difference, or the
             start is refused.
-        check: Whether DuckDB recomputes the views from the files at the end and compares the results. If changes of a
-            table were left out, DuckDB takes livejoin's rows of the table, and the check says so. Needs
+        check: Whether DuckDB recomputes the views from the files at the end and compares the results. For each view a
+            line says ``identical``, or ``DIFFERENT`` with an example; then ``livejoin run`` ends with exit code 1. If
+            changes of a table were left out, DuckDB takes livejoin's rows of the table, and a line says so. Needs
             ``available-now`` in one process, the sink ``parquet``, a session in UTC, and no table with feed ``upsert``
             or ``window_range``.
         spark: Settings of the Spark session.
