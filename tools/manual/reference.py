@@ -40,6 +40,7 @@ is refused, and what to write instead. [The SQL that is kept live](sql.md) has w
 {tables}
 ```
 """
+_IS_PLACE = re.compile(r"FILE|FOLDER|\.toml$|\.sql$")  # what stands for a file or a folder in the help
 _LONGEST = 150  # characters of a query that is shown
 
 
@@ -116,7 +117,12 @@ def _plain(text: str) -> str:
 
 def completion(shell: str) -> str:
     """The script that completes commands and options in a shell."""
-    return str(shtab.complete(parser(), shell))
+    found = parser()
+    for _, command in _commands(found):
+        for one in command._actions:
+            if _IS_PLACE.search(str(one.metavar)):
+                one.complete = shtab.FILE  # type: ignore[attr-defined]
+    return str(shtab.complete(found, shell))
 
 
 def json_schema() -> str:

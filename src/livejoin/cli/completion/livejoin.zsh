@@ -37,7 +37,7 @@ _shtab_livejoin_defaults_added=0
 _shtab_livejoin_check_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--schema[print the JSON schema of pipeline files, for editors]"
-  ":the file:"
+  ":the file:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -46,7 +46,7 @@ _shtab_livejoin_check_defaults_added=0
 _shtab_livejoin_compact_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--grace[how long old files stay for readers that have listed them\; by default 3600]:SECONDS:"
-  ":the pipeline file:"
+  ":the pipeline file:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -78,15 +78,15 @@ _shtab_livejoin_doctor_defaults_added=0
 
 _shtab_livejoin_explain_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--schema[a file with the tables\' CREATE TABLE statements]:SCHEMA.sql:"
-  "*--log[changes of a table, .csv or .parquet, with _change_type and _seq\: their enclosureness is computed]:[TABLE=]FILE:"
+  "--schema[a file with the tables\' CREATE TABLE statements]:SCHEMA.sql:_files"
+  "*--log[changes of a table, .csv or .parquet, with _change_type and _seq\: their enclosureness is computed]:[TABLE=]FILE:_files"
   "--format[what to write (default\: text)]:format:(text json svg html)"
-  "--out[where to (default\: standard output)]:FILE:"
+  "--out[where to (default\: standard output)]:FILE:_files"
   "--strict[refuse a weaker guarantee\: O1 (always), FIFO, lambda, linear or polynomial]:BOUND:(O1 FIFO lambda linear polynomial)"
   "--allow-product[take a condition over tables that no equality connects, which is checked on each pair of their rows]"
   "--cells[also say where rows go among N cells of a cluster, and what load is expected\; --log is the first batch]:N:"
   "--terms[with --format svg\: draw the plan in the papers\' words, its tree with keys and views, and not the query]"
-  ":a file with one SELECT\; - for standard input:"
+  ":a file with one SELECT\; - for standard input:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -95,7 +95,7 @@ _shtab_livejoin_explain_defaults_added=0
 _shtab_livejoin_init_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--spark[a pipeline on Spark, for livejoin run, in place of a server]"
-  ":where to\; made if it is missing:"
+  ":where to\; made if it is missing:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -105,9 +105,9 @@ _shtab_livejoin_run_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--fresh[delete first what earlier runs wrote, the state and deltas\; more\: livejoin docs pipeline-file]"
   "--memory-limit[the most memory for tables and the states of views, as 4GB or 4GiB\; over run.memory_limit of the file]:SIZE:"
-  "--spill[where deltas are written that take too much memory\; over run.spill of the file]:FOLDER:"
+  "--spill[where deltas are written that take too much memory\; over run.spill of the file]:FOLDER:_files"
   "--spill-over[how much memory of a delta is too much, by default 256MB\; over run.spill_over of the file]:SIZE:"
-  ":the pipeline file:"
+  ":the pipeline file:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -118,11 +118,11 @@ _shtab_livejoin_serve_options=(
   "--host[the address to listen at\; by default 127.0.0.1]:host:"
   "--port[the port\; by default 8000]:port:"
   "--flight[also Arrow Flight SQL there, as grpc\:\/\/127.0.0.1\:31337]:URL:"
-  "--sql[CREATE statements to run where the database is new]:FILE:"
-  "--tokens[who may do what\; needed to listen elsewhere]:FILE:"
-  "--certificate[the certificate chain for TLS, in PEM]:FILE:"
-  "--key[its key, in PEM]:FILE:"
-  ":the folder of the database, or a file of settings:"
+  "--sql[CREATE statements to run where the database is new]:FILE:_files"
+  "--tokens[who may do what\; needed to listen elsewhere]:FILE:_files"
+  "--certificate[the certificate chain for TLS, in PEM]:FILE:_files"
+  "--key[its key, in PEM]:FILE:_files"
+  ":the folder of the database, or a file of settings:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -132,7 +132,7 @@ _shtab_livejoin_shell_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--create[make a database in FOLDER if there is none]"
   "-c[run this, print what it gives, and end]:SQL:"
-  ":where it stays:"
+  ":where it stays:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -143,7 +143,7 @@ _shtab_livejoin_token_options=(
   "*--read[a view or table\; \'\*\' for all]:NAME:"
   "*--write[a table\; \'\*\' for all]:NAME:"
   "--admin[may do all, and declare]"
-  ":the file of tokens\; made if it is missing:"
+  ":the file of tokens\; made if it is missing:_files"
   ":whose it is:"
 )
 
