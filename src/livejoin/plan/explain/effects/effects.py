@@ -15,6 +15,7 @@ from typing import Literal, assert_never
 from livejoin.families.nodes import MadeRelation, MakesRelations
 from livejoin.plan.explain.effects.amount import NOTHING, ONE, Amount, Growth, total
 from livejoin.plan.explain.effects.as_read import as_read, only_rows
+from livejoin.plan.explain.effects.asked import on_average
 from livejoin.plan.explain.effects.expected_rows import ExpectedRows
 from livejoin.plan.explain.effects.figures import Figures, Matched
 from livejoin.plan.explain.effects.linked import by_links, linked_rows
@@ -372,7 +373,8 @@ class _Walk:
             else:
                 each = begin.rows if start.inner is None or keeps(start.inner, start.joined) else begin.delta
                 whole = found if own is None else reach(query, position, None, self._figures, nested)
-                changed, gone = each.times(whole.results), begin.delta.times(whole.results)
+                results = on_average(whole.results, query, position, self._figures)
+                changed, gone = each.times(results), begin.delta.times(results)
                 if is_asked(query, position):
                     gone = changed
                 elif is_optional(query, position):  # a row of NULLs takes the place, or leaves it

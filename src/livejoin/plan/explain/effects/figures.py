@@ -29,7 +29,7 @@ Source = Literal["counted", "sampled", "given", "observed"]
 Marks: TypeAlias = npt.NDArray[np.bool_]
 """Which rows of a sample it is."""
 
-_FEW_PAIRS = 30  # among samples: their number is off by a fifth then
+FEW_PAIRS = 30  # among samples: their number is off by a fifth then
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _FEW_ROWS = 8  # of a key in a sample, from which how many it has is told
 
@@ -114,22 +114,43 @@ class TableSample:
         no key, unless it is as any other value. None if a column, or which rows fit, is not known.
         Cost: O(sample log sample).
         """
-        if not self.columns.keys() >= set(columns):
+        known = self.keys(columns, nulls)
+        if known is None:
             return None
-        there = np.ones(self.weights.shape[0], np.bool_)
+        word, there = known
         if condition is not None:
             passed = self.passing(condition)
             if passed is None:
                 return None
             there &= passed
+        found, inverse = np.unique(word[there], return_inverse=True)
+        counts = np.bincount(inverse, self.weights[there], found.shape[0]).astype(np.int64)
+        return found.view(np.int64), counts
+
+    def keys(self, columns: Sequence[int], nulls: bool = False) -> tuple[npt.NDArray[np.uint64], Marks] | None:
+        """A word for the key of each row, as of `counts`, and which rows have one; None if a column is not known.
+
+        Args:
+            columns: The columns of the key.
+            nulls: Whether NULL is as any other value; else a row with NULL has no key.
+        """
+        if not self.columns.keys() >= set(columns):
+            return None
+        there = np.ones(self.weights.shape[0], np.bool_)
         word = np.zeros(self.weights.shape[0], np.uint64)
         for column in columns:
             there &= nulls or self.columns[column] != NULL_CODE
             word = word * _ODD + self.columns[column].view(np.uint64)
             word ^= word >> np.uint64(32) if len(columns) > 1 else np.uint64(0)
-        found, inverse = np.unique(word[there], return_inverse=True)
-        counts = np.bincount(inverse, self.weights[there], found.shape[0]).astype(np.int64)
-        return found.view(np.int64), counts
+        return word, there
+
+    def has_all_keys(self, counts: Words) -> bool:
+        """Whether no key is missing in it, as each that was drawn was drawn several times.
+
+        Args:
+            counts: The rows of each key that was drawn.
+        """
+        return self.is_whole or counts.sum() >= _FEW_ROWS * counts.shape[0]
 
     def values(self, columns: Sequence[int]) -> float | None:
         """The most different values of some columns, NULL included; None if a column is not known.
@@ -178,6 +199,10 @@ class Figures:
         """The share that was given, or without rows observed; of rows that are there it is counted."""
         known = self.statistics.of(table.name).passing_of(condition.text)
         return known.value if known.known == "given" or not self._has(table) else None
+
+    def is_given(self, table: Table, condition: Expression) -> bool:
+        """Whether the share of rows for which a condition is true was given, not counted."""
+        return self._known_share(table, condition) is not None
 
     def _has(self, table: Table) -> bool:
         return table.name.lower() in self.samples
@@ -240,8 +265,8 @@ class Figures:
             return None
         (keys, counts), (other_keys, other_counts) = mine, theirs
         both = counts[np.isin(keys, other_keys)]
-        if not second.is_whole and other_counts.sum() < _FEW_ROWS * other_counts.shape[0]:
-            return None  # keys that were not drawn may be there
+        if not second.has_all_keys(other_counts):
+            return None
         largest = float(both.max(initial=0))
         most = largest if first.is_whole else largest * first.rows / max(1.0, float(first.weights.sum()))
         source: Source = "sampled" if "sampled" in (first.source, second.source) else first.source
@@ -331,7 +356,7 @@ def _met(
     same = second is first and tuple(columns) == tuple(others) and conditions[0] == conditions[1]
     itself = 0.0 if whole or not same else seen  # sure, in a sample too
     pairs = float(mine @ theirs) - itself
-    if not whole and pairs < _FEW_PAIRS:
+    if not whole and pairs < FEW_PAIRS:
         return None
     largest = float(theirs[mine > 0].max(initial=0.0))
     most = largest if second.is_whole else largest * scale if largest >= _FEW_ROWS else None
