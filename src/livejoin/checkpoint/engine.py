@@ -25,6 +25,8 @@ import pyarrow as pa
 from livejoin.checkpoint.batch import Arrival, LoggedBatch
 from livejoin.checkpoint.batch_delta import BatchDelta, JoinedDelta, SpilledDelta, timed
 from livejoin.checkpoint.change import merged, view_changes
+from livejoin.checkpoint.declaring import declare
+from livejoin.checkpoint.first_load import FirstLoad, is_first_load, load_first
 from livejoin.checkpoint.history import History, Recovered
 from livejoin.checkpoint.initial import Initial, initial_deltas, results
 from livejoin.checkpoint.job import Job
@@ -39,8 +41,6 @@ from livejoin.database.commit import Commit
 from livejoin.database.refreshing import apply_any
 from livejoin.database.refusals import Refusal, manner_for, refused_changes, without
 from livejoin.database.snapshots.tables import NO_LIMITS, Limits, check_limit, image_of_tables, size_of_tables
-from livejoin.database.statements.asserting import enforce
-from livejoin.database.transactions.assertions import VIOLATIONS
 from livejoin.database.transactions.staging import OnConflict
 from livejoin.errors import ChangeError, ExpressionError, LivejoinError, StateError
 
@@ -82,6 +82,7 @@ class Engine:
         written: How much was written.
         ignored: By reason how many changes of the last applied batch had no effect, as those of absent keys.
         late: How many changes of the last applied batch were late.
+        limits: Limits of the database.
     """
 
     database: Database
@@ -99,6 +100,7 @@ class Engine:
     written: Written = field(default_factory=Written)
     ignored: Mapping[str, int] = field(default_factory=dict)
     late: int = 0
+    limits: Limits = NO_LIMITS
     _is_first: bool = True
     _pending_bytes: int = 0  # of the batch that was taken, in the log
     _applying: float = 0.0
@@ -193,19 +195,40 @@ class Engine:
             }
             deltas = {view: timed(delta, batch.time) for view, delta in nothing.items()} | deltas
         self.ignored, self.late = {}, 0
-        if batch.rows:
+        load = self._first_load(batch)
+        if load is not None:
+            self.database = self.recovered.database = load.database
+            self.ignored = self._why_ignored(load.ignored)
+            deltas = self._before(deltas, load.deltas.items())
+        elif batch.rows:
             commit = self._commit(batch)
             if commit is not None:
-                self.ignored, self.late = self._why_ignored(commit), commit.late
-                for view, delta in self._deltas(commit, batch.time):
-                    deltas[view] = JoinedDelta((deltas[view], delta)) if view in deltas else delta
+                left_out = {name: ignored for name, (ignored, _) in commit._left_out.items()}
+                self.ignored, self.late = self._why_ignored(left_out), commit.late
+                deltas = self._before(deltas, self._deltas(commit, batch.time))
         self._applying = time.perf_counter() - began
         return deltas
 
-    def _why_ignored(self, commit: Commit) -> dict[str, int]:
-        """By reason how many changes of a commit had no effect."""
+    def _first_load(self, batch: LoggedBatch) -> FirstLoad | None:
+        """The database after a first load; None if the batch is none, or is refused so and goes the way of others."""
+        if not is_first_load(self.database, batch):
+            return None
+        try:
+            return load_first(self.database, self.job, batch, self.limits)
+        except LivejoinError as error:
+            logger.info("batch %d is applied as one commit, which takes more memory: %s", batch.batch_id, error)
+            return None
+
+    def _before(
+        self, told: Mapping[str, BatchDelta], deltas: Iterable[tuple[str, BatchDelta]]
+    ) -> dict[str, BatchDelta]:
+        """Deltas of views, each behind what there is to tell before."""
+        return {**told, **{view: JoinedDelta((told[view], one)) if view in told else one for view, one in deltas}}
+
+    def _why_ignored(self, left_out: Mapping[str, int]) -> dict[str, int]:
+        """By reason how many changes had no effect, from their number by table."""
         found = Counter[str]()
-        for name, (ignored, _) in commit._left_out.items():
+        for name, ignored in left_out.items():
             found[self.database.tables[name].why_ignored] += ignored
         return dict(+found)
 
@@ -380,6 +403,7 @@ def open_engine(  # noqa: PLR0913  # the options of a run
             found.last_batch,
             found.parts,
             found.pending,
+            limits=limits,
         )
         engine._pending_bytes = history.log.size_after(-1 if found.last_batch is None else found.last_batch)
     except BaseException:
@@ -388,22 +412,6 @@ def open_engine(  # noqa: PLR0913  # the options of a run
     if recovery is not None:
         logger.info("the checkpoint in %s: %s", folder, recovery)
     return engine
-
-
-def declare(database: Database, job: Job) -> None:
-    """Create the views and the assertions of a job over its tables.
-
-    Raises:
-        LivejoinError: A view does not stand.
-    """
-    for name, sql in job.views.items():
-        database.create_view(name, sql, allow_product=job.allow_product)
-    for name, condition in job.assertions.items():
-        database.create_assertion(name, condition, allow_product=job.allow_product)
-    for table in job.tables.values():
-        enforce(database._contents, table)
-    if VIOLATIONS in database.views:  # nothing of a job only warns
-        database.drop_view(VIOLATIONS)
 
 
 def _adopt(history: History, found: Recovered, job: Job) -> None:

@@ -31,6 +31,7 @@ from livejoin.database import Database
 from livejoin.database.refreshing import apply_any
 from livejoin.database.snapshots import snapshot
 from livejoin.database.snapshots.tables import Limits, empty, image_of_tables, load_tables, of_image
+from livejoin.database.transactions.pieces import apply_in_pieces, fit_pieces
 from livejoin.errors import LivejoinError, MemoryLimitError, StateError, StorageError
 from livejoin.schema import Table
 from livejoin.state.files import Folder
@@ -286,7 +287,10 @@ class History:
                 msg = f"batch {batch.batch_id} was brought to version {batch.version}, and here is {database.version}"
                 raise StateError(msg)
             if batch.rows:
-                apply_any(database, batch.changes, batch.on_conflict)
+                if all(fit_pieces(database.tables[name], rows) for name, rows in batch.changes.items()):
+                    apply_in_pieces(database, batch.changes, batch.on_conflict)
+                else:
+                    apply_any(database, batch.changes, batch.on_conflict)
         except MemoryLimitError:
             raise
         except LivejoinError as error:

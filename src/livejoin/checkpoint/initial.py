@@ -62,17 +62,17 @@ def initial_deltas(
         if initial == "difference":
             refuse_other_columns(name, told[name].schema, result.schema)
             result = difference(told[name], result, types_of(database, name))
-            found[name] = _marked(database, name, result.drop_columns([CHANGE_TYPE]), result[CHANGE_TYPE])
+            found[name] = marked(database, name, result.drop_columns([CHANGE_TYPE]), result[CHANGE_TYPE])
         else:
             found[name] = _inserted(database, name, result)
     return {name: delta for name, delta in found.items() if delta.num_rows}
 
 
 def _inserted(database: Database, view: str, rows: pa.Table) -> pa.Table:
-    return _marked(database, view, rows, pa.repeat(pa.scalar("insert"), rows.num_rows))
+    return marked(database, view, rows, pa.repeat(pa.scalar("insert"), rows.num_rows))
 
 
-def _marked(database: Database, view: str, rows: pa.Table, kinds: pa.Array | pa.ChunkedArray) -> pa.Table:
+def marked(database: Database, view: str, rows: pa.Table, kinds: pa.Array | pa.ChunkedArray) -> pa.Table:
     """Rows as a delta of a view."""
     schema = database.views[view].delta_schema
     versions = pa.repeat(pa.scalar(database.version, pa.int64()), rows.num_rows)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from livejoin.checkpoint.checked_json import checked, with_checksum
-from livejoin.checkpoint.engine import declare
+from livejoin.checkpoint.declaring import declare
 from livejoin.checkpoint.job import Job
 from livejoin.database import Database
 from livejoin.database.snapshots.declaration import number, value
