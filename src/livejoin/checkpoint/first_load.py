@@ -107,7 +107,7 @@ def load_first(before: Database, job: Job, batch: LoggedBatch, limits: Limits) -
 
     Args:
         before: The database.
-        job: Its tables and views.
+        job: The tables and views of the database.
         batch: The batch.
         limits: Limits of the new database.
 
