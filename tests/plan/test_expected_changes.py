@@ -79,6 +79,9 @@ def test_expected_is_the_mean(name: str, measured: tuple[Mapping[str, AnalyzedEx
         if name in NARROW:
             assert one.delta.expected is not None
             assert one.delta.expected <= 1 + FACTOR * delta, f"{name}: {one.delta}, {delta:.2f} measured"
+        if name == "selflt":  # of two rows of a key one alone is in front of the other one
+            assert one.result.expected is not None
+            assert one.result.expected <= FACTOR * result, f"{one.result}, {result:.2f} measured"
         if name in COUNTED:
             assert not one.result.is_bound
             assert not one.delta.is_bound

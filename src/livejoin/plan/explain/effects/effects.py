@@ -572,7 +572,10 @@ class _Walk:
         """The pairs of a changed row: the rows of the other side within its range."""
         left, right = self.of(plan.left, None), self.of(plan.right, None)
         key = tuple(range(plan.keys))
-        met = left.rows.times(self._behind(plan.right, key)).plus(right.rows.times(self._behind(plan.left, key)))
+        behind, before = self._behind(plan.right, key), self._behind(plan.left, key)
+        if _compares_itself(plan):  # of two rows one alone is in front of the other one
+            behind, before = behind.halved(), before.halved()
+        met = left.rows.times(behind).plus(right.rows.times(before))
         self.looked_up[plan] = left.delta.plus(right.delta).plus(met)
         found = met.bounded()
         return _Change(found, found, found, both_ways=True)
@@ -594,6 +597,16 @@ class _Walk:
         self.sources.append(figure.source)
         same = Amount(figure.expected, figure.most, True, (cause,), growth, figure.is_size)
         return same if len(query.atoms) == 1 else same.times(reach(query, atom, None, self._figures).results)
+
+
+def _compares_itself(plan: InequalityJoinOperator) -> bool:
+    """Whether rows of one table are compared with one another, by the same column on both sides."""
+    columns = tuple(range(plan.keys + 1))  # the key, and what is compared behind it
+    left, right = origin_of(plan.left, columns), origin_of(plan.right, columns)
+    if plan.bounds != 1 or left is None or right is None or max(len(left.query.atoms), len(right.query.atoms)) > 1:
+        return False
+    is_all = left.is_each and right.is_each  # of some rows on the left and others on the right more may fit
+    return is_all and (left.table.name, left.columns) == (right.table.name, right.columns)
 
 
 def _made_above(plan: AnyJoin) -> Mapping[int, MadeRelation]:
