@@ -12,7 +12,7 @@ import pytest
 from test_inequality_views import operators
 
 from livejoin import Database, LivejoinError
-from livejoin.errors import ChangeValueError, ExpressionError, SchemaError, UnsupportedQueryError
+from livejoin.errors import ChangeError, ChangeValueError, ExpressionError, SchemaError, UnsupportedQueryError
 from livejoin.plan.operators import BagOperator, JoinOperator, ThresholdAggregateOperator, ThresholdOperator
 from oracle import connect, multiset, signed_multiset, without_zeros
 from strategies import EXAMPLES
@@ -189,13 +189,51 @@ def test_the_time_goes_on_alone() -> None:
     database.create_view("v", "SELECT id FROM E WHERE ts > now()")
     database.apply("E", [(1, BEGIN), (2, BEGIN + dt.timedelta(minutes=1))])
     assert database.advance(BEGIN)["v"].num_rows == 0  # once more
-    assert database.apply("livejoin_now", [(BEGIN - dt.timedelta(hours=1),)]).ignored == 1
     with pytest.raises(ChangeValueError, match="now\\(\\) is 2026-01-31 12:00:00 and does not go back"):
         database.advance(BEGIN - dt.timedelta(microseconds=1))
     assert database.views["v"].to_arrow()["id"].to_pylist() == [2]
     assert database.sql("SELECT at FROM livejoin_now").to_pylist() == [{"at": BEGIN}]
     first, again = (database.advance(BEGIN + dt.timedelta(minutes=2), request=("till", 1)) for _ in range(2))
     assert first["v"].num_rows == 1 and again.repeated
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_the_time_is_one_row_that_moves_on(together: bool) -> None:
+    """It moves by apply, INSERT and replay too, and nothing takes it away or back."""
+    database, later = Database(), BEGIN + dt.timedelta(minutes=5)
+    database.execute("CREATE TABLE E (id INT, ts TIMESTAMP)")
+    database.advance(BEGIN)
+    view = database.create_view("v", "SELECT id FROM E WHERE ts > now()")
+    database.apply("E", [(1, BEGIN + dt.timedelta(minutes=1)), (2, BEGIN + dt.timedelta(hours=1))])
+    beside: dict[str, object] = {"E": [(3, BEGIN)]} if together else {}
+
+    def time() -> list[dt.datetime]:
+        return [row["at"] for row in database.sql("SELECT at FROM livejoin_now").to_pylist()]
+
+    earlier = BEGIN - dt.timedelta(hours=1)
+    for rows in ([(earlier,)], [(later,), (BEGIN,)]):
+        with pytest.raises(ChangeValueError, match="does not go back"):
+            database.apply({**beside, "livejoin_now": rows})
+    for statement in (
+        "DELETE FROM livejoin_now",
+        "UPDATE livejoin_now SET at = TIMESTAMP '2020-01-01 00:00:00'",
+        "UPDATE livejoin_now SET at = TIMESTAMP '2040-01-01 00:00:00'",
+    ):
+        with pytest.raises(ChangeError, match="no row leaves its table"):
+            database.execute(statement)
+    with pytest.raises(SchemaError, match="is not altered"):
+        database.execute("ALTER TABLE livejoin_now ADD COLUMN x INT")
+    assert (time(), view.to_pylist()) == ([BEGIN], [{"id": 1}, {"id": 2}])
+    database.apply({**beside, "livejoin_now": [(BEGIN,)]})
+    assert time() == [BEGIN]
+    database.apply({**beside, "livejoin_now": [(BEGIN,), (later,)]})
+    assert (time(), view.to_pylist()) == ([later], [{"id": 2}])
+    database.execute(f"INSERT INTO livejoin_now VALUES (TIMESTAMP '{later + dt.timedelta(hours=1)}')")
+    assert (time(), view.to_pylist()) == ([later + dt.timedelta(hours=1)], [])
+    moved = [{"at": later + dt.timedelta(hours=hour), "_seq": hour} for hour in (3, 2)]
+    assert database.replay({"livejoin_now": moved}).changes == 2
+    assert time() == [later + dt.timedelta(hours=3)]
+    assert database.advance(later + dt.timedelta(hours=3)).changes == 0
 
 
 def test_another_table_of_that_name_is_not_taken_for_the_time() -> None:
@@ -242,6 +280,6 @@ def test_a_time_that_moves_costs_the_rows_that_cross() -> None:
 )
 def test_now_elsewhere_is_refused_with_what_to_write(sql: str) -> None:
     database = Life(0).database
-    with pytest.raises(LivejoinError, match="compare a column with now\\(\\) in WHERE") as refused:
+    with pytest.raises(LivejoinError, match="compare a column with now\\(\\) by <, <=, >, >= or BETWEEN") as refused:
         database.create_view("v", sql.replace("^", ""))
     assert isinstance(refused.value, UnsupportedQueryError) and refused.value.column == sql.index("^") + 1

@@ -118,8 +118,8 @@ class Database:
         spill_over: A number of bytes, or a text as for ``memory_limit``; by default 256 MB, or a sixteenth of
             ``memory_limit`` if that is less.
         sync: With a path: when what was changed is on the disk, so that it survives a loss of power. ``commit``:
-            before a call returns. ``batch``: ``sync_every`` at the latest, or after 1 MB; a process that is killed
-            loses nothing, the machine that fails what came last. ``off``: when the database is closed.
+            before a call returns. ``batch``: ``sync_every`` at the latest, or after 1 MB. ``off``: when the
+            system writes it by itself, or the database is closed. A process that is killed loses nothing with any.
         sync_every: How long ``batch`` waits at most; by default 100 ms.
         damaged: With a path: what becomes of a log that is damaged in its middle: ``refuse`` to open it, or ``cut``,
             which goes on from what comes before the damage, and keeps the rest in files beside it.

@@ -13,6 +13,7 @@ from livejoin.database.contents import Contents
 from livejoin.database.declared.checks import bound_check
 from livejoin.database.declared.defaults import check_defaults, default_of
 from livejoin.database.declared.generated import bound_column
+from livejoin.database.now import refuse_altered_time
 from livejoin.errors import SchemaError
 from livejoin.schema import Check, Column, ForeignKey, SqlType, Table
 from livejoin.sql import (
@@ -68,6 +69,7 @@ def altered(contents: Contents, table: Table, change: ColumnChange) -> Altered |
     Raises:
         SchemaError: The change is not possible; the message says what stands in its way.
     """
+    refuse_altered_time(table)
     found = _altered(contents, table, change)
     if found is not None:
         check_defaults(found.table)

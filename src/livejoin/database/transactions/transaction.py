@@ -20,6 +20,7 @@ from livejoin.database.durable.history import told
 from livejoin.database.durable.log import Log
 from livejoin.database.lineage.causes import Given
 from livejoin.database.names import ByName
+from livejoin.database.now import is_time, times_that_move
 from livejoin.database.transactions.assertions import violations
 from livejoin.database.transactions.commit_plan import CommitPlan, plan_of
 from livejoin.database.transactions.compaction import FEW, compact_in_turn, passed
@@ -44,6 +45,7 @@ from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.deltas.view_delta import ViewDelta
 from livejoin.dataflow.node import Node
 from livejoin.errors import ChangeFormatError, LivejoinError, MemoryLimitError, ViolationError
+from livejoin.schema.now import NOW
 from livejoin.words import Words
 
 NO_NOTES: Mapping[str, Any] = MappingProxyType({})
@@ -64,9 +66,11 @@ def read(
         ChangeError: Changes break what a table promises.
     """
     batches = read_any(contents, named, needs_sequence, on_conflict, intake)
-    for batch in batches:
+    for place, batch in enumerate(batches):
         if batch.table.static or batch.table.append_only:
             refuse_unpromised(contents, batch)
+        if batch.table.name == NOW and is_time(batch.table):
+            batches[place] = times_that_move(contents, batch)
     return batches
 
 

@@ -37,8 +37,8 @@ _REMEDY = {
     "table": "it gives several rows; allowed are expressions with one value a row",
     "volatile": "its value changes from call to call. A deleted row must give the value that it had when it was "
     "inserted. Store the value in a column, or give it to a query that is asked once as a parameter. To keep the rows "
-    "of the last hour, declare the table with window_range, or compare a column with now() in WHERE, as ts > now() - "
-    "INTERVAL '1' HOUR",
+    "of the last hour, declare the table with window_range, or compare a column with now() by <, <=, >, >= or BETWEEN, "
+    "as a condition of WHERE that stands alone or is joined by AND: WHERE ts > now() - INTERVAL '1' HOUR",
     "sub-query": "Compare with IN (value, ...), or with a sub-query that begins with SELECT. Examples are IN (SELECT * "
     "FROM VALUES (1), (2) AS v(x)) and ALL (SELECT ...)",
     "unbounded": "one row could take all memory. Store what is needed in a table and join it",
