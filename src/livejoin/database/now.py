@@ -63,7 +63,7 @@ def refuse_altered_time(table: Table) -> None:
     """Refuse to alter the table of the time.
 
     Raises:
-        SchemaError: It is that.
+        SchemaError: The table has the time.
     """
     if is_time(table):
         msg = f"the table {NOW!r} has the time of now(), which db.advance moves; it is not altered"
