@@ -4,7 +4,8 @@ The annotation of a key in V_p is the sum of those of the rows with this key, an
 weight with the annotations of its children outside of the connex subtree. A row without a partner in some child has a
 factor zero there, so the sum may run over all registered rows, in V_s or not, and annotations do not depend on the
 counters: an insertion changes the annotations first and the views then, a deletion the other way round. So every
-result that is enumerated carries its final annotation.
+result that is enumerated carries its final annotation. While differences wait, a row that is not in V_s may have one,
+and is added and subtracted like any other.
 
 A change outside of the connex subtree makes a difference to its slot. Where the slot is that of a linked edge, the
 difference waits there (`livejoin.kernels.crown.waiting`), as one slot may have many parents and many changes of a
@@ -99,6 +100,15 @@ from livejoin.kernels.memory.layout import MASK32, REF_MASK
 from livejoin.kernels.parameters import Arena, Cursor, Output, Plan, Segments
 
 
+@inlined
+def _put(m: Arena, frame: int, node: int, slot: int) -> None:
+    """Put the next frame on the stack, for a slot; its difference is written already."""
+    m[frame + F_NODE] = node
+    m[frame + F_ROW] = slot
+    m[frame + F_INDEX] = 0
+    m[H_SP] += 1
+
+
 @helper
 def _push(m: Arena, p: Plan, node: int, slot: int) -> bool:
     """Carry the difference of a slot on, which is written in the next frame; whether the frame is on the stack now.
@@ -109,10 +119,7 @@ def _push(m: Arena, p: Plan, node: int, slot: int) -> bool:
     if p[node + N_WAIT] >= 0:
         wait(m, p, node, slot, frame + F_WEIGHT)
         return False
-    m[frame + F_NODE] = node
-    m[frame + F_ROW] = slot
-    m[frame + F_INDEX] = 0
-    m[H_SP] += 1
+    _put(m, frame, node, slot)
     return True
 
 
@@ -395,11 +402,8 @@ def settle(m: Arena, p: Plan, cursor: Cursor, emit: bool, out: Output, capacity:
                 continue
             m[H_SETTLED] = slot
             m[H_SETTLED_NODE] = node
-            m[frame + F_NODE] = node
-            m[frame + F_ROW] = slot
-            m[frame + F_INDEX] = 0
             m[H_BASE] = m[H_SP]
-            m[H_SP] += 1
+            _put(m, frame, node, slot)
             m[H_STEP] = BEGIN
         m[H_START] = node
         is_full = not annotate(m, p, node, 0, 0, cursor, emit, out, capacity, runs)
