@@ -275,3 +275,21 @@ def test_a_sum_that_its_type_cannot_hold() -> None:
     rows = [((i, None, None, 1 << 62), 1, 0) for i in range(2)]
     with pytest.raises(CapacityError, match="SUM OVER a part of a partition is 9,223,372,036,854,775,808"):
         store.maintain([delta_of(codec, TYPES, rows)])
+
+
+@pytest.mark.parametrize("frame", [(7, 0), (4, 4), (-2, 6), (60, -3)])
+def test_frames_slide_over_parts_of_a_long_partition(frame: tuple[int, int]) -> None:
+    """Few changes far from each other: a frame that is computed is not the next one of the frame before."""
+    draw, codec = random.Random(f"{frame}"), Codec()
+    arguments = ([], [SortKey(0, True, False)], RowsAround(*frame), (*CALLS, *NTHS))
+    store = RunningStore(*arguments, codec, TYPES)
+    present: set[Row] = set()
+    for version in range(12):
+        changes = []
+        for _ in range(150 if version == 0 else draw.randrange(1, 5)):
+            row = (draw.randrange(150), draw.choice(VALUES[1]), draw.choice(VALUES[2]), draw.choice(VALUES[3]))
+            row = draw.choice(sorted(present, key=str)) if version and present and draw.random() < 0.4 else row
+            changes.append((row, -1 if row in present else 1, version))
+            present ^= {row}
+        store.maintain([delta_of(codec, TYPES, changes)])
+        assert scanned(store, content) == expected(present, *arguments)

@@ -134,7 +134,8 @@ class PartitionedState(OrderedState):
     def _by_partition(self, delta: Delta) -> tuple[Words, Words, Words]:
         """The order words, weights and versions of a delta, those of a version partition by partition."""
         values, width = self.order.encode(delta.rows), int(self.prefix[O_WIDTH])
-        weights, versions = np.ascontiguousarray(delta.weights), np.ascontiguousarray(delta.versions)
+        # Copied, as `ones` may not be written to: a kernel would be compiled for such weights a second time.
+        weights, versions = delta.weights.copy(), np.ascontiguousarray(delta.versions)
         if weights.shape[0] > 1 and width:
             order = np.lexsort((*values[:width], versions))
             values, weights, versions = np.take(values, order, axis=1), weights[order], versions[order]

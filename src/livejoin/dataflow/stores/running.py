@@ -61,8 +61,20 @@ _OF_ROWS: dict[RunningFunction, int] = {
     "nth": aggregates.NTH,
     "nth_known": aggregates.NTH_KNOWN,
 }
+_COMBINED = (
+    aggregates.ROWS,
+    aggregates.VALUES,
+    aggregates.SUM,
+    aggregates.SUM_WIDE,
+    aggregates.LEAST,
+    aggregates.GREATEST,
+    aggregates.OPENING,
+    aggregates.LATEST,
+    aggregates.FIRST_KNOWN,
+    aggregates.LAST_KNOWN,
+)
 _TAKEN_AWAY = (aggregates.ROWS, aggregates.VALUES, aggregates.SUM, aggregates.SUM_WIDE)
-_OF_KEY = aggregates.C_CALLS - aggregates.C_KEY
+_OF_KEY = aggregates.C_COMBINED - aggregates.C_KEY
 _COUNTED = (aggregates.NTH, aggregates.NTH_KNOWN)
 _MOMENTS: tuple[RunningFunction, ...] = ("var_pop", "var_samp", "stddev_pop", "stddev_samp")
 _TELL_LESS: tuple[RunningFunction, ...] = ("avg", *_MOMENTS, "nth", "nth_known")
@@ -94,6 +106,7 @@ class RunningStore(PartitionedState):
         super().__init__(partition, keys, codec, types)
         self._arguments = (tuple(partition), tuple(keys), frame, tuple(calls))
         self._frame, self._calls = frame, tuple(calls)
+        self._places: list[int] = []  # of the calls in their plan
         self.calls = self._compiled()
         self.let_entries_have(int(self.calls[aggregates.C_WORDS]), self.calls, self._reach)
 
@@ -106,7 +119,8 @@ class RunningStore(PartitionedState):
             CapacityError: A sum that its type cannot hold.
 
         Cost: O(log n) a change with n rows, and O(1) for each row between two changes of a partition, and of the delta;
-        with a frame of k rows O(k) for each of the delta.
+        with a frame of k rows O(k) for each partition and version, and O(k) for each row of the delta where a result
+        depends on the order of additions, as sums of doubles and deviations do, or is NTH_VALUE.
         """
         (delta,) = inputs
         refuse_lists(delta.rows, "OVER")
@@ -146,8 +160,10 @@ class RunningStore(PartitionedState):
 
     @property
     def _reach(self) -> int:
-        """How many rows beside one the kernel has in mind."""
-        return sum(max(rows, 0) for rows in (*self._around, *(call.back for call in self._calls)))
+        """How many places beside one the kernel's scratch has: rows, and in a frame of rows what these add up to."""
+        rows = sum(max(rows, 0) for rows in (*self._around, *(call.back for call in self._calls)))
+        is_around = isinstance(self._frame, RowsAround)
+        return rows + (rows + 2) * int(self.calls[aggregates.C_WORDS]) if is_around else rows
 
     def _compiled(self) -> Words:
         """The plan of the calls."""
@@ -172,7 +188,11 @@ class RunningStore(PartitionedState):
             case _:
                 assert_never(self._frame)
         of_key = self._key(calls) if isinstance(self._frame, RangeAround) else [0] * _OF_KEY
-        return np.array([len(calls), at, back, *frame, *of_key, *(word for call in calls for word in call)], np.int64)
+        order = sorted(range(len(calls)), key=lambda i: calls[i][aggregates.A_KIND] not in _COMBINED)
+        self._places = [order.index(i) for i in range(len(calls))]
+        combined = sum(call[aggregates.A_KIND] in _COMBINED for call in calls)
+        of_calls = (word for i in order for word in calls[i])
+        return np.array([len(calls), at, back, *frame, *of_key, combined, *of_calls], np.int64)
 
     def _ends(self, frame: RangeAround) -> tuple[int, int]:
         """The words that are added to a row's key for the ends of its frame."""
@@ -229,8 +249,8 @@ class RunningStore(PartitionedState):
         rows = self.order.decode(words[:width], self.codec)
         columns: list[Words | pa.Array] = [rows.column(i) for i in range(len(rows.types))]
         for i, call in enumerate(self._calls):
-            at = width + int(self.calls[aggregates.C_CALLS + i * aggregates.CALL + aggregates.A_AT])
-            kind = int(self.calls[aggregates.C_CALLS + i * aggregates.CALL + aggregates.A_KIND])
+            plan = self.calls[aggregates.C_CALLS + self._places[i] * aggregates.CALL :]
+            at, kind = width + int(plan[aggregates.A_AT]), int(plan[aggregates.A_KIND])
             columns.append(self._result(call, kind, words[at:]))
         return Rows(self.codec, self.types, columns, words.shape[1])
 

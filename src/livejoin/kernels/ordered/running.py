@@ -7,9 +7,9 @@ behind the last one where they are as they were. A run costs O(log n) a change a
 changes or whose aggregates change, which is a row of the delta.
 
 The *frame* of a row, which its aggregates are over, is the rows up to it (ROWS), or up to the last one with its keys
-(RANGE), or up to so many rows behind it or before it, or from so many rows before it to so many behind. With the last
-kind each row is computed by itself, O(rows of a frame), if its frame has one that changed. All rows within a distance
-of each are a frame too (`livejoin.kernels.ordered.distance_walk`), and tiles are walked as one
+(RANGE), or up to so many rows behind it or before it, or from so many rows before it to so many behind. The last kind
+slides over the rows whose frame has one that changed (`livejoin.kernels.ordered.sliding_frames`). All rows within a
+distance of each are a frame too (`livejoin.kernels.ordered.distance_walk`), and tiles are walked as one
 (`livejoin.kernels.ordered.tile_walk`).
 
 Law: the changes written for a version are the result after it minus the result before it, as multisets.
@@ -73,9 +73,9 @@ def maintain(
         OUTPUT_FULL: take them and call again with at least H_NEEDED places.
 
     Cost: O(log n) a change, and O(1) for each row between two changes of a partition and version, and of the delta;
-    LAG over k rows, and a frame of k rows, add O(k log n) for each partition and version, a frame O(k) for each row of
-    which it has one that changed. A frame up to some rows behind or before each takes O(log n) for each row; one of
-    rows within a distance O(log^2 n) for each partition and version; tiles O(log n) for each of them.
+    LAG over k rows, and a frame of k rows, add O(k log n) for each partition and version. What is not combined takes
+    O(k) for each row whose frame has one that changed. A frame up to some rows behind or before each takes O(log n) for
+    each row; one of rows within a distance O(log^2 n) for each partition and version; tiles O(log n) for each of them.
     """
     s, strings = opened(store), strings_of(text)
     m, c = s.arena, Changes(view(values), weights.shape[0], view(weights), view(versions), view(touched))

@@ -42,8 +42,8 @@ NTH_KNOWN = 15  # the same among the rows whose argument is not NULL
 # Plan: the number of calls, the words of all, the most rows that a LAG goes back, which frame it is and of AROUND how
 # many rows before and behind (below 0 it begins behind the row, or ends before it), of UP_TO_FAR how many behind (below
 # 0 it ends before the row), of TILES how many there are, of WITHIN what is added to a row's key for the first row and
-# for the last one, then how that key is read, as an argument is, and whether all calls can be taken away again; then
-# for each call
+# for the last one, then how that key is read, as an argument is, and whether all calls can be taken away again; how
+# many calls, which stand first, can be combined (`livejoin.kernels.ordered.sliding_frames`); then for each call
 C_NUMBER = 0
 C_WORDS = 1
 C_BACK = 2
@@ -57,7 +57,8 @@ C_DOWN = 9
 C_FLIP = 10
 C_DOUBLE = 11
 C_SLIDES = 12
-C_CALLS = 13
+C_COMBINED = 13
+C_CALLS = 14
 A_KIND = 0
 A_FROM = 1  # the argument's first word among the row's
 A_WIDTH = 2  # its words
@@ -108,6 +109,21 @@ def _add(state: Line, at: int, low: int, high: int, words_of_sum: int) -> None:
 
 
 @helper
+def add_number(state: Line, at: int, line: Words, source: int, words: int) -> None:
+    """Add a number of so many words to another one."""
+    carry = 0
+    for i in range(words):
+        term = line[source + i]
+        total = state[at + i] + term
+        over = 1 if np.uint64(total) < np.uint64(term) else 0
+        total += carry
+        if carry == 1 and total == 0:
+            over = 1
+        state[at + i] = total
+        carry = over
+
+
+@helper
 def _add_double(state: Line, at: int, word: int) -> None:
     total = np.int64(state[at]).view(np.float64) + np.int64(word).view(np.float64)
     state[at] = np.float64(total).view(np.int64) if not np.isnan(total) else CANONICAL_NAN
@@ -126,14 +142,14 @@ def _add_moment(state: Line, at: int, word: int) -> None:
 
 
 @inlined
-def _copy(m: Arena, c: Plan, a: int, source: int, state: Line) -> None:
+def copy(line: Words, c: Plan, a: int, source: int, state: Line) -> None:
     """Note the words of an argument."""
     for i in range(c[a + A_WIDTH]):
-        state[c[a + A_AT] + i] = m[source + i]
+        state[c[a + A_AT] + i] = line[source + i]
 
 
 @inlined
-def _is_null(c: Plan, a: int, line: Words, at: int) -> bool:
+def is_null(c: Plan, a: int, line: Words, at: int) -> bool:
     """Whether an argument is NULL, which of a text only its code says: the empty one has the same first words."""
     if c[a + A_LAST] != VALUE:
         return bool(line[at + c[a + A_WIDTH] - 1] == NULL_CODE)
@@ -141,20 +157,19 @@ def _is_null(c: Plan, a: int, line: Words, at: int) -> bool:
 
 
 @helper
-def _is_beyond(m: Arena, c: Plan, a: int, entry: int, state: Line, text: Texts) -> bool:
-    """Whether an entry's argument is less than the one noted, or greater for GREATEST."""
-    sign = -1 if c[a + A_KIND] == LEAST else 1
-    at, width = entry + E_WORDS + c[a + A_FROM], c[a + A_WIDTH]
-    if _is_null(c, a, state, c[a + A_AT]):
+def is_beyond(line: Words, c: Plan, a: int, at: int, state: Line, text: Texts) -> bool:
+    """Whether an argument is less than the one noted, or greater for GREATEST."""
+    sign, width = -1 if c[a + A_KIND] == LEAST else 1, c[a + A_WIDTH]
+    if is_null(c, a, state, c[a + A_AT]):
         return True
     is_text = c[a + A_LAST] != VALUE
     for i in range(width - (1 if is_text else 0)):
-        x, y = m[at + i], state[c[a + A_AT] + i]
+        x, y = line[at + i], state[c[a + A_AT] + i]
         if x != y:
             return bool((x > y) == (sign > 0))
     if not is_text:
         return False
-    x, y = m[at + width - 1], state[c[a + A_AT] + width - 1]
+    x, y = line[at + width - 1], state[c[a + A_AT] + width - 1]
     return bool(x != y and c[a + A_LAST] * compare_bytes(x, y, text) == sign)
 
 
@@ -165,7 +180,7 @@ def _count_to(m: Arena, c: Plan, a: int, source: int, state: Line) -> None:
     if state[counted] < asked:
         state[counted] += 1
         if state[counted] == asked:
-            _copy(m, c, a, source, state)
+            copy(m, c, a, source, state)
 
 
 @helper
@@ -184,6 +199,39 @@ def clear(c: Plan, state: Line) -> None:
 
 
 @helper
+def add_row(m: Arena, c: Plan, a: int, entry: int, is_first: bool, state: Line, text: Texts) -> None:
+    """Add a row behind others to what one call makes of them, which looks neither at peers nor at rows before these."""
+    kind, at = c[a + A_KIND], c[a + A_AT]
+    source = entry + E_WORDS + c[a + A_FROM]
+    if kind == ROWS:
+        state[at] += 1
+    elif kind == NTH:
+        _count_to(m, c, a, source, state)
+    elif kind == LATEST or (kind == OPENING and is_first):
+        copy(m, c, a, source, state)
+    elif kind != OPENING and not is_null(c, a, m, source):
+        if kind == LEAST or kind == GREATEST:
+            if is_beyond(m, c, a, source, state, text):
+                copy(m, c, a, source, state)
+        elif kind == NTH_KNOWN:
+            _count_to(m, c, a, source, state)
+        elif kind == LAST_KNOWN or (kind == FIRST_KNOWN and is_null(c, a, state, at)):
+            copy(m, c, a, source, state)
+        elif kind == MOMENTS:
+            _add_moment(state, at, _code(c, a, m[source]))
+        elif kind != FIRST_KNOWN:
+            state[at] = state[at] + 1 if kind == VALUES or c[a + A_ROWS] == 1 else 1
+            if kind == SUM:
+                code = _code(c, a, m[source])
+                _add(state, at + 1, code, code >> 63, 2)
+            elif kind == SUM_WIDE:
+                low = m[source + 1] ^ _SIGN ^ c[a + A_FLIP]
+                _add(state, at + 1, low, m[source] ^ c[a + A_FLIP], 3)
+            elif kind == SUM_DOUBLE:
+                _add_double(state, at + 1, _code(c, a, m[source]))
+
+
+@helper
 def advance(m: Arena, c: Plan, entry: int, is_first: bool, state: Line, ring: Line, past: int, text: Texts) -> None:
     """The aggregates up to an entry from those up to the one before it.
 
@@ -191,38 +239,15 @@ def advance(m: Arena, c: Plan, entry: int, is_first: bool, state: Line, ring: Li
     """
     for call in range(c[C_NUMBER]):
         a = C_CALLS + call * CALL
-        kind, at = c[a + A_KIND], c[a + A_AT]
-        source = entry + E_WORDS + c[a + A_FROM]
-        if kind == ROWS:
-            state[at] += 1
-        elif kind == LAG:
-            back = c[a + A_ROWS]
-            if past >= back:
-                _copy(m, c, a, ring[(past - back) % c[C_BACK]] + E_WORDS + c[a + A_FROM], state)
-        elif kind == NTH:
-            _count_to(m, c, a, source, state)
-        elif kind == LATEST or (kind == OPENING and is_first) or (kind == OPENING_PEER and past == 0):
-            _copy(m, c, a, source, state)
-        elif kind != OPENING and kind != OPENING_PEER and not _is_null(c, a, m, source):
-            if kind == LEAST or kind == GREATEST:
-                if _is_beyond(m, c, a, entry, state, text):
-                    _copy(m, c, a, source, state)
-            elif kind == NTH_KNOWN:
-                _count_to(m, c, a, source, state)
-            elif kind == LAST_KNOWN or (kind == FIRST_KNOWN and _is_null(c, a, state, at)):
-                _copy(m, c, a, source, state)
-            elif kind == MOMENTS:
-                _add_moment(state, at, _code(c, a, m[source]))
-            elif kind != FIRST_KNOWN:
-                state[at] = state[at] + 1 if kind == VALUES or c[a + A_ROWS] == 1 else 1
-                if kind == SUM:
-                    code = _code(c, a, m[source])
-                    _add(state, at + 1, code, code >> 63, 2)
-                elif kind == SUM_WIDE:
-                    low = m[source + 1] ^ _SIGN ^ c[a + A_FLIP]
-                    _add(state, at + 1, low, m[source] ^ c[a + A_FLIP], 3)
-                elif kind == SUM_DOUBLE:
-                    _add_double(state, at + 1, _code(c, a, m[source]))
+        kind = c[a + A_KIND]
+        if kind == LAG:
+            if past >= c[a + A_ROWS]:
+                before = ring[(past - c[a + A_ROWS]) % c[C_BACK]]
+                copy(m, c, a, before + E_WORDS + c[a + A_FROM], state)
+        elif kind != OPENING_PEER:
+            add_row(m, c, a, entry, is_first, state, text)
+        elif past == 0:
+            copy(m, c, a, entry + E_WORDS + c[a + A_FROM], state)
 
 
 @helper
@@ -232,7 +257,7 @@ def retreat(m: Arena, c: Plan, entry: int, state: Line) -> None:
         a = C_CALLS + call * CALL
         kind, at = c[a + A_KIND], c[a + A_AT]
         source = entry + E_WORDS + c[a + A_FROM]
-        if kind != ROWS and _is_null(c, a, m, source):
+        if kind != ROWS and is_null(c, a, m, source):
             continue
         state[at] -= 1
         if kind == SUM:

@@ -25,6 +25,7 @@ from livejoin.kernels.ordered.runs import (
     PartitionBuffers,
     entry_before,
 )
+from livejoin.kernels.ordered.sliding_frames import slide
 from livejoin.kernels.parameters import Output, Plan, Texts
 from livejoin.kernels.values.row_order import E_COUNT, E_IN, E_WORDS, O_WIDTH, compare
 
@@ -175,23 +176,13 @@ def walk_to_peers(s: PartitionBuffers, row: int, version: int, emit: bool, text:
 
 
 @helper
-def _around(s: PartitionBuffers, number: int, last: int, size: int, text: Texts) -> None:
-    """The aggregates of the frame of a row with a number; ``ring`` has the rows up to the last of it."""
-    m, c, state, ring = s.arena, s.calls, s.state, s.ring
-    clear(c, state)
-    is_first = True
-    for other in range(max(number - c[C_BEFORE], 0), min(number + c[C_BEHIND], last) + 1):
-        advance(m, c, ring[other % size], is_first, state, ring, 0, text)
-        is_first = False
-
-
-@helper
 def walk_around(s: PartitionBuffers, row: int, version: int, emit: bool, text: Texts, out: Output) -> int:
     """Settle the entries whose frames have one that was touched; the number of changes, a bound of it if not ``emit``.
 
     Rows are numbered from the first one that some of these frames have. A cursor goes ahead to the last row of a frame.
     """
     m, p, prefix, c, ring = s.arena, s.plan, s.prefix, s.calls, s.ring
+    cut = end = 0
     far, near = max(c[C_BEFORE], 0), max(c[C_BEHIND], 0)
     size = far + near + 1
     begin, at = rows_before(m, prefix, row, 0, text), rows_before(m, p, row, 0, text)
@@ -229,7 +220,7 @@ def walk_around(s: PartitionBuffers, row: int, version: int, emit: bool, text: T
             if changed >= number - far and not emit:
                 made += 2  # at most
             elif changed >= number - far:
-                _around(s, number, last, size, text)
+                cut, end = slide(s, number, last, cut, end, text)
                 made += settle(s, entry, version, emit, out)
             number += 1
         entry, leaf, place = next_entry(s, row, leaf, place + 1, text)
