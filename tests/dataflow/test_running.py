@@ -277,16 +277,30 @@ def test_a_sum_that_its_type_cannot_hold() -> None:
         store.maintain([delta_of(codec, TYPES, rows)])
 
 
-@pytest.mark.parametrize("frame", [(7, 0), (4, 4), (-2, 6), (60, -3)])
-def test_frames_slide_over_parts_of_a_long_partition(frame: tuple[int, int]) -> None:
+@pytest.mark.parametrize(
+    "frame",
+    [
+        RowsAround(7, 0),
+        RowsAround(4, 4),
+        RowsAround(-2, 6),
+        RowsAround(60, -3),
+        RangeAround(-20, 0),
+        RangeAround(3, 45),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("calls", [CALLS, (*SUMS, *NTHS)], ids=["all", "sums"])
+def test_frames_slide_over_parts_of_a_long_partition(
+    frame: RowsAround | RangeAround, calls: tuple[RunningCall, ...]
+) -> None:
     """Few changes far from each other: a frame that is computed is not the next one of the frame before."""
     draw, codec = random.Random(f"{frame}"), Codec()
-    arguments = ([], [SortKey(0, True, False)], RowsAround(*frame), (*CALLS, *NTHS))
+    arguments = ([], [SortKey(0, True, False)], frame, calls)
     store = RunningStore(*arguments, codec, TYPES)
     present: set[Row] = set()
-    for version in range(12):
+    for version in range(8):
         changes = []
-        for _ in range(150 if version == 0 else draw.randrange(1, 5)):
+        for _ in range(120 if version == 0 else draw.randrange(1, 5)):
             row = (draw.randrange(150), draw.choice(VALUES[1]), draw.choice(VALUES[2]), draw.choice(VALUES[3]))
             row = draw.choice(sorted(present, key=str)) if version and present and draw.random() < 0.4 else row
             changes.append((row, -1 if row in present else 1, version))

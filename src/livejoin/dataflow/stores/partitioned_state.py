@@ -59,11 +59,11 @@ class PartitionedState(OrderedState):
         Args:
             more: How many words.
             calls: The plan of aggregates up to each row that these are of.
-            reach: How many rows beside one the kernel has in mind.
+            reach: How many words beside one the kernel has for rows beside one.
         """
         wide = self.plan.copy()
         wide[O_WIDTH] += more
-        state, ring = np.empty(more, np.int64), np.empty(reach + 1, np.int64)
+        state, ring = np.empty(more, np.int64), np.zeros(reach + 1, np.int64)
         self._at = Addressed(
             runs.PartitionBuffers(self.arena.words, self.plan, self.prefix, self.keys, wide, calls, state, ring)
         )

@@ -21,6 +21,7 @@ from livejoin.dataflow.stores.comparable import refuse_lists
 from livejoin.dataflow.stores.partitioned_state import PartitionedState
 from livejoin.dataflow.stores.top_k_checks import Walk
 from livejoin.errors import CapacityError
+from livejoin.kernels.memory import layout as k
 from livejoin.kernels.ordered import order_nodes as t
 from livejoin.kernels.ordered import running as kernel
 from livejoin.kernels.ordered import running_state as aggregates
@@ -74,6 +75,7 @@ _COMBINED = (
     aggregates.LAST_KNOWN,
 )
 _TAKEN_AWAY = (aggregates.ROWS, aggregates.VALUES, aggregates.SUM, aggregates.SUM_WIDE)
+_ROOM = 1 << 12  # rows of frames for which there is room between two commits
 _OF_KEY = aggregates.C_COMBINED - aggregates.C_KEY
 _COUNTED = (aggregates.NTH, aggregates.NTH_KNOWN)
 _MOMENTS: tuple[RunningFunction, ...] = ("var_pop", "var_samp", "stddev_pop", "stddev_samp")
@@ -120,7 +122,8 @@ class RunningStore(PartitionedState):
 
         Cost: O(log n) a change with n rows, and O(1) for each row between two changes of a partition, and of the delta;
         with a frame of k rows O(k) for each partition and version, and O(k) for each row of the delta where a result
-        depends on the order of additions, as sums of doubles and deviations do, or is NTH_VALUE.
+        depends on the order of additions, as sums of doubles and deviations do, or is NTH_VALUE. A frame of all rows
+        within a distance has a word for each row of the largest one, and what the rows add up to, while it is computed.
         """
         (delta,) = inputs
         refuse_lists(delta.rows, "OVER")
@@ -129,9 +132,14 @@ class RunningStore(PartitionedState):
         touched = np.empty(weights.shape[0], np.int64)
 
         def maintain(out: Words) -> int:
-            return kernel.maintain(self.line, values, weights, versions, text, touched, out)
+            status = kernel.maintain(self.line, values, weights, versions, text, touched, out)
+            if status == k.NEED_ROOM:
+                self._have_room(max(2 * int(self.calls[aggregates.C_ROOM]), int(self._at.buffers.ring[-1])))
+            return status
 
         changes = self._changes(maintain, walks.LINES + int(self.wide[O_WIDTH]))
+        if isinstance(self._frame, RangeAround) and self.calls[aggregates.C_ROOM] > _ROOM:
+            self._have_room(1)
         delta = Delta(self._decoded(changes[walks.LINES :]), changes[walks.L_WEIGHT], changes[walks.L_VERSION])
         return self._net(delta, changes[walks.LINES :][: int(self.plan[O_WIDTH])])
 
@@ -160,10 +168,21 @@ class RunningStore(PartitionedState):
 
     @property
     def _reach(self) -> int:
-        """How many places beside one the kernel's scratch has: rows, and in a frame of rows what these add up to."""
-        rows = sum(max(rows, 0) for rows in (*self._around, *(call.back for call in self._calls)))
-        is_around = isinstance(self._frame, RowsAround)
-        return rows + (rows + 2) * int(self.calls[aggregates.C_WORDS]) if is_around else rows
+        """How many words beside one the kernel has for rows beside one, and what the rows of frames add up to."""
+        if isinstance(self._frame, RowsAround | RangeAround):
+            return self._ring_of(int(self.calls[aggregates.C_ROOM]))
+        return max((call.back for call in self._calls), default=0)
+
+    def _ring_of(self, room: int) -> int:
+        """How many words beside one the ring has with room for so many rows of a frame."""
+        return room + (room + 1) * int(self.calls[aggregates.C_WORDS])
+
+    def _have_room(self, rows: int) -> None:
+        """Let the ring have room for frames of so many rows, of which it forgets what it had."""
+        calls, ring = self.calls.copy(), np.zeros(self._ring_of(rows) + 1, np.int64)
+        calls[aggregates.C_ROOM] = rows
+        self.codec.budget.hold(ring.nbytes, "frames")
+        self._at, self.calls = self._at.replaced(calls=calls, ring=ring), calls
 
     def _compiled(self) -> Words:
         """The plan of the calls."""
@@ -192,7 +211,8 @@ class RunningStore(PartitionedState):
         self._places = [order.index(i) for i in range(len(calls))]
         combined = sum(call[aggregates.A_KIND] in _COMBINED for call in calls)
         of_calls = (word for i in order for word in calls[i])
-        return np.array([len(calls), at, back, *frame, *of_key, combined, *of_calls], np.int64)
+        room = sum(max(rows, 0) for rows in self._around) + 1
+        return np.array([len(calls), at, back, *frame, *of_key, combined, room, *of_calls], np.int64)
 
     def _ends(self, frame: RangeAround) -> tuple[int, int]:
         """The words that are added to a row's key for the ends of its frame."""

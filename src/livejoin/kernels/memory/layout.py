@@ -34,6 +34,7 @@ NEED_SPACE = 1
 OUTPUT_FULL = 2
 TOO_LARGE = 3  # a multiplicity does not fit: it is above the greatest one of a derived row
 MORE = 4  # nothing is needed but another call
+NEED_ROOM = 5  # scratch that the caller has is too small
 
 AT_ONCE = 1 << 14
 """Rows of a change that one call of a kernel applies: some ten milliseconds, after which Python looks for signals."""

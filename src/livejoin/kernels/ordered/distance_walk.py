@@ -28,6 +28,7 @@ from livejoin.kernels.ordered.running_state import (
     C_HOLE,
     C_KEY,
     C_NULL,
+    C_ROOM,
     C_SLIDES,
     advance,
     clear,
@@ -35,6 +36,7 @@ from livejoin.kernels.ordered.running_state import (
 )
 from livejoin.kernels.ordered.running_walks import next_entry, settle
 from livejoin.kernels.ordered.runs import H_TOUCHED, PartitionBuffers
+from livejoin.kernels.ordered.sliding_frames import need_room, slide
 from livejoin.kernels.parameters import Arena, Output, Plan, Texts
 from livejoin.kernels.values.row_order import E_COUNT, E_WORDS, compare
 from livejoin.words import CANONICAL_NAN
@@ -124,6 +126,7 @@ def walk_within(s: PartitionBuffers, row: int, version: int, emit: bool, text: T
     slides = c[C_SLIDES] == 1
     clear(c, state)
     waiting, coming, made = m[H_TOUCHED], m[H_TOUCHED], 0
+    opened, passed, cut, stop = 0, 0, 0, 0  # rows that the cursors have passed, and the stacks of `slide`
     touched_side, touched = -2, 0  # of the last touched entry that the frames have come to: before all, until one is
     begun, is_computed = False, False
     from_key = key
@@ -139,15 +142,21 @@ def walk_within(s: PartitionBuffers, row: int, version: int, emit: bool, text: T
                 if m[high + E_COUNT] & 1 == 1:
                     coming -= 1
                     touched_side, touched = other_side, other
-                if slides and emit and m[high + E_COUNT] >> 1 > 0:
-                    advance(m, c, high, False, state, ring, 0, text)
+                if m[high + E_COUNT] >> 1 > 0:
+                    if slides and emit:
+                        advance(m, c, high, False, state, ring, 0, text)
+                    elif emit:
+                        ring[passed % c[C_ROOM]] = high
+                    passed += 1
                 high, high_leaf, high_place = next_entry(s, row, high_leaf, high_place + 1, text)
             while low != high:
                 other_side, other = _key(m, c, low)
                 if not _is_before(other_side, other, side, from_key):
                     break
-                if slides and emit and m[low + E_COUNT] >> 1 > 0:
-                    retreat(m, c, low, state)
+                if m[low + E_COUNT] >> 1 > 0:
+                    if slides and emit:
+                        retreat(m, c, low, state)
+                    opened += 1
                 low, low_leaf, low_place = next_entry(s, row, low_leaf, low_place + 1, text)
         is_changed = not _is_before(touched_side, touched, side, from_key)
         is_touched = m[entry + E_COUNT] & 1 == 1
@@ -159,15 +168,11 @@ def walk_within(s: PartitionBuffers, row: int, version: int, emit: bool, text: T
             made += settle(s, entry, version, emit, out)
         elif (is_changed or is_touched) and not emit:
             made += 2  # at most
+            if not slides:
+                need_room(s, passed - opened)
         elif is_changed or is_touched:
             if not slides and not is_computed:
-                clear(c, state)
-                other, other_leaf, other_place, is_first = low, low_leaf, low_place, True
-                while other != high:
-                    if m[other + E_COUNT] >> 1 > 0:
-                        advance(m, c, other, is_first, state, ring, 0, text)
-                        is_first = False
-                    other, other_leaf, other_place = next_entry(s, row, other_leaf, other_place + 1, text)
+                cut, stop = slide(s, opened, passed, cut, stop, text)
                 is_computed = True
             made += settle(s, entry, version, emit, out)
         entry, leaf, place = next_entry(s, row, leaf, place + 1, text)

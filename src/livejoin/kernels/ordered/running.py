@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from livejoin.kernels.jit import kernel
 from livejoin.kernels.memory.arena import words as view
-from livejoin.kernels.memory.layout import AT_ONCE, DONE, MORE, NEED_SPACE, OUTPUT_FULL
+from livejoin.kernels.memory.layout import AT_ONCE, DONE, MORE, NEED_ROOM, NEED_SPACE, OUTPUT_FULL
 from livejoin.kernels.ordered.distance_walk import walk_within
 from livejoin.kernels.ordered.order_nodes import COUNT, FIRST, LEAF, NEXT
 from livejoin.kernels.ordered.order_tree import first_leaf
@@ -45,6 +45,7 @@ from livejoin.kernels.ordered.runs import (
     first_touched,
     opened,
 )
+from livejoin.kernels.ordered.sliding_frames import has_room
 from livejoin.kernels.ordered.tile_walk import walk_tiles
 from livejoin.kernels.parameters import Addresses, Cursor, Line, Matrix, Output, Texts, Touched
 from livejoin.kernels.values.dictionary_view import strings_of
@@ -70,7 +71,8 @@ def maintain(
 
     Returns:
         DONE; MORE: take the changes written and call again; NEED_SPACE: take them, grow the arena and call again;
-        OUTPUT_FULL: take them and call again with at least H_NEEDED places.
+        OUTPUT_FULL: take them and call again with at least H_NEEDED places; NEED_ROOM: take them and call again with
+        room for frames of as many rows as the last word of the ring says.
 
     Cost: O(log n) a change, and O(1) for each row between two changes of a partition and version, and of the delta;
     LAG over k rows, and a frame of k rows, add O(k log n) for each partition and version. What is not combined takes
@@ -104,6 +106,9 @@ def maintain(
                 m[H_NEEDED] = needed
                 m[H_CHANGE] = change
                 return OUTPUT_FULL
+            if emit and frame == WITHIN and not has_room(s):
+                m[H_CHANGE] = change
+                return NEED_ROOM
             if frame == AROUND:
                 needed = walk_around(s, row, version, emit, strings, out)
             elif frame == UP_TO_FAR:

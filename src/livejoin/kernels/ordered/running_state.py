@@ -43,7 +43,8 @@ NTH_KNOWN = 15  # the same among the rows whose argument is not NULL
 # many rows before and behind (below 0 it begins behind the row, or ends before it), of UP_TO_FAR how many behind (below
 # 0 it ends before the row), of TILES how many there are, of WITHIN what is added to a row's key for the first row and
 # for the last one, then how that key is read, as an argument is, and whether all calls can be taken away again; how
-# many calls, which stand first, can be combined (`livejoin.kernels.ordered.sliding_frames`); then for each call
+# many calls, which stand first, can be combined (`livejoin.kernels.ordered.sliding_frames`), and for how many rows of a
+# frame there is room for that; then for each call
 C_NUMBER = 0
 C_WORDS = 1
 C_BACK = 2
@@ -58,7 +59,8 @@ C_FLIP = 10
 C_DOUBLE = 11
 C_SLIDES = 12
 C_COMBINED = 13
-C_CALLS = 14
+C_ROOM = 14
+C_CALLS = 15
 A_KIND = 0
 A_FROM = 1  # the argument's first word among the row's
 A_WIDTH = 2  # its words

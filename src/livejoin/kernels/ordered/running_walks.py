@@ -220,7 +220,8 @@ def walk_around(s: PartitionBuffers, row: int, version: int, emit: bool, text: T
             if changed >= number - far and not emit:
                 made += 2  # at most
             elif changed >= number - far:
-                cut, end = slide(s, number, last, cut, end, text)
+                opening, behind = max(number - c[C_BEFORE], 0), min(number + c[C_BEHIND], last) + 1
+                cut, end = slide(s, opening, behind, cut, end, text)
                 made += settle(s, entry, version, emit, out)
             number += 1
         entry, leaf, place = next_entry(s, row, leaf, place + 1, text)

@@ -14,17 +14,16 @@ Law: the words are those that `livejoin.kernels.ordered.running_state.advance` g
 
 from __future__ import annotations
 
-from livejoin.kernels.jit import helper
+from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.ordered.running_state import (
     A_AT,
     A_FROM,
     A_KIND,
     A_ROWS,
-    C_BEFORE,
-    C_BEHIND,
     C_CALLS,
     C_COMBINED,
     C_NUMBER,
+    C_ROOM,
     C_WORDS,
     CALL,
     FIRST_KNOWN,
@@ -45,11 +44,32 @@ from livejoin.kernels.ordered.running_state import (
     is_null,
 )
 from livejoin.kernels.ordered.runs import PartitionBuffers
-from livejoin.kernels.parameters import Texts
+from livejoin.kernels.parameters import Plan, Texts
 from livejoin.kernels.values.row_order import E_WORDS
 
-# Of the ring, for frames of `size` rows at most: their entries, then the words of the rows from each of them up to the
-# cut, then those of the rows behind it. A row with a number stands at its remainder.
+# Of the ring, which has room for so many rows of a frame: their entries, then the words of the rows from each of them
+# up to the cut, then those of the rows behind it, then for how many rows room is needed. A row with a number stands at
+# its remainder.
+
+
+@inlined
+def _behind_cut(c: Plan) -> int:
+    """Where the words of the rows behind the cut stand."""
+    place: int = c[C_ROOM] + c[C_ROOM] * c[C_WORDS]
+    return place
+
+
+@inlined
+def need_room(s: PartitionBuffers, rows: int) -> None:
+    """Take note that a frame has so many rows."""
+    place = _behind_cut(s.calls) + s.calls[C_WORDS]
+    s.ring[place] = max(s.ring[place], rows)
+
+
+@inlined
+def has_room(s: PartitionBuffers) -> bool:
+    """Whether there is room for all frames that were taken note of."""
+    return bool(s.ring[_behind_cut(s.calls) + s.calls[C_WORDS]] <= s.calls[C_ROOM])
 
 
 @helper
@@ -118,44 +138,41 @@ def _keep(s: PartitionBuffers, place: int) -> None:
 
 
 @helper
-def slide(s: PartitionBuffers, number: int, last: int, cut: int, end: int, text: Texts) -> tuple[int, int]:
-    """The aggregates of the frame of a row with a number; the new cut, and the first row that is not behind it yet.
+def slide(s: PartitionBuffers, first: int, behind: int, cut: int, end: int, text: Texts) -> tuple[int, int]:
+    """The aggregates of a frame; the new cut, and the first row that is not behind it yet.
 
     Args:
-        s: The state, of which the ring has the entries up to the last of the frame.
-        number: The number of the row.
-        last: The number of the last row that is known.
+        s: The state, of which the ring has the entries of the frame.
+        first: The number of the first row of the frame.
+        behind: That of the first row behind the frame.
         cut: The first number behind the cut; 0 before the first frame.
         end: The first number that is not behind it yet; 0 before the first frame.
         text: The dictionary of strings.
 
-    Cost: O(1) amortised for a row; O(rows of the frame) for what is not combined.
+    Cost: O(1) amortised; O(rows of the frame) for what is not combined.
     """
     c, state, ring = s.calls, s.state, s.ring
-    size = max(c[C_BEFORE], 0) + max(c[C_BEHIND], 0) + 1
-    first, behind = max(number - c[C_BEFORE], 0), min(number + c[C_BEHIND], last) + 1
-    words = c[C_WORDS]
-    rest = size + size * words
+    words, room, rest = c[C_WORDS], c[C_ROOM], _behind_cut(c)
     if first < behind and c[C_COMBINED] > 0:
         if first >= cut:
             clear(c, state)
             _keep(s, rest)
             for back in range(behind - first):
                 other = behind - 1 - back
-                _add_in_front(s, ring[other % size], back == 0, text)
-                _keep(s, size + other % size * words)
+                _add_in_front(s, ring[other % room], back == 0, text)
+                _keep(s, room + other % room * words)
             cut = end = behind
         for i in range(words):
             state[i] = ring[rest + i]
         if end < behind:
             for other in range(end, behind):
-                _add(s, 0, c[C_COMBINED], ring[other % size], other == cut, text)
+                _add(s, 0, c[C_COMBINED], ring[other % room], other == cut, text)
             _keep(s, rest)
             end = behind
-        _combine(s, size + first % size * words, end == cut, text)
+        _combine(s, room + first % room * words, end == cut, text)
     else:
         clear(c, state)
     if c[C_COMBINED] < c[C_NUMBER]:
         for other in range(first, behind):
-            _add(s, c[C_COMBINED], c[C_NUMBER], ring[other % size], other == first, text)
+            _add(s, c[C_COMBINED], c[C_NUMBER], ring[other % room], other == first, text)
     return cut, end
