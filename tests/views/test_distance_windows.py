@@ -149,10 +149,11 @@ def test_what_is_refused_says_what_to_write(over: str, said: str) -> None:
 
 def test_explain_says_that_rows_within_the_distance_change() -> None:
     database = Database()
-    database.execute("CREATE TABLE R (i INT, k INT, x INT)")
+    database.execute("CREATE TABLE R (i INT, k INT, x INT, d DOUBLE)")
     sql = "SELECT i, {} OVER (PARTITION BY k ORDER BY i RANGE BETWEEN 3 PRECEDING AND CURRENT ROW) AS s FROM R"
     told = database.explain(sql.format("SUM(x)"))
     assert any("within a distance of each row" in line and "O(1) for each" in line for line in told.operators)
     assert "grows with the rows of R per k" in " ".join(str(told).split())
-    told = database.explain(sql.format("MIN(x)"))
-    assert any("O(rows of its frame)" in line for line in told.operators)
+    for call, cost in (("MIN(x)", "O(1) for each"), ("AVG(x)", "O(1) for each"), ("SUM(d)", "O(rows of its frame)")):
+        told = database.explain(sql.format(call))
+        assert any(cost in line for line in told.operators)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, assert_never
 
 from livejoin.schema import SqlType
 
@@ -106,3 +107,24 @@ class RunningCall:
     type: SqlType
     back: int = 0
     nth: int = 0
+
+    def combines(self, types: Sequence[SqlType]) -> bool:
+        """Whether the results over two runs of rows tell the one over both, to the last bit.
+
+        Sums of doubles depend on the order in which they are added up, as deviations do. NTH counts up to a row.
+
+        Args:
+            types: The types of the input's columns.
+        """
+        match self.function:
+            case "count" | "min" | "max" | "first" | "last" | "first_known" | "last_known":
+                return True
+            case "sum" | "avg":
+                assert self.argument is not None
+                return types[self.argument].kind != "double"
+            case "var_pop" | "var_samp" | "stddev_pop" | "stddev_samp" | "nth" | "nth_known":
+                return False
+            case "first_peer" | "lag" | "ntile":  # of no frame of rows around each
+                return False
+            case _:
+                assert_never(self.function)

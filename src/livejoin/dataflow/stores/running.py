@@ -62,18 +62,6 @@ _OF_ROWS: dict[RunningFunction, int] = {
     "nth": aggregates.NTH,
     "nth_known": aggregates.NTH_KNOWN,
 }
-_COMBINED = (
-    aggregates.ROWS,
-    aggregates.VALUES,
-    aggregates.SUM,
-    aggregates.SUM_WIDE,
-    aggregates.LEAST,
-    aggregates.GREATEST,
-    aggregates.OPENING,
-    aggregates.LATEST,
-    aggregates.FIRST_KNOWN,
-    aggregates.LAST_KNOWN,
-)
 _TAKEN_AWAY = (aggregates.ROWS, aggregates.VALUES, aggregates.SUM, aggregates.SUM_WIDE)
 _ROOM = 1 << 12  # rows of frames for which there is room between two commits
 _OF_KEY = aggregates.C_COMBINED - aggregates.C_KEY
@@ -207,12 +195,12 @@ class RunningStore(PartitionedState):
             case _:
                 assert_never(self._frame)
         of_key = self._key(calls) if isinstance(self._frame, RangeAround) else [0] * _OF_KEY
-        order = sorted(range(len(calls)), key=lambda i: calls[i][aggregates.A_KIND] not in _COMBINED)
+        combines = [call.combines(self.order.types) for call in self._calls]
+        order = sorted(range(len(calls)), key=lambda i: not combines[i])
         self._places = [order.index(i) for i in range(len(calls))]
-        combined = sum(call[aggregates.A_KIND] in _COMBINED for call in calls)
         of_calls = (word for i in order for word in calls[i])
         room = sum(max(rows, 0) for rows in self._around) + 1
-        return np.array([len(calls), at, back, *frame, *of_key, combined, room, *of_calls], np.int64)
+        return np.array([len(calls), at, back, *frame, *of_key, sum(combines), room, *of_calls], np.int64)
 
     def _ends(self, frame: RangeAround) -> tuple[int, int]:
         """The words that are added to a row's key for the ends of its frame."""

@@ -144,7 +144,7 @@ def slide(s: PartitionBuffers, first: int, behind: int, cut: int, end: int, text
     Args:
         s: The state, of which the ring has the entries of the frame.
         first: The number of the first row of the frame.
-        behind: That of the first row behind the frame.
+        behind: The number of the first row behind the frame.
         cut: The first number behind the cut; 0 before the first frame.
         end: The first number that is not behind it yet; 0 before the first frame.
         text: The dictionary of strings.

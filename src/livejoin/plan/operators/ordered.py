@@ -147,7 +147,7 @@ class RunningOperator(PlanOperator):
         return ("running", *what, said_types(self.types))
 
     def lines(self, families: Families) -> Iterator[str]:
-        which, cost = _frame(self.frame, self.calls)
+        which, cost = _frame(self.frame, all(call.combines(self.types) for call in self.calls))
         yield (
             f"{many(len(self.calls), 'running function')} {which} of "
             f"{_each(self.partition)}, over an ordered store of all rows: O(log rows) a row that changes, and "
@@ -230,21 +230,24 @@ def _said_frame(frame: RunningFrame) -> str | Identity:
             assert_never(frame)
 
 
-def _frame(frame: RunningFrame, calls: Sequence[RunningCall]) -> tuple[str, str]:
-    """The rows that a frame has, and what each row costs whose result changes."""
+def _frame(frame: RunningFrame, combines: bool) -> tuple[str, str]:
+    """The rows that a frame has, and what each row costs whose result changes, where all calls combine or some do not.
+
+    >>> _frame(RangeAround(-3, 0), combines=False)
+    ('over all rows within a distance of each row', 'O(rows of its frame)')
+    """
     match frame:
         case "rows":
             return "up to each row", "O(1)"
         case "range":
             return "up to the last row with its keys", "O(1)"
         case RowsAround():
-            return "around each row", f"O({frame.before + frame.behind + 1})"
+            return "around each row", "O(1)" if combines else f"O({frame.before + frame.behind + 1})"
         case RowsUpTo():
             where = "behind" if frame.behind > 0 else "before"
             return f"up to {many(abs(frame.behind), 'row')} {where} each row", "O(log rows)"
         case RangeAround():
-            slides = all(call.function in ("count", "sum", "avg") and call.type.kind != "double" for call in calls)
-            return "over all rows within a distance of each row", "O(1)" if slides else "O(rows of its frame)"
+            return "over all rows within a distance of each row", "O(1)" if combines else "O(rows of its frame)"
         case Tiles():
             return f"that cuts the rows into {many(frame.number, 'tile')}", "for each tile, and"
         case _:
