@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from database.durable.test_opened_folders import fold
 from livejoin import Database, LivejoinError
 from livejoin.errors import ChangeError, ChangeFormatError, ChangeValueError, ExpressionError, SchemaError, SqlError
 from oracle import multiset, signed_multiset, without_zeros
@@ -139,6 +140,8 @@ def test_watermarks_are_kept_in_a_folder(key: bool, tmp_path: Path) -> None:
     for step in range(15):
         life.apply(life.changes())
         if step % 4 == 3:
+            if step == 7:
+                fold(life.database)
             life.database.close()
             life.database = Database(path)
             life.compare()
@@ -302,7 +305,9 @@ def test_the_table_of_a_watermark_belongs_to_it() -> None:
 
 def test_a_watermark_beside_an_order_of_changes_and_a_partial_upsert() -> None:
     database = Database()
-    database.create_table("E", "id INT PRIMARY KEY, ts TIMESTAMP, v INT, n INT", watermark=("ts", DELAY), sequence_by="n")
+    database.create_table(
+        "E", "id INT PRIMARY KEY, ts TIMESTAMP, v INT, n INT", watermark=("ts", DELAY), sequence_by="n"
+    )
     database.apply("E", [(1, BEGIN, 1, 1), (2, BEGIN - 10 * MINUTE, 1, 1)])
     partial = [{"id": one, "v": 7, "n": 2, "_change_type": "upsert"} for one in (1, 2)]
     commit = database.apply("E", [*partial, {"id": 1, "v": 8, "n": 0, "_change_type": "upsert"}])

@@ -126,8 +126,7 @@ def _window(select: exp.Select, source: Source, emit: Token) -> exp.Anonymous:
     if not call.expressions or not isinstance(call.expressions[0], exp.Column):
         msg = f"the time of {shown(call)} is no column; write the column that the watermark is of. {_ALLOWED}"
         raise source.unsupported("EMIT FINAL", msg, offset_of(call, emit.start))
-    assert group is not None
-    if any(group.args.get(name) for name in ("rollup", "cube", "grouping_sets", "totals")):
+    if group is not None and group.find(exp.Rollup, exp.Cube, exp.GroupingSets):
         raise _refused(source, emit, "ROLLUP, CUBE and GROUPING SETS have groups that no window closes")
     return call
 
