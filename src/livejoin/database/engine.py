@@ -499,7 +499,7 @@ class Database:
                 such a time. The one row of the table ``livejoin_watermark_NAME (at TIMESTAMP)`` has it. In SQL:
                 ``WATERMARK FOR ts AS ts - INTERVAL '10 minutes'`` among the columns. No row leaves by it, and views
                 with ``EMIT FINAL`` show what it has closed.
-            late: What becomes of late changes: ``skip`` skips them and counts them in the commit's ``late``. With
+            late: The way to treat late changes: ``skip`` skips them and counts them in the commit's ``late``. With
                 ``refuse`` they are bad rows, so that ``on_bad_rows`` says whether the commit fails, or they are left
                 out or become dead letters.
             append_only: Rows are inserted only. Deletions and changes by key are refused, and plans may rest on that. A

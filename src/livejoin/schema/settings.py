@@ -57,7 +57,7 @@ class TableSettings:
             and those that the table itself needs.
         watermark: A column of times and a delay: changes are late whose time is before the newest time that the table
             had at the end of a commit, less the delay. None if no change is late.
-        late: With ``watermark``: what becomes of late changes, ``skip`` or ``refuse``.
+        late: With ``watermark``: the way to treat late changes, ``skip`` or ``refuse``.
     """
 
     static: bool = field(default=False, metadata={"form": Form.SWITCH})

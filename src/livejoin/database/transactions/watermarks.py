@@ -35,7 +35,7 @@ class LateChanges(ChangeValueError):
     """Changes of a time before the watermark of their table.
 
     Attributes:
-        rows: Their positions among the changes of the table, ascending.
+        rows: The positions of all of them among the changes of the table, ascending.
     """
 
     rows: Words
@@ -216,7 +216,7 @@ def moved_on(contents: Contents, given: TableInput, stagings: Mapping[str, Stage
     Args:
         contents: The database's contents.
         given: The changes, none yet of a watermark.
-        stagings: What was staged of the tables before it, by their names in lower case.
+        stagings: The stagings of the tables before it, by their names in lower case.
         version: The version of the commit.
 
     Cost: O(rows that come).

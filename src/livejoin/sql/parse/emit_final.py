@@ -80,7 +80,7 @@ def closed_windows(tree: exp.Expr, source: Source, emit: Token) -> tuple[Source,
 
     Args:
         tree: The query without the words.
-        source: Its tokens.
+        source: The tokens of the query.
         emit: The first of the words.
 
     Raises:
