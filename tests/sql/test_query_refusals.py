@@ -36,6 +36,7 @@ QUERIES = [
     ("SELECT DISTINCT src FROM G GROUP BY src ORDER BY ^count(*) LIMIT 3", "COUNT", "add it to the SELECT list"),
     ("SELECT src FROM G UNION SELECT dst FROM G ORDER BY ^sum(src) LIMIT 3", "SUM", "add it to the SELECT list"),
     ("SELECT src FROM G ORDER BY ^row_number() OVER (ORDER BY src) LIMIT 3", "ROW_NUMBER", "window function"),
+    ("SELECT src, count(*) FROM G GROUP BY src ^EMIT FINAL", "EMIT FINAL", "groups by no window of time"),
     ("SELECT ^src FROM G HAVING src > 1", "GROUP BY", "neither grouped (there is no GROUP BY)"),
     ("SELECT src, ^dst FROM G GROUP BY src", "GROUP BY", "the column dst is neither in GROUP BY"),
     ("SELECT src, 1 + sum(dst) AS x, ^dst FROM G GROUP BY src", "GROUP BY", "neither in GROUP BY"),

@@ -57,7 +57,8 @@ class Commit:
         version: The database's version after the commit.
         changes: How many changes were applied.
         ignored: How many changes were skipped: conflicts, and insertions that came too late for a window by range.
-        late: How many changes of tables with ``sequence_by`` were skipped because their key has a newer change.
+        late: How many changes of tables with ``sequence_by`` were skipped because their key has a newer change, and of
+            tables with a watermark because they are of a time before it.
         sequence: The largest ``_seq`` of the changes, in a replay the last; None where changes have no ``_seq``.
         bad_rows: How many changes were left out as ``on_bad_rows`` says.
         dead_letters: The changes that were left out, with the reasons, for ``on_bad_rows="dead_letter"``; else none.

@@ -54,6 +54,7 @@ from livejoin.database.transactions.refresh import refresh, refresh_good
 from livejoin.database.transactions.replay import Manner, Replay, replay_good, replay_whole
 from livejoin.database.transactions.requests import Numbered, Request, check_request
 from livejoin.database.transactions.staging import Granularity, OnConflict
+from livejoin.database.transactions.watermarks import add_watermarks
 from livejoin.database.versions.snapshot import Snapshot
 from livejoin.database.view import View
 from livejoin.errors import ChangeFormatError, SchemaError
@@ -63,7 +64,7 @@ from livejoin.kernels.warm import ready
 from livejoin.plan import Explanation
 from livejoin.plan.explain.forms.graph import GraphExplanation
 from livejoin.plan.explain.forms.rows import as_rows
-from livejoin.schema import Assertion, Retain, Table, TableSettings, declared_columns
+from livejoin.schema import Assertion, Late, Retain, Table, TableSettings, declared_columns
 from livejoin.schema.now import NOW, NOW_COLUMN, NOW_RANGE
 from livejoin.search.algorithm import Algorithm
 from livejoin.sql import (
@@ -182,6 +183,7 @@ class Database:
             assert self._contents.log is not None
             self._contents.slowest.forget()  # those that opening has applied again
             self._contents.times.forget()
+            add_watermarks(self._contents, list(self._contents.catalog))
             for table in list(self._contents.catalog):
                 asserting.enforce(self._contents, table)
             # a view of it may be all that somebody keeps
@@ -457,6 +459,8 @@ class Database:
         sequence_by: str | None = None,
         tombstones: int | None = None,
         retain: Retain = "all",
+        watermark: tuple[str, dt.timedelta | int] | None = None,
+        late: Late = "skip",
         append_only: bool = False,
     ) -> None:
         """Declare a table.
@@ -489,6 +493,15 @@ class Database:
                 keys, ``sequence_by`` and its window. The choice is made when a row comes into the empty table; as long
                 as the table has rows, a view that reads another column is refused. Rows that differ in other columns
                 alone are equal, also to a deletion. By default, ``all`` columns are kept.
+            watermark: A column of times and a delay, as ``("ts", timedelta(minutes=10))``. The *watermark* is the
+                newest time that the table had at the end of a commit, less the delay; it never goes back. A change is
+                late if its time is before the watermark, as it was before the commit, or if the row with its key is of
+                such a time. The one row of the table ``livejoin_watermark_NAME (at TIMESTAMP)`` has it. In SQL:
+                ``WATERMARK FOR ts AS ts - INTERVAL '10 minutes'`` among the columns. No row leaves by it, and views
+                with ``EMIT FINAL`` show what it has closed.
+            late: The way to treat late changes: ``skip`` skips them and counts them in the commit's ``late``. With
+                ``refuse`` they are bad rows, so that ``on_bad_rows`` says whether the commit fails, or they are left
+                out or become dead letters.
             append_only: Rows are inserted only. Deletions and changes by key are refused, and plans may rest on that. A
                 second row with a key is refused as in any table, or skipped with ``on_conflict="ignore"``.
 
@@ -507,6 +520,8 @@ class Database:
             sequence_by=sequence_by,
             tombstones=tombstones,
             retain=retain,
+            watermark=watermark,
+            late=late,
         )
         asserting.create_table(self._contents, parse_columns(name, declared, settings))
 

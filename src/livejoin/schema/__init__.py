@@ -3,7 +3,7 @@
 from livejoin.schema.assertions import Assertion
 from livejoin.schema.columns import Column
 from livejoin.schema.models import declared_columns
-from livejoin.schema.settings import NOTHING_SAID, TOMBSTONES, Form, Retain, Span, TableSettings, form_of, options
+from livejoin.schema.settings import NOTHING_SAID, TOMBSTONES, Form, Late, Retain, Span, TableSettings, form_of, options
 from livejoin.schema.tables import (
     ABSENT,
     CHANGE_COLUMNS,
@@ -26,6 +26,7 @@ from livejoin.schema.tables import (
     Table,
 )
 from livejoin.schema.types import ELEMENT, VARIANT, Kind, SqlType, instants_of, is_made_list, is_variant
+from livejoin.schema.watermarks import Watermark, delay_of
 from livejoin.schema.windows import WindowRange, span_of
 
 __all__ = [
@@ -55,13 +56,16 @@ __all__ = [
     "ForeignKey",
     "Form",
     "Kind",
+    "Late",
     "Retain",
     "Span",
     "SqlType",
     "Table",
     "TableSettings",
+    "Watermark",
     "WindowRange",
     "declared_columns",
+    "delay_of",
     "form_of",
     "instants_of",
     "is_made_list",

@@ -10,6 +10,7 @@ from typing import assert_never
 from livejoin.errors import SchemaError
 from livejoin.schema.columns import Column
 from livejoin.schema.settings import NOTHING_SAID, TOMBSTONES, Form, Span, TableSettings, options
+from livejoin.schema.watermarks import delay_of, watermark
 from livejoin.schema.windows import WindowRange, span_of, window_range
 
 _ORDERED = ("timestamp", "date", "integer")
@@ -39,6 +40,8 @@ def checked_settings(
     _check_append_only(table, given)
     if window is not None:
         _check_range(table, columns[window.column], window, given)
+    mark = None if given.watermark is None else watermark(table, columns, given.watermark)
+    _check_watermark(table, given)
     sequence = None if given.sequence_by is None else _position(table, columns, given.sequence_by)
     if sequence is not None:
         _check_sequence(table, columns[sequence], sequence in primary_key, bool(primary_key), given)
@@ -50,6 +53,7 @@ def checked_settings(
         window_range=None if window is None else _spelled(columns[window.column], window),
         sequence_by=None if sequence is None else columns[sequence].name,
         tombstones=None if given.tombstones == TOMBSTONES else given.tombstones,
+        watermark=None if mark is None else (columns[mark.column].name, delay_of(mark)),
     )
 
 
@@ -65,6 +69,8 @@ def _check_value(table: str, option: str, form: Form, value: object) -> None:
             allowed = "allowed is a whole number of keys from 0 on"
         case Form.COLUMNS_KEPT:
             sound, allowed = value in ("all", "used"), "allowed are 'all' and 'used'"
+        case Form.LATE:
+            sound, allowed = value in ("skip", "refuse"), "allowed are 'skip' and 'refuse'"
         case Form.COLUMN | Form.RANGE:
             return
         case _:
@@ -123,6 +129,22 @@ def _check_append_only(table: str, given: TableSettings) -> None:
     for stands, what, why in reasons:
         if stands:
             msg = f"table {table!r} has append_only and {what}: {why}; leave one of the two out"
+            raise SchemaError(msg)
+
+
+def _check_watermark(table: str, given: TableSettings) -> None:
+    if given.watermark is None:
+        if given.late != "skip":
+            msg = f"table {table!r} has late = {given.late!r} and no watermark, without which no change is late"
+            raise SchemaError(msg)
+        return
+    reasons = (
+        (given.static, "is static", "to a static table no changes come"),
+        (given.has_window, "has a window", "a window takes out rows that a watermark says stay as they are"),
+    )
+    for stands, what, why in reasons:
+        if stands:
+            msg = f"table {table!r} has a watermark and {what}: {why}; leave one of the two out"
             raise SchemaError(msg)
 
 

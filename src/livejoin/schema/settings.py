@@ -14,6 +14,8 @@ from enum import Enum, auto
 from typing import Any, Literal, TypeAlias
 
 Retain = Literal["all", "used"]
+Late = Literal["skip", "refuse"]
+"""What becomes of changes that are late: they are skipped and counted, or they are bad rows."""
 Span: TypeAlias = dt.timedelta | int
 
 TOMBSTONES = 100_000
@@ -35,6 +37,8 @@ class Form(Enum):
     """A column and a span of its values: ``'ts 1 HOUR'``."""
     COLUMNS_KEPT = auto()
     """``'all'`` or ``'used'``."""
+    LATE = auto()
+    """``'skip'`` or ``'refuse'``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +55,9 @@ class TableSettings:
         tombstones: With ``sequence_by``: the most deleted keys that are remembered; None for `TOMBSTONES`.
         retain: The columns that are kept: ``all``; or, with ``used``, those that a view reads when the first row comes,
             and those that the table itself needs.
+        watermark: A column of times and a delay: changes are late whose time is before the newest time that the table
+            had at the end of a commit, less the delay. None if no change is late.
+        late: With ``watermark``: the way to treat late changes, ``skip`` or ``refuse``.
     """
 
     static: bool = field(default=False, metadata={"form": Form.SWITCH})
@@ -60,6 +67,8 @@ class TableSettings:
     sequence_by: str | None = field(default=None, metadata={"form": Form.COLUMN})
     tombstones: int | None = field(default=None, metadata={"form": Form.KEYS})
     retain: Retain = field(default="all", metadata={"form": Form.COLUMNS_KEPT})
+    watermark: tuple[str, Span] | None = field(default=None, metadata={"form": Form.RANGE})
+    late: Late = field(default="skip", metadata={"form": Form.LATE})
 
     @property
     def has_window(self) -> bool:

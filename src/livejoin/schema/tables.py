@@ -23,8 +23,9 @@ from livejoin.errors import SchemaError
 from livejoin.expressions import ibis_table
 from livejoin.schema.checked_settings import checked_settings
 from livejoin.schema.columns import Column
-from livejoin.schema.settings import NOTHING_SAID, TOMBSTONES, Retain, TableSettings
+from livejoin.schema.settings import NOTHING_SAID, TOMBSTONES, Late, Retain, TableSettings
 from livejoin.schema.types import SqlType
+from livejoin.schema.watermarks import Watermark, watermark
 from livejoin.schema.windows import WindowRange, window_range
 from livejoin.shown import meant
 
@@ -205,6 +206,17 @@ class Table:
         """Which columns are kept, as in `TableSettings`."""
         return self.settings.retain
 
+    @cached_property
+    def watermark(self) -> Watermark | None:
+        """The watermark, with its column as a position."""
+        written = self.settings.watermark
+        return None if written is None else watermark(self.name, self.columns, written)
+
+    @cached_property
+    def late(self) -> Late:
+        """What becomes of late changes, as in `TableSettings`."""
+        return self.settings.late
+
     def having(self, **settings: Any) -> Table:
         """This table with other settings.
 
@@ -227,8 +239,9 @@ class Table:
                 raise SchemaError(msg)
 
     def needs(self, column: int) -> bool:
-        """Whether the table itself needs a column: for a key, a CHECK, the order of changes, or the window's time."""
+        """Whether the table itself needs a column: for a key, a CHECK, the order of changes, or a time."""
         in_window = self.window_range is not None and self.window_range.column == column
+        in_window |= self.watermark is not None and self.watermark.column == column
         named = (*self.unique, *(check.columns for check in self.checks))
         return self.identifies(column) or in_window or any(column in columns for columns in named)
 
@@ -275,6 +288,8 @@ class Table:
             named[self.sequence_by] = "sequence_by"
         if self.window_range is not None:
             named[self.window_range.column] = "window_range"
+        if self.watermark is not None:
+            named[self.watermark.column] = "watermark"
         for place in self.generated:
             column = self.columns[place]
             odd = named.get(place) or ("DEFAULT" if column.default is not None else "")
@@ -304,8 +319,14 @@ class Table:
         """Refuse a declaration that says what a database does with new rows, for tables whose rows a stream brings.
 
         Raises:
-            SchemaError: The table has a CHECK or a generated column, or a column a DEFAULT.
+            SchemaError: The table has a CHECK, a generated column or a watermark, or a column a DEFAULT.
         """
+        if self.watermark is not None:
+            msg = (
+                f"table {self.name!r} has a watermark, which only tables of a database have yet; leave it out, or give "
+                "the stream to a database by db.apply. window_range keeps the newest rows in a pipeline"
+            )
+            raise SchemaError(msg)
         for place in self.generated:
             msg = (
                 f"table {self.name!r}: column {self.columns[place].name!r} is generated, which columns of tables of a "

@@ -139,6 +139,7 @@ def table_of(table: Table, rows: TableRows, budget: Budget | None = None) -> Bas
         base.take_over(queue=np.zeros(1 << (max(LEAST_QUEUE, rows.arrivals.shape[0]) - 1).bit_length(), np.int64))
         base._queue[: rows.arrivals.shape[0]] = rows.ids[rows.arrivals]
         base._header[kernel.R_HEAD], base._header[kernel.R_TAIL] = 0, rows.arrivals.shape[0]
+    base.remember(None, rows.late)
     if table.sequence_by is not None:
         base.tombstones = table_of(table.of_tombstones, _as_rows(rows.tombstones), budget)
         base.remember(rows.watermark, rows.late)

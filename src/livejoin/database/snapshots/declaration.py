@@ -11,7 +11,21 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar, get_args
 
 from livejoin.families.registry import check_algorithm
-from livejoin.schema import Assertion, Check, Column, ForeignKey, Kind, SqlType, Table, TableSettings, span_of
+from livejoin.schema import (
+    Assertion,
+    Check,
+    Column,
+    ForeignKey,
+    Kind,
+    Late,
+    Span,
+    SqlType,
+    Table,
+    TableSettings,
+    Watermark,
+    delay_of,
+    span_of,
+)
 from livejoin.search.algorithm import Algorithm
 from livejoin.search.statistics import Statistics
 
@@ -86,6 +100,7 @@ def plain_table(table: Table) -> dict[str, Any]:
         "unique": table.unique,
         "retain": table.retain,
         **({"append_only": True} if table.append_only else {}),
+        **({} if table.watermark is None else {"watermark": {**asdict(table.watermark), "late": table.late}}),
     }
 
 
@@ -162,6 +177,7 @@ def _settings(entry: object, columns: Sequence[Column]) -> TableSettings:
     sequence = None
     if isinstance(entry, dict) and entry.get("sequence_by") is not None:  # formats before 5 know of none
         (sequence,) = read_positions([number(entry, "sequence_by")], columns)
+    mark, late = _watermark(entry, columns)
     retain: Any = _since_format_6(entry, "retain", "all")
     return TableSettings(
         static=value(entry, "static", bool),
@@ -171,7 +187,19 @@ def _settings(entry: object, columns: Sequence[Column]) -> TableSettings:
         sequence_by=None if sequence is None else columns[sequence].name,
         tombstones=None if sequence is None else number(entry, "tombstones"),
         retain=retain,
+        watermark=mark,
+        late=late,
     )
+
+
+def _watermark(entry: object, columns: Sequence[Column]) -> tuple[tuple[str, Span] | None, Late]:
+    """The watermark of a table and what becomes of late changes; none where its JSON names none."""
+    if not isinstance(entry, dict) or "watermark" not in entry:
+        return None, "skip"
+    found = value(entry, "watermark", dict)
+    (place,) = read_positions([number(found, "column")], columns)
+    late: Any = value(found, "late", str)
+    return (columns[place].name, delay_of(Watermark(place, number(found, "delay")))), late
 
 
 def _since_format_6(entry: object, key: str, default: Value) -> Value:

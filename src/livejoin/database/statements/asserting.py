@@ -11,6 +11,12 @@ from dataclasses import replace
 from livejoin.database.contents import Contents
 from livejoin.database.statements.views import ViewSettings, asked_of_view, drop, replace_query, settings_of
 from livejoin.database.transactions.assertions import VIOLATIONS
+from livejoin.database.transactions.watermarks import (
+    add_watermarks,
+    refuse_dropped_watermark,
+    refuse_watermark_name,
+    watermark_of,
+)
 from livejoin.database.view import View
 from livejoin.errors import SchemaError
 from livejoin.schema import Assertion, ForeignKey, Table
@@ -66,9 +72,11 @@ def drop_assertion(contents: Contents, name: str) -> None:
 
 
 def create_table(contents: Contents, table: Table) -> None:
-    """Add an empty table, and the assertions that its foreign keys are."""
+    """Add an empty table, the table of its watermark, and the assertions that its foreign keys are."""
+    refuse_watermark_name(contents, table)
     contents.add_table(table)
     try:
+        add_watermarks(contents, (table,))
         enforce(contents, table)
     except BaseException:
         drop_table(contents, table)
@@ -76,15 +84,18 @@ def create_table(contents: Contents, table: Table) -> None:
 
 
 def drop_table(contents: Contents, table: Table) -> None:
-    """Forget a table that no view uses, and the assertions that its foreign keys are.
+    """Forget a table that no view uses, the table of its watermark, and the assertions that its foreign keys are.
 
     Raises:
-        SchemaError: A view uses the table, or a foreign key references it.
+        SchemaError: A view uses the table, a foreign key references it, or it is that of a watermark.
     """
+    refuse_dropped_watermark(contents, table)
+    mark = watermark_of(contents, table)
+    names = [table.name] if mark is None else [table.name, mark.table.name]
     users = [
         view.name
         for view in contents.views.values()
-        if view._names_table(table.name) and not (view.assertion and view.assertion.table)
+        if any(map(view._names_table, names)) and not (view.assertion and view.assertion.table)
     ]
     if users:
         msg = f"table {table.name!r} is used by {', '.join(map(repr, users))}; drop these views first"
@@ -98,6 +109,8 @@ def drop_table(contents: Contents, table: Table) -> None:
     if own:
         contents.drop_views(own)
     contents.drop_table(table)
+    if mark is not None:
+        contents.drop_table(mark.table)
 
 
 def enforce(contents: Contents, table: Table) -> None:

@@ -14,6 +14,7 @@ from livejoin.database.declared.checks import bound_check
 from livejoin.database.declared.defaults import check_defaults, default_of
 from livejoin.database.declared.generated import bound_column
 from livejoin.database.now import refuse_altered_time
+from livejoin.database.transactions.watermarks import refuse_altered_watermark
 from livejoin.errors import SchemaError
 from livejoin.schema import Check, Column, ForeignKey, SqlType, Table
 from livejoin.sql import (
@@ -70,6 +71,7 @@ def altered(contents: Contents, table: Table, change: ColumnChange) -> Altered |
         SchemaError: The change is not possible; the message says what stands in its way.
     """
     refuse_altered_time(table)
+    refuse_altered_watermark(contents, table, change)
     found = _altered(contents, table, change)
     if found is not None:
         check_defaults(found.table)
@@ -188,6 +190,8 @@ def _renamed(contents: Contents, table: Table, name: str, to: str) -> Altered:
         settings = replace(settings, sequence_by=to)
     if table.window_range is not None and table.window_range.column == place and settings.window_range is not None:
         settings = replace(settings, window_range=(to, settings.window_range[1]))
+    if table.watermark is not None and table.watermark.column == place and settings.watermark is not None:
+        settings = replace(settings, watermark=(to, settings.watermark[1]))
     checks = tuple(replace(check, text=renamed_text(check.text, {was.lower(): to})) for check in table.checks)
     new = replace(table, columns=tuple(columns), settings=settings, checks=checks)
     new = replace(new, foreign_keys=tuple(_referring(key, table, was, to) for key in new.foreign_keys))
@@ -296,6 +300,8 @@ def _named(table: Table) -> list[tuple[str, tuple[int, ...]]]:
         found.append(("sequence_by", (table.sequence_by,)))
     if table.window_range is not None:
         found.append(("window_range", (table.window_range.column,)))
+    if table.watermark is not None:
+        found.append(("the watermark", (table.watermark.column,)))
     return found
 
 

@@ -24,6 +24,7 @@ from livejoin.database.transactions.assertions import refuse_violations
 from livejoin.database.transactions.requests import Numbered
 from livejoin.database.transactions.staging import OnConflict
 from livejoin.database.transactions.violators import violators
+from livejoin.database.transactions.watermarks import LateChanges
 from livejoin.errors import (
     AbsentRowError,
     ChangeError,
@@ -81,6 +82,9 @@ def commit_good(
         try:
             noted = notes if request is None else {**notes, "request": request.noted(len(good.reasons))}
             commit = transaction.commit(contents, batches, on_conflict, noted)
+        except LateChanges as error:
+            for row in error.rows[::-1].tolist():
+                good.leave_out(names[error.table], row, error)
         except ChangeValueError as error:
             if error.row < 0:
                 raise

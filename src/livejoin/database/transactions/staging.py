@@ -42,6 +42,7 @@ class TableInput:
         selections: The predicates and factors of the changes, for each join that reads the table. For changes by key
             they are computed later, when it is known which changes bring a row.
         fresh: New dictionary entries by column; None if they were not counted.
+        whole: The same with the changes that were left out as late; None if none was.
     """
 
     base: BaseTable
@@ -50,6 +51,7 @@ class TableInput:
     versions: Words
     selections: Mapping[Selector, Selection]
     fresh: Words | None = None
+    whole: TableInput | None = None
 
     @property
     def table(self) -> Table:

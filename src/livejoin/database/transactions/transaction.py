@@ -39,6 +39,14 @@ from livejoin.database.transactions.staging import (
     select_brought,
     stage,
 )
+from livejoin.database.transactions.watermarks import (
+    in_time,
+    moved_on,
+    refuse_given_watermark,
+    watched,
+    with_late_counted,
+    with_watermarks,
+)
 from livejoin.database.versions.images import steps_of
 from livejoin.dataflow.blocks.block import Change
 from livejoin.dataflow.blocks.table_change import TableChange
@@ -46,6 +54,7 @@ from livejoin.dataflow.deltas.view_delta import ViewDelta
 from livejoin.dataflow.node import Node
 from livejoin.errors import ChangeFormatError, LivejoinError, MemoryLimitError, ViolationError
 from livejoin.schema.now import NOW
+from livejoin.state.table import Staged
 from livejoin.words import Words
 
 NO_NOTES: Mapping[str, Any] = MappingProxyType({})
@@ -91,6 +100,7 @@ def read_any(
     goes_by: ByKey
     for name, data in named.items():
         table = contents.catalog[name]
+        refuse_given_watermark(contents, table)
         if batches and any(batch.table.name == table.name for batch in batches):
             msg = "the table is given twice in one commit; give all of its changes together"
             raise ChangeFormatError(msg, table.name)
@@ -215,18 +225,20 @@ def run(
     compact_in_turn(contents)
     with Held(sum([batch.weights.shape[0] for batch, _ in changes]), contents.times):
         graph, shown = contents.graph, contents.shown
+        changes = with_watermarks(contents, changes, granularity)
         plan = plan_of(contents, tuple([batch.table.name for batch, _ in changes]))
         names = plan.names
         static_change = any(batch.table.static and batch.weights.shape[0] for batch, _ in changes)
         graph.prepare(plan.path, static_change)
         contents.budget.begin()
         inputs = [_encode(contents, name, *one) for name, one in zip(names, changes, strict=True)]
-        for given in inputs:
+        for place, given in enumerate(inputs):
             if given.batch.given is not None:
                 words, whole = completed(given, granularity, on_conflict)
                 come = whole & (given.batch.weights > 0)
                 given.words = _generated(contents, given.batch, words, come)
                 _refuse_broken(contents, given.batch, given.words, come)
+                inputs[place] = _in_time(contents, given)
         version = contents.version + count
         journal = Journal(
             [given.base for given in inputs], version, count, {}, {}, then, offsets=notes.get("offsets", {})
@@ -238,8 +250,10 @@ def run(
             changed: dict[str, TableChange] = {}
             ignored = late = applied = 0
             left_out = NOTHING
-            for name, given in zip(names, inputs, strict=True):
-                done = stage(given, granularity, on_conflict)
+            stagings: dict[str, Staged] = {}
+            for name, read_in in zip(names, inputs, strict=True):
+                given = moved_on(contents, read_in, stagings, version)
+                done = stagings[name] = with_late_counted(given, stage(given, granularity, on_conflict))
                 selections = given.selections if given.batch.replaces is None else select_brought(graph, given, done)
                 staged[name] = change = TableChange(done, given.versions, selections, count == 1)
                 journal.events[name] = events = done.rows.shape[0]
@@ -248,7 +262,7 @@ def run(
                 if done.ignored or done.late:
                     left_out = {**left_out, name: (done.ignored, done.late)}
                 ignored, late = ignored + done.ignored, late + done.late
-                applied += given.versions.shape[0] - done.ignored - done.late
+                applied += (read_in.whole or read_in).versions.shape[0] - done.ignored - done.late
             journal.changed, staged_at = changed, time.perf_counter()
             blocks = graph.apply(changed, contents.tally.listened)
             applied_at = time.perf_counter()
@@ -319,8 +333,9 @@ def _write(
     kept = told(contents.histories, contents.views, journal.deltas) if contents.histories else ()
     versions = (contents.version + 1, journal.versions)
     interval = hasten()
+    asked = [given.whole or given for given in inputs if watched(contents, given.table) is None]
     try:
-        journal.placed = log.commit(inputs, contents.codec, versions, manner, notes, stands, kept)
+        journal.placed = log.commit(asked, contents.codec, versions, manner, notes, stands, kept)
     finally:
         calm(interval)
 
@@ -428,11 +443,23 @@ def _encode(contents: Contents, name: str, batch: ChangeBatch, versions: Words) 
     is_encoded = batch.words is not None or batch.written is not None  # what a log has says nothing of new entries
     base = contents.tables[name]
     fresh = None if is_encoded or length <= FEW or not base.coded else np.zeros(len(batch.columns), np.int64)
-    words = words_of(contents, batch, fresh)
+    words, whole_input = words_of(contents, batch, fresh), None
+    if batch.table.watermark is not None and batch.given is None:
+        asked = TableInput(base, batch, words, versions, {}, fresh)
+        batch, words, versions = in_time(contents, batch, words, versions)
+        whole_input = asked if batch is not asked.batch else None
     if batch.given is None and (batch.table.generated or batch.table.checks):
         come = batch.weights > 0
         whole = np.ones(batch.length, np.bool_) if batch.replaces is None else come
         words = _generated(contents, batch, words, whole)
         _refuse_broken(contents, batch, words, come)
     selections = {} if batch.replaces is not None else contents.graph.select(name, words, batch.words is not None)
-    return TableInput(base, batch, words, versions, selections, fresh)
+    return TableInput(base, batch, words, versions, selections, fresh, whole_input)
+
+
+def _in_time(contents: Contents, given: TableInput) -> TableInput:
+    """The changes of an input that are not late; changes by key have no selections yet."""
+    batch, words, versions = in_time(contents, given.batch, given.words, given.versions)
+    if batch is given.batch:
+        return given
+    return TableInput(given.base, batch, words, versions, given.selections, given.fresh, given)

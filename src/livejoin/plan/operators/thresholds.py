@@ -10,6 +10,7 @@ from livejoin.plan.identity import Identity, said_calls, said_types
 from livejoin.plan.operators.operator import Families, PlanOperator, many
 from livejoin.query.aggregates import AggregateCall
 from livejoin.schema import SqlType
+from livejoin.schema.watermarks import watched_name
 from livejoin.search.algorithm import Algorithm
 
 if TYPE_CHECKING:
@@ -54,6 +55,15 @@ class ThresholdOperator(PlanOperator):
         return ("threshold", self.keys, self.comparison, said_types(self.types))
 
     def lines(self, families: Families) -> Iterator[str]:
+        if table := _watched(self.bounds):
+            until = "before" if self.comparison == "less" else "at or before"
+            yield (
+                f"EMIT FINAL: the groups whose window ends {until} the watermark of {table}, over an ordered store of "
+                "all groups: O(log groups) a group that changes, and O(1) for each that the watermark closes. Groups "
+                f"stay stored when they are closed, here and below, as their rows stay in {table}: memory grows with "
+                "the result"
+            )
+            return
         yield (
             f"join-select: the rows that {self.written} is true for, over an ordered store of all with "
             f"{_bounds(self.keys)}: O(log rows) a change, and O(1) for each row that a bound lets in or out as it "
@@ -114,6 +124,16 @@ class ThresholdAggregateOperator(PlanOperator):
 
     def kept(self, above: str) -> tuple[tuple[Operator, str], ...]:
         return _kept(self.rows, self.bounds)
+
+
+def _watched(bounds: Operator) -> str | None:
+    """The table whose watermark bounds are, and nothing else; None if they are something else."""
+    tables, below = set(bounds.reads), [*bounds.below]
+    while below:
+        one = below.pop()
+        tables |= set(one.reads)
+        below += one.below
+    return watched_name(tables.pop()) if len(tables) == 1 else None
 
 
 def _bounds(keys: int) -> str:

@@ -10,15 +10,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from sqlglot import exp
+
 from livejoin.catalog import Catalog
+from livejoin.errors import SqlError
 from livejoin.query.bound_query import Query
+from livejoin.sql.bind.final import refuse_unclosed
 from livejoin.sql.bind.known_names import KnownNames
 from livejoin.sql.bind.read_order import read_order
 from livejoin.sql.lower.payload import refuse_payload
 from livejoin.sql.lower.select import refuse_products
+from livejoin.sql.parse.emit_final import FINAL, as_given
 from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.query_tree import query_tree
+from livejoin.sql.parse.source import Source
 
 
 @within_depth
@@ -56,7 +62,19 @@ def bind_query(
     (('means',), ['means'])
     """
     tree, source = parse(sql)
-    names = KnownNames(catalog, views or {}, source, allow_product)
+    if FINAL not in tree.meta:
+        return _bound(sql, tree, source, catalog, views or {}, allow_product)
+    refuse_unclosed(sql, tree, catalog)
+    try:
+        return _bound(sql, tree, source, catalog, views or {}, allow_product)
+    except SqlError as error:
+        raise as_given(error, sql) from error
+
+
+def _bound(
+    sql: str, tree: exp.Expr, source: Source, catalog: Catalog, views: Mapping[str, Query], allow_product: bool
+) -> Query:
+    names = KnownNames(catalog, views, source, allow_product)
     bound = names.bound(query_tree(tree, source))
     found = read_order(bound, names.rewriter)
     refuse_products(found.relation)

@@ -18,6 +18,7 @@ from sqlglot.parsers.spark import SparkParser
 from livejoin.errors import SqlSyntaxError
 from livejoin.shown import meant
 from livejoin.sql.parse.arguments import Build, WrongCount, with_arguments
+from livejoin.sql.parse.emit_final import FINAL, closed_windows, without_emit
 from livejoin.sql.parse.function_names import OTHERS, SPARKS
 from livejoin.sql.parse.gaps import refuse_gaps, refuse_open_parentheses
 from livejoin.sql.parse.keywords import names_from_keywords, reserved_name
@@ -36,6 +37,7 @@ from livejoin.sql.parse.syntax_errors import (
     syntax_error,
     wrong_count,
 )
+from livejoin.sql.parse.watermark import WATERMARK, without_watermark
 
 NAME = "spark_name"
 UNIT = "spark_unit"
@@ -309,7 +311,15 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
         UnsupportedQueryError: There is more than one statement, or one that livejoin does not have, or it is nested too
             deeply.
     """
-    tree, source = _parsed(tokenized(sql))
+    source, mark = without_watermark(tokenized(sql))
+    source, emit = without_emit(source)
+    tree, source = _parsed(source)
+    if emit is not None and not isinstance(tree, exp.Create):
+        source, final = closed_windows(tree, source, emit)
+        tree, source = _parsed(source)
+        tree.meta[FINAL] = final
+    if mark is not None:
+        tree.meta[WATERMARK] = mark
     times = times_in(tree) if isinstance(tree, (exp.Query, exp.Create)) else None
     if not times:
         return tree, source

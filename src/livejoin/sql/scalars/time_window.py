@@ -22,7 +22,7 @@ from livejoin.sql.scalars.operands import Mismatch, Operand, Refused
 
 WINDOW, SESSION = "window", "session_window"
 FIELDS = ("start", "end")
-_DAY = 86_400_000_000
+DAY = 86_400_000_000
 _FORMS = {
     WINDOW: "window(time, 'duration'[, 'slide'[, 'offset']]), as window(ts, '10 minutes', '5 minutes')",
     SESSION: "session_window(time, 'gap'), as session_window(ts, '30 minutes')",
@@ -97,7 +97,7 @@ def width(text: str) -> int:
     if found.months or found.unit == "months":
         msg = f"{text!r} has months, which differ in length; write days, as '30 days'"
         raise Mismatch(msg)
-    return found.days * _DAY + found.microseconds
+    return found.days * DAY + found.microseconds
 
 
 def of_operands(name: str, values: Sequence[Operand]) -> TimeWindow:

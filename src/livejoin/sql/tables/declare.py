@@ -17,10 +17,12 @@ from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.other_dialects import CONSTRAINTS
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.source import Source, offset_of, shown
+from livejoin.sql.parse.watermark import WATERMARK, WatermarkClause
 from livejoin.sql.tables.checks import declared_checks, is_check
 from livejoin.sql.tables.expression_text import expression_text
 from livejoin.sql.tables.keys import ALLOWED, declared_keys, is_foreign, is_unique
 from livejoin.sql.tables.table_properties import is_table_property, table_settings
+from livejoin.sql.tables.window_range import parse_range
 
 # constraints that are kept as they are written
 _WRITTEN = (exp.DefaultColumnConstraint, exp.CheckColumnConstraint, exp.ComputedColumnConstraint)
@@ -83,7 +85,7 @@ def declare(
         msg = "CREATE TABLE needs a list of columns: CREATE TABLE name (column type, ...)"
         raise source.unsupported("CREATE TABLE", msg, source.find({TokenType.ALIAS}, default=start))
     _refuse_options(create, source)
-    said = table_settings(create, source) if settings is None else settings
+    said = _with_watermark(create, table_settings(create, source) if settings is None else settings, source)
     columns = [
         declared_column(part, source, offset_of(part, 0))
         for part in schema.expressions
@@ -95,6 +97,28 @@ def declare(
     declared = Table(table, tuple(columns), keys.primary, keys.foreign, keys.unique, said, checks)
     required = zip(columns, declared.required, strict=True)
     return replace(declared, columns=tuple(replace(column, nullable=not never) for column, never in required))
+
+
+def _with_watermark(create: exp.Create, said: TableSettings, source: Source) -> TableSettings:
+    """Settings with what WATERMARK FOR says.
+
+    Raises:
+        SqlTypeError: The delay is no interval, or the settings have a watermark too.
+    """
+    clause: WatermarkClause | None = create.meta.get(WATERMARK)
+    if clause is None:
+        return said
+    if said.watermark is not None:
+        msg = "the watermark is said twice, by WATERMARK FOR and as an option; leave one out"
+        raise source.error(SqlTypeError, msg, clause.offset)
+    found = parse_range(f"`{clause.column}` {clause.delay or '0 seconds'}")
+    if found is None or isinstance(found[1], int):
+        msg = (
+            f"the delay of the watermark is {clause.delay!r}; allowed is an interval of units from WEEK to "
+            "MICROSECOND, as INTERVAL '10 minutes'"
+        )
+        raise source.error(SqlTypeError, msg, clause.offset)
+    return replace(said, watermark=found)
 
 
 def table_name(table: exp.Expr, source: Source) -> str:

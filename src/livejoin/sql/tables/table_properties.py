@@ -12,7 +12,7 @@ from typing import Any, assert_never
 from sqlglot import exp
 
 from livejoin.errors import SqlTypeError
-from livejoin.schema import Form, Retain, Span, TableSettings, form_of, options
+from livejoin.schema import Form, Late, Retain, Span, TableSettings, form_of, options
 from livejoin.shown import meant
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.tables.window_range import parse_range
@@ -60,6 +60,8 @@ def _value(name: str, part: exp.Property, source: Source) -> Any:
             return _range(part, source)
         case Form.COLUMNS_KEPT:
             return _columns_kept(part, source)
+        case Form.LATE:
+            return _late(part, source)
         case _:
             assert_never(form)
 
@@ -106,6 +108,17 @@ def _columns_kept(part: exp.Property, source: Source) -> Retain:
             return "used"
         case _:
             raise _wrong(part, "'all' and 'used'", source)
+
+
+def _late(part: exp.Property, source: Source) -> Late:
+    value = part.args["value"]
+    match value.name if isinstance(value, exp.Literal) and value.is_string else "":
+        case "skip":
+            return "skip"
+        case "refuse":
+            return "refuse"
+        case _:
+            raise _wrong(part, "'skip' and 'refuse'", source)
 
 
 def _number(part: exp.Property, allowed: str, source: Source, least: int = 0) -> int:

@@ -45,9 +45,11 @@ from livejoin.sql.resolved.column import bound_column, key_of, over, refs_of
 from livejoin.sql.resolved.item import Item, distinct_names
 from livejoin.sql.resolved.query import NestedQuery, Occurrence, Scope, SelectBlock
 from livejoin.sql.resolved.typed import cast_to
+from livejoin.sql.scalars.intervals import interval
 from livejoin.sql.scalars.labels import standing_for
-from livejoin.sql.scalars.operands import TIMESTAMP, Mismatch, Refused
+from livejoin.sql.scalars.operands import TIMESTAMP, Mismatch, Refused, Unsayable
 from livejoin.sql.scalars.time_window import (
+    DAY,
     FIELDS,
     SESSION,
     WINDOW,
@@ -78,6 +80,7 @@ def mark_windows(select: exp.Select, scope: Scope, source: Source) -> None:
     keys = {}
     for call in calls:
         time, *lengths = call.expressions
+        lengths = [_length(one, source) for one in lengths]
         call.set("expressions", [resolve(time.unnest(), scope, source), *lengths])
         keys[(_window(call, source), call.name.lower(), key_of(call.expressions[0]))] = call
     if len(keys) > 1:
@@ -90,6 +93,28 @@ def mark_windows(select: exp.Select, scope: Scope, source: Source) -> None:
     for clause in clauses:
         for node in list(clause.walk()):
             _mark(node, calls[0], scope, source)
+
+
+def _length(node: exp.Expr, source: Source) -> exp.Expr:
+    """A length, with the microseconds of an interval in its place.
+
+    Raises:
+        SqlTypeError: The interval has months, or is not understood.
+    """
+    if not isinstance(node, exp.Interval):
+        return node
+    try:
+        found = interval(node)
+    except Mismatch as error:
+        raise source.error(SqlTypeError, str(error), offset_of(node, 0)) from None
+    except Unsayable:
+        return node  # it is no constant, which is refused as any length that is none
+    if found.months or found.unit == "months":
+        msg = f"{shown(node)} has months, which differ in length; write days, as INTERVAL '30 days'"
+        raise source.error(SqlTypeError, msg, offset_of(node, 0))
+    width = found.days * DAY + found.microseconds
+    number = exp.Literal.number(abs(width))
+    return number if width >= 0 else exp.Neg(this=number)
 
 
 def _nodes(value: object) -> Iterator[exp.Expr]:

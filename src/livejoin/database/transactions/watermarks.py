@@ -1,0 +1,236 @@
+"""The watermarks of tables in a commit: which changes are late, and how far a watermark moves.
+
+The watermark of a table is the one row of a table of its own (`livejoin.schema.watermarks`), which changes in the
+commits of the table. So views read it, and folders, snapshots, undo and previews have it, as any other row. A log has
+all changes, also those that are late: who applies it again leaves out the same ones.
+
+Law: what is left out depends on the rows and the watermark before the commit alone.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from livejoin.changes import ChangeBatch
+from livejoin.changes.batch import Flags
+from livejoin.database.contents import Contents
+from livejoin.database.transactions.staging import Granularity, TableInput
+from livejoin.errors import ChangeFormatError, ChangeValueError, SchemaError
+from livejoin.kernels.relation.staging import AT_ONCE
+from livejoin.schema import Table
+from livejoin.schema.watermarks import watched_name, watermark_columns, watermark_name
+from livejoin.sql import ColumnChange, RenameTable
+from livejoin.state.table import BaseTable, Staged
+from livejoin.words import NULL_CODE, Words
+
+_LEAST = -(1 << 63)
+_EPOCH = dt.datetime(1970, 1, 1)
+
+
+class LateChanges(ChangeValueError):
+    """Changes of a time before the watermark of their table.
+
+    Attributes:
+        rows: The positions of all of them among the changes of the table, ascending.
+    """
+
+    rows: Words
+
+
+def watermark_of(contents: Contents, table: Table) -> BaseTable | None:
+    """The table that has the watermark of a table; None if it has none."""
+    return None if table.watermark is None else contents.tables.get(watermark_name(table.name))
+
+
+def watched(contents: Contents, table: Table) -> Table | None:
+    """The table whose watermark a table has; None if it has none."""
+    name = watched_name(table.name)
+    if name is None or name not in contents.catalog or contents.catalog[name].watermark is None:
+        return None
+    return contents.catalog[name]
+
+
+def refuse_watermark_name(contents: Contents, table: Table) -> None:
+    """Refuse a table of which the watermark has no name, as another table or view has it.
+
+    Raises:
+        SchemaError: The name is taken.
+    """
+    if table.watermark is not None:
+        contents.refuse_taken(watermark_name(table.name))
+
+
+def add_watermarks(contents: Contents, tables: Iterable[Table]) -> None:
+    """Add the tables of the watermarks that are missing; those of a kill in CREATE TABLE are."""
+    for table in tables:
+        if table.watermark is not None and watermark_name(table.name) not in contents.tables:
+            columns, settings = watermark_columns(table)
+            contents.add_table(Table(watermark_name(table.name), columns, settings=settings))
+
+
+def refuse_altered_watermark(contents: Contents, table: Table, change: ColumnChange) -> None:
+    """Refuse to alter the table of a watermark, and to rename the table that it is named after.
+
+    Raises:
+        SchemaError: The table is such.
+    """
+    if (owner := watched(contents, table)) is not None:
+        msg = f"the table {table.name!r} has the watermark of {owner.name!r}; it is not altered"
+        raise SchemaError(msg)
+    if table.watermark is not None and isinstance(change, RenameTable):
+        msg = (
+            f"table {table.name!r} has a watermark, in a table that is named after it, which views read; it is not "
+            "renamed: create another table, and insert the rows"
+        )
+        raise SchemaError(msg)
+
+
+def refuse_dropped_watermark(contents: Contents, table: Table) -> None:
+    """Refuse to drop the table of a watermark.
+
+    Raises:
+        SchemaError: The table is such.
+    """
+    if (owner := watched(contents, table)) is not None:
+        msg = f"the table {table.name!r} has the watermark of {owner.name!r}, with which it comes and goes"
+        raise SchemaError(msg)
+
+
+def refuse_given_watermark(contents: Contents, table: Table) -> None:
+    """Refuse changes of the table of a watermark, which a user gives.
+
+    Raises:
+        ChangeFormatError: The table is such.
+    """
+    if (owner := watched(contents, table)) is not None:
+        msg = (
+            f"the table has the watermark of {owner.name!r}, which commits of {owner.name!r} move; nobody else "
+            "changes it"
+        )
+        raise ChangeFormatError(msg, table.name)
+
+
+def with_watermarks(
+    contents: Contents, changes: Sequence[tuple[ChangeBatch, Words]], granularity: Granularity
+) -> Sequence[tuple[ChangeBatch, Words]]:
+    """The changes of a commit, and behind them no change yet of each watermark that it may move.
+
+    Raises:
+        ChangeFormatError: Each change has a version of its own, and a table has a watermark.
+    """
+    marks = [(batch.table, base) for batch, _ in changes if (base := watermark_of(contents, batch.table)) is not None]
+    if not marks:
+        return changes
+    if granularity == "change":
+        msg = (
+            "the table has a watermark, which moves at the end of a commit, and a replay makes a version of each "
+            "change; give the changes by db.apply, or replay them with granularity='commit'"
+        )
+        raise ChangeFormatError(msg, marks[0][0].name)
+    nothing = np.empty(0, np.int64)
+    return [*changes, *((_inserted(base, nothing), nothing) for _, base in marks)]
+
+
+def _inserted(base: BaseTable, times: Words) -> ChangeBatch:
+    return ChangeBatch(base.table, (), np.ones(times.shape, np.int64), None, words=times[np.newaxis])
+
+
+def in_time(contents: Contents, batch: ChangeBatch, words: Words, versions: Words) -> tuple[ChangeBatch, Words, Words]:
+    """Changes with their words and versions, without those that are late and skipped.
+
+    Args:
+        contents: The database's contents.
+        batch: The changes.
+        words: The words of all columns, of whole rows.
+        versions: The version of each change.
+
+    Raises:
+        LateChanges: There are late ones, and the table refuses them.
+
+    Cost: O(1) expected for each change.
+    """
+    mark = watermark_of(contents, batch.table)
+    if mark is None or mark.begin == _LEAST or not batch.length:
+        return batch, words, versions
+    late = _late(contents.tables[batch.table.name.lower()], batch, words, mark.begin)
+    if not late.any():
+        return batch, words, versions
+    if batch.table.late == "refuse":
+        raise _refusal(contents, batch, mark, np.flatnonzero(late))
+    kept = np.flatnonzero(~late)
+    taken, found = batch.take(kept), np.ascontiguousarray(words[:, kept])
+    taken.origin = batch.origins(kept)
+    if batch.written is not None:
+        taken.written = lambda: found
+    return taken, found, versions[kept]
+
+
+def _late(base: BaseTable, batch: ChangeBatch, words: Words, mark: int) -> Flags:
+    """Which changes are of a time before a watermark: by themselves, or by the row with their key."""
+    table = base.table
+    assert table.watermark is not None
+    column = table.watermark.column
+    times = words[column]
+    late: Flags = (times != NULL_CODE) & (times < mark)
+    if batch.by_key:
+        late &= batch.weights > 0  # a deletion says the key alone
+    if table.primary_key:
+        keys = words[list(table.primary_key)]
+        for begin in range(0, batch.length, AT_ONCE):
+            there = base.find_key(np.ascontiguousarray(keys[:, begin : begin + AT_ONCE]))
+            known = np.flatnonzero(there >= 0)
+            old = base.columns_of(there[known], [column])[0]
+            late[begin + known] |= (old != NULL_CODE) & (old < mark)
+    return late
+
+
+def _refusal(contents: Contents, batch: ChangeBatch, mark: BaseTable, rows: Words) -> LateChanges:
+    (time,) = contents.codec.decode(np.array([mark.begin]), mark.table.columns[0].type).to_pylist()
+    assert batch.table.watermark is not None
+    name = batch.table.columns[batch.table.watermark.column].name
+    msg = (
+        f"the change is late: its {name}, or that of the row with its key, is before the watermark {time}; "
+        "on_bad_rows='dead_letter' leaves such changes out and returns them, a table with late='skip' counts them"
+    )
+    error = LateChanges(msg, batch.table.name, int(rows[0]))
+    error.rows = rows
+    return error
+
+
+def with_late_counted(given: TableInput, done: Staged) -> Staged:
+    """What a staging did, with the changes that were left out before it as late ones."""
+    if given.whole is None:
+        return done
+    late = done.late + given.whole.batch.length - given.batch.length
+    given.base.note_late(late)
+    return replace(done, late=late)
+
+
+def moved_on(contents: Contents, given: TableInput, stagings: Mapping[str, Staged], version: int) -> TableInput:
+    """The changes of a table; of a watermark one row if it moves by what a commit does to its table.
+
+    Args:
+        contents: The database's contents.
+        given: The changes, none yet of a watermark.
+        stagings: The stagings of the tables before it, by their names in lower case.
+        version: The version of the commit.
+
+    Cost: O(rows that come).
+    """
+    owner = watched(contents, given.table)
+    if owner is None or owner.watermark is None:
+        return given
+    staged = stagings[owner.name.lower()]
+    base = contents.tables[owner.name.lower()]
+    times = base.columns_of(staged.rows[staged.weights > 0], [owner.watermark.column])[0]
+    times = times[times != NULL_CODE]
+    newest = int(times.max()) - owner.watermark.delay if times.size else _LEAST
+    if newest <= given.base.begin:
+        return given
+    words = np.array([newest])
+    selections = contents.graph.select(given.table.name, words[np.newaxis], True)
+    return TableInput(given.base, _inserted(given.base, words), words[np.newaxis], np.array([version]), selections)

@@ -1,0 +1,158 @@
+"""EMIT FINAL behind a query that groups by a window of time: only the windows that a watermark has closed.
+
+    SELECT k, COUNT(*) AS n FROM t GROUP BY k, window(ts, '10 minutes') EMIT FINAL
+
+is read as
+
+    SELECT * EXCEPT (livejoin_end) FROM (
+        SELECT window.end AS livejoin_end, k, COUNT(*) AS n FROM t GROUP BY k, window(ts, '10 minutes')
+    ) AS livejoin_windows WHERE livejoin_end <= (SELECT MAX(at) AS livejoin_at FROM livejoin_watermark_t)
+
+so that the groups wait in the order of their ends, as rows wait for now(). A session is closed once its end is before
+the watermark: a row at its end would still be part of it.
+
+Law: rows of the view only come. No accepted change is of a time before the watermark, so that none is in a window that
+has ended by then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import Token, TokenType, exp, tokenize
+
+from livejoin.errors import SqlError, UnsupportedQueryError
+from livejoin.schema.watermarks import WATERMARK_COLUMN, watermark_name
+from livejoin.sql.parse.now import times_in
+from livejoin.sql.parse.source import Source, offset_of, shown
+
+FINAL = "livejoin_final"
+"""Where the promise is in the ``meta`` of a query."""
+
+_WORDS = ("EMIT", "FINAL")
+_SESSION = "session_window"
+_WINDOWS = ("window", _SESSION)
+_ALLOWED = (
+    "EMIT FINAL stands behind one SELECT with GROUP BY window(ts, ...) or session_window(ts, ...) over one table "
+    "with a watermark"
+)
+_CLAUSES = (
+    ("with_", "WITH"),
+    ("joins", "a join"),
+    ("laterals", "LATERAL"),
+    ("pivots", "PIVOT"),
+    ("distinct", "DISTINCT"),
+    ("qualify", "QUALIFY"),
+    ("order", "ORDER BY"),
+    ("sort", "SORT BY"),
+    ("limit", "LIMIT"),
+    ("offset", "OFFSET"),
+)
+
+
+@dataclass(frozen=True)
+class EmitFinal:
+    """What EMIT FINAL rests on.
+
+    Args:
+        table: The name of the table that has the watermark.
+        column: The name of the column that the windows are of.
+        offset: Where EMIT stands in the text.
+    """
+
+    table: str
+    column: str
+    offset: int
+
+
+def without_emit(source: Source) -> tuple[Source, Token | None]:
+    """A text without EMIT FINAL at its end, and where it was; the same object if it is not there."""
+    tokens = list(source.tokens)
+    while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
+        tokens.pop()
+    if len(tokens) < 3 or tuple(token.text.upper() for token in tokens[-2:]) != _WORDS:
+        return source, None
+    return Source(source.sql, tuple(tokens[:-2])), tokens[-2]
+
+
+def closed_windows(tree: exp.Expr, source: Source, emit: Token) -> tuple[Source, EmitFinal]:
+    """The text that is read in place of a query with EMIT FINAL; the query begins in its second line.
+
+    Args:
+        tree: The query without the words.
+        source: The tokens of the query.
+        emit: The first of the words.
+
+    Raises:
+        UnsupportedQueryError: The query is none whose windows a watermark closes.
+    """
+    if not isinstance(tree, exp.Select):
+        raise _refused(source, emit, "this is another query")
+    call = _window(tree, source, emit)
+    _refuse_clauses(tree, source, emit)
+    found = EmitFinal(tree.args["from_"].this.name, call.expressions[0].name, emit.start)
+    is_session = call.name.lower() == _SESSION
+    bound = f"(SELECT MAX({WATERMARK_COLUMN}) AS livejoin_at FROM `{watermark_name(found.table)}`)"
+    text = (
+        f"SELECT * EXCEPT (livejoin_end) FROM (\n{source.sql[: emit.start]}\n"
+        f") AS livejoin_windows WHERE livejoin_end {'<' if is_session else '<='} {bound}"
+    )
+    tokens = list(tokenize(text, "spark"))
+    place = next(place for place, token in enumerate(tokens) if place and token.token_type == TokenType.SELECT)
+    at = tokens[place]
+    field = f"{_SESSION if is_session else 'window'}.end AS livejoin_end,"  # within the six letters of SELECT
+    tokens[place + 1 : place + 1] = [
+        Token(one.token_type, one.text, at.line, at.col, at.start + behind, at.start + behind, [])
+        for behind, one in enumerate(tokenize(field, "spark"), 1)
+    ]
+    return Source(text, tuple(tokens)), found
+
+
+def as_given(error: SqlError, sql: str) -> SqlError:
+    """An error of the text that is read in place of a query, as one of the query."""
+    line = max(error.line - 1, 0)
+    if isinstance(error, UnsupportedQueryError):
+        return UnsupportedQueryError(error.message, sql, line, error.column, error.clause)
+    return type(error)(error.message, sql, line, error.column)
+
+
+def _window(select: exp.Select, source: Source, emit: Token) -> exp.Anonymous:
+    """The window of time that a SELECT groups by."""
+    group = select.args.get("group")
+    calls = group.find_all(exp.Anonymous) if isinstance(group, exp.Group) else ()
+    call = next((call for call in calls if call.name.lower() in _WINDOWS), None)
+    if call is None:
+        raise _refused(source, emit, "this SELECT groups by no window of time")
+    if not call.expressions or not isinstance(call.expressions[0], exp.Column):
+        msg = f"the time of {shown(call)} is no column; write the column that the watermark is of. {_ALLOWED}"
+        raise source.unsupported("EMIT FINAL", msg, offset_of(call, emit.start))
+    if group is not None and group.find(exp.Rollup, exp.Cube, exp.GroupingSets):
+        raise _refused(source, emit, "ROLLUP, CUBE and GROUPING SETS have groups that no window closes")
+    return call
+
+
+def _refuse_clauses(select: exp.Select, source: Source, emit: Token) -> None:
+    """Refuse what would let rows of the view go, or reads more than the one table.
+
+    Raises:
+        UnsupportedQueryError: There is such a clause.
+    """
+    for name, word in _CLAUSES:
+        if select.args.get(name):
+            raise _refused(source, emit, f"{word} is not supported beside it")
+    start = select.args.get("from_")
+    if start is None or not isinstance(start.this, exp.Table) or any(True for _ in _queries_within(select)):
+        raise _refused(source, emit, "this SELECT reads another query")
+    if select.find(exp.Window):
+        raise _refused(source, emit, "OVER is not supported beside it")
+    if times_in(select):
+        raise _refused(source, emit, "rows of now() go as time goes on")
+
+
+def _queries_within(select: exp.Select) -> list[exp.Query]:
+    return [node for node in select.find_all(exp.Query) if node is not select and not isinstance(node, exp.Table)]
+
+
+def _refused(source: Source, emit: Token, why: str) -> UnsupportedQueryError:
+    msg = f"{why}; {_ALLOWED}. Other queries read that view"
+    return source.unsupported("EMIT FINAL", msg, emit.start)
