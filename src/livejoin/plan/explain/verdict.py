@@ -136,6 +136,8 @@ def _looks(one: Effect, costs_most: str) -> Iterator[str]:
     kept = "" if grown is None else f": {grown.what}"
     yield f"A change of {one.table}{costs_most} reads {stored(one.looked_up)}{kept}."
     yield f"It changes {_result(one)}."
+    if one.last_alone:
+        yield "A row that comes behind all others in that order reads and changes only itself, as rows in the order of time."
 
 
 def _meets(one: Effect, costs_most: str, growing: Sequence[tuple[Way, Sequence[Hop]]]) -> Iterator[str]:
@@ -272,6 +274,7 @@ def effect_line(one: Effect, read_later: bool = False) -> str:
     if one.looked_up != NOTHING:
         met.append(f"reads {stored(one.looked_up)}")
     line = f"{one.table}: {', '.join(met) or 'meets no other row'}, changes {_result(one)}"
+    line += ", only itself if it comes behind all others in its window" if one.last_alone else ""
     if not one.growth:
         return f"{line}, however large the tables get"
     return f"{line}; grows with the {_listed(_first(one.causes))}"

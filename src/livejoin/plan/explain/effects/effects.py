@@ -16,6 +16,7 @@ from livejoin.families.nodes import MadeRelation, MakesRelations
 from livejoin.plan.explain.effects.amount import NOTHING, ONE, Amount, Growth, total
 from livejoin.plan.explain.effects.as_read import as_read, only_rows
 from livejoin.plan.explain.effects.asked import on_average
+from livejoin.plan.explain.effects.drawn import Draws, at_least
 from livejoin.plan.explain.effects.expected_rows import ExpectedRows
 from livejoin.plan.explain.effects.figures import Figures, Matched
 from livejoin.plan.explain.effects.linked import by_links, linked_rows
@@ -32,7 +33,7 @@ from livejoin.plan.explain.effects.reach import (
     tells_apart,
 )
 from livejoin.plan.explain.effects.sizes import Sizes
-from livejoin.plan.explain.effects.stored import StoredStep, stored_words
+from livejoin.plan.explain.effects.stored import StoredStep, is_last_alone, stored_words
 from livejoin.plan.operators import (
     AggregateOperator,
     AnnotatedOperator,
@@ -119,6 +120,12 @@ class Effect:
         return tuple(dict.fromkeys((*self.met.causes, *self.looked_up.causes, *self.result.causes)))
 
     @property
+    def last_alone(self) -> bool:
+        """Whether a row that comes behind all others in the order of a window changes itself alone."""
+        grown = [one for one in self.stored if one.rows.growth]
+        return bool(grown) and not self.met.growth and all(one.last_alone for one in grown)
+
+    @property
     def is_known(self) -> bool:
         """Whether there are figures for all of it."""
         return None not in (self.met.expected, self.looked_up.expected, self.result.expected)
@@ -134,8 +141,8 @@ def effects(plan: Operator, tables: tuple[Table, ...], figures: Figures) -> tupl
         tables: The tables of the query.
         figures: The known figures of the tables.
     """
-    sizes = Sizes(figures)
-    found = [_effect(plan, table, figures, sizes) for table in tables]
+    sizes, draws = Sizes(figures), Draws(figures)
+    found = [_effect(plan, table, figures, sizes, draws) for table in tables]
     return tuple(sorted(found, key=lambda one: (one.promise == "static", -one.growth, -_size(one))))
 
 
@@ -144,13 +151,13 @@ def _size(one: Effect) -> float:
     return -1.0 if there is None else there
 
 
-def _effect(plan: Operator, table: Table, figures: Figures, sizes: Sizes) -> Effect:
+def _effect(plan: Operator, table: Table, figures: Figures, sizes: Sizes, draws: Draws) -> Effect:
     promise: Literal["", "static", "append-only"] = (
         "static" if table.static else "append-only" if table.append_only else ""
     )
     if table.static:
         return Effect(table.name, promise, NOTHING, NOTHING)
-    walk = _Walk(table, figures, sizes)
+    walk = _Walk(table, figures, sizes, draws)
     change = walk.of(plan, None)
     ways = tuple(way for found in walk.ways.values() for way in found)
     above_first = (way for found in reversed([*walk.ways.values()]) for way in found)
@@ -239,11 +246,12 @@ class _Walk:
     Each operator counts once, however many read it.
     """
 
-    def __init__(self, table: Table, figures: Figures, sizes: Sizes) -> None:
+    def __init__(self, table: Table, figures: Figures, sizes: Sizes, draws: Draws) -> None:
         self._table = table.name.lower()
         self._sizes = sizes
         self._figures = figures
-        self._expected = ExpectedRows(figures, sizes)
+        self._expected = ExpectedRows(figures, sizes, draws)
+        self._draws = draws
         self._known: dict[tuple[Operator, Some], _Change] = {}
         self.ways: dict[Operator, list[Way]] = {}
         self.looked_up: dict[Operator, Amount] = {}
@@ -255,7 +263,8 @@ class _Walk:
             if rows != NOTHING:
                 sides = [self.of(one, None).delta for one in plan.below]
                 several = any(one.most is None or one.most > 1 for one in sides)
-                yield StoredStep(stored_words(plan, several, sides[0] != NOTHING, sides[-1] != NOTHING), rows)
+                what = stored_words(plan, several, sides[0] != NOTHING, sides[-1] != NOTHING)
+                yield StoredStep(what, rows, is_last_alone(plan))
 
     def of(self, plan: Operator, some: Some) -> _Change:
         """What it does to a relation.
@@ -373,7 +382,7 @@ class _Walk:
             else:
                 each = begin.rows if start.inner is None or keeps(start.inner, start.joined) else begin.delta
                 whole = found if own is None else reach(query, position, None, self._figures, nested)
-                results = on_average(whole.results, query, position, self._figures)
+                results = on_average(whole.results, query, position, self._figures, self._draws, derived)
                 changed, gone = each.times(results), begin.delta.times(results)
                 if is_asked(query, position):
                     gone = changed
@@ -431,9 +440,12 @@ class _Walk:
     def _project(self, plan: ProjectOperator, some: Some) -> _Change:
         sources = None if some is None else [plan.outputs[column].source for column in sorted(some)]
         below = self.of(plan.input, None if sources is None else read_by(sources))
-        if plan.predicate is None:
-            return below
-        return below.bounded()
+        share = self._draws.share(plan)
+        if share is None:
+            return below.bounded()
+        each = Amount(share, 1.0)
+        rows, delta = below.rows.times(each), below.delta.times(each)
+        return replace(below, rows=rows, delta=delta, different=below.different.bounded() if share < 1 else below.different)
 
     def _set(self, plan: SetOperator) -> _Change:
         if plan.is_union_all:
@@ -575,9 +587,14 @@ class _Walk:
         behind, before = self._behind(plan.right, key), self._behind(plan.left, key)
         if _compares_itself(plan):  # of two rows one alone is in front of the other one
             behind, before = behind.halved(), before.halved()
-        met = left.rows.times(behind).plus(right.rows.times(before))
-        self.looked_up[plan] = left.delta.plus(right.delta).plus(met)
-        found = met.bounded()
+        met = left.rows.times(behind).plus(right.rows.times(before)).bounded()
+        pairs, lefts, rights = self._draws.of(plan), self._draws.of(plan.left), self._draws.of(plan.right)
+        found = met
+        if pairs is not None and lefts is not None and rights is not None:
+            behind = replace(behind, expected=at_least(pairs.rows, lefts.rows), is_bound=False)
+            before = replace(before, expected=at_least(pairs.rows, rights.rows), is_bound=False)
+            found = left.rows.times(behind).plus(right.rows.times(before))
+        self.looked_up[plan] = left.delta.plus(right.delta).plus(met if plan.skips else found)
         return _Change(found, found, found, both_ways=True)
 
     def _behind(self, plan: Operator, columns: tuple[int, ...]) -> Amount:

@@ -155,7 +155,10 @@ def _effect(effect: Effect, read_later: bool) -> Record:
             }
             for way in effect.ways
         ],
-        "stored": [{"text": stored_step(step), "rows": _amount(step.rows)} for step in effect.stored],
+        "stored": [
+            {"text": stored_step(step), "rows": _amount(step.rows), "last_alone": step.last_alone}
+            for step in effect.stored
+        ],
     }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from livejoin.plan.explain.effects.drawn import Draws
 from livejoin.plan.explain.effects.expected_rows import ExpectedRows, is_whole_table
 from livejoin.plan.explain.effects.figures import Figures
 from livejoin.plan.explain.effects.reach import is_optional, reach
@@ -80,7 +81,7 @@ class _Parts:
     def __init__(self, figures: Figures) -> None:
         self._figures = figures
         self._sizes = Sizes(figures)
-        self.rows = ExpectedRows(figures, self._sizes).of
+        self.rows = ExpectedRows(figures, self._sizes, Draws(figures)).of
 
     def of(self, plan: Operator) -> Iterator[MemoryPart]:
         yield from (self.part(one) for one in upwards(plan) if one.keeps_state)
