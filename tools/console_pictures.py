@@ -1,7 +1,7 @@
 """The pictures of ``docs/console``: each place of the console of a server on which changes flow, light and dark.
 
-``make console-pictures`` writes them anew; it needs Chromium. All pictures, of each place in both colours on a screen and on
-a phone, are written to ``build/console`` to be looked at.
+``make console-pictures`` writes them anew; it needs Chromium. All pictures, of each place in both colours, on a screen
+and on a phone, are written to ``build/console`` to be looked at.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests" / "support")]
 
-from devtools import Page, browser_page  # noqa: E402  # after the path
-
 import livejoin  # noqa: E402
+from devtools import Page, browser_page  # noqa: E402  # after the path
 from livejoin.server import Limits, Server  # noqa: E402
 
 DOCS, ALL = ROOT / "docs" / "console", ROOT / "build" / "console"
@@ -93,7 +92,10 @@ def flowing(db: livejoin.Database, chance: random.Random) -> Iterator[None]:
         while not ends.wait(PAUSE):
             found = [ordered(number + k, chance) for k in range(chance.randint(1, 3))]
             number += len(found)
-            db.apply({"orders": [one for one, _ in found], "lines": [line for _, some in found for line in some]}, coerce="json")
+            db.apply(
+                {"orders": [one for one, _ in found], "lines": [line for _, some in found for line in some]},
+                coerce="json",
+            )
 
     thread = threading.Thread(target=flow, daemon=True)
     thread.start()
@@ -111,13 +113,19 @@ def graph(page: Page) -> None:
 
 def chosen(page: Page) -> None:
     page.until("document.getElementById('box v best_countries') !== null")
-    page.run("document.getElementById('box v best_countries').dispatchEvent(new MouseEvent('click', { bubbles: true }))")
+    page.run(
+        "document.getElementById('box v best_countries').dispatchEvent(new MouseEvent('click', { bubbles: true }))"
+    )
     page.until("!document.querySelector('.detail').hidden")
     time.sleep(1.5)
 
 
+def rows(page: Page) -> None:
+    page.until("document.querySelectorAll('regular-table tbody tr').length > 3", seconds=90)
+
+
 def view(page: Page) -> None:
-    page.until("document.querySelectorAll('regular-table tbody tr').length > 3")
+    rows(page)
     page.until("document.querySelector('td.flash-0, td.flash-1') !== null")
     time.sleep(0.15)
 
@@ -131,7 +139,9 @@ def tab(name: str) -> Callable[[Page], None]:
             page.until("document.querySelector('.panel pre') !== null")
             time.sleep(3)
             press(page, "Look again")
-        page.until("document.querySelector('.panel > *') !== null && document.querySelector('.panel').innerText !== '…'")
+        page.until(
+            "document.querySelector('.panel > *') !== null && document.querySelector('.panel').innerText !== '…'"
+        )
         time.sleep(1)
 
     return opened
@@ -152,7 +162,7 @@ def sql(page: Page) -> None:
     page.press("Escape")  # what is proposed for the last name
     page.until("document.querySelector('.headline') !== null")
     press(page, "Run")
-    page.until("document.querySelectorAll('regular-table tbody tr').length > 3", seconds=90)
+    rows(page)
 
 
 def supposed(page: Page) -> None:
@@ -175,7 +185,10 @@ PLACES: dict[str, tuple[str, Callable[[Page], None]]] = {
     "explained": ("view/revenue", tab("explained")),
     "actual": ("view/revenue", tab("actual")),
     "source": ("view/revenue", tab("sql")),
-    "table": ("table/orders", lambda page: page.until("document.querySelectorAll('regular-table tbody tr').length > 3")),
+    "table": (
+        "table/orders",
+        lambda page: page.until("document.querySelectorAll('regular-table tbody tr').length > 3"),
+    ),
     "sql": ("sql", sql),
     "suppose": ("sql", supposed),
     "health": ("health", health),
@@ -227,7 +240,10 @@ def main() -> None:
             (DOCS / f"{name}.png").write_bytes((ALL / f"{name}-screen-light.png").read_bytes())
         dark = [ALL / f"{name}-screen-dark.png" for name in ("graph", "view", "sql", "health")]
         sheet(page, dark, 2, SCREEN[0] // 2, SCREEN[1] // 2, DOCS / "dark.png")
-        phone = [ALL / f"{name}-phone-{how}.png" for name, how in (("graph", "light"), ("view", "dark"), ("sql", "light"), ("health", "dark"))]
+        phone = [
+            ALL / f"{name}-phone-{how}.png"
+            for name, how in (("graph", "light"), ("view", "dark"), ("sql", "light"), ("health", "dark"))
+        ]
         sheet(page, phone, 4, *PHONE, DOCS / "phone.png")
     print(f"{len(PLACES) * 4} pictures in {ALL}, those of the manual in {DOCS}")
 

@@ -16,7 +16,7 @@ from livejoin.plan.explain.ways import rows_of
 from livejoin.search.guarantee import UpdateBound
 
 if TYPE_CHECKING:
-    from livejoin.plan.explain.effects.effects import Effect, Way
+    from livejoin.plan.explain.effects.effect import Effect, Way
     from livejoin.plan.explain.effects.reach import Hop
     from livejoin.plan.explain.explanation import Explanation
 
@@ -137,7 +137,7 @@ def _looks(one: Effect, costs_most: str) -> Iterator[str]:
     yield f"A change of {one.table}{costs_most} reads {stored(one.looked_up)}{kept}."
     yield f"It changes {_result(one)}."
     if one.last_alone:
-        yield "A row that comes behind all others in that order reads and changes only itself, as rows in the order of time."
+        yield "A row that comes behind all others in that order, as one with a new largest time, changes only itself."
 
 
 def _meets(one: Effect, costs_most: str, growing: Sequence[tuple[Way, Sequence[Hop]]]) -> Iterator[str]:
@@ -262,7 +262,7 @@ def effect_line(one: Effect, read_later: bool = False) -> str:
         one: The effect of a change.
         read_later: As `is_read_later`.
 
-    >>> from livejoin.plan.explain.effects.effects import Effect
+    >>> from livejoin.plan.explain.effects.effect import Effect
     >>> effect_line(Effect("orders", "", NOTHING, Amount(8.0, 8.0, True), Amount(9000.0, 9000.0)))
     'orders: reads about 9,000 stored rows, changes up to 8 rows of the result, however large the tables get'
     """

@@ -9,13 +9,14 @@ The law: if each row of a table leaves and comes back once, the mean of what cha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from livejoin.plan.explain.effects.amount import Amount
-from livejoin.plan.explain.effects.drawn import Draws, at_least
+from livejoin.plan.explain.effects.drawn import Draws
 from livejoin.plan.explain.effects.figures import FEW_PAIRS, Figures, Marks, TableSample
 from livejoin.plan.operators import Operator
 from livejoin.query import Atom, Branch, ConjunctiveQuery
@@ -51,7 +52,10 @@ def on_average(
     if any(one.kind == "optional" or one.above is not None or len(one.atoms) != 1 for one in query.branches):
         return found
     mean = _Asked(query, figures, draws, named).mean(start)
-    return found if mean is None else replace(found, expected=mean, is_bound=False)
+    if mean is None:
+        return found
+    most = math.inf if found.most is None else found.most
+    return replace(found, expected=min(mean, most), is_bound=False)
 
 
 @dataclass(frozen=True)
@@ -119,12 +123,12 @@ class _Asked:
             there = there & (part.matches == 1 if atom == start else part.passes)
         changed, seen = float(sample.weights[there].sum()), float(sample.weights.sum())
         if (start,) == query.core:
-            return at_least(changed, seen)
+            return changed / max(1.0, seen)
         if not sample.is_whole:
             if changed < FEW_PAIRS:
                 return None
             changed *= sample.rows / max(1.0, seen)
-        return at_least(changed, float(begin.rows))
+        return changed / max(1.0, float(begin.rows))
 
     def _sample(self, atom: Atom) -> TableSample | None:
         if atom.table.name in self.named:

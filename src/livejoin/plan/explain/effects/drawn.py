@@ -25,7 +25,7 @@ from livejoin.plan.operators import (
 )
 from livejoin.query import Atom, ConjunctiveQuery
 from livejoin.query.conjunctive import ColumnRef, Output
-from livejoin.query.scalar import Call, Expression, Field
+from livejoin.query.scalar import Call, Expression, Field, Function
 from livejoin.schema import SqlType
 from livejoin.words import Words
 
@@ -34,6 +34,13 @@ MOST = 1 << 16
 
 PARTS = 4
 """Parts of a sample, of which each occurrence of a table takes one, so that no row is joined with itself by chance."""
+
+_COMPARISONS: Mapping[str, Function] = {
+    "less": "less",
+    "less_equal": "less_equal",
+    "greater": "greater",
+    "greater_equal": "greater_equal",
+}
 
 Lines: TypeAlias = dict[int, Words]
 """The words of the columns that are known, by their positions."""
@@ -119,7 +126,7 @@ class Draws:
             below = self.of(plan.input)
             fits = None if below is None or not below.number else self._fitting(plan.predicate, below)
             passed = None if fits is None else int(np.count_nonzero(fits))
-            self._shares[plan] = None if passed is None or below is None else at_least(passed, below.number)
+            self._shares[plan] = None if passed is None or below is None else passed / below.number
         return self._shares[plan]
 
     def of(self, plan: Operator) -> Drawn | None:
@@ -127,6 +134,20 @@ class Draws:
         if plan not in self._found:
             self._found[plan] = self._of(plan)
         return self._found[plan]
+
+    def values(self, plans: Sequence[Operator], columns: Sequence[int]) -> float | None:
+        """The different values of some columns of several relations together, NULL as any other one.
+
+        None if not all of their rows are there.
+        """
+        found = [self.of(plan) for plan in plans]
+        words = []
+        for one in found:
+            known = key_words(one.columns, columns, one.number, nulls=True) if one and one.is_whole else None
+            if known is None:
+                return None
+            words.append(known[0])
+        return float(np.unique(np.concatenate(words)).shape[0]) if words else 0.0
 
     def sample(self, plan: Operator) -> TableSample | None:
         """Rows of a relation, as those of a table."""
@@ -238,7 +259,9 @@ class Draws:
             return None
         shift = width(left.columns)
         point = Field(shift + plan.keys, plan.right.types[plan.keys])
-        bounds = [one for one in (plan.high, plan.low) if one]  # the upper one stands before the lower one
+        bounds = [
+            _COMPARISONS[one] for one in (plan.high, plan.low) if one
+        ]  # the upper one stands before the lower one
         for place, comparison in enumerate(bounds):
             bound = Field(plan.keys + place, plan.left.types[plan.keys + place])
             compared = Call(comparison, (point, bound), SqlType("boolean"))
@@ -282,8 +305,3 @@ class Draws:
         for column, line in found.columns.items():
             lines[column] = line
         return self._figures.evaluate(expressions, lines)
-
-
-def at_least(passed: float, rows: float) -> float:
-    """The share of some rows that fit a condition; if none of n does, the next one still may."""
-    return max(passed, rows / (rows + 2.0)) / max(1.0, rows)

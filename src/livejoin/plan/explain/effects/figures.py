@@ -181,7 +181,7 @@ def key_words(
 
 
 Evaluate: TypeAlias = Callable[[Sequence[Expression], Words], Words | None]
-"""The words of the values of expressions over the words of some rows; None where there is an error, or no way to know."""
+"""The words of the values of expressions over the words of rows; None where there is an error, or no way to know."""
 
 
 def unknown(expressions: Sequence[Expression], lines: Words) -> Words | None:
