@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from decimal import Decimal
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -18,17 +19,24 @@ DECLARED = """
 """
 
 
-def database(rows: int, keys: int) -> livejoin.Database:
-    chance, db = random.Random(rows), livejoin.Database()
-    db.execute(DECLARED)
+def tables(rows: int, keys: int) -> dict[str, pa.Table]:
+    chance = random.Random(rows)
     some = [chance.randrange(keys) for _ in range(rows)]
     words = [chance.choice(["x", "y", "z", None]) for _ in range(rows)]
     numbers = [chance.randrange(100) for _ in range(rows)]
     one = {"id": range(rows), "k": some, "x": numbers, "y": [n / 2 for n in numbers], "s": words}
-    db.apply("a", pa.table({name: list(values) for name, values in one.items()}))
     other = {"k": sorted(some), "x": numbers[::-1], "z": map(Decimal, numbers), "s": words[::-1]}
     types = {"z": pa.decimal128(10, 2)}
-    db.apply("b", pa.table({name: pa.array(list(values), types.get(name)) for name, values in other.items()}))
+    return {
+        table: pa.table({name: pa.array(list(values), types.get(name)) for name, values in columns.items()})
+        for table, columns in (("a", one), ("b", other))
+    }
+
+
+def database(rows: int, keys: int) -> livejoin.Database:
+    db = livejoin.Database()
+    db.execute(DECLARED)
+    db.apply(tables(rows, keys))
     return db
 
 
@@ -45,8 +53,10 @@ def test_the_mean_is_that_of_all_pairs(condition: str, rows: int) -> None:
     """Exact where all pairs are there, and within a tenth where they are drawn."""
     db = database(rows, rows // 10)
     sql = f"SELECT a.id, b.x FROM a JOIN b ON a.k = b.k WHERE {condition}"
-    with db.snapshot() as at:
-        found = at.query(f"SELECT COUNT(*) AS n FROM ({sql}) q").to_pylist()[0]["n"]
+    with duckdb.connect() as peer:
+        for name, rows_of in tables(rows, rows // 10).items():
+            peer.register(name, rows_of)
+        ((found,),) = peer.sql(f"SELECT COUNT(*) FROM ({sql})").fetchall()
     for table in "ab":
         told = effect(db, sql, table).result
         assert told.expected is not None
@@ -85,7 +95,7 @@ WINDOWS = {
     "SUM(x) OVER (PARTITION BY k ORDER BY id)": True,
     "ROW_NUMBER() OVER (PARTITION BY k ORDER BY id DESC)": True,
     "AVG(x) OVER (PARTITION BY k)": False,
-    "LAST_VALUE(x) OVER (PARTITION BY k ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)": False,
+    "LAST_VALUE(x) OVER (PARTITION BY k ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)": True,
 }
 
 
@@ -97,10 +107,10 @@ def test_a_row_behind_all_others_changes_itself_alone(window: str) -> None:
     told, (one,) = view.explain().verdict, view.explain().effects
     assert one.last_alone == WINDOWS[window]
     assert ("behind all others" in told) == WINDOWS[window]
-    new = -1 if "DESC" in window else 1000
+    new = -1 if "DESC" in window or "LAST" in window else 1000  # the last value is the first one from behind
     changed = db.apply("a", [(new, 1, 5, 1.0, "x")])["v"].num_rows
     assert (changed == 1) == WINDOWS[window]
     if WINDOWS[window]:
         assert one.result.expected is not None
         assert one.result.expected > 50
-        assert "only itself if it comes behind all others" in view.explain().text()
+        assert "only itself if it comes behind all others" in " ".join(view.explain().text().split())
