@@ -6,7 +6,7 @@ PYTHON ?=
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test ci bench peers fuzz torture campaign matrix conformance console console-check docs dist sbom lint format types imports doctest nojit lock clean
+.PHONY: help setup demo test ci bench peers fuzz torture campaign matrix conformance console console-check console-pictures docs dist sbom lint format types imports doctest nojit lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
@@ -56,6 +56,9 @@ console: ## build the console of the server from web/; needs Node 20 and npm
 
 console-check: ## say whether the built console is what web/ gives; needs Node 20 and npm
 	@cd web && npm ci --silent --no-audit --no-fund && npx tsc --project . && node build.mjs --check
+
+console-pictures: $(STAMP) ## take the pictures of docs/console anew, each place, light and dark; needs Chromium
+	@$(BIN)/python tools/console_pictures.py
 
 docs: $(STAMP) ## build the manual of docs/ into build/manual; a broken link or a warning fails
 	@sh tools/manual/build.sh $(BIN)/python build/manual

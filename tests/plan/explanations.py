@@ -8,7 +8,7 @@ from livejoin.families.family import SearchOutline
 from livejoin.families.outline import AtomOutline, BagOutline, EdgeOutline, NodeOutline, PlanOutline, StaticOutline
 from livejoin.plan.explain.diagram.diagram import Diagram, DiagramLink, DiagramNode
 from livejoin.plan.explain.effects.amount import Amount, Growth
-from livejoin.plan.explain.effects.effects import Effect, Way
+from livejoin.plan.explain.effects.effect import Effect, Way
 from livejoin.plan.explain.effects.reach import Hop, Reach
 from livejoin.plan.explain.explanation import (
     Alternative,

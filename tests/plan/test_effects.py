@@ -13,7 +13,7 @@ import pytest
 from livejoin import Commit, Database
 from livejoin.plan import Explanation
 from livejoin.plan.explain.effects.amount import Growth
-from livejoin.plan.explain.effects.effects import Effect
+from livejoin.plan.explain.effects.effect import Effect
 
 CUSTOMERS, ORDERS_EACH, LINES_EACH = 60, 10, 4
 FACTOR = 1.5

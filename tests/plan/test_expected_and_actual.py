@@ -174,7 +174,7 @@ def test_numbers_of_a_verdict_are_true(
             check(f"{name}: {table} in the delta", effect.delta, delta)
             if each is not None:
                 check(f"{name}: {table} meets", effect.met, each)
-            if name not in ("ranks", "running", "nested"):
+            if name not in ("ranks", "running", "nested", "itself"):  # rows in an order are not counted
                 check(f"{name}: {table} looks up", effect.looked_up, above)
 
 
@@ -293,7 +293,7 @@ def test_orders_of_one_customer() -> None:
     )
     (effect,) = view.explain().effects
     assert (effect.met.expected, effect.met.is_bound) == (2 * number, False)
-    assert effect.result.is_bound
+    check("later: in the result", effect.result, number)  # of each two rows with prices of another kind both orders
     first = str(view.explain()).partition("One change of")[0]
     assert (
         "A change of orders meets all rows of orders with the same cid (about 2,000 rows). Together, as a and as b, "

@@ -23,8 +23,11 @@ NARROW = ("top", "offset", "topjoin", "scalar", "above", "aboveown")
 """LIMIT and bounds: what is told as *up to* is no more than a few rows, however many could change."""
 IN_ORDER = ("running", "runningall", "rn", "rank", "upto", "overgroups")
 """Windows of which the rows behind a changed one change: half of a partition."""
-COUNTED = ("in", "exists", "notexists", "notinnn")
-"""Sub-queries over whole tables: what is told is a mean, not *up to*."""
+COUNTED = (
+    "in", "exists", "notexists", "notinnn", "notin", "existsjoin", "ineq", "ineqrest", "ineqcolumns", "either",
+    "residual", "residualsum", "residual3", "residualself",
+)  # fmt: skip
+"""Sub-queries and conditions between columns, over whole tables: what is told is a mean, not *up to*."""
 
 Means = Mapping[tuple[str, str], tuple[float, float]]
 """The rows of the delta, and those of the result that changed, of a change of a table."""

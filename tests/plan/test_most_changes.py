@@ -15,7 +15,7 @@ import pytest
 from kinds_of_queries import COLUMNS, DECLARED, QUERIES, changed
 from livejoin import Database
 from livejoin.plan.explain.effects.amount import Amount
-from livejoin.plan.explain.effects.effects import Effect
+from livejoin.plan.explain.effects.effect import Effect
 
 CASES = int(os.environ.get("LIVEJOIN_FUZZ", "4"))
 SEED = int(os.environ.get("LIVEJOIN_SEED", "1"))

@@ -146,6 +146,14 @@ QUERIES = {
     "trianglecounts": (
         f"SELECT n, COUNT(*) AS m FROM (SELECT x.a, COUNT(*) AS n {TRIANGLES} GROUP BY x.a) q GROUP BY n"
     ),
+    "residual": "SELECT x.k, y.k AS o FROM r x JOIN r y ON x.a = y.a WHERE x.b > y.b",
+    "residualsum": "SELECT r.k, s.d FROM r JOIN s ON r.a = s.a WHERE r.b * 2 > s.c + 1",
+    "residual3": "SELECT r.k, t.e FROM r JOIN s ON r.a = s.a JOIN t ON s.c = t.c WHERE r.b <> t.e",
+    "residualself": "SELECT x.k, y.k AS o FROM r x JOIN r y ON x.a = y.a AND x.k < y.k WHERE x.b <= y.b",
+    "existsjoin": "SELECT r.k, u.f FROM r JOIN u ON u.k = r.b WHERE EXISTS (SELECT 1 FROM s WHERE s.a = r.a)",
+    "notexistsjoin": (
+        "SELECT r.k, s.d FROM r JOIN s ON r.a = s.a WHERE NOT EXISTS (SELECT 1 FROM t WHERE t.c = s.c AND t.e = r.b)"
+    ),
     "either": "SELECT r.k, s.c FROM r JOIN s ON r.a = s.a AND (r.b = s.c OR r.b = s.d)",
     "lateral": "SELECT r.k, q.d FROM r, LATERAL (SELECT d FROM s WHERE s.a = r.a ORDER BY d DESC, c LIMIT 1) q",
 }

@@ -26,7 +26,8 @@ import { layout } from "./layout.js";
  * @property {any} of
  */
 
-const BOX = { width: 190, height: 64 }, LAYER_GAP = 52, GAP = 18, THIN = 10, EDGE = 16, NARROW = 720, LEAST = 0.6, LEAST_NARROW = 0.85;
+const BOX = { width: 190, height: 64 }, LAYER_GAP = 52, GAP = 18, THIN = 10, EDGE = 16, LEAST = 0.8;
+const NARROW = 720, ON_PHONES = { width: 160, gap: 14, between: 40, thin: 2, edge: 4, boxes: 2, least: 0.75 };
 
 /** What each kind of block does, for somebody who knows SQL. */
 const WORDS = /** @type {Record<string, string>} */ ({
@@ -149,9 +150,10 @@ export class GraphPlace {
     }
     const edges = [...this.items.values()].flatMap((item) => item.reads.map((from) => ({ from, to: item.id })));
     const down = this.isNarrow;
-    const across = down ? BOX.width : BOX.height, along = down ? BOX.height : BOX.width;
-    const gap = down ? 14 : GAP, between = down ? 40 : LAYER_GAP;
-    const found = layout([...this.items.keys()], edges, { size: across, gap, thin: THIN });
+    const across = down ? ON_PHONES.width : BOX.height, along = down ? BOX.height : BOX.width;
+    const gap = down ? ON_PHONES.gap : GAP, between = down ? ON_PHONES.between : LAYER_GAP, rim = down ? ON_PHONES.edge : EDGE;
+    const found = down ? layout(nearFirst(this.items), edges, { size: across, gap, thin: ON_PHONES.thin, most: Math.max(ON_PHONES.boxes, Math.floor((innerWidth - 40) / (across + gap))) })
+      : layout([...this.items.keys()], edges, { size: across, gap, thin: THIN });
     const length = found.layers * (along + between) - between;
     const [width, height] = down ? [found.breadth, length] : [length, found.breadth];
     const point = (/** @type {number} */ a, /** @type {number} */ b) => (down ? `${b} ${a}` : `${a} ${b}`);
@@ -173,18 +175,18 @@ export class GraphPlace {
     }
     for (const item of this.items.values()) {
       const { layer, across: middle } = /** @type {import("./layout.js").Placed} */ (found.places.get(item.id));
-      const [x, y] = down ? [middle - BOX.width / 2, layer * (along + between)] : [layer * (along + between), middle - BOX.height / 2];
+      const [x, y] = down ? [middle - across / 2, layer * (along + between)] : [layer * (along + between), middle - BOX.height / 2];
       const box = this.box(item, x, y);
       this.boxes.set(item.id, box);
       boxes.append(box);
     }
     const svg = s("svg", {
-      width: width + 2 * EDGE, height: height + 2 * EDGE, viewBox: `${-EDGE} ${-EDGE} ${width + 2 * EDGE} ${height + 2 * EDGE}`,
+      width: width + 2 * rim, height: height + 2 * rim, viewBox: `${-rim} ${-rim} ${width + 2 * rim} ${height + 2 * rim}`,
       role: "group", "aria-label": `${tables.length} tables, ${blocks.length} blocks and ${views.length} views; arrow keys follow the edges`,
       onkeydown: (/** @type {KeyboardEvent} */ event) => this.key(event),
     }, lines, boxes);
     this.canvas.replaceChildren(svg);
-    this.svg = { element: svg, width: width + 2 * EDGE, height: height + 2 * EDGE };
+    this.svg = { element: svg, width: width + 2 * rim, height: height + 2 * rim };
     this.fit();
     if (this.chosen && this.items.has(this.chosen)) this.choose(this.chosen, false);
     else this.detail.hidden = true;
@@ -205,25 +207,26 @@ export class GraphPlace {
   fit() {
     if (!this.svg) return;
     const room = this.canvas.clientWidth - 10, { element, width, height } = this.svg;
-    const scale = room > 0 ? Math.min(1, Math.max(this.isNarrow ? LEAST_NARROW : LEAST, room / width)) : 1;
+    const scale = room > 0 ? Math.min(1, Math.max(this.isNarrow ? ON_PHONES.least : LEAST, room / width)) : 1;
     element.setAttribute("width", String(scale * width));
     element.setAttribute("height", String(scale * height));
   }
 
   /** @param {Item} item @param {number} x @param {number} y */
   box(item, x, y) {
-    const clip = (/** @type {string} */ text, most = 21) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+    const width = this.isNarrow ? ON_PHONES.width : BOX.width, most = this.isNarrow ? 17 : 21;
+    const clip = (/** @type {string} */ text) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
     return s("g", {
       id: `box ${item.id}`, class: `box ${item.kind}${item.of.assertion ? " assertion" : ""}`, transform: `translate(${x} ${y})`, role: "button", tabindex: 0,
       "aria-label": `${item.what} ${item.title}`, onclick: () => this.choose(item.id),
     },
-      s("rect", { class: "outline", width: BOX.width, height: BOX.height, rx: 6 }),
+      s("rect", { class: "outline", width, height: BOX.height, rx: 6 }),
       s("rect", { class: "stripe", x: 0, y: 0, width: 4, height: BOX.height, rx: 2 }),
       s("text", { x: 14, y: 19, class: "what" }, item.what),
-      s("text", { x: BOX.width - 10, y: item.kind === "block" ? 37 : 19, class: "size", "text-anchor": "end", "data-figure": "size" }),
+      s("text", { x: width - 10, y: item.kind === "block" ? 37 : 19, class: "size", "text-anchor": "end", "data-figure": "size" }),
       s("text", { x: 14, y: 37, class: "title" }, clip(item.title), s("title", {}, item.title)),
       s("text", { x: 14, y: 54, class: "flow", "data-figure": "flow" }),
-      s("text", { x: BOX.width - 10, y: 54, class: "time", "text-anchor": "end", "data-figure": "time" }));
+      s("text", { x: width - 10, y: 54, class: "time", "text-anchor": "end", "data-figure": "time" }));
   }
 
   /** @param {KeyboardEvent} event */
@@ -253,7 +256,7 @@ export class GraphPlace {
     }
     for (const edge of this.edges) {
       edge.line.classList.toggle("near", id !== null && (edge.from === id || edge.to === id));
-      edge.line.classList.toggle("apart", way !== null && !(way.has(edge.from) && way.has(edge.to)));
+      for (const one of [edge.line, edge.pulse]) one.classList.toggle("apart", way !== null && !(way.has(edge.from) && way.has(edge.to)));
     }
     const item = id === null ? undefined : this.items.get(id);
     this.detail.hidden = !item;
@@ -329,6 +332,7 @@ export class GraphPlace {
     for (const [id, flow] of flows) {
       const box = this.boxes.get(id), item = this.items.get(id);
       if (!box || !item) continue;
+      if (this.isNarrow && flow.shown.flow) flow.shown.time = ""; // there is room for one of them; the details have both
       for (const [name, text] of Object.entries(flow.shown)) say(box.querySelector(`[data-figure="${name}"]`), text);
       box.classList.toggle("busy", flow.moved);
       box.setAttribute("aria-label", `${item.what} ${item.title}, ${flow.shown.size}${flow.shown.flow ? `, ${flow.shown.flow}` : ""}`);
@@ -381,6 +385,18 @@ const columnsOf = (columns) => columns.map(({ name, type }) => h("span", { class
 export const assertionSaid = (kind) => kind === "enforced"
   ? "An assertion: it has no rows, and a commit that would give it one is refused."
   : "An assertion that warns: each of its rows violates it, and commits are not refused.";
+
+/** The ids of boxes, each behind all that it reads and near to it: a view stands below its blocks, not below all tables. @param {Map<string, Item>} items */
+function nearFirst(items) {
+  /** @type {Set<string>} */ const found = new Set();
+  const add = (/** @type {string} */ id) => {
+    if (found.has(id)) return;
+    for (const one of items.get(id)?.reads ?? []) add(one);
+    found.add(id);
+  };
+  for (const [id, item] of items) if (!item.readers.length) add(id);
+  return [...found];
+}
 
 /** The boxes of a graph, each behind all that it reads. @param {Graph} graph */
 export function itemsOf(graph) {

@@ -51,12 +51,14 @@ class Began:
         versions: The versions that were counted.
         events: The net changes of each table, by name in lower case.
         blocks: The counts of the view's blocks.
+        loaded: The rows that its tables had, which no count of changes has.
     """
 
     version: int
     versions: int
     events: Mapping[str, int]
     blocks: Mapping[Node, Passed]
+    loaded: int
 
 
 def begin(view: View) -> Analysis:
@@ -103,6 +105,7 @@ def analyzed(view: View, told: Explanation) -> AnalyzedExplanation:
     actual = Actual(
         view=view.name,
         made=view._began.version,
+        loaded=view._began.loaded,
         version=view._images.version,
         analyzed=analysis.version,
         analyzed_at=analysis.at.isoformat(timespec="seconds"),
@@ -176,7 +179,8 @@ def _blocks(
 ) -> Iterator[ActualBlock]:
     """What each block did; ``seen`` has the changes that were counted, so that both sides are of the same ones."""
     nodes = analysis.watched
-    figures = Figures(seen, view._graph.present(view._query).samples)
+    present = view._graph.present(view._query)
+    figures = Figures(seen, present.samples, present.evaluate)
     passed = {node: node.counts.total.less(view._began.blocks.get(node, Passed())) for node in nodes}
     seconds = sum(one.seconds for one in passed.values()) or 1.0
     for node in nodes:

@@ -49,7 +49,9 @@ def explain_query(
     if changes:
         present = replace(present, samples={**samples_of_log(query, changes), **present.samples})
     if suppose:
-        present = Present(samples=present.samples)  # rows of static tables are left out as these are declared now
+        present = Present(
+            samples=present.samples, evaluate=present.evaluate
+        )  # rows of static tables are left out as these are declared now
     found = with_not_null(
         describe_query(query, known, deltas, changes, algorithm, threads, present=present),
         query,
@@ -57,7 +59,7 @@ def explain_query(
         lambda other: bind_query(sql, other, queries, allow_product),
         lambda other: describe_query(other, known, deltas, None, algorithm, threads),
     )
-    figures = Figures(known, present.samples)
+    figures = Figures(known, present.samples, present.evaluate)
     found = with_what_helps(
         found,
         catalog,

@@ -132,7 +132,8 @@ class View(Readable):
         self._tally = tally
         self._images = images
         self._before = (tally.versions, tally.of(self._tables))
-        self._began = Began(images.version, tally.versions, dict(tally.events), graph.counted(node))
+        loaded = sum(graph.tables[name.lower()].total for name in self._tables)
+        self._began = Began(images.version, tally.versions, dict(tally.events), graph.counted(node), loaded)
         self._delta_rows = 0
         self._rows_since = 0  # of its deltas, since it has this query
         self._subscribers = Subscribers(name, tally.listened)

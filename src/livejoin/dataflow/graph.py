@@ -34,7 +34,7 @@ from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.blocks.union import UnionBlock
 from livejoin.dataflow.counts import Passed
 from livejoin.dataflow.kernels_ahead import kernels_of
-from livejoin.dataflow.measured import samples
+from livejoin.dataflow.measured import evaluating, samples
 from livejoin.dataflow.moving.adaptive import Adaptive, surroundings
 from livejoin.dataflow.moving.forms import reform
 from livejoin.dataflow.moving.spreading import Spreading, whole_at_first
@@ -411,7 +411,7 @@ class Graph:
 
     def present(self, query: Query) -> Present:
         """The rows that are there, for the explanation of a query."""
-        return Present(self.kept_static, samples(query, self.tables, self.codec))
+        return Present(self.kept_static, samples(query, self.tables, self.codec), evaluate=evaluating(self.codec))
 
     def _block(self, node: Node) -> Block:
         """An empty block for a node."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from zlib import crc32
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from livejoin.changes import ChangeBatch
 from livejoin.dataflow.evaluator import Evaluator
 from livejoin.errors import ExpressionError
-from livejoin.plan.explain.effects.figures import Marks, TableSample
+from livejoin.plan.explain.effects.figures import Evaluate, Marks, TableSample
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.bound_query import Query
 from livejoin.query.scalar import Expression
@@ -37,6 +37,22 @@ def samples(query: Query, tables: Mapping[str, BaseTable], codec: Codec) -> dict
     used = {name.lower(): columns for name, columns in query.used_columns().items()}
     there = {name: tables[name] for name in used if name in tables and tables[name].rows}
     return {name: _sample(base, used[name], codec) for name, base in there.items()}
+
+
+def evaluating(codec: Codec) -> Evaluate:
+    """A way to evaluate expressions over rows of words, as of those that are made of `samples`.
+
+    Args:
+        codec: The codec of the rows' words.
+    """
+
+    def evaluate(expressions: Sequence[Expression], lines: Words) -> Words | None:
+        try:
+            return Evaluator(expressions, (), codec, names=()).words(lines)
+        except ExpressionError:
+            return None
+
+    return evaluate
 
 
 def observed_shares(joins: Iterable[ConjunctiveQuery], tables: Mapping[str, BaseTable], codec: Codec) -> Statistics:

@@ -14,7 +14,7 @@ from livejoin.families.family import SearchOutline
 from livejoin.families.outline import AtomOutline, PlanOutline
 from livejoin.plan.explain import verdict
 from livejoin.plan.explain.diagram.diagram import NO_DIAGRAM, Diagram
-from livejoin.plan.explain.effects.effects import Effect
+from livejoin.plan.explain.effects.effect import Effect
 from livejoin.plan.explain.forms import json_record as record
 from livejoin.plan.explain.forms import picture, text
 from livejoin.plan.explain.memory.outline import Memory

@@ -16,7 +16,7 @@ from livejoin.plan.explain.ways import rows_of
 from livejoin.search.guarantee import UpdateBound
 
 if TYPE_CHECKING:
-    from livejoin.plan.explain.effects.effects import Effect, Way
+    from livejoin.plan.explain.effects.effect import Effect, Way
     from livejoin.plan.explain.effects.reach import Hop
     from livejoin.plan.explain.explanation import Explanation
 
@@ -136,6 +136,8 @@ def _looks(one: Effect, costs_most: str) -> Iterator[str]:
     kept = "" if grown is None else f": {grown.what}"
     yield f"A change of {one.table}{costs_most} reads {stored(one.looked_up)}{kept}."
     yield f"It changes {_result(one)}."
+    if one.last_alone:
+        yield "A row that comes behind all others in that order, as one with a new largest time, changes only itself."
 
 
 def _meets(one: Effect, costs_most: str, growing: Sequence[tuple[Way, Sequence[Hop]]]) -> Iterator[str]:
@@ -260,7 +262,7 @@ def effect_line(one: Effect, read_later: bool = False) -> str:
         one: The effect of a change.
         read_later: As `is_read_later`.
 
-    >>> from livejoin.plan.explain.effects.effects import Effect
+    >>> from livejoin.plan.explain.effects.effect import Effect
     >>> effect_line(Effect("orders", "", NOTHING, Amount(8.0, 8.0, True), Amount(9000.0, 9000.0)))
     'orders: reads about 9,000 stored rows, changes up to 8 rows of the result, however large the tables get'
     """
@@ -272,6 +274,7 @@ def effect_line(one: Effect, read_later: bool = False) -> str:
     if one.looked_up != NOTHING:
         met.append(f"reads {stored(one.looked_up)}")
     line = f"{one.table}: {', '.join(met) or 'meets no other row'}, changes {_result(one)}"
+    line += ", only itself if it comes behind all others in its window" if one.last_alone else ""
     if not one.growth:
         return f"{line}, however large the tables get"
     return f"{line}; grows with the {_listed(_first(one.causes))}"

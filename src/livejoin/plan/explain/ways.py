@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from livejoin.plan.explain.number_words import inside, listed, stored, unbracketed
 
 if TYPE_CHECKING:
-    from livejoin.plan.explain.effects.effects import Effect, Way
+    from livejoin.plan.explain.effects.effect import Effect, Way
     from livejoin.plan.explain.effects.reach import Hop
     from livejoin.plan.explain.effects.stored import StoredStep
 

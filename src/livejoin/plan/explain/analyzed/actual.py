@@ -223,6 +223,8 @@ class Actual:
     Args:
         view: The view's name.
         made: The version at which the view was made in this process; what is always counted is counted from there.
+        loaded: The rows that its tables had by then: they were loaded at once, and are none of the changes that are
+            counted.
         version: The version now.
         analyzed: The version at which the analysis began.
         analyzed_at: The time at which the analysis began, as an ISO text in UTC.
@@ -242,6 +244,7 @@ class Actual:
 
     view: str
     made: int
+    loaded: int
     version: int
     analyzed: int
     analyzed_at: str

@@ -82,7 +82,14 @@ def sections(actual: Actual) -> Iterator[tuple[str, list[str]]]:
     since = f"since the view was made in this process, at version {actual.made:,}"
     head = f"predicted against actual, {since}: {_many(actual.commits, 'version')}, {_many(changes, 'change')}"
     blocks = [line for block in actual.blocks for line in _block(block)]
-    yield head, [*_result_lines(actual, changes), *map(_table, actual.tables), *blocks]
+    were = "was" if actual.loaded == 1 else "were"
+    loaded = (
+        f"{_many(actual.loaded, 'row')} {were} in its tables before, and loaded at once: no changes that are counted"
+    )
+    yield (
+        head,
+        [*([loaded] if actual.loaded else []), *_result_lines(actual, changes), *map(_table, actual.tables), *blocks],
+    )
     at = f"version {actual.analyzed:,} ({actual.analyzed_at})"
     if actual.began_now:
         yield (

@@ -19,7 +19,7 @@ from livejoin.plan.explain.describing.products import parts_of, product_sentence
 from livejoin.plan.explain.describing.selected import constant, explained_selection
 from livejoin.plan.explain.diagram.diagram import diagram
 from livejoin.plan.explain.effects.effects import effects
-from livejoin.plan.explain.effects.figures import Figures, TableSample
+from livejoin.plan.explain.effects.figures import Evaluate, Figures, TableSample, unknown
 from livejoin.plan.explain.explanation import Explanation, Suggestion
 from livejoin.plan.explain.memory.predicted import predicted_memory
 from livejoin.plan.explain.suggestions.seen import NOTHING_SEEN, Seen
@@ -79,11 +79,13 @@ class Present:
         static: The static tables that are kept.
         samples: Rows of the tables that have some, by name in lower case.
         seen: The changes that were seen.
+        evaluate: A way to evaluate expressions over rows that are made of the samples.
     """
 
     static: KeptStatic = lambda leaf: {}
     samples: Mapping[str, TableSample] = field(default_factory=dict)
     seen: Seen = NOTHING_SEEN
+    evaluate: Evaluate = unknown
 
 
 def describe_query(
@@ -157,7 +159,7 @@ def describe_query(
     whole, beside = " ".join(_whole(operators)), _beside(operators)
     told = [*_with_what_helps(told)]
     said = replace(told[0], sql=query.sql, operators=lines, others=tuple(told[1:]), whole=whole, beside=beside)
-    figures = Figures(known, present.samples)
+    figures = Figures(known, present.samples, present.evaluate)
     found = effects(plan.operator, query.tables, figures)
     product = " ".join(product_sentences(operators, figures))
     types = change_types(query, plan.operator) if live else ""

@@ -12,7 +12,7 @@ from typing import Literal, assert_never
 
 from livejoin.plan.explain.diagram.column_words import column_words, in_words
 from livejoin.plan.explain.effects.amount import NOTHING, Growth
-from livejoin.plan.explain.effects.effects import Effect
+from livejoin.plan.explain.effects.effect import Effect
 from livejoin.plan.explain.effects.figures import Figures
 from livejoin.plan.explain.effects.reach import Reach
 from livejoin.plan.explain.number_words import number, rows, stored

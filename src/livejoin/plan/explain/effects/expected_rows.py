@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from livejoin.plan.explain.effects.drawn import Draws
 from livejoin.plan.explain.effects.figures import Figures
 from livejoin.plan.explain.effects.reach import reach
 from livejoin.plan.explain.effects.sizes import Sizes
@@ -26,9 +27,11 @@ class ExpectedRows:
     Args:
         figures: The known figures of the tables.
         sizes: The most rows and values of relations.
+        draws: The rows that are drawn of relations.
     """
 
-    def __init__(self, figures: Figures, sizes: Sizes) -> None:
+    def __init__(self, figures: Figures, sizes: Sizes, draws: Draws) -> None:
+        self._draws = draws
         self._figures = figures
         self._sizes = sizes
         self._rows: dict[Operator, tuple[float, bool]] = {}
@@ -50,7 +53,8 @@ class ExpectedRows:
                 return self._joined(plan)
             case ProjectOperator():
                 rows, is_bound = self.of(plan.input)
-                return rows, is_bound or plan.predicate is not None
+                share = self._draws.share(plan)
+                return rows * (1.0 if share is None else share), is_bound or share is None
             case RepeatedOperator():
                 rows, is_bound = self.of(plan.input)
                 return plan.count * rows, is_bound

@@ -134,15 +134,7 @@ class TableSample:
             columns: The columns of the key.
             nulls: Whether NULL is as any other value; else a row with NULL has no key.
         """
-        if not self.columns.keys() >= set(columns):
-            return None
-        there = np.ones(self.weights.shape[0], np.bool_)
-        word = np.zeros(self.weights.shape[0], np.uint64)
-        for column in columns:
-            there &= nulls or self.columns[column] != NULL_CODE
-            word = word * _ODD + self.columns[column].view(np.uint64)
-            word ^= word >> np.uint64(32) if len(columns) > 1 else np.uint64(0)
-        return word, there
+        return key_words(self.columns, columns, self.weights.shape[0], nulls)
 
     def has_all_keys(self, counts: Words) -> bool:
         """Whether no key is missing in it, as each that was drawn was drawn several times.
@@ -166,6 +158,37 @@ class TableSample:
         return float(known[1].shape[0]) + rare * (scale - 1.0) + nulls
 
 
+def key_words(
+    lines: Mapping[int, Words], columns: Sequence[int], number: int, nulls: bool = False
+) -> tuple[npt.NDArray[np.uint64], Marks] | None:
+    """A word for the key of each row, and which rows have one; None if a column is not known.
+
+    Args:
+        lines: The words of the columns that are known, by their positions.
+        columns: The columns of the key.
+        number: How many rows there are.
+        nulls: Whether NULL is as any other value; else a row with NULL has no key.
+    """
+    if not lines.keys() >= set(columns):
+        return None
+    there = np.ones(number, np.bool_)
+    word = np.zeros(number, np.uint64)
+    for column in columns:
+        there &= nulls or lines[column] != NULL_CODE
+        word = word * _ODD + lines[column].view(np.uint64)
+        word ^= word >> np.uint64(32) if len(columns) > 1 else np.uint64(0)
+    return word, there
+
+
+Evaluate: TypeAlias = Callable[[Sequence[Expression], Words], Words | None]
+"""The words of the values of expressions over the words of rows; None where there is an error, or no way to know."""
+
+
+def unknown(expressions: Sequence[Expression], lines: Words) -> Words | None:
+    """No values."""
+    return None
+
+
 @dataclass
 class Figures:
     """Figures of tables for an explanation; mutable: what was found once is kept.
@@ -173,10 +196,12 @@ class Figures:
     Args:
         statistics: The figures that the user gave, or that a log says.
         samples: The rows that are there, by names of tables in lower case; none of tables without rows.
+        evaluate: A way to evaluate expressions over rows that are made of them.
     """
 
     statistics: Statistics = field(default_factory=Statistics)
     samples: Mapping[str, TableSample] = field(default_factory=dict)
+    evaluate: Evaluate = unknown
     _found: dict[tuple[Hashable, ...], Meeting | None] = field(default_factory=dict)
 
     def rows(self, table: Table) -> Meeting | None:

@@ -31,10 +31,30 @@ class StoredStep:
     Args:
         what: The rows, in words.
         rows: How many of them a change looks at.
+        last_alone: Whether a row that comes behind all others in their order looks at itself alone.
     """
 
     what: str
     rows: Amount
+    last_alone: bool = False
+
+
+def is_last_alone(plan: Operator) -> bool:
+    """Whether a row of a table that comes behind all others in the order of a window changes no other row.
+
+    So it is with ranks and with aggregates of the rows up to each.
+    """
+    match plan:
+        case RankedOperator():
+            moves_behind = plan.ranks_all
+        case RunningOperator():
+            moves_behind = bool(plan.moves) and isinstance(plan.frame, str)
+        case _:
+            return False
+    below: Operator = plan.input
+    while isinstance(below, (ProjectOperator, StoredOperator)):
+        below = below.input
+    return moves_behind and bool(plan.keys) and isinstance(below, SelectedOperator) and not below.inputs
 
 
 def stored_words(plan: Operator, several: bool, from_left: bool, from_right: bool) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from livejoin.plan.dispatch import Dispatch
     from livejoin.plan.explain.diagram.diagram import Diagram
     from livejoin.plan.explain.effects.amount import Amount
-    from livejoin.plan.explain.effects.effects import Effect
+    from livejoin.plan.explain.effects.effect import Effect
     from livejoin.plan.explain.explanation import CellsOutline, Explanation, LogOutline, TableOutline
     from livejoin.plan.explain.memory.outline import Memory
     from livejoin.plan.stages import SpreadOutline
@@ -155,7 +155,10 @@ def _effect(effect: Effect, read_later: bool) -> Record:
             }
             for way in effect.ways
         ],
-        "stored": [{"text": stored_step(step), "rows": _amount(step.rows)} for step in effect.stored],
+        "stored": [
+            {"text": stored_step(step), "rows": _amount(step.rows), "last_alone": step.last_alone}
+            for step in effect.stored
+        ],
     }
 
 

@@ -28,7 +28,7 @@ from livejoin.plan.explain.ways import way_lines
 
 if TYPE_CHECKING:
     from livejoin.families.outline import NodeOutline, PlanOutline
-    from livejoin.plan.explain.effects.effects import Effect
+    from livejoin.plan.explain.effects.effect import Effect
     from livejoin.plan.explain.explanation import Alternative, Explanation, LogOutline, Suggestion, TableOutline
     from livejoin.plan.stages import SpreadOutline
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from livejoin.plan.explain.effects.drawn import Draws
 from livejoin.plan.explain.effects.expected_rows import ExpectedRows, is_whole_table
 from livejoin.plan.explain.effects.figures import Figures
 from livejoin.plan.explain.effects.reach import is_optional, reach
@@ -51,6 +52,7 @@ _CALL = 2.0  # of a running aggregate
 
 _GROWN = 1.3  # hash tables that grew, and left their old places behind
 _OF_STORE = 4_096.0  # as much of a store
+_OF_SET = 512.0
 _OF_VALUES = ("min", "max", "min_by", "max_by", "array_agg", "list_by", "mode", "percentile_cont", "percentile_disc")
 
 
@@ -80,7 +82,8 @@ class _Parts:
     def __init__(self, figures: Figures) -> None:
         self._figures = figures
         self._sizes = Sizes(figures)
-        self.rows = ExpectedRows(figures, self._sizes).of
+        self._draws = Draws(figures)
+        self.rows = ExpectedRows(figures, self._sizes, self._draws).of
 
     def of(self, plan: Operator) -> Iterator[MemoryPart]:
         yield from (self.part(one) for one in upwards(plan) if one.keeps_state)
@@ -92,7 +95,13 @@ class _Parts:
         if isinstance(plan, BagOperator):
             return bag_part(plan, self._figures)
         rows, width, of = self._kept(plan)
-        return _part(plan.kind, of, rows, width)
+        least = (_OF_SET, LEAST / 2) if isinstance(plan, SetOperator) else (_OF_STORE, LEAST)
+        return _part(plan.kind, of, rows, width, least)
+
+    def _values(self, plan: Operator, columns: list[int]) -> float:
+        """The most different values of some columns, of computed ones as rows that are there have them."""
+        most, counted = self._sizes.values(plan, columns), self._draws.values((plan,), columns)
+        return most if counted is None else min(most, counted)
 
     def _unequal(self, plan: Operator) -> tuple[float, bool]:
         """The rows of a relation of which equal ones are kept as one, with their number."""
@@ -142,6 +151,9 @@ class _Parts:
             values = self._sizes.values(one, range(len(one.types)))
             sides.append((min(rows, values), is_bound or rows < values or not is_whole_table(one)))
         found = _sum(*sides)
+        counted = self._draws.values(plan.inputs, [*range(len(plan.types))])
+        if counted is not None:
+            return min(found[0], counted), found[0] < counted
         return found[0], found[1] or len(sides) > 1  # a row may be in several of them
 
     def _groups(self, plan: AggregateOperator) -> tuple[tuple[float, bool], float, str]:
@@ -161,7 +173,8 @@ class _Parts:
         width *= _GROWN
         for argument in ordered:
             rows, is_bound = self._with_value(plan.input, argument)
-            kept = min(rows, self._sizes.values(plan.input, [*range(plan.groups), argument]))
+            beside = [one.other for one in plan.calls if one.argument == argument and one.other is not None]
+            kept = min(rows, self._values(plan.input, [*range(plan.groups), argument, *beside]))
             without = self._without_match(plan.input, [*range(plan.groups), argument])
             values += (kept if without is None else min(kept, without)) * (_PAIR if argument in pairs else _VALUE)
             groups = groups[0], groups[1] or is_bound
@@ -244,11 +257,14 @@ class _Parts:
 _PERCENTILES = ("percentile_cont", "percentile_disc")
 
 
-def _part(name: str, of: str, rows: tuple[float, bool], words: float) -> MemoryPart:
+def _part(
+    name: str, of: str, rows: tuple[float, bool], words: float, least: tuple[float, float] = (_OF_STORE, LEAST)
+) -> MemoryPart:
     if rows[0] == math.inf:
         return _unknown(name, "the number of its rows is not known")
-    used = _OF_STORE + WORD_BYTES * rows[0] * words
-    return MemoryPart(name, of, rows[0], rows[1], max(LEAST, ALLOCATED * used), used=used)
+    store, smallest = least
+    used = store + WORD_BYTES * rows[0] * words
+    return MemoryPart(name, of, rows[0], rows[1], max(smallest, ALLOCATED * used), used=used)
 
 
 def _unknown(name: str, why: str) -> MemoryPart:

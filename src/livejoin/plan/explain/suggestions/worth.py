@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from livejoin.catalog import Catalog
 from livejoin.plan.explain.effects.amount import Amount
-from livejoin.plan.explain.effects.effects import Effect, effects
+from livejoin.plan.explain.effects.effect import Effect
+from livejoin.plan.explain.effects.effects import effects
 from livejoin.plan.explain.effects.figures import Figures
 from livejoin.plan.explain.explanation import Explanation
 from livejoin.plan.explain.suggestions.supposed import supposing
