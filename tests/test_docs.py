@@ -28,6 +28,7 @@ TO_BE_MADE = {"src/livejoin/dataflow/blocks/frequent.py", "src/livejoin/families
 NO_MODULES = {
     *("livejoin.window_range", "livejoin.static", "livejoin.window_rows", "livejoin.keys"),
     *("livejoin.sequence_by", "livejoin.tombstones", "livejoin.retain", "livejoin.append_only"),
+    *("livejoin.watermark", "livejoin.late"),
     "livejoin.bearer.TOKEN",  # a subprotocol of WebSockets
 }
 
@@ -187,6 +188,7 @@ WHOLE = [
             "defaults of a table",
             "by key",
             "now",
+            "watermarks",
             "an example",
             "any history",
             "as it was",
