@@ -87,6 +87,36 @@ def test_keys_and_snapshots(tmp_path: Path) -> None:
         other.apply("T", [("x", 1)])
 
 
+@pytest.mark.parametrize("form", [str, lambda one: str(one).upper(), lambda one: one.hex, lambda one: one])
+def test_a_uuid_is_found_in_every_form_that_it_is_written_in(form: Any) -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE T (u UUID PRIMARY KEY, n INT); CREATE TABLE S (u UUID, w INT)")
+    asked = form(IDS[1])
+    if isinstance(asked, str):
+        views = [
+            db.create_view("equal", f"SELECT n FROM T WHERE '{asked}' = u"),
+            db.create_view("among", f"SELECT n FROM T WHERE u IN ('{asked}', 'no UUID')"),
+            db.create_view("inner", f"SELECT n FROM T WHERE EXISTS (SELECT 1 FROM S WHERE w = n AND T.u = '{asked}')"),
+            db.create_view("joined", f"SELECT n FROM T JOIN S ON T.u = S.u AND S.u <=> '{asked}'"),
+        ]
+        other = db.create_view("other", f"SELECT n FROM T WHERE u <> '{asked}'")
+    db.apply({"T": [(IDS[1], 1), (IDS[0], 2)], "S": [(IDS[1], 1), (IDS[0], 2)]})
+    if isinstance(asked, str):
+        assert [view.to_pylist() for view in views] == [[{"n": 1}]] * 4
+        assert other.to_pylist() == [{"n": 2}]
+    assert db.sql("SELECT n FROM T WHERE u = ?", [asked]).to_pylist() == [{"n": 1}]
+    db.execute("DELETE FROM T WHERE u = ?", [asked])
+    assert db.sql("SELECT n FROM T").to_pylist() == [{"n": 2}]
+
+
+def test_a_view_is_looked_up_by_a_uuid() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE T (u UUID PRIMARY KEY, n INT); CREATE VIEW V AS SELECT u, n FROM T")
+    db.apply("T", [(IDS[1], 1), (IDS[0], 2)])
+    assert db.views["V"].get(IDS[1]) == (TEXTS[1], 1)
+    assert db.views["V"].lookup(u=IDS[0]).to_pylist() == [{"u": TEXTS[0], "n": 2}]
+
+
 def test_a_uuid_within_another_type_is_refused() -> None:
     with pytest.raises(SqlTypeError, match="ARRAY<UUID>"):
         livejoin.Database().create_table("T", "u ARRAY<UUID>")

@@ -163,7 +163,7 @@ class Nameless(int):
 @pytest.mark.parametrize(
     ("data", "row", "message"),
     [
-        (pa.table({"src": [1]}), -1, r"missing column 'dst'; found are column 'src'"),
+        (pa.table({"src": [1]}), -1, r"missing column 'dst'; found is column 'src'"),
         (
             pa.table({"src": [1], "dst": [1], "x": [1], "y": [2]}),
             -1,

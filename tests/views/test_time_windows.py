@@ -53,6 +53,12 @@ VIEWS = {
     "SELECT window.start, window.end, COUNT(*) AS n, SUM(v) AS s FROM T GROUP BY window(ts, '10 minutes')": (
         f"SELECT {_TEN}, {_TEN} + INTERVAL 10 MINUTES, COUNT(*), SUM(v) FROM T WHERE ts IS NOT NULL GROUP BY ALL"
     ),
+    "SELECT window.start, COUNT(*) AS n FROM T GROUP BY window(ts, INTERVAL '10' MINUTE, INTERVAL 10 MINUTES)": (
+        f"SELECT {_TEN}, COUNT(*) FROM T WHERE ts IS NOT NULL GROUP BY ALL"
+    ),
+    "SELECT id, window(ts, INTERVAL '10 minutes').start AS s FROM T WHERE v > 0": (
+        f"SELECT id, {_TEN} FROM T WHERE v > 0"
+    ),
     "SELECT k, window(ts, '10 minutes').end AS e, MIN(v) AS m FROM T GROUP BY k, window(ts, '10 minutes') "
     "HAVING window.start < TIMESTAMP'1970-01-01 00:20:00' ORDER BY window.end DESC": (
         f"SELECT k, {_TEN} + INTERVAL 10 MINUTES, MIN(v) FROM T WHERE {_TEN} < TIMESTAMP '1970-01-01 00:20:00' "

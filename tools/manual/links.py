@@ -19,7 +19,7 @@ _LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s:#]+)(#[\w-]+)?\
 _PICTURE = re.compile(r"(!\[[^\]]*\]\()([^)\s:#]+)(\))")
 _INCLUDED = re.compile(r"^```\{include\} (\S+)\n```$", re.MULTILINE)
 _FENCE = re.compile(r"^( *)(```+).*?^\1\2$", re.MULTILINE | re.DOTALL)
-_BEYOND_THE_TREE = re.compile(r"decisions/\d|how-to/")
+_BEYOND_THE_TREE = re.compile(r"decisions/\d|extend/")
 """Pages that one finds by the page which lists them, so that the tree at the side stays short."""
 _LOG = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 // Each name of the API begins with "livejoin", and so do headings of commands: that is no hit for "join" or "live".
 var Scorer = {
   score: (result) => {
-    const late = /^(decisions|how-to|benchmarks|changes|contributing|architecture|glossary)(\/|$)/;
+    const late = /^(decisions|extend|benchmarks|changes|contributing|architecture|glossary)(\/|$)/;
     const words = (new URLSearchParams(window.location.search).get("q") || "").toLowerCase().split(/\s+/);
     const title = result[1].toLowerCase();
     const rest = title.replaceAll("livejoin", "");

@@ -20,6 +20,8 @@ def misfit(table: Table, column: Column, row: int, value: str, coerce: Coerce) -
     overflow = column.type.kind == "integer" and value.removeprefix("-").isdigit()
     verb = "overflows" if overflow else "does not fit"
     msg = f"value {value} of column {column.name!r} {verb} {column.type}; allowed: {allowed(column.type, coerce)}"
+    if coerce == "strict" and value.endswith("(str)") and (also := _also(column.type)):
+        msg = f"{msg}; with coerce='json' also {also}"
     return ChangeValueError(msg, table.name, row)
 
 

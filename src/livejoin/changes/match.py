@@ -128,5 +128,6 @@ def _refuse_missing(table: Table, lacking: Sequence[int], names: Sequence[str], 
         known = {column.name.lower() for column in table.columns}
         others = [name for name in names if name.lower() not in known]
         hint = "".join(f" (is {other!r} {name!r}?)" for name in lacks for other in others if meant(other, [name]))
-        msg = f"missing {listed(lacks)}{hint}; found are {listed(names)}; {what}"
+        verb = "is" if len(names) == 1 else "are"
+        msg = f"missing {listed(lacks)}{hint}; found {verb} {listed(names)}; {what}"
         raise ChangeFormatError(msg, table.name)

@@ -10,7 +10,6 @@ UUID        the extension type ``arrow.uuid``, 16 bytes each,    uuid.UUID; str 
 
 from __future__ import annotations
 
-import re
 from typing import Any
 from uuid import UUID
 
@@ -22,14 +21,13 @@ from livejoin.changes.encoding import plain
 from livejoin.changes.source import Values
 from livejoin.errors import ChangeValueError
 from livejoin.schema import Column, Table
+from livejoin.schema.uuids import PATTERN, uuid_text
 from livejoin.shown import shown, shown_scalar
 
 _BYTES = 16
 _CHARACTERS = 36
 _DIGITS = np.frombuffer(b"0123456789abcdef", np.uint8)
 _HYPHENS = (8, 13, 18, 23)
-_PATTERN = "^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$"
-_TEXT = re.compile(_PATTERN.replace("$", r"\Z"))
 _types = pa.types
 
 
@@ -63,11 +61,11 @@ def uuid_texts(values: Values, column: Column, table: Table, sound: bool) -> Val
         msg = f"{found}; allowed: {_ALLOWED}; cast it first"
         raise ChangeValueError(msg, table.name, row)
     lowered = pc.utf8_lower(whole.cast(pa.string()))
-    fits = pc.match_substring_regex(lowered, _PATTERN)
+    fits = pc.match_substring_regex(lowered, PATTERN)
     if pc.all(fits).as_py() is False:
         row = pc.index(fits, False).as_py()
         raise _misfit(shown_scalar(whole[row]), row, column, table)
-    return pa.chunked_array([pc.replace_substring_regex(lowered, _PATTERN, r"\1-\2-\3-\4-\5")])
+    return pa.chunked_array([pc.replace_substring_regex(lowered, PATTERN, r"\1-\2-\3-\4-\5")])
 
 
 _ALLOWED = "uuid.UUID, 16 bytes in Arrow, and text as 'f81d4fae-7dec-11d0-a765-00a0c91e6bf6'"
@@ -76,10 +74,10 @@ _ALLOWED = "uuid.UUID, 16 bytes in Arrow, and text as 'f81d4fae-7dec-11d0-a765-0
 def _text(value: Any, row: int, column: Column, table: Table) -> str:
     if isinstance(value, UUID):
         return str(value)
-    found = _TEXT.match(value.lower()) if isinstance(value, str) else None
+    found = uuid_text(value) if isinstance(value, str) else None
     if found is None:
         raise _misfit(shown(value), row, column, table)
-    return "-".join(found.groups())
+    return found
 
 
 def _of_bytes(values: pa.Array) -> pa.Array:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 
-_LATE = ("decisions", "how-to", "benchmarks", "changes", "contributing", "architecture", "glossary")
+_LATE = ("decisions", "extend", "benchmarks", "changes", "contributing", "architecture", "glossary")
 """Pages for those who change livejoin; they come behind the pages for users."""
 _OWN = "livejoin"
 _SKIPPED = frozenset(("script", "style", "nav", "aside", "head"))

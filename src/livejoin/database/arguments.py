@@ -20,6 +20,7 @@ from livejoin.shown import shown, type_name
 from livejoin.state.scratch import Scratch
 
 _SIZE = re.compile(r"(?P<number>[0-9]{1,15}(\.[0-9]{1,9})?)\s*(?P<unit>[kmgt]?)(?P<binary>i?)b", re.IGNORECASE)
+_SQL = re.compile(r"\s*(CREATE\s+(OR\s+REPLACE\s+)?(TABLE|VIEW)|SELECT|INSERT\s+INTO)\s", re.IGNORECASE)
 _UNITS = ("", "K", "M", "G", "T")
 _SPILL_OVER = 256_000_000
 _LONGEST = 86400.0  # seconds
@@ -160,12 +161,17 @@ def check_folder(folder: object) -> Path:
     """The folder of a snapshot, or of a database.
 
     Raises:
-        StateError: The folder is no path, or empty.
+        StateError: The folder is no path, empty, or SQL.
     """
     path = _path(folder)
     if path is None:
         msg = f"the folder is {shown(folder)}; allowed is the path of one"
         raise StateError(msg)
+    if isinstance(folder, str) and _SQL.match(folder):
+        msg = (
+            f"{shown(folder)} is SQL, and the path of a folder is asked for; write db = livejoin.Database(), and then "
+        )
+        raise StateError(f"{msg}db.execute(sql). For a folder of this name give pathlib.Path(name)")
     return path
 
 

@@ -32,7 +32,7 @@ from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents, GivenStatistics
 from livejoin.database.durable.bodies import KEEP, plain
 from livejoin.database.durable.closing import close, close_left
-from livejoin.database.durable.home import Damaged, open_home, refuse_home
+from livejoin.database.durable.home import Damaged, open_home, refuse_home, refuse_to_load
 from livejoin.database.durable.log import Sync
 from livejoin.database.explaining import explain_query
 from livejoin.database.names import ByName
@@ -798,24 +798,40 @@ left = -1; nothing of the commit stands
     ) -> Commit:
         """Apply one atomic commit.
 
+        A row's ``_change_type`` says what it does. The changes of a table are either all of *whole rows* or all *by
+        key*. They are by key if the table has a PRIMARY KEY, and one of the changes is an ``upsert``, or a ``delete``
+        without the columns outside of the key, or ``on_conflict`` is ``"update"``.
+
+        ====================  =======================================  =========================================
+        ``_change_type``      of whole rows                            by key, one after the other
+        ====================  =======================================  =========================================
+        ``insert``, or none   the row comes                            the row comes; its key must be free
+        ``delete``            a row that is equal in all columns goes  the row with this key goes
+        ``update_preimage``   as ``delete``                            as ``delete``
+        ``update_postimage``  as ``insert``                            as ``upsert``
+        ``upsert``                                                     the row comes, the one with its key goes
+        ====================  =======================================  =========================================
+
+        An ``upsert`` may leave out columns. They stay as they are in the row that goes. If there is no such row, they
+        have their DEFAULT, or are NULL. An ``upsert`` of a row as it is there changes nothing. In a window the row that
+        comes is the newest.
+
+        ================  ================================  ================================  ==========================
+        ``on_conflict``   an ``insert`` whose key is there  a ``delete`` of what is absent    for
+        ================  ================================  ================================  ==========================
+        ``"error"``       refuses the commit                refuses the commit                any table
+        ``"ignore"``      is skipped, and counted           is skipped, and counted           any table
+        ``"update"``      replaces the row                  is skipped, and counted           tables with a PRIMARY KEY
+        ================  ================================  ================================  ==========================
+
         Args:
             changes: A table's name, or a mapping from names to the data of each.
             data: The changes of the one table: anything with the Arrow stream interface (pyarrow, pandas, Polars,
-                DuckDB), or a list of tuples or dicts. A column ``_change_type`` (``insert``, ``delete``,
-                ``update_preimage``, ``update_postimage``, ``upsert``) is optional; without it every row is inserted.
-                A column ``_seq`` orders them, which only a window and changes by key look at. A table with a PRIMARY
-                KEY takes its changes *by key* where one of them is an ``upsert``, where a ``delete`` leaves out columns
-                that are not in the key, or with ``on_conflict="update"``. Then they apply in their order, ``upsert``
-                and ``update_postimage`` take the place of the row with their key, and ``delete`` and
-                ``update_preimage`` take that row whatever else they say of it. Columns that an ``upsert`` leaves out
-                stay as they are in the row with its key; where there is none they have their DEFAULT, or are NULL. An
-                upsert of a row as it is there changes nothing. In a window a row that is replaced leaves and the one
-                that comes is the newest.
-            on_conflict: What happens to a deletion of an absent row or key and to a second row with the same key:
-                ``error``, or ``ignore``, which skips and counts it in the commit's ``ignored`` (of whole rows a second
-                one with a key stays an error in a table with a window, where only `replay` can tell which of the two
-                counts). ``update`` lets an insertion replace the row with its key and is else as ``ignore``; it is for
-                the tables with a PRIMARY KEY, of which there must be one, and leaves others as ``error`` does.
+                DuckDB), or a list of tuples or dicts. Without a column ``_change_type`` every row is inserted. A column
+                ``_seq`` orders the changes; only windows and changes by key look at it.
+            on_conflict: A word of the second table. The commit's ``ignored`` counts what is skipped. With ``"update"``
+                one table at least has a PRIMARY KEY; the others do as with ``"error"``. In a table with a window a
+                second whole row with a key is an error with ``"ignore"`` too: only `replay` can tell which one counts.
             offsets: Up to where sources have been read when this commit stands, as ``{"orders": 17}``: JSON values by
                 names, which take the place of those in `offsets`. They stand if and only if the commit does, so that
                 who reads a source knows where to go on.
@@ -1196,7 +1212,9 @@ left = -1; nothing of the commit stands
         Cost: O(base rows) and the loading of the views; with ``trusted``, O(base rows) and the bytes of the state.
         """
         check_switch(trusted, "trusted")
-        image = snapshot.read(check_folder(folder), trusted)
+        path = check_folder(folder)
+        refuse_to_load(path)
+        image = snapshot.read(path, trusted)
         database = cls(
             threads=threads,
             memory_limit=memory_limit,

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
 from typing import Any, TypeAlias
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -137,6 +138,8 @@ def _converted(value: Any, field: pa.Field, kind: SqlType, coerce: Coerce) -> pa
     if is_made_list(field.type) or kind.is_payload:
         msg = f"column {field.name!r} has {kind}, by which no rows are looked up; give other columns"
         raise ReadError(msg)
+    if isinstance(value, UUID):  # which a view has as text
+        value = str(value)
     column, table = _as_declared(field.name, kind)
     try:
         return convert((value,), column, table, False, coerce=coerce)

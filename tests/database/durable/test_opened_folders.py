@@ -329,6 +329,19 @@ def test_folders_that_are_somebody_elses(tmp_path: Path) -> None:
     livejoin.Database().save(tmp_path / "saved")
     with pytest.raises(StateError, match=r"Database\.load"):
         livejoin.open(tmp_path / "saved")
+    for path in (tmp_path / "thesis.tex", tmp_path / "thesis.tex" / "db"):
+        with pytest.raises(StateError, match=r"thesis\.tex' is a file; a database stays in a folder"):
+            livejoin.open(path)
+    (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(StateError, match="a link that leads nowhere"):
+        livejoin.open(tmp_path / "gone")
+    with pytest.raises(StateError, match=r"is SQL, and .* livejoin\.Database\(\)"):
+        livejoin.Database("CREATE TABLE t (a INT)")
+    with pytest.raises(StateError, match="there is no folder"):
+        livejoin.Database.load(tmp_path / "nowhere")
+    livejoin.open(tmp_path / "stays").close()
+    with pytest.raises(StateError, match=r"livejoin\.open\('.*stays'\) opens"):
+        livejoin.Database.load(tmp_path / "stays")
     with livejoin.open(tmp_path / "db") as db:
         (tmp_path / "link").symlink_to(tmp_path / "db")
         for target in ("db", "link", "db/snapshots", "db/log"):

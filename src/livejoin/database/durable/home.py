@@ -120,6 +120,7 @@ def open_home(path: Path, empty: Contents, pace: Pace, damaged: Damaged) -> Cont
         MemoryLimitError: The database would take more than it may.
     """
     path = path.absolute()
+    _refuse_files(path)
     try:
         path.mkdir(parents=True, exist_ok=True)
         names = {one.name for one in path.iterdir()}
@@ -171,9 +172,33 @@ def refuse_home(path: Path) -> None:
             raise StateError(msg)
 
 
+def refuse_to_load(path: Path) -> None:
+    """Refuse to read the folder of a database as a snapshot.
+
+    Raises:
+        StateError: The path is such a folder.
+    """
+    if is_home(path):
+        msg = f"{str(path)!r} is the folder of a database, which livejoin.open({str(path)!r}) opens"
+        raise StateError(f"{msg}; Database.load reads what Database.save wrote")
+
+
 def is_home(path: Path) -> bool:
     """Whether a folder looks like that of a database."""
     return (path / LOCK).is_file() and (path / LOG).is_dir()
+
+
+def _refuse_files(path: Path) -> None:
+    """Refuse a path at which, or above which, there is a file.
+
+    Raises:
+        StateError: There is one.
+    """
+    there = next((one for one in (path, *path.parents) if os.path.lexists(one)), path)
+    if os.path.lexists(there) and not there.is_dir():
+        what = "a link that leads nowhere" if there.is_symlink() and not there.exists() else "a file"
+        msg = f"{str(there)!r} is {what}; a database stays in a folder: give one that is empty, or a new one"
+        raise StateError(msg)
 
 
 def _refuse_others(path: Path, names: set[str]) -> None:

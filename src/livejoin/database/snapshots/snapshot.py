@@ -270,11 +270,17 @@ def _is_same_build(path: Path, manifest: dict[str, Any]) -> bool:
     return same
 
 
+def _no_snapshot(path: Path) -> str:
+    """The message for a folder without a snapshot."""
+    if not path.exists():
+        return f"there is no folder {str(path)!r}; Database.save makes one, and Database.load reads it"
+    return f"there is no snapshot in {str(path)!r}; Database.save writes one"
+
+
 def _read(path: Path, content: Callable[[Folder, dict[str, Any]], Content]) -> Content:
     """What a function makes of the folder and the manifest of the current snapshot; raises as `read`."""
     if not is_there(path):
-        msg = f"there is no snapshot in {str(path)!r}; Database.save writes one"
-        raise StateError(msg)
+        raise StateError(_no_snapshot(path))
     try:
         with Folder.at(path) as folder:
             name, checksum = _pointer(folder)

@@ -15,6 +15,7 @@ from livejoin.errors import UnknownNameError
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.shown import meant
 from livejoin.sql.names.char_padding import pad_comparisons
+from livejoin.sql.names.uuid_texts import fit_uuids
 from livejoin.sql.parse.other_dialects import QUALIFIERS
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.resolved.column import REF
@@ -26,7 +27,8 @@ def resolve(node: exp.Expr, scope: Scope, source: Source) -> exp.Expr:
     """Resolve the columns of an expression, in their ``meta``; returns the same expression.
 
     Columns that are resolved already stay; those of a query around become outer columns (see
-    `livejoin.sql.resolved.outer`). Comparisons of CHAR columns are padded (see `livejoin.sql.names.char_padding`).
+    `livejoin.sql.resolved.outer`). Comparisons of CHAR columns are padded (see `livejoin.sql.names.char_padding`),
+    constants beside UUID columns are in the form of these (see `livejoin.sql.names.uuid_texts`).
 
     Raises:
         UnknownNameError: A name is unknown or ambiguous.
@@ -47,6 +49,8 @@ def resolve(node: exp.Expr, scope: Scope, source: Source) -> exp.Expr:
         column.replace(outer)
     if scope.has_char:
         pad_comparisons(node, scope.char_length, source)
+    if scope.has_uuid:
+        fit_uuids(node, scope.is_uuid)
     return node
 
 

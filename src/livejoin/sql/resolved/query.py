@@ -193,16 +193,31 @@ class Scope:
 
     def char_length(self, node: exp.Expr) -> int:
         """The length of a resolved column that is a CHAR; 0 for any other node."""
+        column = self._column_of(node)
+        return column.length if column is not None and column.is_char else 0
+
+    @property
+    def has_uuid(self) -> bool:
+        """Whether a column of a table of the scope, or of a scope around, is a UUID."""
+        own = any(column.is_uuid for relation in self.relations for column in relation.table.columns)
+        return own or (self.outer is not None and self.outer.has_uuid)
+
+    def is_uuid(self, node: exp.Expr) -> bool:
+        """Whether a node is a resolved column of a table that is a UUID."""
+        column = self._column_of(node)
+        return column is not None and column.is_uuid
+
+    def _column_of(self, node: exp.Expr) -> Column | None:
+        """The declaration of a resolved column, also of one of a query around; None for any other node."""
         outer = outer_of(node)
         ref = node.meta.get(REF) if outer is None else outer.ref
         if ref is None:
-            return 0
+            return None
         around = self
         for _ in range(0 if outer is None else outer.level):
             assert around.outer is not None, "an outer column is one of a query around"
             around = around.outer
-        column = around.declared(ref)
-        return column.length if column.is_char else 0
+        return around.declared(ref)
 
     def arrow(self, ref: ColumnRef) -> pa.DataType:
         """The Arrow type of a column, which may be a list in a nested query."""

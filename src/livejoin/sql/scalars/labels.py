@@ -46,11 +46,16 @@ def text_of(node: exp.Expr) -> str:
     if STANDS_FOR in node.meta:
         return str(node.meta[STANDS_FOR])
     if _is_short(node):
-        if any(STANDS_FOR in part.meta for part in node.walk()):
-            return shown(node.transform(_as_written))
-        return shown(node)
+        return whole_text(node)
     last = node.args.get("expression")
     return f"... {shown(last)}" if isinstance(last, exp.Expr) and _is_short(last) else "..."
+
+
+def whole_text(node: exp.Expr) -> str:
+    """The SQL of a node as users wrote it, however long it is."""
+    if any(STANDS_FOR in part.meta for part in node.walk()):
+        return shown(node.transform(_as_written))
+    return shown(node)
 
 
 def _as_written(part: exp.Expr) -> exp.Expr:

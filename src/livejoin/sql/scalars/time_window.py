@@ -2,7 +2,7 @@
 
 A window has two fields, ``start`` and ``end``: it holds the times from its start on that are before its end. Windows of
 one call begin a *slide* apart, the first one at the *offset* from 1970-01-01 00:00 UTC. A slide below the duration puts
-a time into several windows. All three are constants: a text with units of fixed length, or microseconds.
+a time into several windows. All three are constants: a text with units of fixed length, an INTERVAL, or microseconds.
 
     >>> width("1 hour 30 minutes"), width("2 weeks")
     (5400000000, 1209600000000)
@@ -18,7 +18,7 @@ from sqlglot import exp
 from livejoin.query.scalar import Constant
 from livejoin.sql.scalars import intervals
 from livejoin.sql.scalars.literals import number
-from livejoin.sql.scalars.operands import Mismatch, Operand, Refused
+from livejoin.sql.scalars.operands import Interval, Mismatch, Operand, Refused
 
 WINDOW, SESSION = "window", "session_window"
 FIELDS = ("start", "end")
@@ -93,9 +93,17 @@ def width(text: str) -> int:
     Raises:
         Mismatch: The text is no length of time, or has months.
     """
-    found = intervals.parts(text)
+    return _exact(intervals.parts(text), repr(text))
+
+
+def _exact(found: Interval, written: str) -> int:
+    """The microseconds of an interval.
+
+    Raises:
+        Mismatch: The interval has months.
+    """
     if found.months or found.unit == "months":
-        msg = f"{text!r} has months, which differ in length; write days, as '30 days'"
+        msg = f"{written} has months, which differ in length; write days, as '30 days'"
         raise Mismatch(msg)
     return found.days * DAY + found.microseconds
 
@@ -104,10 +112,13 @@ def of_operands(name: str, values: Sequence[Operand]) -> TimeWindow:
     """The window of a call with these operands behind the time.
 
     Raises:
-        Mismatch: As `TimeWindow.of_values`, or an operand is no constant text or integer.
+        Mismatch: As `TimeWindow.of_values`, or an operand is no constant text, interval or integer.
     """
-    found = []
+    found: list[str | int] = []
     for value in values:
+        if isinstance(value, Interval):
+            found.append(_exact(value, f"a length of {name}"))
+            continue
         plain = value.value if isinstance(value, Constant) else None
         if not isinstance(plain, (str, int)) or isinstance(plain, bool):
             raise Refused(_no_length(name))
@@ -119,23 +130,28 @@ def window_of(call: exp.Expr) -> TimeWindow:
     """The window of a call.
 
     Raises:
-        Mismatch: As `TimeWindow.of_values`, or an argument is no constant text or integer.
+        Mismatch: As `TimeWindow.of_values`, or an argument is no constant text, interval or integer.
     """
     name, (_, *values) = call.name.lower(), call.expressions
     found: list[str | int] = []
     for value in values:
         plain = value.this if isinstance(value, exp.Neg) else value
+        if isinstance(plain, exp.Interval):
+            length = _exact(intervals.interval(plain), f"a length of {name}")
+            found.append(length if plain is value else -length)
+            continue
         if not isinstance(plain, exp.Literal) or (plain.is_string and plain is not value):
             raise Refused(_no_length(name))
-        length = plain.name if plain.is_string else number(plain, "-" if plain is not value else "").value
-        if not isinstance(length, (str, int)):
+        given = plain.name if plain.is_string else number(plain, "-" if plain is not value else "").value
+        if not isinstance(given, (str, int)):
             raise Refused(_no_length(name))
-        found.append(length)
+        found.append(given)
     return TimeWindow.of_values(name, found)
 
 
 def _no_length(name: str) -> str:
-    return f"the lengths of {name} are constants: texts, as '10 minutes', or whole microseconds; write {_FORMS[name]}"
+    lengths = "constants: texts, as '10 minutes', intervals, or whole microseconds"
+    return f"the lengths of {name} are {lengths}; write {_FORMS[name]}"
 
 
 def is_call(node: object) -> bool:

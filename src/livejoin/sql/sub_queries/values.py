@@ -24,13 +24,14 @@ from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.keys import keys
 from livejoin.query.relational import Project
 from livejoin.schema import SqlType
+from livejoin.schema.now import NOW
 from livejoin.sql.lower.conditions.split import conjuncts
 from livejoin.sql.lower.grouped.aggregates import aggregate_call
 from livejoin.sql.parse.source import offset_of, shown
 from livejoin.sql.resolved.column import REF, bound_column, key_of
 from livejoin.sql.resolved.item import Item
 from livejoin.sql.resolved.query import SelectBlock, SubSelect
-from livejoin.sql.scalars.labels import standing_for, text_of
+from livejoin.sql.scalars.labels import STANDS_FOR, standing_for, text_of
 from livejoin.sql.sub_queries.correlation import Compared, Comparison, correlation
 from livejoin.sql.sub_queries.domain import wants_domain
 from livejoin.sql.sub_queries.first_rows import one_row
@@ -215,7 +216,10 @@ class _Values:
             assert call is not None, "it is an aggregate"
             return column if is_sure or call.name not in _COUNTS else _or_zero(column)
 
-        return self._around.placed(over.transform(placed), 0)
+        whole = self._around.placed(over.transform(placed), 0)
+        if [one.table.name for one in block.scope.relations] == [NOW]:
+            whole.meta[STANDS_FOR] = "now()"
+        return whole
 
     def _only(self, block: SelectBlock) -> exp.Expr:
         """The value of a SELECT's only row; a second row of a key is an error."""

@@ -31,6 +31,7 @@ from livejoin.sql.resolved.column import REF, bound_column, refs_of
 from livejoin.sql.resolved.part import Equality
 from livejoin.sql.resolved.query import Occurrence, Scope
 from livejoin.sql.scalars.expression import RowType, bind_expression
+from livejoin.sql.scalars.labels import whole_text
 from livejoin.sql.scalars.operands import BOOLEAN
 
 BEHIND = "behind"
@@ -125,7 +126,7 @@ class Conditions:
     @property
     def written(self) -> str:
         """The residuals as the text has them, for messages."""
-        return " AND ".join(shown(one.condition) for one in self.residuals)
+        return " AND ".join(whole_text(one.condition) for one in self.residuals)
 
 
 def split_conditions(

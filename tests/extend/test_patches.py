@@ -1,11 +1,11 @@
-"""Each how-to of ``docs/how-to`` is a patch that applies to this tree, and whose tests pass then.
+"""Each how-to of ``docs/extend`` is a patch that applies to this tree, and whose tests pass then.
 
 `PATCHES` says which tests show the new thing; they run in a copy of the sources, with kernels as plain Python, since a
 patch of a kernel would compile all of them anew. `make torture` also runs all tests that a patch touches, compiled, and
 mypy and import-linter over the patched sources.
 
-If a patch does not apply any more: ``git apply --3way docs/how-to/NAME.patch``, mend what is in conflict, run the
-tests, ``git add --all``, ``git diff --cached > docs/how-to/NAME.patch``, and put the tree back.
+If a patch does not apply any more: ``git apply --3way docs/extend/NAME.patch``, mend what is in conflict, run the
+tests, ``git add --all``, ``git diff --cached > docs/extend/NAME.patch``, and put the tree back.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-HOW_TO = ROOT / "docs" / "how-to"
+EXTEND = ROOT / "docs" / "extend"
 COPIED = ("src", "tests", "docs", "examples", "pyproject.toml")
 PATCHES = {
     "aggregate": ["tests/views/test_bool_xor.py"],
@@ -41,19 +41,19 @@ PATCHES = {
 
 
 def test_every_patch_has_a_page_and_tests_and_is_linked() -> None:
-    found = {file.stem for file in HOW_TO.glob("*.patch")}
+    found = {file.stem for file in EXTEND.glob("*.patch")}
     assert found == set(PATCHES)
-    assert found == {file.stem for file in HOW_TO.glob("*.md")}
+    assert found == {file.stem for file in EXTEND.glob("*.md")}
     text = (ROOT / "CONTRIBUTING.md").read_text()
     for name in PATCHES:
-        assert f"docs/how-to/{name}.md" in text
-        assert f"({name}.patch)" in (HOW_TO / f"{name}.md").read_text()
+        assert f"docs/extend/{name}.md" in text
+        assert f"({name}.patch)" in (EXTEND / f"{name}.md").read_text()
 
 
 @pytest.mark.parametrize("name", PATCHES)
 def test_pages_name_the_files_of_their_patch(name: str) -> None:
     """Each file of the sources and tests that a page names is one of the patch, or is there."""
-    text = (HOW_TO / f"{name}.md").read_text()
+    text = (EXTEND / f"{name}.md").read_text()
     touched = {path for path, _ in _touched(name)}
     for path in re.findall(r"`((?:src|tests|docs)/[\w./-]+\.\w+)`", text):
         assert path in touched or (ROOT / path).exists(), path
@@ -96,7 +96,7 @@ def test_all_that_a_patch_touches_passes(name: str, tmp_path: Path) -> None:
 
 def _touched(name: str) -> list[tuple[str, str]]:
     """The files that a patch leaves, each with the file that it was before; empty for new ones."""
-    found = re.findall(r"^--- (\S+)\n\+\+\+ b/(\S+)$", (HOW_TO / f"{name}.patch").read_text(), re.MULTILINE)
+    found = re.findall(r"^--- (\S+)\n\+\+\+ b/(\S+)$", (EXTEND / f"{name}.patch").read_text(), re.MULTILINE)
     return [(path, "" if before == "/dev/null" else before.removeprefix("a/")) for before, path in found]
 
 
@@ -123,7 +123,7 @@ def _copied(folder: Path, only: str = "") -> Path:
 
 def _apply(tree: Path, name: str) -> None:
     """Apply a patch; git takes no line of its context otherwise, and no repository is needed."""
-    _run(["git", "apply", "--whitespace=error", str(HOW_TO / f"{name}.patch")], tree)
+    _run(["git", "apply", "--whitespace=error", str(EXTEND / f"{name}.patch")], tree)
 
 
 def _pytest(tree: Path, selected: list[str], settings: dict[str, str]) -> None:
