@@ -512,6 +512,11 @@ def test_the_keyboard_is_enough(page: Page, shop: livejoin.Database) -> None:
         page.press("Enter")  # the button that closes it
         page.until("document.querySelector('.detail').hidden")
         assert page.run("document.activeElement.id") == chosen
+        page.press("Enter")
+        page.until("!document.querySelector('.detail').hidden && document.activeElement.closest('.detail') !== null")
+        page.press("Escape")
+        page.until("document.querySelector('.detail').hidden")
+        assert page.run("document.activeElement.id") == chosen
         controls = (
             "[...document.querySelectorAll('button, [role=button], input, [role=tab]')].filter((one) => !one.hidden)"
         )
@@ -795,3 +800,19 @@ def test_dearest_first(page: Page, shop: livejoin.Database) -> None:
         page.until("document.querySelector('[aria-sort=descending] [data-by=pace]') !== null")
         last = "document.querySelector('.health tbody tr:last-child td:last-child').textContent"
         page.until(f"{last} === ''")
+
+
+def test_a_page_that_was_left_follows_no_longer(page: Page, shop: livejoin.Database) -> None:
+    """Browsers keep pages to come back to, and all that these read; who comes back sees rows that are live again."""
+    shop.apply("orders", [(1, "Ann", "1.00")], coerce="json")
+    with Server(shop, port=0) as server:
+        shown(page, server, "view/totals")
+        until_cells(page, ["Ann"])
+        page.open(f"{server.url}/v1/views")
+        ends = time.monotonic() + 20
+        while server.app.state.service.hub.followers:
+            assert time.monotonic() < ends
+            time.sleep(0.05)
+        shop.apply("orders", [(2, "Bob", "2.00")], coerce="json")
+        page.run("history.back()")
+        until_cells(page, ["Ann", "Bob"])

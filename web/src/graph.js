@@ -81,7 +81,7 @@ export class GraphPlace {
     this.order = orders(() => this.list());
     this.all = h("button", { class: "quiet", hidden: true, onclick: () => { this.go("#/graph"); this.menu.focus(); } }, "Show all views");
     this.legend = h("p", { class: "legend muted" });
-    this.detail = h("aside", { class: "detail", "aria-live": "off", hidden: true });
+    this.detail = h("aside", { class: "detail", "aria-live": "off", hidden: true, onkeydown: (/** @type {KeyboardEvent} */ event) => { if (event.key === "Escape") this.choose(null); } });
     this.element = h("section", { class: "place graph", "aria-label": "Graph" },
       h("div", { class: "graph-main" }, h("div", { class: "bar" }, h("h1", {}, "Graph"), this.legend, this.all, this.menu, this.order, this.find, this.names), this.canvas), this.detail);
     const { signal } = this.ending;

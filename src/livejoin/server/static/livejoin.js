@@ -121,6 +121,7 @@ async function follow(view, onRows, options, signal) {
     const watch = new AbortController(); // ends a connection that is silent for too long
     const end = () => watch.abort();
     signal.addEventListener("abort", end, { once: true });
+    globalThis.addEventListener?.("pagehide", end, { signal: watch.signal }); // browsers keep pages, and what these read
     let timer = setTimeout(end, SILENCE), wait = 0;
     const alive = () => { clearTimeout(timer); timer = setTimeout(end, SILENCE); };
     try {
