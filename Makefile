@@ -6,7 +6,7 @@ PYTHON ?=
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test ci bench peers fuzz torture campaign matrix conformance console console-check console-pictures docs dist sbom lint format types imports doctest nojit lock clean
+.PHONY: help setup demo test test-oldest ci bench peers fuzz torture campaign matrix conformance console console-check console-pictures docs dist sbom lint format types imports doctest nojit lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
@@ -24,6 +24,9 @@ demo: $(STAMP) ## keep a 3-hop join over a real graph up to date on Spark, and w
 
 test: $(STAMP) ## run the whole test suite, in three processes
 	@$(BIN)/python -m pytest --numprocesses 3 --dist loadgroup
+
+test-oldest: ## run tests with the oldest versions that are allowed, in an environment of its own; TESTS=tests/plan
+	@sh tools/test_oldest.sh $(TESTS)
 
 ci: ## run what CI runs: checks of the source, then all tests
 	@.ci/run

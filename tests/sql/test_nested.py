@@ -16,6 +16,7 @@ from sql_fixtures import quoted
 from livejoin.catalog import Catalog
 from livejoin.query.bound_query import Query
 from livejoin.sql import bind_query, to_duckdb
+from oracle import connect
 from strategies import EXAMPLES
 
 CATALOG = make_tables()
@@ -26,9 +27,7 @@ _VALUES: dict[str, list[Any]] = {"integer": [0, 1, 2, 3, None], "string": ["a", 
 def filled(seed: int) -> duckdb.DuckDBPyConnection:
     """Small tables with NULLs and, where no key forbids it, duplicates."""
     draw = random.Random(seed)
-    connection = duckdb.connect(config={"threads": 1})
-    # DuckDB 2.0.0 answers some set operations over joins wrongly with it.
-    connection.execute("SET disabled_optimizers = 'common_subplan'")
+    connection = connect()
     for table in CATALOG:
         rows: dict[Any, Row] = {}
         for number in range(6):
