@@ -61,7 +61,7 @@ class Stores:
     """What a change does to stores; mutable: it gathers what is looked up in each.
 
     Args:
-        below: What the change does below a store.
+        below: A function that says what the change does below a store.
         figures: The known figures of the tables.
         sizes: The most rows and values of relations.
         draws: The rows that are drawn of relations.
