@@ -13,7 +13,7 @@ import pytest
 from test_inequality_views import operators
 
 from livejoin import Database
-from livejoin.errors import UnknownNameError, UnsupportedQueryError
+from livejoin.errors import SchemaError, UnknownNameError, UnsupportedQueryError
 from livejoin.plan.operators import AggregateOperator, ThresholdOperator
 from oracle import connect, multiset, signed_multiset, without_zeros
 from strategies import EXAMPLES
@@ -327,3 +327,21 @@ def test_errors_stand_where_they_are_in_the_text() -> None:
     with pytest.raises(UnknownNameError) as refused:
         database.create_view("v", sql)
     assert (refused.value.sql, refused.value.line, refused.value.column) == (sql, 2, 3)
+
+
+def test_the_table_is_altered_below_closed_windows() -> None:
+    """A column that the view does not name comes; one that it names keeps its name, as the view reads the table."""
+    database = Database()
+    database.create_table("E", "id INT, k STRING, ts TIMESTAMP, v INT", watermark=("ts", DELAY))
+    view = database.create_view("tumbling", VIEWS["tumbling"][0])
+    database.apply("E", [(1, "a", BEGIN, 1)])
+    assert database.apply("E", [(1, "a", BEGIN - 60 * MINUTE, 1)]).late == 1
+    database.execute("ALTER TABLE E ADD COLUMN x INT")
+    assert database.stats()["tables"]["E"]["late"] == 1
+    with pytest.raises(SchemaError, match="drop these views"):
+        database.execute("ALTER TABLE E RENAME COLUMN ts TO at")
+    commit = database.apply("E", [(1, "a", BEGIN - 60 * MINUTE, 1, 2), (2, "a", BEGIN + 60 * MINUTE, 1, 2)])
+    assert (commit.late, commit["tumbling"].num_rows) == (1, 1)
+    database._check()
+    assert [row["n"] for row in view.to_pylist()] == [1]
+    assert "id = 1" in str(view.why({"k": "a", "s": BEGIN}))

@@ -311,15 +311,32 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
         UnsupportedQueryError: There is more than one statement, or one that livejoin does not have, or it is nested too
             deeply.
     """
-    source, mark = without_watermark(tokenized(sql))
-    source, emit = without_emit(source)
-    tree, source = _parsed(source)
+    tree, source, emit = _without_clauses(sql)
     if emit is not None and not isinstance(tree, exp.Create):
         source, final = closed_windows(tree, source, emit)
         tree, source = _parsed(source)
         tree.meta[FINAL] = final
+    return _with_times(tree, source)
+
+
+def parse_as_written(sql: str) -> tuple[exp.Expr, Source]:
+    """As `parse`, but a query with EMIT FINAL is the one before these words: offsets are those of the text."""
+    tree, source, _ = _without_clauses(sql)
+    return _with_times(tree, source)
+
+
+def _without_clauses(sql: str) -> tuple[exp.Expr, Source, Token | None]:
+    """The syntax tree of a statement without WATERMARK FOR and EMIT FINAL, and where EMIT was."""
+    source, mark = without_watermark(tokenized(sql))
+    source, emit = without_emit(source)
+    tree, source = _parsed(source)
     if mark is not None:
         tree.meta[WATERMARK] = mark
+    return tree, source, emit
+
+
+def _with_times(tree: exp.Expr, source: Source) -> tuple[exp.Expr, Source]:
+    """A statement whose calls of now() in WHERE are read as the row of their table."""
     times = times_in(tree) if isinstance(tree, (exp.Query, exp.Create)) else None
     if not times:
         return tree, source

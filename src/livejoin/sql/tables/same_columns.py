@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from sqlglot import TokenType, exp
 
 from livejoin.schema.names import backticked
-from livejoin.sql.parse.parse import parse
+from livejoin.sql.parse.parse import parse, parse_as_written
 from livejoin.sql.parse.source import shown
 
 _OF_ALL = (TokenType.NATURAL,)
@@ -36,7 +36,7 @@ def same_columns_text(sql: str, table: str, columns: Sequence[tuple[str, str]], 
     >>> same_columns_text("SELECT a FROM (SELECT `b` AS `a`, `c` FROM `t`) x", "t", [("d", "b")], {"b", "d"})
     'SELECT a FROM (SELECT `d` AS `a` FROM `t`) x'
     """
-    tree, source = parse(sql)
+    tree, source = parse_as_written(sql)
     read = [one for one in tree.find_all(exp.Table) if one.name.lower() == table.lower()]
     if any(one.alias.lower() == table.lower() for one in tree.find_all(exp.CTE)) and read:
         return None
@@ -69,7 +69,7 @@ def other_table_text(sql: str, table: str, to: str) -> str | None:
     >>> other_table_text("SELECT x.a FROM `t` x", "t", "u")
     'SELECT x.a FROM `u` x'
     """
-    tree, _ = parse(sql)
+    tree, _ = parse_as_written(sql)
     read = [one for one in tree.find_all(exp.Table) if one.name.lower() == table.lower()]
     defined = {one.alias.lower() for one in tree.find_all(exp.CTE)}
     if read and not defined.isdisjoint((table.lower(), to.lower())):
