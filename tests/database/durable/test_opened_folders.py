@@ -24,7 +24,7 @@ from harness import Harness
 from kept_database import kept_database
 from livejoin.database.durable import fold_process
 from livejoin.database.durable import log as log_module
-from livejoin.database.durable.folding import remove_before
+from livejoin.database.durable.places import FolderPlace, remove_before
 from livejoin.database.transactions import compaction
 from livejoin.errors import SchemaError, StateError, StorageError
 from livejoin.state.files import Folder
@@ -125,7 +125,7 @@ def fold(db: livejoin.Database) -> None:
     log.segment_records = 0
     db.keep_extra(db.extra)
     log.segment_records = log_module.SEGMENT_RECORDS
-    fold_process.fold(db.path, log.segment)
+    fold_process.fold(FolderPlace(db.path), log.segment)
     with Folder.at(db.path / "log") as folder:
         remove_before(folder, log.segment)
         assert folder.names() == [f"{log.segment:012d}.log"]
