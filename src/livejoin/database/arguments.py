@@ -184,7 +184,7 @@ def check_place(place: object) -> Path | str:
     """The folder of a database, or its URL in an object store.
 
     Raises:
-        StateError: It is none.
+        StateError: The place is none.
     """
     if isinstance(place, str) and scheme_of(place) is not None:
         return check_url(place)

@@ -104,8 +104,8 @@ class Database:
     changes by key follow one another. Calls may come from any thread; one runs at a time.
 
     Args:
-        path: A folder in which all stays, or a URL in an object store; `livejoin.open` says more. By default nothing stays
-            but what `save` writes.
+        path: A folder in which all stays, or a URL of an object store; `livejoin.open` says more. By default nothing
+            stays but what `save` writes.
         threads: With more than one, every join is split into so many cells by the values of one variable, each
             maintained by a thread: the same answers and deltas, faster for large commits and results. What the split
             does not share out is kept in every cell; `explain` names it. Joins that cannot be split, such as those of

@@ -155,7 +155,7 @@ def check_url(url: str) -> str:
     """The URL of a place in a store, without a slash at its end.
 
     Raises:
-        StateError: It is none, or has credentials or options in it.
+        StateError: The URL is none, or has credentials or options in it.
     """
     parts = urlsplit(url)
     shown = f"{parts.scheme}://{parts.hostname or ''}{parts.path}"

@@ -355,11 +355,11 @@ def test_threads_share_a_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     file = log._segment.file
     real = file.sync
 
-    def sync() -> None:
+    def sync(upto: int | None = None) -> None:
         nonlocal syncs
         syncs += 1
         threading.Event().wait(0.02)
-        real()
+        real(upto)
 
     monkeypatch.setattr(file, "sync", sync)
 
@@ -391,7 +391,7 @@ def test_nobody_hears_of_what_is_not_durable(tmp_path: Path, monkeypatch: pytest
     assert log is not None
     durable = False
 
-    def sync() -> None:
+    def sync(upto: int | None = None) -> None:
         assert told == []
         nonlocal durable
         durable = True

@@ -1,6 +1,6 @@
 """The log in an object store: one chain of objects, of which each is created once.
 
-``log/000000000042`` is the 42nd object of the chain. Each has a head (number, epoch, segment, place in the segment, who
+An object of ``log`` as ``000000000042`` is the 42nd object of the chain. Each has a head (number, epoch, segment, place in the segment, who
 made it) and behind it records, one or several, as `livejoin.database.durable.frames` makes them. To synchronise what
 was written is to create one object. The objects of a segment one behind the other are what the file of the segment is
 in a folder.
@@ -45,7 +45,7 @@ class Head:
     """What the head of an object says.
 
     Args:
-        number: Its number in the chain.
+        number: The number in the chain.
         epoch: The opening that made it.
         segment: The segment that its records are of.
         at: Where in the segment they begin.
@@ -75,7 +75,7 @@ def _read_head(data: bytes, number: int) -> Head:
     """The head of an object.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The bytes are none.
     """
     if len(data) < _HEAD.size:
         msg = f"{_key(number)} is no object of a log"

@@ -194,7 +194,7 @@ def open_log(
 
     Args:
         place: The place of the database.
-        found: What was recovered.
+        found: The content that was recovered.
         log: The log.
         release: Gives the place back when the log is closed.
         epoch: A new epoch if versions were cut off.

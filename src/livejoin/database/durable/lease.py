@@ -1,6 +1,6 @@
 """Who has a database in an object store: a lease that whoever has it renews.
 
-``lease/000000000007`` is of the seventh opening. It says by whom, and counts the beats of a thread that writes it anew
+``000000000007`` of ``lease`` is of the seventh opening. It says by whom, and counts the beats of a thread that writes it anew
 every few seconds. Who opens the database creates the next one, if that one was given back or does not beat any more.
 No clocks of two machines are compared: who waits for a beat counts on its own.
 
@@ -119,7 +119,7 @@ def _watched(objects: Objects, epoch: int, said: dict[str, Any]) -> tuple[int, d
     """The newest lease when it is nobody's any more.
 
     Raises:
-        StateError: It beats.
+        StateError: The lease beats.
     """
     logger.info("%s: waiting for %g s whether %s still has it", objects.name, GONE_SECONDS, said.get("by"))
     until = time.monotonic() + GONE_SECONDS

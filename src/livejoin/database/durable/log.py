@@ -75,7 +75,7 @@ class Segments(Protocol):
         """The content of a segment.
 
         Raises:
-            ValueError: It is not what was written, or none.
+            ValueError: The segment is not what was written, or none.
         """
 
     def begun(self, name: str) -> Grown:

@@ -41,7 +41,7 @@ class Place(Protocol):
         """The snapshot without the states of its blocks; None if there is none.
 
         Raises:
-            StateError: It is damaged.
+            StateError: The snapshot is damaged.
         """
 
     def histories(self) -> dict[str, Run]:

@@ -1,7 +1,7 @@
 """The place of a database in an object store, which one database at a time has.
 
-``log/`` is the chain (`livejoin.database.durable.chain`), ``snapshots/`` has the snapshots
-(`livejoin.database.snapshots.stored`), ``lease/`` says who has it (`livejoin.database.durable.lease`).
+``log`` is the chain (`livejoin.database.durable.chain`), ``snapshots`` has the snapshots
+(`livejoin.database.snapshots.stored`), ``lease`` says who has it (`livejoin.database.durable.lease`).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _probe(objects: Objects) -> None:
     """Create an object twice, to see that the store refuses the second time.
 
     Raises:
-        StateError: It does not.
+        StateError: The store does not refuse.
         OSError: The store refuses altogether.
     """
     key, text = f"probe/{uuid.uuid4().hex}", b"livejoin".ljust(MARK_BYTES)

@@ -1,7 +1,7 @@
 """Snapshots in an object store: data under a name that nobody else uses, and one object that makes them a snapshot.
 
-``snapshots/000000000003-ATTEMPT/`` has the arrays, by plain puts, as the folder of a snapshot has them.
-``snapshots/000000000003.snapshot`` has the attempt, the checksum of the manifest, and the manifest. It is created once,
+``000000000003-ATTEMPT`` of ``snapshots`` has the arrays, by plain puts, as the folder of a snapshot has them.
+``000000000003.snapshot`` has the attempt, the checksum of the manifest, and the manifest. It is created once,
 when all else is there. The number is that of the segment in which the log goes on, and the largest one counts.
 
 Law: segments before a number never change, so that two snapshots of one number say the same, whoever made them.
