@@ -1,9 +1,9 @@
 """The log in an object store: one chain of objects, of which each is created once.
 
-An object of ``log`` as ``000000000042`` is the 42nd of the chain. Each has a head (number, epoch,
-segment, place in the segment, who made it) and behind it records, one or several, as `livejoin.database.durable.frames` makes them. To synchronise what
-was written is to create one object. The objects of a segment one behind the other are what the file of the segment is
-in a folder.
+``000000000042`` of ``log`` is the 42nd object of the chain. Each has a head (number, epoch, segment, place in the
+segment, who made it) and behind it records, one or several, as `livejoin.database.durable.frames` makes them. To
+synchronise what was written is to create one object. The objects of a segment, one behind the other, are what the file
+of the segment is in a folder.
 
 Who opens the log *claims* it: it creates the next object, without records, under an epoch that is larger than all
 before. Whoever wrote before goes on with that number too, finds that it is taken, and stops (`TakenOverError`).
