@@ -1,7 +1,7 @@
 """Who has a database in an object store: a lease that whoever has it renews.
 
-``000000000007`` of ``lease`` is of the seventh opening. It says by whom, and counts the beats of a thread that writes it
-anew every few seconds. Who opens the database creates the next one, if that one was given back or does not beat any
+``000000000007`` of ``lease`` is of the seventh opening. It says by whom, and counts the beats of a thread that writes
+it anew every few seconds. Who opens the database creates the next one, if that one was given back or does not beat any
 more. No clocks of two machines are compared: who waits for a beat counts on its own.
 
 The lease is a courtesy, so that the second one to open is told. That nothing is lost where it fails, as where a
