@@ -95,7 +95,7 @@ nojit: $(STAMP)
 lock: $(STAMP) ## pin the newest versions that pyproject.toml allows
 	@$(BIN)/python -m pip install --quiet uv
 	@$(BIN)/python -m uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 \
-		--extra spark --extra postgres --extra delta --extra kafka --extra serve --extra mcp --extra notebook --extra ibis --extra docs --extra dev --no-annotate --custom-compile-command "make lock" -o requirements.lock
+		--extra spark --extra postgres --extra delta --extra kafka --extra cloud --extra serve --extra mcp --extra notebook --extra ibis --extra docs --extra dev --no-annotate --custom-compile-command "make lock" -o requirements.lock
 
 clean: ## remove the virtual environment, caches and what the demo wrote
 	@rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache \

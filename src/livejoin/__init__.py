@@ -113,7 +113,8 @@ def open(folder: str | Path, **options: Any) -> Database:  # as of shelve, dbm a
     """Open the database in a folder, which is made if it is missing: all that it is told stays there.
 
     Args:
-        folder: The folder. One database at a time has it open; `Database.close`, or leaving a ``with``, gives it back.
+        folder: The folder, or a URL in an object store, as ``s3://bucket/prefix``, with the extra ``livejoin[cloud]``.
+            One database at a time has it open; `Database.close`, or leaving a ``with``, gives it back.
         options: As for `Database`: ``threads``, ``memory_limit``, ``spill``, ``sync`` and others.
 
     Raises:

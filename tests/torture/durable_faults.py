@@ -20,6 +20,7 @@ from typing import NoReturn
 
 import livejoin
 from livejoin.database.durable.fold_process import fold
+from livejoin.database.durable.places import FolderPlace
 from livejoin.errors import StorageError
 from oracle import assert_same_rows
 from torture.file_faults import Faults, Views, failing, results
@@ -117,7 +118,7 @@ def killed(cases: int, seed: int, folder: Path, sync: str) -> Counter[str]:
             with life.db._contents.guard.lock:
                 log._begin_segment()
             with suppress(BlockingIOError):  # what the process that was killed began still runs
-                fold(here, log.segment)
+                fold(FolderPlace(here), log.segment)
         life.db.close()
         if case + 1 == cases or (case + 1) % _CASES_A_FOLDER == 0:
             kinds["folders with a snapshot"] += (here / "snapshots" / "CURRENT").exists()

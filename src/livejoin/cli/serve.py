@@ -95,7 +95,8 @@ def _serve(settings: Settings, console: Console, begins: Callable[[], None] = la
             history=settings.history,
             certificate=certificate,
         )
-        place = "nothing stays: give a folder to keep it" if db.path is None else f"kept in {db.path}"
+        where = db.path or db.url
+        place = "nothing stays: give a folder to keep it" if where is None else f"kept in {where}"
         has = f"{counted(len(db.views), 'view')}, {counted(len(db.tables), 'table')}, version {db.version}"
         console.print(f"{has}; {place}", markup=False)
         if settings.flight is not None:

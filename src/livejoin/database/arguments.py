@@ -17,6 +17,7 @@ from livejoin.changes import Coerce, ExtraColumns, Intake
 from livejoin.database.durable.log import Pace, Sync
 from livejoin.errors import ChangeFormatError, ReadError, SchemaError, StateError
 from livejoin.shown import shown, type_name
+from livejoin.state.objects import SCHEMES, check_url, scheme_of
 from livejoin.state.scratch import Scratch
 
 _SIZE = re.compile(r"(?P<number>[0-9]{1,15}(\.[0-9]{1,9})?)\s*(?P<unit>[kmgt]?)(?P<binary>i?)b", re.IGNORECASE)
@@ -157,11 +158,14 @@ def check_scratch(spill: object, spill_over: object, limit: int | None) -> Scrat
     return Scratch(path, over or min(_SPILL_OVER, max(1, (limit or _SPILL_OVER * _OF_LIMIT) // _OF_LIMIT)))
 
 
+_STORES = (*SCHEMES, "s3a", "gcs", "azure")
+
+
 def check_folder(folder: object) -> Path:
     """The folder of a snapshot, or of a database.
 
     Raises:
-        StateError: The folder is no path, empty, or SQL.
+        StateError: The folder is no path, empty, SQL, or made of a URL.
     """
     path = _path(folder)
     if path is None:
@@ -172,7 +176,25 @@ def check_folder(folder: object) -> Path:
             f"{shown(folder)} is SQL, and the path of a folder is asked for; write db = livejoin.Database(), and then "
         )
         raise StateError(f"{msg}db.execute(sql). For a folder of this name give pathlib.Path(name)")
+    scheme = next((part for part in path.parts if part.rstrip(":") in _STORES and part.endswith(":")), None)
+    if scheme is not None:
+        msg = (
+            f"the folder is {shown(folder)}, which is made of a URL; livejoin.open takes the URL of a store as a text, "
+            "as livejoin.open('s3://bucket/prefix'), and nothing else does"
+        )
+        raise StateError(msg)
     return path
+
+
+def check_place(place: object) -> Path | str:
+    """The folder of a database, or its URL in an object store.
+
+    Raises:
+        StateError: The place is none.
+    """
+    if isinstance(place, str) and scheme_of(place) is not None:
+        return check_url(place)
+    return check_folder(place)
 
 
 def _path(folder: object) -> Path | None:

@@ -24,6 +24,7 @@ from livejoin.database.arguments import (
     check_name,
     check_pace,
     check_piece,
+    check_place,
     check_scratch,
     check_switch,
     check_word,
@@ -34,6 +35,7 @@ from livejoin.database.durable.bodies import KEEP, plain
 from livejoin.database.durable.closing import close, close_left
 from livejoin.database.durable.home import Damaged, open_home, refuse_home, refuse_to_load
 from livejoin.database.durable.log import Sync
+from livejoin.database.durable.store_home import open_store
 from livejoin.database.explaining import explain_query
 from livejoin.database.names import ByName
 from livejoin.database.now import check_time, rows_of_time
@@ -75,6 +77,7 @@ from livejoin.sql import (
     read_explain,
     violations_of,
 )
+from livejoin.state.objects import open_objects
 
 _MAX_THREADS = 1024
 _SYNC_EVERY = dt.timedelta(milliseconds=100)
@@ -102,8 +105,8 @@ class Database:
     changes by key follow one another. Calls may come from any thread; one runs at a time.
 
     Args:
-        path: A folder in which all stays, made if it is missing; `livejoin.open` says more. By default nothing stays
-            but what `save` writes.
+        path: A folder in which all stays, or a URL of an object store; `livejoin.open` says more. By default nothing
+            stays but what `save` writes.
         threads: With more than one, every join is split into so many cells by the values of one variable, each
             maintained by a thread: the same answers and deltas, faster for large commits and results. What the split
             does not share out is kept in every cell; `explain` names it. Joins that cannot be split, such as those of
@@ -174,12 +177,15 @@ class Database:
         self._on_bad_rows = on_bad_rows
         self._identity = uuid.uuid4().hex
         self._intake = check_intake(coerce, extra_columns, STRICT)
-        folder = None if path is None else check_folder(path)
+        where = None if path is None else check_place(path)
         scratch = check_scratch(spill, spill_over, limit)
         ready(cells=threads > 1)
         self._contents = Contents(Workers(threads), limit, scratch=scratch)
-        if folder is not None:
-            self._contents = open_home(folder, self._contents, pace, damaged)
+        if where is not None:
+            if isinstance(where, str):
+                self._contents = open_store(open_objects(where), self._contents, pace, damaged)
+            else:
+                self._contents = open_home(where, self._contents, pace, damaged)
             assert self._contents.log is not None
             self._contents.slowest.forget()  # those that opening has applied again
             self._contents.times.forget()
@@ -207,11 +213,18 @@ class Database:
     @property
     def path(self) -> Path | None:
         """The folder in which it stays; None if it has none."""
-        return None if self._contents.log is None else self._contents.log.path
+        path = None if self._contents.log is None else self._contents.log.path
+        return path if isinstance(path, Path) else None
+
+    @property
+    def url(self) -> str | None:
+        """The place in an object store where it stays; None if it has none."""
+        path = None if self._contents.log is None else self._contents.log.path
+        return path if isinstance(path, str) else None
 
     @property
     def waits_for_disk(self) -> bool:
-        """Whether a commit returns when it is on the disk: it has a folder, with ``sync="commit"``."""
+        """Whether a commit returns when it is on the disk or in the store: it has such a place, ``sync="commit"``."""
         log = self._contents.log
         return log is not None and log.pace.sync == "commit"
 

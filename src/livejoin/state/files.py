@@ -35,6 +35,9 @@ class Folder:
     Every method raises OSError where the system refuses.
     """
 
+    tears = True
+    """Whether a crash may leave a part of what was written at last."""
+
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
@@ -84,6 +87,12 @@ class Folder:
             ValueError: The name is that of no file.
         """
         return GrownFile(system(os.open, _plain(name), _GROW, dir_fd=self._descriptor), name)
+
+    def begun(self, name: str) -> GrownFile:
+        """As `new`, in the place of a file that a failure left unfinished."""
+        if name in self.names():
+            self.remove(name)
+        return self.new(name)
 
     def new(self, name: str) -> GrownFile:
         """A new file, empty and open, to be written piece by piece."""
@@ -200,6 +209,10 @@ class Folder:
         """Make what was made, moved and removed in it survive a loss of power."""
         system(os.fsync, self._descriptor)
 
+    def close(self) -> None:
+        """Close it."""
+        system(os.close, self._descriptor)
+
     def __enter__(self) -> Self:
         return self
 
@@ -241,8 +254,8 @@ class GrownFile:
         system(os.ftruncate, self._descriptor, size)
         system(os.fsync, self._descriptor)
 
-    def sync(self) -> None:
-        """Make what was written survive a loss of power."""
+    def sync(self, upto: int | None = None) -> None:  # a file has no part that waits
+        """Make what was written survive a loss of power, up to a place at least."""
         system(_SYNC, self._descriptor)
 
     def close(self) -> None:

@@ -21,6 +21,7 @@ import pytest
 import livejoin
 from livejoin.database.durable import fold_process
 from livejoin.database.durable import log as log_module
+from livejoin.database.durable.places import FolderPlace
 from livejoin.errors import ReadError, StorageError
 from livejoin.words import NULL_CODE
 from oracle import multiset, signed_multiset
@@ -79,7 +80,7 @@ def fold(db: livejoin.Database) -> None:
     log.segment_records = 0
     db.keep_extra(db.extra)
     log.segment_records = log_module.SEGMENT_RECORDS
-    fold_process.fold(db.path, log.segment)
+    fold_process.fold(FolderPlace(db.path), log.segment)
     folding = log.on_segment.__self__  # type: ignore[attr-defined]
     folding._take_over(log.segment)
     assert [one.name for one in (db.path / "log").glob("*.log")] == [log_module.segment_name(log.segment)]

@@ -24,7 +24,7 @@ from harness import Harness
 from kept_database import kept_database
 from livejoin.database.durable import fold_process
 from livejoin.database.durable import log as log_module
-from livejoin.database.durable.folding import remove_before
+from livejoin.database.durable.places import FolderPlace, remove_before
 from livejoin.database.transactions import compaction
 from livejoin.errors import SchemaError, StateError, StorageError
 from livejoin.state.files import Folder
@@ -125,7 +125,7 @@ def fold(db: livejoin.Database) -> None:
     log.segment_records = 0
     db.keep_extra(db.extra)
     log.segment_records = log_module.SEGMENT_RECORDS
-    fold_process.fold(db.path, log.segment)
+    fold_process.fold(FolderPlace(db.path), log.segment)
     with Folder.at(db.path / "log") as folder:
         remove_before(folder, log.segment)
         assert folder.names() == [f"{log.segment:012d}.log"]
@@ -368,11 +368,11 @@ def test_threads_share_a_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     file = log._segment.file
     real = file.sync
 
-    def sync() -> None:
+    def sync(upto: int | None = None) -> None:
         nonlocal syncs
         syncs += 1
         threading.Event().wait(0.02)
-        real()
+        real(upto)
 
     monkeypatch.setattr(file, "sync", sync)
 
@@ -404,7 +404,7 @@ def test_nobody_hears_of_what_is_not_durable(tmp_path: Path, monkeypatch: pytest
     assert log is not None
     durable = False
 
-    def sync() -> None:
+    def sync(upto: int | None = None) -> None:
         assert told == []
         nonlocal durable
         durable = True

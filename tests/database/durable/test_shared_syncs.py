@@ -27,13 +27,13 @@ class Held:
         file = db._contents.log._segment.file
         real = file.sync
 
-        def sync() -> None:
+        def sync(upto: int | None = None) -> None:
             may_end, error = threading.Event(), self.fails_with
             self._begun.put(may_end)
             assert may_end.wait(WAIT)
             if error is not None:
                 raise error
-            real()
+            real(upto)
 
         monkeypatch.setattr(file, "sync", sync)
 

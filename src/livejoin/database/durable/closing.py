@@ -52,5 +52,5 @@ def close_left(log: Log) -> None:
     """Close the files of a database that nobody holds any more; what fails is logged, as no call can raise it."""
     try:
         log.close()
-    except StorageError as error:
+    except (StateError, StorageError) as error:
         logger.warning("a database that was not closed ended: %s", error)

@@ -20,10 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import livejoin
-from livejoin.database.durable.log import number_of
-from livejoin.database.snapshots.snapshot import read_histories
+from livejoin.database.durable.places import Place
 from livejoin.errors import LivejoinError
-from livejoin.state.files import Folder
 
 if TYPE_CHECKING:
     from livejoin.database.durable.log import Log
@@ -36,23 +34,11 @@ _BYTES_OF_A_RECORD = 2000  # of a snapshot, that take about as long to make as a
 _MODULE = "livejoin.database.durable.fold_process"
 
 
-def remove_before(folder: Folder, number: int) -> None:
-    """Remove the segments of a log before one: a snapshot has what they say.
-
-    Raises:
-        OSError: The system refuses.
-    """
-    for name in folder.names():
-        found = number_of(name)
-        if found is not None and found < number:
-            folder.remove(name)
-
-
 class Folding:
     """When snapshots are made, and the process that makes one; mutable.
 
     Args:
-        path: The folder of the database.
+        place: The place of the database.
         log: The log of the database.
 
     Attributes:
@@ -60,8 +46,8 @@ class Folding:
         most_records: The number of records from which on they are.
     """
 
-    def __init__(self, path: Path, log: Log) -> None:
-        self._path = path
+    def __init__(self, place: Place, log: Log) -> None:
+        self._place = place
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
         self._turn = threading.Lock()
@@ -74,7 +60,11 @@ class Folding:
         """Make a snapshot of the complete segments if they are worth it, and none is being made."""
         with self._turn:
             account = self._log.account
-            there = self._snapshot_bytes()
+            try:
+                there = self._place.snapshot_bytes()
+            except OSError as error:
+                logger.warning("%s: no snapshot was made, as those there cannot be listed: %s", self._place.name, error)
+                return
             large = account.bytes >= max(self.least_bytes, there)
             many = account.records >= self.most_records + there // _BYTES_OF_A_RECORD
             if not self._has_ended and (large or many) and self._look(0):
@@ -87,7 +77,7 @@ class Folding:
         paths = [source, *filter(None, [os.environ.get("PYTHONPATH")])]
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", _MODULE, str(self._path), str(self._upto), str(os.getpid())],
+                [sys.executable, "-m", _MODULE, str(self._place.name), str(self._upto), str(os.getpid())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
@@ -95,7 +85,7 @@ class Folding:
                 start_new_session=True,  # Ctrl-C is for the process that has the database
             )
         except OSError as error:
-            logger.warning("%s: no snapshot was made, as no process could be started: %s", self._path, error)
+            logger.warning("%s: no snapshot was made, as no process could be started: %s", self._place.name, error)
             return
         self._log.account.bytes = self._log.account.records = 0
 
@@ -125,7 +115,7 @@ class Folding:
         self._process = None
         if process.returncode:
             text = said.decode(errors="replace").strip().splitlines()
-            logger.warning("%s: no snapshot was made: %s", self._path, text[-1] if text else process.returncode)
+            logger.warning("%s: no snapshot was made: %s", self._place.name, text[-1] if text else process.returncode)
             return True
         self._take_over(self._upto)
         return True
@@ -133,9 +123,9 @@ class Folding:
     def _take_over(self, segment: int) -> None:
         """Remove the segments before one, which the snapshot that is there has taken over."""
         with suppress(LivejoinError):  # else the database has its segments open as long as it needs them
-            self._log.folded = read_histories(self._path / "snapshots")
-        with suppress(OSError), Folder.at(self._path / "log") as folder:  # else who opens the folder next removes them
-            remove_before(folder, segment)
+            self._log.folded = self._place.histories()
+        with suppress(OSError, LivejoinError):  # else who opens it next removes them
+            self._place.remove_before(segment)
 
     def stop(self) -> None:
         """End the process, which leaves the snapshot of before."""
@@ -145,11 +135,3 @@ class Folding:
             if process is not None:
                 process.kill()
                 process.communicate()
-
-    def _snapshot_bytes(self) -> int:
-        """The bytes of the snapshot that is there."""
-        found = 0
-        with suppress(OSError):
-            for file in (self._path / "snapshots").rglob("*.bin"):
-                found += file.stat().st_size
-        return found

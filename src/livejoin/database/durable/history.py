@@ -12,7 +12,7 @@ import zlib
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,6 @@ import pyarrow as pa
 from livejoin.database.durable import deltas
 from livejoin.errors import LivejoinError, StorageError
 from livejoin.schema import SqlType
-from livejoin.state.files import HeldFile
 
 if TYPE_CHECKING:
     from livejoin.database.view import View
@@ -35,6 +34,22 @@ VERSION, FIRST, ROWS, SIZE, CHECKSUM = range(5)
 INDEX_LINES = 5
 
 Index: TypeAlias = npt.NDArray[np.int64]
+
+
+class Held(Protocol):
+    """A file that can be read for as long as somebody has this object; as `livejoin.state.files.HeldFile`."""
+
+    @property
+    def name(self) -> str:
+        """The name, for messages."""
+
+    def read(self, at: int, size: int) -> bytearray:
+        """Some bytes; in any thread.
+
+        Raises:
+            OSError: The system refuses.
+            ValueError: The file ends before.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +96,7 @@ class Piece:
     rows: int
     size: int
     checksum: int
-    file: HeldFile
+    file: Held
     at: int
 
     def read(self) -> bytearray:
@@ -120,7 +135,7 @@ class Run:
 
     version: int
     index: Index
-    file: HeldFile
+    file: Held
 
     def __post_init__(self) -> None:
         index = self.index

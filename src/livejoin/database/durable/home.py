@@ -6,22 +6,22 @@ log is gone is not taken for a new one; ``snapshots`` has the snapshot, and ``lo
 
 from __future__ import annotations
 
-import fcntl
 import gc
-import io
 import logging
 import os
 import time
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from livejoin.database.contents import Contents
 from livejoin.database.durable.bodies import EPOCH, plain
-from livejoin.database.durable.folding import Folding, remove_before
+from livejoin.database.durable.folding import Folding
+from livejoin.database.durable.lock import KNOWN, Lock, take_lock
 from livejoin.database.durable.log import Log, Pace, Segment, number_of
+from livejoin.database.durable.places import LOG, SNAPSHOTS, FolderPlace, Place, remove_before
 from livejoin.database.durable.recovery import Damage, Recovered, cut_off, read_snapshot, replay
 from livejoin.database.snapshots.image import add_views
 from livejoin.database.snapshots.snapshot import is_there
@@ -34,75 +34,7 @@ Damaged = Literal["refuse", "cut"]
 """What becomes of a log that is damaged."""
 
 LOCK = "lock"
-SNAPSHOTS = "snapshots"
-LOG = "log"
-_KNOWN = "\nlog "
-_LOCKED = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _OURS = frozenset((LOCK, SNAPSHOTS, LOG, "folding"))
-
-
-@dataclass(eq=False)
-class Lock:
-    """The mark that a folder is taken; mutable.
-
-    Args:
-        file: The file that is locked; closed when nobody has this object any more, as where Ctrl-C comes.
-        before: The text that the file had.
-    """
-
-    file: io.FileIO
-    before: str
-
-    def say(self, what: str) -> None:
-        """Let the file say who has it, or what is there, for whoever looks at it next.
-
-        Raises:
-            OSError: The system refuses.
-        """
-        os.pwrite(self.file.fileno(), what.encode(), 0)
-        os.ftruncate(self.file.fileno(), len(what.encode()))
-        os.fsync(self.file.fileno())
-
-    def release(self) -> None:
-        """Give it back, also where a child of this process still has the file open; once more changes nothing."""
-        if not self.file.closed:
-            fcntl.flock(self.file, fcntl.LOCK_UN)
-            self.file.close()
-
-
-def take(path: Path, name: str, what: str) -> Lock:
-    """Lock a folder, which is there.
-
-    Args:
-        path: The folder.
-        name: The file in it that is locked.
-        what: Who takes it, for the message to others.
-
-    Raises:
-        BlockingIOError: Another one has it; its argument says who.
-        StorageError: The system refuses.
-    """
-    try:
-        file = io.FileIO(path / name, "rb+", opener=lambda found, _: os.open(found, _LOCKED, 0o644))
-    except OSError as error:
-        msg = (
-            f"the file {str(path / name)!r} cannot be opened: {error.strerror}; repair that, and open the folder again"
-        )
-        raise StorageError(msg) from error
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        lock = Lock(file, os.pread(file.fileno(), 1000, 0).decode(errors="replace"))
-        _, known, log = lock.before.partition(_KNOWN)
-        lock.say(f"{what} of process {os.getpid()}{known}{log}")
-    except BlockingIOError:
-        holder = os.pread(file.fileno(), 1000, 0).decode(errors="replace").partition("\n")[0]
-        file.close()
-        raise BlockingIOError(holder or "another one") from None
-    except OSError as error:
-        file.close()
-        msg = f"{str(path)!r} cannot be locked ({error.strerror}); give a folder on a file system that has locks"
-        raise StorageError(msg) from error
-    return lock
 
 
 def open_home(path: Path, empty: Contents, pace: Pace, damaged: Damaged) -> Contents:
@@ -130,10 +62,10 @@ def open_home(path: Path, empty: Contents, pace: Pace, damaged: Damaged) -> Cont
     _refuse_others(path, names)
     try:
         try:
-            lock = take(path, LOCK, "the database")
+            lock = take_lock(path, LOCK, "the database")
         except BlockingIOError:
             gc.collect()  # a database that was forgotten gives its folder back
-            lock = take(path, LOCK, "the database")
+            lock = take_lock(path, LOCK, "the database")
     except BlockingIOError as error:
         msg = (
             f"{str(path)!r} is open: {error.args[0]} has it. One database at a time opens a folder; close that one, or "
@@ -150,7 +82,9 @@ def open_home(path: Path, empty: Contents, pace: Pace, damaged: Damaged) -> Cont
         except BaseException:
             segment.file.close()
             raise
-        return _opened(path, lock, found, segment, pace, epoch)
+        lock.say(f"the database of process {os.getpid()}{KNOWN}{found.account.identity}")
+        log = Log(path, Folder.at(path / LOG), segment, found.account, pace)
+        return open_log(FolderPlace(path), found, log, lock.release, epoch)
     except BaseException as error:
         lock.release()
         if isinstance(error, OSError):
@@ -227,7 +161,7 @@ def _refuse_without_log(path: Path, lock: Lock) -> None:
         StateError: The folder is such a one.
     """
     segments = [one.name for one in (path / LOG).iterdir()] if (path / LOG).is_dir() else []
-    if _KNOWN in lock.before and not any(map(number_of, segments)) and not is_there(path / SNAPSHOTS):
+    if KNOWN in lock.before and not any(map(number_of, segments)) and not is_there(path / SNAPSHOTS):
         msg = (
             f"the log of the database in {str(path)!r} is gone: {str(path / LOG)!r} has no segment, and there is no "
             "snapshot. Put them back from a copy; or begin anew, in another folder or with damaged='cut'"
@@ -240,7 +174,7 @@ def _wait_for_folding(path: Path) -> None:
     told = time.monotonic() + 1
     while True:
         try:
-            take(path, "folding", "the folding").release()
+            take_lock(path, "folding", "the folding").release()
         except BlockingIOError as error:
             if told and time.monotonic() > told:
                 told = 0
@@ -256,39 +190,50 @@ def _recovered(path: Path, empty: Contents, damaged: Damaged) -> tuple[Recovered
         folder.sync()
         with Folder.at(path) as above:
             above.sync()
-        found, first = read_snapshot(path / SNAPSHOTS, empty)
+        found, first = read_snapshot(FolderPlace(path), empty)
         epoch = None
         try:
             segment = replay(folder, found, first)
         except Damage as damage:
             if damaged == "refuse":
-                raise damage.error(path / LOG) from damage.__cause__
+                raise damage.error(str(path / LOG)) from damage.__cause__
             cut_off(folder, damage)
             epoch = uuid.uuid4().hex[:8]
-            logger.warning("%s", damage.error(path / LOG))
+            logger.warning("%s", damage.error(str(path / LOG)))
             fresh = Contents(empty.workers, empty.memory_limit, scratch=empty.scratch)
-            found, first = read_snapshot(path / SNAPSHOTS, fresh)
+            found, first = read_snapshot(FolderPlace(path), fresh)
             try:
                 segment = replay(folder, found, first)
             except Damage as again:
-                raise again.error(path / LOG) from again.__cause__
+                raise again.error(str(path / LOG)) from again.__cause__
         assert segment is not None
         with suppress(OSError):
             remove_before(folder, first)
         return found, segment, epoch
 
 
-def _opened(path: Path, lock: Lock, found: Recovered, segment: Segment, pace: Pace, epoch: str | None) -> Contents:
-    contents = found.contents
-    log = Log(path, Folder.at(path / LOG), segment, found.account, pace)
-    folding = Folding(path, log)
-    log.on_segment = folding.begin_if_due
+def open_log(
+    place: Place, found: Recovered, log: Log, release: Callable[[], object], epoch: str | None = None
+) -> Contents:
+    """The contents of a database that was recovered, with its log.
 
-    lock.say(f"the database of process {os.getpid()}{_KNOWN}{found.account.identity}")
+    Args:
+        place: The place of the database.
+        found: The content that was recovered.
+        log: The log.
+        release: Gives the place back when the log is closed.
+        epoch: A new epoch if versions were cut off.
+
+    Raises:
+        StorageError: The system refuses.
+    """
+    contents = found.contents
+    folding = Folding(place, log)
+    log.on_segment = folding.begin_if_due
 
     def close() -> None:
         folding.stop()
-        lock.release()
+        release()
 
     log.on_close = close
     contents.histories = found.histories

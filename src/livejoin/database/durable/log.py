@@ -19,15 +19,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from livejoin.database.durable import bodies
 from livejoin.database.durable.frames import FRAME_BYTES, framed
-from livejoin.database.durable.history import Piece, Run, Told
+from livejoin.database.durable.history import Held, Piece, Run, Told
 from livejoin.database.transactions.staging import Granularity, OnConflict, TableInput
 from livejoin.errors import StateError, StorageError
 from livejoin.state.codec import Codec
-from livejoin.state.files import Folder, GrownFile, HeldFile
 
 Sync = Literal["commit", "batch", "off"]
 """When what is written is synchronised with the disk: before a call returns, every so often, or at the end."""
@@ -41,6 +40,62 @@ _OFF_BYTES = 8 << 20
 """With ``off``: so many bytes are synchronised beside the commits, as a commit that begins a segment waits for all."""
 _NAME_DIGITS = 12
 _PATIENCE = 0.05  # seconds after which one who waits looks itself: a sync that was cut off wakes nobody
+
+
+class Grown(Protocol):
+    """A segment that is written; as `livejoin.state.files.GrownFile`. Every method raises OSError if it cannot."""
+
+    def write(self, data: bytes | bytearray, at: int) -> None:
+        """Write bytes at a place."""
+
+    def cut(self, size: int) -> None:
+        """Let it end at a place."""
+
+    def sync(self, upto: int | None = None) -> None:
+        """Make durable what was written, up to a place at least; none behind it need be."""
+
+    def is_deleted(self) -> bool:
+        """Whether what is written to it goes when it is closed."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+class Segments(Protocol):
+    """Where the segments of a log are; as `livejoin.state.files.Folder`. Every method raises OSError if it cannot."""
+
+    @property
+    def tears(self) -> bool:
+        """Whether a crash may leave a part of what was written at last."""
+
+    def names(self) -> list[str]:
+        """The names of the segments, and of what else is there."""
+
+    def read(self, name: str) -> bytearray:
+        """The content of a segment.
+
+        Raises:
+            ValueError: The segment is not what was written, or none.
+        """
+
+    def begun(self, name: str) -> Grown:
+        """A new segment, in the place of one that a failure left unfinished."""
+
+    def grown(self, name: str) -> Grown:
+        """The last segment, to be gone on with."""
+
+    def held(self, name: str) -> Held:
+        """A segment, to be read of."""
+
+    def sync(self) -> None:
+        """Make durable what was made and removed."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+class TakenOverError(OSError):
+    """Another process has opened the database since."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +133,7 @@ class Segment:
         records: The number of records, about.
     """
 
-    file: GrownFile
+    file: Grown
     number: int
     end: int
     before: int = 0
@@ -117,16 +172,14 @@ def number_of(name: str) -> int | None:
     return int(stem) if len(stem) == _NAME_DIGITS and stem.isdigit() and (dot, suffix) == (".", "log") else None
 
 
-def start_segment(folder: Folder, identity: str, number: int) -> Segment:
+def start_segment(folder: Segments, identity: str, number: int) -> Segment:
     """A new segment, in the place of one that a failure left unfinished.
 
     Raises:
         OSError: The system refuses.
     """
     name = segment_name(number)
-    if name in folder.names():
-        folder.remove(name)
-    file = folder.new(name)
+    file = folder.begun(name)
     try:
         first = framed(bodies.SEGMENT, 0, 0, bodies.plain({"log": identity, "segment": number}))
         file.write(first, 0)
@@ -158,8 +211,8 @@ class Log:
 
     def __init__(
         self,
-        path: Path,
-        folder: Folder,
+        path: Path | str,
+        folder: Segments,
         segment: Segment,
         account: Account,
         pace: Pace,
@@ -182,7 +235,7 @@ class Log:
         self._fresh: int | None = None  # where what the call under way appended ends
         self._waiting: dict[int, int] = {}  # by thread: what a call of it is not told to be durable yet
         self._layouts: dict[str, bodies.Layout] = {}
-        self._readable: tuple[int, HeldFile] | None = None
+        self._readable: tuple[int, Held] | None = None
         self._process = os.getpid()
         self._failure: str | None = None
         self._failed_by: OSError | None = None
@@ -232,8 +285,8 @@ class Log:
             StateError: The log was closed, or is another process's, from which this one was forked.
         """
         if self._failure is not None:
-            if self._failed_by is None:
-                raise StateError(self._failure)
+            if self._failed_by is None or isinstance(self._failed_by, TakenOverError):
+                raise StateError(self._failure) from self._failed_by
             raise StorageError(self._failure) from self._failed_by
         if os.getpid() != self._process:
             msg = (
@@ -302,7 +355,7 @@ class Log:
             at += size
         return found
 
-    def _held(self) -> HeldFile:
+    def _held(self) -> Held:
         """The segment that is being written, to be read."""
         number = self._segment.number
         if self._readable is None or self._readable[0] != number:
@@ -355,6 +408,9 @@ class Log:
             self._pending = _Pending(segment.end + len(data), stands)
             segment.file.write(data, segment.end)
         except OSError as error:
+            if not self._folder.tears:  # of a store it is not known whether the segment has begun
+                self._fail(error)
+                self.refuse()
             msg = (
                 f"the log of the database in {str(self.path)!r} could not be written: {error}; nothing was changed. "
                 "Make room there or repair it, and try again"
@@ -425,7 +481,7 @@ class Log:
             self.refuse()
             ended = self._under_way = threading.Event()
             try:
-                self._segment.file.sync()
+                self._segment.file.sync(goal - self._segment.before)
                 is_deleted = self._segment.file.is_deleted()
                 self._synced = goal
             except OSError as error:
@@ -467,7 +523,7 @@ class Log:
                 if self._failure is None:
                     self._failure = f"the database in {str(self.path)!r} is closed; livejoin.open opens it again"
                 self._segment.file.close()
-                self._folder.__exit__()
+                self._folder.close()
                 self.on_close()
 
     _is_closed = False
@@ -491,9 +547,17 @@ class Log:
 
     def _fail(self, error: OSError) -> None:
         self._failed_by = error
+        if isinstance(error, TakenOverError):
+            self._failure = (
+                f"another process has opened the database in {str(self.path)!r} since, and this one has it no more: "
+                "what was told to be durable is there, and the commit of this call is not. Close it, and open it "
+                "again when the other one has closed it"
+            )
+            return
+        there, place = ("on the disk", "folder") if self._folder.tears else ("in the store", "database")
         self._failure = (
             f"the log of the database in {str(self.path)!r} could not be made durable: {error}; the database refuses "
-            "every call from now on. What was told to be durable is on the disk: repair it, and open the folder again"
+            f"every call from now on. What was told to be durable is {there}: repair it, and open the {place} again"
         )
 
 

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,9 +25,9 @@ import numpy as np
 from livejoin.database.contents import Contents
 from livejoin.database.durable import bodies
 from livejoin.database.durable.frames import FRAME_BYTES, Record, read_frames
-from livejoin.database.durable.history import History, Piece, Told
-from livejoin.database.durable.log import Account, Segment, number_of, segment_name, start_segment
-from livejoin.database.snapshots import snapshot
+from livejoin.database.durable.history import Held, History, Piece, Told
+from livejoin.database.durable.log import Account, Segment, Segments, number_of, segment_name, start_segment
+from livejoin.database.durable.places import Place
 from livejoin.database.snapshots.declaration import ViewImage, number, read_table, read_view, value
 from livejoin.database.snapshots.image import restored
 from livejoin.database.transactions import transaction
@@ -37,7 +36,7 @@ from livejoin.database.transactions.altered_table import Altered
 from livejoin.database.transactions.redeclare import redeclare
 from livejoin.database.transactions.requests import Requests
 from livejoin.errors import LivejoinError, MemoryLimitError, StateError
-from livejoin.state.files import Folder, HeldFile
+from livejoin.state.files import Folder
 
 logger = logging.getLogger("livejoin")
 
@@ -63,7 +62,7 @@ class Recovered:
     views: dict[str, ViewImage] = field(default_factory=dict)
     tables: dict[int, str] = field(default_factory=dict)
     histories: dict[str, History] = field(default_factory=dict)
-    file: Callable[[], HeldFile] | None = None
+    file: Callable[[], Held] | None = None
 
     def beside(self, next_segment: int) -> dict[str, Any]:
         """What a snapshot of it says of the log: it goes on in a segment."""
@@ -222,19 +221,19 @@ def _json(record: Record) -> dict[str, Any]:
     return found
 
 
-def read_snapshot(path: Path, empty: Contents) -> tuple[Recovered, int]:
-    """The snapshot of a folder, and the number of the segment in which the log goes on.
+def read_snapshot(place: Place, empty: Contents) -> tuple[Recovered, int]:
+    """The snapshot of a place, and the number of the segment in which the log goes on.
 
     Args:
-        path: The folder of snapshots.
+        place: The place of the database.
         empty: Contents with the threads and limits of the new database.
 
     Raises:
         StateError, StorageError, MemoryLimitError: As `Database.load`.
     """
-    if not snapshot.is_there(path):
+    image = place.snapshot()
+    if image is None:
         return Recovered(empty, Account(uuid.uuid4().hex, {})), 1
-    image = snapshot.read(path, trusted=False)
     contents = restored(replace(image, views=(), blocks=()), empty.workers, empty.memory_limit, empty.scratch)
     contents.extra = dict(image.extra)
     try:
@@ -248,7 +247,9 @@ def read_snapshot(path: Path, empty: Contents) -> tuple[Recovered, int]:
             msg = f"its tables are {sorted(contents.tables)}, and those of its log {sorted(numbers)}"
             raise ValueError(msg)
     except (ValueError, KeyError, TypeError) as error:
-        msg = f"the snapshot in {str(path)!r} is none of an open database: {error}; Database.load reads one of save"
+        msg = (
+            f"the snapshot in {str(place.name)!r} is none of an open database: {error}; Database.load reads one of save"
+        )
         raise StateError(msg) from error
     views = {view.name.lower(): view for view in image.views}
     tables = {place: name for name, place in numbers.items()}
@@ -275,25 +276,25 @@ class Damage(Exception):  # how a log is damaged: whoever opens it says so, or c
         self.version = version
         self.is_whole = is_whole
 
-    def error(self, path: Path) -> StateError:
-        """What a user is told of it; ``path`` is the folder of segments."""
+    def error(self, path: str) -> StateError:
+        """What a user is told of it; ``path`` is where the segments are."""
         if self.is_whole:
             msg = (
-                f"the log file {str(path / self.name)!r} is whole, and this livejoin cannot apply the record at byte "
+                f"the log file {path + '/' + self.name!r} is whole, and this livejoin cannot apply the record at byte "
                 f"{self.at}, behind version {self.version}: {self.why}. That is a defect of livejoin, or a file of "
                 "another version of it: keep a copy of the folder, and report it. damaged='cut' would go on from "
                 f"version {self.version}, and keep beside it what it cuts off"
             )
             return StateError(msg)
         msg = (
-            f"the log file {str(path / self.name)!r} is damaged at byte {self.at}: {self.why}. What comes before is "
+            f"the log file {path + '/' + self.name!r} is damaged at byte {self.at}: {self.why}. What comes before is "
             f"whole, up to version {self.version}. Put the file back from a copy; or open the folder with "
             f"damaged='cut', which goes on from version {self.version} and keeps beside it what it cuts off"
         )
         return StateError(msg)
 
 
-def replay(folder: Folder, found: Recovered, first: int, before: int | None = None) -> Segment | None:
+def replay(folder: Segments, found: Recovered, first: int, before: int | None = None) -> Segment | None:
     """Apply the records of the segments from one on.
 
     Args:
@@ -326,11 +327,14 @@ def replay(folder: Folder, found: Recovered, first: int, before: int | None = No
     return segment or start_segment(folder, found.account.identity, first)
 
 
-def _replay_segment(folder: Folder, found: Recovered, number: int, is_last: bool) -> Segment | None:
+def _replay_segment(folder: Segments, found: Recovered, number: int, is_last: bool) -> Segment | None:
     name = segment_name(number)
-    data = folder.read(name)
+    try:
+        data = folder.read(name)
+    except ValueError as error:
+        raise Damage(name, 0, str(error), found.contents.version) from error
     frames = read_frames(data)
-    if frames.end < len(data) and (frames.lost or not is_last):
+    if frames.end < len(data) and (frames.lost or not is_last or not folder.tears):
         version = max([found.contents.version, *(record.version for record in frames.records)])
         raise Damage(name, frames.end, "what stands there is no record", version)
     found.file = cache(lambda: folder.held(name))

@@ -19,15 +19,15 @@ import re
 import uuid
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from livejoin.database.durable.history import INDEX_LINES, History, Run
+from livejoin.database.durable.history import INDEX_LINES, Held, History, Run
 from livejoin.database.snapshots import format_3
 from livejoin.database.snapshots.build import build
 from livejoin.database.snapshots.declaration import (
@@ -67,6 +67,28 @@ _UNSOUND = (  # what a snapshot that is not one leads to
 )
 
 Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+class Source(Protocol):
+    """The data of a snapshot, to be read; as `livejoin.state.files.Folder`."""
+
+    def read(self, name: str, *, exactly: int | None = None) -> bytes | bytearray:
+        """The content of a file, which must have a size."""
+
+    def held(self, name: str) -> Held:
+        """A file that is read later."""
+
+
+class Target(Protocol):
+    """The data of a snapshot, to be written; as `livejoin.state.files.Folder`."""
+
+    def write(self, name: str, data: bytes | memoryview) -> None:
+        """Write a new file."""
+
+    def write_pieces(self, name: str, pieces: Iterable[bytes | bytearray | memoryview]) -> None:
+        """Write a new file of pieces."""
+
+
 Content = TypeVar("Content")
 
 
@@ -148,43 +170,52 @@ def write(path: Path, image: Image) -> None:
 def _write(folder: Folder, name: str, image: Image) -> None:
     folder.make(name)
     with folder.inner(name) as target:
-        manifest = {
-            "format": _WITH_HISTORIES if image.histories else FORMAT,
-            "build": build(),
-            "version": image.version,
-            "extra": image.extra,
-            **({"beside": image.beside} if image.beside else {}),
-            "codec": _write_arrays(target, "codec", image.codec),
-            "tables": [
-                {
-                    "declaration": plain_table(table),
-                    "begin": rows.begin,
-                    "watermark": rows.watermark,
-                    "late": rows.late,
-                    "kept": None if rows.kept is None else sorted(rows.kept),
-                    "arrays": _write_arrays(target, f"table{i}", {part: getattr(rows, part) for part in _PARTS}),
-                }
-                for i, (table, rows) in enumerate(image.tables)
-            ],
-            "views": [plain_view(view) for view in image.views],
-            "blocks": [
-                {
-                    "digest": block.digest,
-                    "layout": block.layout,
-                    "statistics": block.statistics.plain(),
-                    "arrays": _write_arrays(target, f"block{i}", block.arrays or {}),
-                }
-                for i, block in enumerate(image.blocks)
-            ],
-            **({"histories": _write_histories(target, image.histories)} if image.histories else {}),
-        }
-        text = json.dumps(manifest, indent=1).encode()
+        text = manifest_text(target, image)
         target.write(_MANIFEST, text)
         target.write(_CURRENT, f"{name} {zlib.crc32(text)}".encode())
         target.sync()
         folder.sync()
         folder.replace(target, _CURRENT)
     folder.sync()
+
+
+def manifest_text(target: Target, image: Image) -> bytes:
+    """Write the data of a snapshot, and give the manifest, which names them.
+
+    Raises:
+        OSError: The system refuses.
+    """
+    manifest = {
+        "format": _WITH_HISTORIES if image.histories else FORMAT,
+        "build": build(),
+        "version": image.version,
+        "extra": image.extra,
+        **({"beside": image.beside} if image.beside else {}),
+        "codec": _write_arrays(target, "codec", image.codec),
+        "tables": [
+            {
+                "declaration": plain_table(table),
+                "begin": rows.begin,
+                "watermark": rows.watermark,
+                "late": rows.late,
+                "kept": None if rows.kept is None else sorted(rows.kept),
+                "arrays": _write_arrays(target, f"table{i}", {part: getattr(rows, part) for part in _PARTS}),
+            }
+            for i, (table, rows) in enumerate(image.tables)
+        ],
+        "views": [plain_view(view) for view in image.views],
+        "blocks": [
+            {
+                "digest": block.digest,
+                "layout": block.layout,
+                "statistics": block.statistics.plain(),
+                "arrays": _write_arrays(target, f"block{i}", block.arrays or {}),
+            }
+            for i, block in enumerate(image.blocks)
+        ],
+        **({"histories": _write_histories(target, image.histories)} if image.histories else {}),
+    }
+    return json.dumps(manifest, indent=1).encode()
 
 
 def _remove_others(folder: Folder) -> None:
@@ -251,7 +282,9 @@ def read(path: Path, trusted: bool) -> Image:
         StateError: There is no snapshot, it is damaged, or another version of livejoin wrote it.
         StorageError: The system refused to read a file.
     """
-    return _read(path, lambda source, manifest: _image(source, manifest, trusted and _is_same_build(path, manifest)))
+    return _read(
+        path, lambda source, manifest: image_of_manifest(source, manifest, trusted and _is_same_build(path, manifest))
+    )
 
 
 def head(path: Path) -> tuple[int, dict[str, Any]]:
@@ -277,22 +310,46 @@ def _no_snapshot(path: Path) -> str:
     return f"there is no snapshot in {str(path)!r}; Database.save writes one"
 
 
-def _read(path: Path, content: Callable[[Folder, dict[str, Any]], Content]) -> Content:
+def _read(path: Path, content: Callable[[Source, dict[str, Any]], Content]) -> Content:
     """What a function makes of the folder and the manifest of the current snapshot; raises as `read`."""
     if not is_there(path):
         raise StateError(_no_snapshot(path))
+    return read_from(path, lambda: _opened(path), content)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[Source, bytes | bytearray, int]]:
+    """The folder of the current snapshot, its manifest, and the checksum that this must have."""
+    with Folder.at(path) as folder:
+        name, checksum = _pointer(folder)
+        with folder.inner(name) as source:
+            yield source, source.read(_MANIFEST), checksum
+
+
+def read_from(
+    path: Path | str,
+    opened: Callable[[], AbstractContextManager[tuple[Source, bytes | bytearray, int]]],
+    content: Callable[[Source, dict[str, Any]], Content],
+) -> Content:
+    """What a function makes of the data and the manifest of a snapshot.
+
+    Args:
+        path: The place of the snapshot, for messages.
+        opened: Opens the data, and gives them with the manifest and the checksum that this must have.
+        content: The function.
+
+    Raises:
+        StateError, StorageError: As `read`.
+    """
     try:
-        with Folder.at(path) as folder:
-            name, checksum = _pointer(folder)
-            with folder.inner(name) as source:
-                text = source.read(_MANIFEST)
-                if zlib.crc32(text) != checksum:
-                    msg = f"{_MANIFEST} is not what was written"
-                    raise ValueError(msg)
-                manifest = json.loads(text)
-                found = value(manifest, "format", int)
-                if found in _TABLES:
-                    return content(source, manifest)
+        with opened() as (source, text, checksum):
+            if zlib.crc32(text) != checksum:
+                msg = f"{_MANIFEST} is not what was written"
+                raise ValueError(msg)
+            manifest = json.loads(text)
+            found = value(manifest, "format", int)
+            if found in _TABLES:
+                return content(source, manifest)
     except _UNSOUND as error:
         msg = f"the snapshot in {str(path)!r} is damaged: {error}; load another one or build the state anew"
         raise StateError(msg) from error
@@ -303,7 +360,7 @@ def _read(path: Path, content: Callable[[Folder, dict[str, Any]], Content]) -> C
     raise StateError(msg)
 
 
-def _refused(path: Path, error: OSError) -> LivejoinError:
+def _refused(path: Path | str, error: OSError) -> LivejoinError:
     if error.errno == errno.ELOOP:  # what O_NOFOLLOW says of a link
         msg = f"the snapshot in {str(path)!r} has a link in the place of a file: {error}; links are not followed"
         return StateError(msg)
@@ -311,7 +368,7 @@ def _refused(path: Path, error: OSError) -> LivejoinError:
     return StorageError(msg)
 
 
-def _image(source: Folder, manifest: dict[str, Any], with_states: bool) -> Image:
+def image_of_manifest(source: Source, manifest: dict[str, Any], with_states: bool) -> Image:
     """What a snapshot holds; with the states of blocks or without."""
     rows_of = _TABLES[manifest["format"]]
     tables = []
@@ -342,7 +399,7 @@ def _image(source: Folder, manifest: dict[str, Any], with_states: bool) -> Image
     )
 
 
-def _rows(source: Folder, place: int, table: Table, entry: dict[str, Any]) -> TableRows:
+def _rows(source: Source, place: int, table: Table, entry: dict[str, Any]) -> TableRows:
     arrays = value(entry, "arrays", dict)
     watermark = None if value(entry, "watermark", object) is None else number(entry, "watermark", least=LEAST_TIME)
     return replace(
@@ -354,7 +411,7 @@ def _rows(source: Folder, place: int, table: Table, entry: dict[str, Any]) -> Ta
     )
 
 
-def _rows_of_format_4(source: Folder, place: int, table: Table, entry: dict[str, Any]) -> TableRows:
+def _rows_of_format_4(source: Source, place: int, table: Table, entry: dict[str, Any]) -> TableRows:
     """Rows without tombstones: no table had ``sequence_by``."""
     arrays = value(entry, "arrays", dict)
     values, weights, ids, arrivals = (
@@ -364,7 +421,7 @@ def _rows_of_format_4(source: Folder, place: int, table: Table, entry: dict[str,
     return TableRows(values, weights, ids, arrivals, number(entry, "begin", least=LEAST_TIME))
 
 
-def _rows_of_format_3(source: Folder, place: int, table: Table, entry: dict[str, Any]) -> TableRows:
+def _rows_of_format_3(source: Source, place: int, table: Table, entry: dict[str, Any]) -> TableRows:
     arrays = value(entry, "arrays", dict)
     return format_3.rows_of(
         table,
@@ -372,7 +429,7 @@ def _rows_of_format_3(source: Folder, place: int, table: Table, entry: dict[str,
     )
 
 
-_TABLES: Mapping[int, Callable[[Folder, int, Table, dict[str, Any]], TableRows]] = {
+_TABLES: Mapping[int, Callable[[Source, int, Table, dict[str, Any]], TableRows]] = {
     3: _rows_of_format_3,
     4: _rows_of_format_4,
     5: _rows,
@@ -382,14 +439,14 @@ _TABLES: Mapping[int, Callable[[Folder, int, Table, dict[str, Any]], TableRows]]
 """The formats that are read, and how each keeps the rows of a table."""
 
 
-def _state(source: Folder, place: int, entry: object) -> dict[str, Words]:
+def _state(source: Source, place: int, entry: object) -> dict[str, Words]:
     return {
         key: _read_array(source, f"block{place}.{key}", array, np.int64, 1)
         for key, array in value(entry, "arrays", dict).items()
     }
 
 
-def _write_histories(target: Folder, histories: Mapping[str, History]) -> list[dict[str, Any]]:
+def _write_histories(target: Target, histories: Mapping[str, History]) -> list[dict[str, Any]]:
     """Write the deltas of each history to a file of its own, piece by piece; gives the entries of the manifest."""
     entries = []
     for i, (name, history) in enumerate(histories.items()):
@@ -408,7 +465,7 @@ def _read_pieces(history: History, lines: list[tuple[int, ...]]) -> Iterator[byt
         lines.append((piece.version, piece.first, piece.rows, piece.size, piece.checksum))
 
 
-def _histories(source: Folder, manifest: dict[str, Any]) -> Iterator[tuple[str, int, int, Run]]:
+def _histories(source: Source, manifest: dict[str, Any]) -> Iterator[tuple[str, int, int, Run]]:
     """Of each history the view's name, the limit, the base and the pieces, which are not read."""
     version = number(manifest, "version", most=_LAST_VERSION)
     for i, entry in enumerate(value(manifest, "histories", list) if "histories" in manifest else ()):
@@ -425,10 +482,15 @@ def read_histories(path: Path) -> dict[str, Run]:
 
     Cost: O(pieces); the deltas are not read.
     """
-    return _read(path, lambda source, manifest: {name: run for name, _, _, run in _histories(source, manifest)})
+    return _read(path, histories_of)
 
 
-def _write_arrays(target: Folder, part: str, arrays: Arrays) -> dict[str, dict[str, Any]]:
+def histories_of(source: Source, manifest: dict[str, Any]) -> dict[str, Run]:
+    """The pieces of the histories that a manifest names, by the views' names in lower case."""
+    return {name: run for name, _, _, run in _histories(source, manifest)}
+
+
+def _write_arrays(target: Target, part: str, arrays: Arrays) -> dict[str, dict[str, Any]]:
     """Write each array that is not empty to a file of its own; gives the entries of the manifest."""
     entries = {}
     for key, array in arrays.items():
@@ -438,7 +500,7 @@ def _write_arrays(target: Folder, part: str, arrays: Arrays) -> dict[str, dict[s
     return entries
 
 
-def _read_array(source: Folder, name: str, entry: object, kind: type[np.generic], dimensions: int) -> npt.NDArray[Any]:
+def _read_array(source: Source, name: str, entry: object, kind: type[np.generic], dimensions: int) -> npt.NDArray[Any]:
     """An array that the manifest names.
 
     Raises:

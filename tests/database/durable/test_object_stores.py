@@ -1,0 +1,228 @@
+"""A database in S3, as moto's server is one, by obstore; `torture.test_store_faults` has faults, without a server."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import livejoin
+from livejoin.database.durable import lease, store_home
+from livejoin.database.durable.fold_process import fold
+from livejoin.database.durable.places import StorePlace
+from livejoin.errors import StateError, StorageError
+from livejoin.state import objects as objects_module
+from livejoin.state.objects import create_once, open_objects
+from memory_objects import ForgetfulObjects, MemoryObjects
+
+SECRET = "a-secret-of-mine"
+SHOP = """
+    CREATE TABLE IF NOT EXISTS orders (id BIGINT PRIMARY KEY, customer STRING, amount BIGINT);
+    CREATE VIEW IF NOT EXISTS totals AS SELECT customer, SUM(amount) AS total FROM orders GROUP BY customer
+"""
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[str]:
+    """An S3 with a bucket; the URL of the bucket."""
+    pytest.importorskip("obstore", reason="pip install 'livejoin[cloud]'")
+    server = pytest.importorskip("moto.server", reason="pip install 'livejoin[s3-tests]'")
+    running = server.ThreadedMotoServer(port=0, verbose=False)
+    running.start()
+    endpoint = f"http://127.0.0.1:{running.get_host_and_port()[1]}"
+    environment = {
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_ACCESS_KEY_ID": "somebody",
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_REGION": "us-east-1",
+        "AWS_ALLOW_HTTP": "true",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        urllib.request.urlopen(urllib.request.Request(f"{endpoint}/bucket", method="PUT")).close()
+        yield "s3://bucket"
+    running.stop()
+
+
+def totals(db: livejoin.Database) -> dict[str, int]:
+    return {row["customer"]: row["total"] for row in db.views["totals"].to_arrow().to_pylist()}
+
+
+def test_a_database_in_s3_is_there_again(s3: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease, "BEAT_SECONDS", 0.05)
+    url = f"{s3}/again"
+    with livejoin.open(url) as db:
+        assert (db.url, db.path) == (url, None)
+        db.execute(SHOP)
+        db.views["totals"].keep_history(rows=1000)
+        for number in range(5):
+            db.apply("orders", [(number, "ab"[number % 2], number)], offsets={"feed": number})
+        with pytest.raises(StateError, match=rf"process {os.getpid()} on .* has it"):
+            livejoin.open(url)
+    with livejoin.open(url) as db:
+        assert (db.version, totals(db), db.offsets) == (5, {"a": 6, "b": 4}, {"feed": 4})
+        seen = [delta for _, delta in zip(range(2), db.views["totals"].changes(since=3), strict=False)]
+        assert len(seen) == 2
+        db._check()
+
+
+def test_a_snapshot_is_made_by_a_process_beside(s3: str) -> None:
+    url = f"{s3}/folded"
+    with livejoin.open(url) as db:
+        db.execute(SHOP)
+        log = db._contents.log
+        assert log is not None
+        folding, place = log.on_segment.__self__, StorePlace(open_objects(url))  # type: ignore[attr-defined]
+        for number in range(12):
+            log.segment_records = 2
+            db.apply("orders", [(number, "a", 1)])
+            if number == 5:
+                folding._begin()
+                assert folding.look(100)
+            elif number in (8, 11):
+                fold(place, log.segment)
+                place.remove_before(log.segment)
+        expected = totals(db)
+    objects = open_objects(url)
+    assert len([one for one in objects.listed("snapshots/") if one.key.endswith(".snapshot")]) == 2  # and no older one
+    assert "log/000000000002" not in [one.key for one in objects.listed("log/")]
+    assert all(SECRET.encode() not in objects.read(one.key) for one in objects.listed(""))
+    with livejoin.open(url) as db:
+        assert (db.version, totals(db)) == (12, expected)
+
+
+def test_a_process_that_is_killed(s3: str) -> None:
+    url = f"{s3}/killed"
+    code = f"""
+import livejoin
+db = livejoin.open({url!r})
+db.execute({SHOP!r})
+for number in range(1000):
+    db.apply("orders", [(number, "a", 1)])
+    print(number, flush=True)
+"""
+    path = os.pathsep.join([str(Path(livejoin.__file__).parent.parent), os.environ.get("PYTHONPATH", "")])
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path}
+    )
+    assert process.stdout is not None
+    told = -1
+    while told < 7:
+        told = int(process.stdout.readline())
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    told = int((process.stdout.read().split() or [told])[-1])
+    with livejoin.open(url) as db:  # at once: the process was of this machine, and is gone
+        assert db.version in (told + 1, told + 2)
+        assert totals(db) == {"a": db.version}
+
+
+def test_who_was_believed_to_be_gone_is_refused(s3: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease, "GONE_SECONDS", 0.1)
+    monkeypatch.setattr(lease, "BEAT_SECONDS", 3600.0)
+    url = f"{s3}/taken"
+    slow = livejoin.open(url)
+    slow.execute(SHOP)
+    slow.apply("orders", [(1, "a", 1)])
+    with livejoin.open(url) as db:
+        db.apply("orders", [(2, "a", 1)])
+        for _ in range(2):
+            with pytest.raises(StateError, match="another process has opened the database"):
+                slow.apply("orders", [(3, "a", 1)])
+        slow.close()
+        db.apply("orders", [(4, "a", 1)])
+    with livejoin.open(url) as db:
+        assert (db.version, totals(db)) == (3, {"a": 3})
+
+
+def test_one_of_many_creates_an_object(s3: str) -> None:
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
+
+    objects = open_objects(f"{s3}/race")
+    with ThreadPoolExecutor(16) as pool:
+        told = list(pool.map(lambda number: create_once(objects, "one", b"%64d" % number), range(16)))
+    assert told.count(True) == 1
+    assert objects.read("one") == b"%64d" % told.index(True)
+
+
+def test_a_bucket_that_is_not_there(s3: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_home, "_PROBE_SECONDS", 0.1)
+    with pytest.raises(StorageError, match="could not be opened") as refused:
+        livejoin.open("s3://nowhere/shop")
+    assert SECRET not in str(refused.value)
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> MemoryObjects:
+    """A store in memory."""
+    found = MemoryObjects()
+    monkeypatch.setattr("livejoin.database.engine.open_objects", lambda _: found)
+    monkeypatch.setattr(objects_module, "PATIENCE", 0.05)
+    return found
+
+
+def test_a_store_that_creates_twice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = ForgetfulObjects()
+    monkeypatch.setattr("livejoin.database.engine.open_objects", lambda _: found)
+    with pytest.raises(StateError, match="If-None-Match"):
+        livejoin.open("s3://bucket/shop")
+    assert not found.there
+
+
+def test_what_a_commit_asks_of_a_store(store: MemoryObjects) -> None:
+    """One request a commit; nothing for a call that changes nothing."""
+    with livejoin.open("s3://bucket/shop") as db:
+        db.execute(SHOP)
+        store.asked.clear()
+        for number in range(10):
+            db.apply("orders", [(number, "a", 1)])
+        db.views["totals"].to_arrow()
+        assert store.asked == {"create": 10}
+
+
+def test_with_batch_many_commits_are_one_object(store: MemoryObjects) -> None:
+    import datetime as dt  # noqa: PLC0415
+
+    with livejoin.open("s3://bucket/shop", sync="batch", sync_every=dt.timedelta(hours=1)) as db:
+        db.execute(SHOP)
+        for number in range(10):
+            db.apply("orders", [(number, "a", 1)])
+        before = len(store.listed("log/"))
+    assert len(store.listed("log/")) - before == 2  # what waited, and the last record
+    with livejoin.open("s3://bucket/shop") as db:
+        assert db.version == 10
+
+
+def test_a_log_that_is_gone(store: MemoryObjects) -> None:
+    with livejoin.open("s3://bucket/shop") as db:
+        db.execute(SHOP)
+    store.remove([one.key for one in store.listed("log/")])
+    with pytest.raises(StateError, match="is gone"):
+        livejoin.open("s3://bucket/shop")
+
+
+def test_a_log_that_is_damaged(store: MemoryObjects) -> None:
+    with livejoin.open("s3://bucket/shop") as db:
+        db.execute(SHOP)
+        db.apply("orders", [(1, "a", 1)])
+    key = store.listed("log/")[2].key
+    store.there[key] = store.there[key][:-1] + b"?"
+    with pytest.raises(StateError, match=rf"{key}.*is not what was written"):
+        livejoin.open("s3://bucket/shop")
+    with pytest.raises(StateError, match="for folders"):
+        livejoin.open("s3://bucket/shop", damaged="cut")
+
+
+def test_a_database_that_is_forgotten_gives_its_place_back(store: MemoryObjects) -> None:
+    db = livejoin.open("s3://bucket/shop")
+    db.execute(SHOP)
+    del db
+    with livejoin.open("s3://bucket/shop") as db:
+        assert "totals" in db.views
