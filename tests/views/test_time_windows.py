@@ -205,7 +205,7 @@ def test_rows_of_hopping_windows_are_read_by_rank_and_by_value() -> None:
         ("SELECT 1 FROM T GROUP BY window(ts, -5)", "longer than nothing"),
         ("SELECT 1 FROM T GROUP BY window(ts, '1 month')", "write days, as '30 days'"),
         ("SELECT 1 FROM T GROUP BY window(ts, 'soon')", "not understood"),
-        ("SELECT 1 FROM T GROUP BY window(ts, INTERVAL '1' HOUR)", "or whole microseconds"),
+        ("SELECT 1 FROM T GROUP BY window(ts, v)", "or whole microseconds"),
         ("SELECT 1 FROM T GROUP BY window(ts, v)", "or whole microseconds"),
         ("SELECT 1 FROM T GROUP BY window(ts)", "takes a time and 1 to 3 lengths"),
         ("SELECT 1 FROM T GROUP BY session_window(ts, '1 hour', '1 hour')", "takes a time and one length"),
