@@ -57,7 +57,7 @@ VIEWS = {
         f"SELECT {_TEN}, COUNT(*) FROM T WHERE ts IS NOT NULL GROUP BY ALL"
     ),
     "SELECT id, window(ts, INTERVAL '10 minutes').start AS s FROM T WHERE v > 0": (
-        f"SELECT id, {_TEN} FROM T WHERE v > 0"
+        f"SELECT id, {_TEN} FROM T WHERE v > 0 AND ts IS NOT NULL"
     ),
     "SELECT k, window(ts, '10 minutes').end AS e, MIN(v) AS m FROM T GROUP BY k, window(ts, '10 minutes') "
     "HAVING window.start < TIMESTAMP'1970-01-01 00:20:00' ORDER BY window.end DESC": (
