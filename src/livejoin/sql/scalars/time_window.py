@@ -18,7 +18,7 @@ from sqlglot import exp
 from livejoin.query.scalar import Constant
 from livejoin.sql.scalars import intervals
 from livejoin.sql.scalars.literals import number
-from livejoin.sql.scalars.operands import Interval, Mismatch, Operand, Refused
+from livejoin.sql.scalars.operands import Interval, Mismatch, Operand, Refused, Unsayable
 
 WINDOW, SESSION = "window", "session_window"
 FIELDS = ("start", "end")
@@ -137,7 +137,10 @@ def window_of(call: exp.Expr) -> TimeWindow:
     for value in values:
         plain = value.this if isinstance(value, exp.Neg) else value
         if isinstance(plain, exp.Interval):
-            length = _exact(intervals.interval(plain), f"a length of {name}")
+            try:
+                length = _exact(intervals.interval(plain), f"a length of {name}")
+            except Unsayable:  # its number is no constant
+                raise Refused(_no_length(name)) from None
             found.append(length if plain is value else -length)
             continue
         if not isinstance(plain, exp.Literal) or (plain.is_string and plain is not value):
