@@ -58,14 +58,14 @@ def run_with_moves(scenario: Scenario, random: Random) -> None:
             harness.reload()
 
 
-@settings(FUZZ, max_examples=max(5, EXAMPLES // 6))
+@settings(FUZZ, max_examples=max(2, EXAMPLES // 6))
 @given(scenarios(queries=partial(queries, max_atoms=4)), st.randoms(use_true_random=False))
 def test_moves_of_joins(scenario: Scenario, random: Random) -> None:
     run_with_moves(scenario, random)
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-@settings(FUZZ, max_examples=max(5, EXAMPLES // 10))
+@settings(FUZZ, max_examples=max(2, EXAMPLES // 10))
 @given(st.data(), st.randoms(use_true_random=False))
 def test_moves_of_every_class_of_query(kind: str, data: st.DataObject, random: Random) -> None:
     made = partial(relational_queries, classes=(kind,))

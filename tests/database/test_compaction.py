@@ -19,6 +19,7 @@ from livejoin.state.fullness import Fullness
 from livejoin.state.recoding import Recoding
 from livejoin.state.table import BaseTable
 from oracle import assert_same_rows, connect
+from strategies import seeds
 from torture.interrupts import NEVER, Life, cut_off, places
 
 ROWS = 5_000
@@ -185,7 +186,7 @@ def test_what_is_cut_off_while_it_is_built_anew_is_there_whole_or_not_at_all(
             graph.prepare(graph.path(tuple(life.db._contents.tables)))
 
     total = cut_off(build, error, NEVER).points
-    for turn, at in enumerate(places(total, 30, SEED)):
+    for turn, at in enumerate(places(total, len(seeds(10, 30)), SEED)):
         cut_off(build, error, at)
         life.check()
         if turn % 5 == 0:

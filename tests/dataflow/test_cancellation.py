@@ -68,7 +68,7 @@ def test_what_is_left_is_net(collide: bool, chunks: list[DeltaChunk], lines: lis
     assert all(any(row == other for other in rest) for row in found)
 
 
-@settings(FUZZ, max_examples=max(20, EXAMPLES // 2))
+@settings(FUZZ, max_examples=max(8, EXAMPLES // 2))
 @given(scenarios(errors=False, max_queries=1, max_commits=2, queries=queries, sizes=(12, 16, 24)), st.data())
 def test_batches_of_every_size_give_the_same_net_delta(scenario: Scenario, data: st.DataObject) -> None:
     """One commit, commits of any sizes, and single changes: their deltas add up to the same."""

@@ -24,7 +24,7 @@ from livejoin.search.algorithm import Algorithm
 from oracle import assert_same_rows, connect, multiset
 from torture.interrupts import NEVER, Cut, _raising, arrow
 
-CUTS = int(os.environ.get("LIVEJOIN_TORTURE", "40"))
+CUTS = int(os.environ.get("LIVEJOIN_TORTURE", "16"))
 SEED = int(os.environ.get("LIVEJOIN_SEED", "1"))
 COLUMNS = {
     "sales": "id INT, product INT, customer INT",

@@ -19,7 +19,7 @@ from reader import check_reading
 from scenario import Scenario, batch
 from strategies import EXAMPLES, FUZZ, scenarios
 
-FEWER = settings(FUZZ, max_examples=max(10, EXAMPLES // 10))
+FEWER = settings(FUZZ, max_examples=max(4, EXAMPLES // 10))
 RESULT_LIMIT = 400
 
 
