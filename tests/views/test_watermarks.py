@@ -8,8 +8,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+import livejoin
 from database.durable.test_opened_folders import fold
 from livejoin import Database, LivejoinError
 from livejoin.errors import ChangeError, ChangeFormatError, ChangeValueError, ExpressionError, SchemaError, SqlError
@@ -318,3 +320,90 @@ def test_a_watermark_beside_an_order_of_changes_and_a_partial_upsert() -> None:
     with pytest.raises(LivejoinError):
         database.apply("E", [(3, BEGIN, 1, None)])
     assert database.stats()["tables"]["E"]["late"] == 2
+
+
+def keyed(folder: Path | None = None, **options: Any) -> Database:
+    """A table with a key and a row at half past twelve, whose watermark is at twenty past."""
+    db = Database() if folder is None else livejoin.open(folder)
+    delay = ("ts", dt.timedelta(minutes=10))
+    db.create_table("p", "id BIGINT PRIMARY KEY, ts TIMESTAMP, w INT", watermark=delay, **options)
+    db.apply("p", [(2, dt.datetime(2026, 1, 1, 12, 30), 0)])
+    return db
+
+
+LATE, IN_TIME = dt.datetime(2026, 1, 1, 12, 1), dt.datetime(2026, 1, 1, 12, 40)
+
+
+def rows(db: Database) -> list[dict[str, Any]]:
+    return db.sql("SELECT id, w FROM p ORDER BY id").to_pylist()
+
+
+def test_a_change_that_leaves_columns_out_has_nothing_of_one_that_is_late(tmp_path: Path) -> None:
+    changes = [
+        {"id": 2, "ts": LATE, "w": 5, "_change_type": "upsert"},
+        {"id": 2, "w": 9, "_change_type": "upsert"},
+        {"id": 7, "ts": LATE, "_change_type": "upsert"},
+        {"id": 7, "ts": IN_TIME, "_change_type": "upsert"},
+        {"id": 7, "w": 3, "_change_type": "upsert"},
+    ]
+    db = keyed(tmp_path / "db")
+    assert db.apply("p", changes).late == 2
+    assert rows(db) == [{"id": 2, "w": 9}, {"id": 7, "w": 3}]
+    db.close()
+    with livejoin.open(tmp_path / "db") as again:  # from the log, which has whole rows
+        assert rows(again) == [{"id": 2, "w": 9}, {"id": 7, "w": 3}]
+    refusing = keyed(late="refuse")
+    assert refusing.apply("p", changes, on_bad_rows="skip").bad_rows == 2
+    assert rows(refusing) == [{"id": 2, "w": 9}, {"id": 7, "w": 3}]
+
+
+def test_a_default_is_late_too() -> None:
+    db = Database()
+    db.execute(
+        "CREATE TABLE p (id BIGINT PRIMARY KEY, ts TIMESTAMP DEFAULT TIMESTAMP '2026-01-01 00:00:00', w INT, "
+        "WATERMARK FOR ts AS ts - INTERVAL '10 minutes')"
+    )
+    db.apply("p", [(2, IN_TIME, 0)])
+    assert db.apply("p", [{"id": key, "w": 1, "_change_type": "upsert"} for key in (3, 2)]).late == 1
+    assert rows(db) == [{"id": 2, "w": 1}]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_an_update_to_a_late_time_leaves_the_row(there: bool) -> None:
+    """Its deletion is part of it, however the update is said; what follows on it counts."""
+    old = {"id": 2, "ts": IN_TIME if there else None, "w": 0}
+    new = {**old, "ts": LATE, "w": 1}
+    pair = [{**old, "_change_type": "update_preimage"}, {**new, "_change_type": "update_postimage"}]
+    by_key = [{**old, "_change_type": "delete"}, {**new, "_change_type": "upsert"}]
+    for change in (
+        lambda db: db.execute("UPDATE p SET ts = TIMESTAMP '2026-01-01 12:01:00', w = 1 WHERE id = 2"),
+        lambda db: db.execute(
+            "MERGE INTO p USING (VALUES (2)) AS s(id) ON p.id = s.id "
+            "WHEN MATCHED THEN UPDATE SET ts = TIMESTAMP '2026-01-01 12:01:00', w = 1"
+        ),
+        lambda db: db.apply("p", pair),
+        lambda db: db.apply("p", by_key),
+    ):
+        db = keyed()
+        db.apply("p", [{**old, "_change_type": "upsert"}])
+        assert change(db).late == 2
+        assert rows(db) == [{"id": 2, "w": 0}]
+    db = keyed()
+    db.apply("p", [{**old, "_change_type": "upsert"}])
+    late_first = [{**new, "_change_type": "upsert"}, {"id": 2, "_change_type": "delete"}]
+    assert db.apply("p", late_first).late == 1
+    assert rows(db) == []
+
+
+def test_a_watermark_of_any_year_is_told() -> None:
+    db = Database()
+    db.create_table("p", "id BIGINT PRIMARY KEY, ts TIMESTAMP, w INT", watermark=("ts", dt.timedelta(minutes=10)), late="refuse")
+    long_ago = -62_135_596_800_000_000  # the year 1
+    for number, at in enumerate((long_ago, long_ago - 10**15)):
+        values = pa.array([at], pa.timestamp("us"))
+        change = pa.table({"id": [number], "ts": values, "w": pa.array([1], pa.int32())})
+        if number == 0:
+            db.apply("p", change)
+        else:
+            with pytest.raises(ChangeValueError, match="before the watermark"):
+                db.apply("p", change)

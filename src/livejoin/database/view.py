@@ -132,7 +132,7 @@ class View(Readable):
         self._tally = tally
         self._images = images
         self._before = (tally.versions, tally.of(self._tables))
-        loaded = sum(graph.tables[name.lower()].total for name in self._tables)
+        loaded = sum(base.total for name in self._tables if (base := graph.tables.get(name.lower())) is not None)
         self._began = Began(images.version, tally.versions, dict(tally.events), graph.counted(node), loaded)
         self._delta_rows = 0
         self._rows_since = 0  # of its deltas, since it has this query

@@ -336,4 +336,6 @@ def _planned(contents: Contents, view: View, query: Query, found: Altered, table
         raise UnsupportedQueryError(msg, clause=error.clause) from error
     node = graph.add(plan, Choices(options.algorithm, options.adaptive, known, view.name))
     graph.show(node, view.name, options.deltas)
-    return View(view.name, query, options, node, graph, open_guard(), contents.tally, contents.images)
+    made = View(view.name, query, options, node, graph, open_guard(), contents.tally, contents.images)
+    made._began = replace(made._began, loaded=sum(tables[name].total for name in made._tables))  # by its new name
+    return made

@@ -43,6 +43,7 @@ class TableInput:
             they are computed later, when it is known which changes bring a row.
         fresh: New dictionary entries by column; None if they were not counted.
         whole: The same with the changes that were left out as late; None if none was.
+        places_in_whole: The positions of these changes in it; None if there is none.
     """
 
     base: BaseTable
@@ -52,6 +53,7 @@ class TableInput:
     selections: Mapping[Selector, Selection]
     fresh: Words | None = None
     whole: TableInput | None = None
+    places_in_whole: Words | None = None
 
     @property
     def table(self) -> Table:

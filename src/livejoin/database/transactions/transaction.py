@@ -234,11 +234,7 @@ def run(
         inputs = [_encode(contents, name, *one) for name, one in zip(names, changes, strict=True)]
         for place, given in enumerate(inputs):
             if given.batch.given is not None:
-                words, whole = completed(given, granularity, on_conflict)
-                come = whole & (given.batch.weights > 0)
-                given.words = _generated(contents, given.batch, words, come)
-                _refuse_broken(contents, given.batch, given.words, come)
-                inputs[place] = _in_time(contents, given)
+                inputs[place] = _completed(contents, given, granularity, on_conflict)
         version = contents.version + count
         journal = Journal(
             [given.base for given in inputs], version, count, {}, {}, then, offsets=notes.get("offsets", {})
@@ -443,23 +439,29 @@ def _encode(contents: Contents, name: str, batch: ChangeBatch, versions: Words) 
     is_encoded = batch.words is not None or batch.written is not None  # what a log has says nothing of new entries
     base = contents.tables[name]
     fresh = None if is_encoded or length <= FEW or not base.coded else np.zeros(len(batch.columns), np.int64)
-    words, whole_input = words_of(contents, batch, fresh), None
-    if batch.table.watermark is not None and batch.given is None:
-        asked = TableInput(base, batch, words, versions, {}, fresh)
-        batch, words, versions = in_time(contents, batch, words, versions)
-        whole_input = asked if batch is not asked.batch else None
-    if batch.given is None and (batch.table.generated or batch.table.checks):
+    given = TableInput(base, batch, words_of(contents, batch, fresh), versions, {}, fresh)
+    if batch.given is not None:  # it is completed first
+        return given
+    given = in_time(contents, given)
+    batch = given.batch
+    if batch.table.generated or batch.table.checks:
         come = batch.weights > 0
         whole = np.ones(batch.length, np.bool_) if batch.replaces is None else come
-        words = _generated(contents, batch, words, whole)
-        _refuse_broken(contents, batch, words, come)
-    selections = {} if batch.replaces is not None else contents.graph.select(name, words, batch.words is not None)
-    return TableInput(base, batch, words, versions, selections, fresh, whole_input)
+        given.words = _generated(contents, batch, given.words, whole)
+        _refuse_broken(contents, batch, given.words, come)
+    if batch.replaces is None:
+        given.selections = contents.graph.select(name, given.words, batch.words is not None)
+    return given
 
 
-def _in_time(contents: Contents, given: TableInput) -> TableInput:
-    """The changes of an input that are not late; changes by key have no selections yet."""
-    batch, words, versions = in_time(contents, given.batch, given.words, given.versions)
-    if batch is given.batch:
-        return given
-    return TableInput(given.base, batch, words, versions, given.selections, given.fresh, given)
+def _completed(contents: Contents, given: TableInput, granularity: Granularity, on_conflict: OnConflict) -> TableInput:
+    """Changes of which some leave columns out, with all columns; raises as `run`."""
+    taken = in_time(contents, given)  # no change has values of one that is left out
+    words, whole = completed(taken, granularity, on_conflict)
+    come = whole & (taken.batch.weights > 0)
+    taken.words = _generated(contents, taken.batch, words, come)
+    _refuse_broken(contents, taken.batch, taken.words, come)
+    if taken.whole is not None:  # a log has whole rows
+        taken.whole.words = taken.whole.words.copy()
+        taken.whole.words[:, taken.places_in_whole] = taken.words
+    return in_time(contents, taken, is_completed=True)

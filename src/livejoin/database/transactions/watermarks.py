@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 
 from livejoin.changes import ChangeBatch
 from livejoin.changes.batch import Flags
@@ -139,57 +140,85 @@ def _inserted(base: BaseTable, times: Words) -> ChangeBatch:
     return ChangeBatch(base.table, (), np.ones(times.shape, np.int64), None, words=times[np.newaxis])
 
 
-def in_time(contents: Contents, batch: ChangeBatch, words: Words, versions: Words) -> tuple[ChangeBatch, Words, Words]:
-    """Changes with their words and versions, without those that are late and skipped.
+def in_time(contents: Contents, given: TableInput, *, is_completed: bool = False) -> TableInput:
+    """The changes of a table without those that are late and skipped.
 
     Args:
         contents: The database's contents.
-        batch: The changes.
-        words: The words of all columns, of whole rows.
-        versions: The version of each change.
+        given: The changes, of which some may leave columns out.
+        is_completed: Whether these columns have values now.
 
     Raises:
         LateChanges: There are late ones, and the table refuses them.
 
-    Cost: O(1) expected for each change.
+    Cost: O(1) expected for each change; O(n log n) for n of them where some are late and others are deletions.
     """
-    mark = watermark_of(contents, batch.table)
+    batch, mark = given.batch, watermark_of(contents, given.table)
     if mark is None or mark.begin == _LEAST or not batch.length:
-        return batch, words, versions
-    late = _late(contents.tables[batch.table.name.lower()], batch, words, mark.begin)
+        return given
+    late = _late(given, mark.begin, is_completed)
     if not late.any():
-        return batch, words, versions
+        return given
     if batch.table.late == "refuse":
         raise _refusal(contents, batch, mark, np.flatnonzero(late))
     kept = np.flatnonzero(~late)
-    taken, found = batch.take(kept), np.ascontiguousarray(words[:, kept])
+    taken, found = batch.take(kept), np.ascontiguousarray(given.words[:, kept])
     taken.origin = batch.origins(kept)
     if batch.written is not None:
         taken.written = lambda: found
-    return taken, found, versions[kept]
+    places = kept if given.places_in_whole is None else given.places_in_whole[kept]
+    selections = {} if batch.replaces is None else given.selections
+    return TableInput(
+        given.base, taken, found, given.versions[kept], selections, given.fresh, given.whole or given, places
+    )
 
 
-def _late(base: BaseTable, batch: ChangeBatch, words: Words, mark: int) -> Flags:
-    """Which changes are of a time before a watermark: by themselves, or by the row with their key."""
-    table = base.table
+def _late(given: TableInput, mark: int, is_completed: bool) -> Flags:
+    """Which changes are of a time before a watermark: by themselves, or by the row with their key.
+
+    In a table with a key, a deletion with a late row of its key behind it in the commit is part of an update that is
+    late.
+    """
+    table, batch, words = given.table, given.batch, given.words
     assert table.watermark is not None
     column = table.watermark.column
     times = words[column]
     late: Flags = (times != NULL_CODE) & (times < mark)
     if batch.by_key:
         late &= batch.weights > 0  # a deletion says the key alone
-    if table.primary_key:
-        keys = words[list(table.primary_key)]
-        for begin in range(0, batch.length, AT_ONCE):
-            there = base.find_key(np.ascontiguousarray(keys[:, begin : begin + AT_ONCE]))
-            known = np.flatnonzero(there >= 0)
-            old = base.columns_of(there[known], [column])[0]
-            late[begin + known] |= (old != NULL_CODE) & (old < mark)
+    if batch.given is not None and not is_completed:
+        late &= batch.given[column]  # else it has the time of the row with its key, or of a change in time
+    if not table.primary_key:
+        return late
+    keys = words[list(table.primary_key)]
+    comes_late = late & (batch.weights > 0)
+    if comes_late.any() and (batch.weights < 0).any():
+        late |= _is_behind(keys, batch, comes_late) & (batch.weights < 0)
+    for begin in range(0, batch.length, AT_ONCE):
+        there = given.base.find_key(np.ascontiguousarray(keys[:, begin : begin + AT_ONCE]))
+        known = np.flatnonzero(there >= 0)
+        old = given.base.columns_of(there[known], [column])[0]
+        late[begin + known] |= (old != NULL_CODE) & (old < mark)
     return late
 
 
+def _is_behind(keys: Words, batch: ChangeBatch, flags: Flags) -> Flags:
+    """Whether the next change of each one's key has a flag; where changes have no order, whether any other one has."""
+    place = np.arange(batch.length) if batch.sequence is None else batch.sequence
+    first = place if batch.by_key else flags  # those with a flag are the last of their keys
+    order = np.lexsort((first, *keys[::-1]))
+    found, of_key = np.zeros(batch.length, np.bool_), keys[:, order]
+    is_same = (of_key[:, 1:] == of_key[:, :-1]).all(axis=0)
+    if batch.by_key:
+        found[order[:-1]] = is_same & flags[order[1:]]
+        return found
+    last = np.flatnonzero(np.append(~is_same, True))  # of each key
+    found[order] = flags[order][last[np.searchsorted(last, np.arange(batch.length))]]
+    return found
+
+
 def _refusal(contents: Contents, batch: ChangeBatch, mark: BaseTable, rows: Words) -> LateChanges:
-    (time,) = contents.codec.decode(np.array([mark.begin]), mark.table.columns[0].type).to_pylist()
+    time = contents.codec.decode(np.array([mark.begin]), mark.table.columns[0].type).cast(pa.string())[0].as_py()
     assert batch.table.watermark is not None
     name = batch.table.columns[batch.table.watermark.column].name
     msg = (
