@@ -397,7 +397,9 @@ def test_an_update_to_a_late_time_leaves_the_row(there: bool) -> None:
 
 def test_a_watermark_of_any_year_is_told() -> None:
     db = Database()
-    db.create_table("p", "id BIGINT PRIMARY KEY, ts TIMESTAMP, w INT", watermark=("ts", dt.timedelta(minutes=10)), late="refuse")
+    db.create_table(
+        "p", "id BIGINT PRIMARY KEY, ts TIMESTAMP, w INT", watermark=("ts", dt.timedelta(minutes=10)), late="refuse"
+    )
     long_ago = -62_135_596_800_000_000  # the year 1
     for number, at in enumerate((long_ago, long_ago - 10**15)):
         values = pa.array([at], pa.timestamp("us"))

@@ -176,8 +176,11 @@ def check_folder(folder: object) -> Path:
             f"{shown(folder)} is SQL, and the path of a folder is asked for; write db = livejoin.Database(), and then "
         )
         raise StateError(f"{msg}db.execute(sql). For a folder of this name give pathlib.Path(name)")
-    scheme = next((part for part in path.parts if part.rstrip(":") in _STORES and part.endswith(":")), None)
-    if scheme is not None:
+    schemes = [part.strip().partition(":") for part in path.parts]
+    if any(
+        colon and scheme.lower() in _STORES and (not behind or place == 0)
+        for place, (scheme, colon, behind) in enumerate(schemes)
+    ):
         msg = (
             f"the folder is {shown(folder)}, which is made of a URL; livejoin.open takes the URL of a store as a text, "
             "as livejoin.open('s3://bucket/prefix'), and nothing else does"

@@ -213,8 +213,13 @@ class ObstoreObjects:
                 client_options={"connect_timeout": "5s", "timeout": "120s", "allow_http": _allows_http()},
                 retry_config={"max_retries": 3, "retry_timeout": timedelta(seconds=30)},
             )
-        except (obstore.exceptions.BaseError, ValueError) as error:
-            msg = f"{url!r} cannot be opened: {_said(error)}; the environment has what a store needs"
+        except BaseException as error:
+            if not (isinstance(error, (obstore.exceptions.BaseError, ValueError)) or _is_panic(error)):
+                raise
+            msg = (
+                f"{url!r} cannot be opened: {_said(error)}; look at the URL, and at what the environment says of the "
+                "store, as AWS_ENDPOINT_URL with http:// or https:// in front"
+            )
             raise StorageError(msg) from None
 
     @contextmanager
@@ -230,6 +235,10 @@ class ObstoreObjects:
             raise PermissionError(_said(error)) from None
         except (self._errors.BaseError, OSError) as error:
             raise OSError(_said(error)) from None
+        except BaseException as error:
+            if not _is_panic(error):
+                raise
+            raise OSError(f"{_said(error)}; look at what the environment says of the store") from None
 
     def create(self, key: str, data: Data) -> None:
         with self._asked():
@@ -262,7 +271,19 @@ def _allows_http() -> bool:
     return any(os.environ.get(f"{of}_ALLOW_HTTP", "").lower() in ("true", "1") for of in ("AWS", "GOOGLE", "AZURE"))
 
 
+def _is_panic(error: BaseException) -> bool:
+    """Whether an error is one that Rust did not expect, as of an address that is none; it is no Exception."""
+    return type(error).__name__ == "PanicException"
+
+
 def _said(error: BaseException) -> str:
-    """What an error says, in a line, without the options of addresses."""
+    """What an error says, in a line, with the store's own word, without options of addresses and names in them.
+
+    >>> _said(OSError("404 Not Found: <?xml?><Error><Code>NoSuchBucket</Code> of http://me:secret@host/x?key=1"))
+    '404 Not Found (NoSuchBucket)'
+    """
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return re.sub(r"\?\S*", "", lines[0])[:_LONGEST]
+    first, is_cut, _ = lines[0].partition("<")
+    code = re.search(r"<Code>([A-Za-z0-9]+)</Code>", str(error)) if is_cut else None
+    plain = re.sub(r"://[^/\s]*@", "://", re.sub(r"\?\S*", "", first)).rstrip(": ")
+    return plain[:_LONGEST] + (f" ({code[1]})" if code else "")

@@ -191,6 +191,10 @@ def test_paths_that_are_made_of_a_url(tmp_path: Path) -> None:
 
     with pytest.raises(StateError, match="as a text"):
         livejoin.open(tmp_path / "s3://bucket/x")
+    for typed in ("s3:bucket/x", " s3://bucket/x", "gs:/bucket/x"):
+        with pytest.raises(StateError, match="as a text"):
+            livejoin.open(typed)
+    livejoin.open(tmp_path / "s3:x").close()  # whoever has such a folder
     db = livejoin.Database()
     with pytest.raises(StateError, match="as a text"):
         db.save("s3://bucket/x")

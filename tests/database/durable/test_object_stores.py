@@ -14,7 +14,9 @@ import pytest
 
 import livejoin
 from livejoin.database.durable import lease, store_home
+from livejoin.database.durable.chain import ChainFolder
 from livejoin.database.durable.fold_process import fold
+from livejoin.database.durable.log import Sync
 from livejoin.database.durable.places import StorePlace
 from livejoin.errors import StateError, StorageError
 from livejoin.state import objects as objects_module
@@ -226,3 +228,56 @@ def test_a_database_that_is_forgotten_gives_its_place_back(store: MemoryObjects)
     del db
     with livejoin.open("s3://bucket/shop") as db:
         assert "totals" in db.views
+
+
+@pytest.mark.parametrize("sync", ["batch", "off"])
+def test_who_was_taken_over_hears_of_it_at_the_end(store: MemoryObjects, sync: Sync) -> None:
+    """Also where no call waits for the store: what came last is lost, and `close` says so."""
+    import datetime as dt  # noqa: PLC0415
+
+    db = livejoin.open("s3://bucket/shop", sync=sync, sync_every=dt.timedelta(hours=1))
+    db.execute(SHOP)
+    log = db._contents.log
+    assert log is not None
+    log.sync()
+    other = ChainFolder(store, 9)
+    other.claim()
+    db.apply("orders", [(1, "a", 1)])
+    with pytest.raises(StateError, match="another process has opened"):
+        db.close()
+    db.close()
+
+
+def test_whoever_heard_of_it_closes_in_peace(store: MemoryObjects) -> None:
+    db = livejoin.open("s3://bucket/shop")
+    db.execute(SHOP)
+    ChainFolder(store, 9).claim()
+    with pytest.raises(StateError, match="another process has opened"):
+        db.apply("orders", [(1, "a", 1)])
+    db.close()
+
+
+def test_history_is_read_by_the_process_that_writes_it(store: MemoryObjects) -> None:
+    with livejoin.open("s3://bucket/shop") as db:
+        db.execute(SHOP)
+        view, log = db.views["totals"], db._contents.log
+        assert log is not None
+        view.keep_history(rows=1000)
+        known = db.apply("orders", [(0, "a", 1)]).version
+        for number in range(1, 9):
+            if number == 5:
+                log.segment_records = 1  # the next ones are in segments of their own
+            db.apply("orders", [(number, "a", 1)])
+        follower = view.changes(since=known)
+        assert [follower.next(timeout=5).version for _ in range(8)] == list(range(known + 1, known + 9))
+    with livejoin.open("s3://bucket/shop") as db:
+        follower = db.views["totals"].changes(since=known)
+        assert follower.next(timeout=5).version == known + 1
+
+
+def test_snapshots_come_with_the_segments_of_a_store(store: MemoryObjects) -> None:
+    with livejoin.open("s3://bucket/shop") as db:
+        log = db._contents.log
+        assert log is not None
+        folding = log.on_segment.__self__  # type: ignore[attr-defined]
+        assert folding.most_records == log.segment_records == store_home.SEGMENT_RECORDS

@@ -26,6 +26,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 from livejoin.database.durable.log import TakenOverError, number_of, segment_name
 from livejoin.state.objects import MARK_BYTES, Objects, again, create_once
@@ -105,6 +106,7 @@ class ChainFolder:
         self.first = self._last = 0
         self._failure: OSError | None = None
         self._turn = threading.Lock()
+        self._files = WeakValueDictionary[str, ChainFile]()
         self.refresh()
 
     def refresh(self) -> None:
@@ -244,17 +246,21 @@ class ChainFolder:
         """A new segment."""
         segment = number_of(name)
         assert segment is not None
-        return ChainFile(self, segment, [])
+        return self._open(segment, [])
 
     def grown(self, name: str) -> ChainFile:
         """The last segment, to be gone on with."""
         segment = number_of(name)
         assert segment is not None
-        return ChainFile(self, segment, self._links(name))
+        return self._open(segment, self._links(name))
 
     def held(self, name: str) -> ChainFile:
-        """A segment, to be read of for as long as somebody has it."""
-        return self.grown(name)
+        """A segment, to be read of for as long as somebody has it: the one that is written, if it is that."""
+        return self._files.get(name) or self.grown(name)
+
+    def _open(self, segment: int, links: list[tuple[int, int, int]]) -> ChainFile:
+        file = self._files[segment_name(segment)] = ChainFile(self, segment, links)
+        return file
 
     def remove_before(self, segment: int) -> None:
         """Remove the objects of the segments before one, but for claims."""

@@ -18,7 +18,8 @@ def close(contents: Contents) -> None:
     The last record says that all before it is durable, so that a later damage is known as such.
 
     Raises:
-        StateError: The call comes in the middle of a commit of the same thread; nothing has changed.
+        StateError: The call comes in the middle of a commit of the same thread; nothing has changed. Or another process
+            has opened the database since, and no call was told; what was not durable is lost.
         StorageError: The disk refused, and nobody has heard of it yet; the files are closed all the same.
     """
     log = contents.log
@@ -28,7 +29,7 @@ def close(contents: Contents) -> None:
             return
         if again:
             contents.guard.enter(again)
-        was_told = log is not None and log.has_failed
+        was_told = log is not None and log.has_told
         try:
             contents.guard.enter(again=False)
             if log is not None:
@@ -36,10 +37,8 @@ def close(contents: Contents) -> None:
                 contents.guard.enter(again=False)  # subscribers hear of what is durable now
                 log.append(CLOSE, contents.version, (), lambda: True)
                 log.settle()
-        except StateError:  # it is closed, or the parent process has it
-            pass
-        except StorageError:
-            if log is not None and log.has_failed and not was_told:  # else all is durable but the last record
+        except (StateError, StorageError):  # else the parent process has it, or all is durable but the last record
+            if log is not None and log.has_failed and not was_told:
                 raise
         finally:
             contents.is_closed = True

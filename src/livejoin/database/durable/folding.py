@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("livejoin")
 
 LEAST_BYTES = 64 << 20
-MOST_RECORDS = 20_000
 _BYTES_OF_A_RECORD = 2000  # of a snapshot, that take about as long to make as a record to apply
 _MODULE = "livejoin.database.durable.fold_process"
 
@@ -54,7 +53,7 @@ class Folding:
         self._upto = 0
         self._has_ended = False
         self.least_bytes = LEAST_BYTES
-        self.most_records = MOST_RECORDS
+        self.most_records = log.segment_records
 
     def begin_if_due(self) -> None:
         """Make a snapshot of the complete segments if they are worth it, and none is being made."""

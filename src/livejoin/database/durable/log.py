@@ -237,6 +237,7 @@ class Log:
         self._layouts: dict[str, bodies.Layout] = {}
         self._readable: tuple[int, Held] | None = None
         self._process = os.getpid()
+        self.has_told = False  # whether a call was refused because the log cannot go on
         self._failure: str | None = None
         self._failed_by: OSError | None = None
         self._flusher: _Flusher | None = None
@@ -285,6 +286,8 @@ class Log:
             StateError: The log was closed, or is another process's, from which this one was forked.
         """
         if self._failure is not None:
+            if self._flusher is None or threading.current_thread() is not self._flusher.thread:
+                self.has_told = True
             if self._failed_by is None or isinstance(self._failed_by, TakenOverError):
                 raise StateError(self._failure) from self._failed_by
             raise StorageError(self._failure) from self._failed_by
@@ -569,7 +572,8 @@ class _Flusher:
         self._seconds = seconds
         self._wake = threading.Event()
         self._ends = False
-        threading.Thread(target=self._run, name="livejoin-sync", daemon=True).start()
+        self.thread = threading.Thread(target=self._run, name="livejoin-sync", daemon=True)
+        self.thread.start()
 
     def wake(self) -> None:
         """Let it synchronise now."""
