@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from livejoin.errors import SchemaError
 from livejoin.schema.columns import Column
 from livejoin.schema.settings import TableSettings
+from livejoin.schema.windows import of_column
 
 if TYPE_CHECKING:
     from livejoin.schema.tables import Table
@@ -54,15 +55,7 @@ def watermark(table: str, columns: Sequence[Column], written: object) -> Waterma
     >>> watermark("T", [Column("ts", SqlType("timestamp"))], ("ts", dt.timedelta(seconds=1)))
     Watermark(column=0, delay=1000000)
     """
-    if not isinstance(written, tuple) or len(written) != 2 or not isinstance(written[0], str):
-        msg = f"table {table!r}: watermark is {written!r}; allowed is a column and a delay, as ('ts', timedelta)"
-        raise SchemaError(msg)
-    name, delay = written
-    position = next((i for i, column in enumerate(columns) if column.name.lower() == name.lower()), None)
-    if position is None:
-        known = ", ".join(column.name for column in columns)
-        msg = f"table {table!r}: watermark names the column {name!r}, which is not there; it has {known}"
-        raise SchemaError(msg)
+    position, delay = of_column(table, columns, written, "watermark", "a delay")
     column = columns[position]
     if column.type.kind != "timestamp":
         msg = f"table {table!r}: the column {column.name!r} of watermark is {column.type}; allowed is TIMESTAMP"

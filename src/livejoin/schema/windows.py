@@ -1,7 +1,6 @@
 """Windows by range over a column of times: how users write them, and how they are stored.
 
 =========  ===========================  ============
-Column     As it is written             As it is kept
 Column     As users write it            As it is stored
 TIMESTAMP  ``timedelta``                microseconds
 DATE       ``timedelta`` in whole days  days
@@ -51,15 +50,7 @@ def window_range(table: str, columns: Sequence[Column], written: object) -> Wind
     >>> window_range("T", [Column("ts", SqlType("timestamp"))], ("ts", dt.timedelta(seconds=1)))
     WindowRange(column=0, width=1000000)
     """
-    if not isinstance(written, tuple) or len(written) != 2 or not isinstance(written[0], str):
-        msg = f"table {table!r}: window_range is {written!r}; allowed is a column and its range, as ('ts', timedelta)"
-        raise SchemaError(msg)
-    name, span = written
-    position = next((i for i, column in enumerate(columns) if column.name.lower() == name.lower()), None)
-    if position is None:
-        known = ", ".join(column.name for column in columns)
-        msg = f"table {table!r}: window_range names the column {name!r}, which is not there; it has {known}"
-        raise SchemaError(msg)
+    position, span = of_column(table, columns, written, "window_range", "its range")
     column = columns[position]
     width: int | None = None
     match column.type.kind:
@@ -97,3 +88,28 @@ def span_of(column: Column, width: int) -> Span:
             return width * _DAY
         case _:
             return width
+
+
+def of_column(table: str, columns: Sequence[Column], written: object, option: str, second: str) -> tuple[int, object]:
+    """The position of a column that an option of a table names, and what is written beside it.
+
+    Args:
+        table: The table's name, for messages.
+        columns: The table's columns.
+        written: The column's name, and something else.
+        option: The option.
+        second: The words for the something else, in a message.
+
+    Raises:
+        SchemaError: The value is no such pair, or there is no such column.
+    """
+    if not isinstance(written, tuple) or len(written) != 2 or not isinstance(written[0], str):
+        msg = f"table {table!r}: {option} is {written!r}; allowed is a column and {second}, as ('ts', timedelta)"
+        raise SchemaError(msg)
+    name, beside = written
+    position = next((i for i, column in enumerate(columns) if column.name.lower() == name.lower()), None)
+    if position is None:
+        known = ", ".join(column.name for column in columns)
+        msg = f"table {table!r}: {option} names the column {name!r}, which is not there; it has {known}"
+        raise SchemaError(msg)
+    return position, beside

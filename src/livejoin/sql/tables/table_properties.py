@@ -7,7 +7,7 @@ properties. So Spark can read the statement too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, assert_never
+from typing import Any, assert_never, get_args
 
 from sqlglot import exp
 
@@ -59,9 +59,9 @@ def _value(name: str, part: exp.Property, source: Source) -> Any:
         case Form.RANGE:
             return _range(part, source)
         case Form.COLUMNS_KEPT:
-            return _columns_kept(part, source)
+            return _word(part, get_args(Retain), source)
         case Form.LATE:
-            return _late(part, source)
+            return _word(part, get_args(Late), source)
         case _:
             assert_never(form)
 
@@ -99,26 +99,14 @@ def _switch(part: exp.Property, source: Source) -> bool:
     return value.lower() == "true"
 
 
-def _columns_kept(part: exp.Property, source: Source) -> Retain:
+def _word(part: exp.Property, allowed: Sequence[str], source: Source) -> str:
+    """The one of some words that is given as a text."""
     value = part.args["value"]
-    match value.name if isinstance(value, exp.Literal) and value.is_string else "":
-        case "all":
-            return "all"
-        case "used":
-            return "used"
-        case _:
-            raise _wrong(part, "'all' and 'used'", source)
-
-
-def _late(part: exp.Property, source: Source) -> Late:
-    value = part.args["value"]
-    match value.name if isinstance(value, exp.Literal) and value.is_string else "":
-        case "skip":
-            return "skip"
-        case "refuse":
-            return "refuse"
-        case _:
-            raise _wrong(part, "'skip' and 'refuse'", source)
+    given = value.name if isinstance(value, exp.Literal) and value.is_string else ""
+    for word in allowed:
+        if word == given:
+            return word
+    raise _wrong(part, " and ".join(map(repr, allowed)), source)
 
 
 def _number(part: exp.Property, allowed: str, source: Source, least: int = 0) -> int:
