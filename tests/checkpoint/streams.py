@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from livejoin.checkpoint.engine import Engine, open_engine
 from livejoin.checkpoint.job import Job, job_of
 from livejoin.schema import TableSettings
 from livejoin.sql import parse_columns
+from livejoin.state.store_folder import Place
 
 TIME = datetime(2026, 11, 22, 12, tzinfo=UTC)
 Rows = Iterable[Sequence[Any]]
@@ -36,7 +36,7 @@ class Stream:
         folder: The checkpoint.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Place) -> None:
         self.folder = folder
         self.output: dict[str, dict[int, Counter[Any]]] = {}
         self.engine: Engine | None = None

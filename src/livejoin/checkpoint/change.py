@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from livejoin.checkpoint.job import Job, restricted
 from livejoin.database import Database
@@ -22,6 +21,7 @@ from livejoin.database.snapshots.tables import Limits, empty_rows, image_of_tabl
 from livejoin.errors import StateError
 from livejoin.schema import Column, Table
 from livejoin.sql import names_read, normal_text
+from livejoin.state.store_folder import Place
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def view_changes(before: Job, now: Job) -> ViewChanges:
     )
 
 
-def merged(before: Job, now: Job, rows: Mapping[str, int], folder: Path) -> Job:
+def merged(before: Job, now: Job, rows: Mapping[str, int], folder: Place) -> Job:
     """The job to go on with: the new job, whose tables keep the columns that they have.
 
     Args:

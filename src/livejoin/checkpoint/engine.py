@@ -42,7 +42,8 @@ from livejoin.database.refreshing import apply_any
 from livejoin.database.refusals import Refusal, manner_for, refused_changes, without
 from livejoin.database.snapshots.tables import NO_LIMITS, Limits, check_limit, image_of_tables, size_of_tables
 from livejoin.database.transactions.staging import OnConflict
-from livejoin.errors import ChangeError, ExpressionError, LivejoinError, StateError
+from livejoin.errors import ChangeError, ExpressionError, LivejoinError, StateError, StorageError
+from livejoin.state.store_folder import Place, place_of
 
 logger = logging.getLogger("livejoin")
 
@@ -327,7 +328,7 @@ class Engine:
 
 def open_engine(  # noqa: PLR0913  # the options of a run
     job: Job,
-    folder: Path,
+    folder: Place,
     limits: Limits = NO_LIMITS,
     *,
     initial: Initial = "difference",
@@ -429,7 +430,7 @@ def read_checkpoint(folder: str | Path) -> Database:
     """The database of a checkpoint after the last done batch; nothing is written.
 
     Args:
-        folder: The checkpoint folder of the stream.
+        folder: The checkpoint of the stream: a folder, or the URL of a place in an object store.
 
     Raises:
         StateError: There is no checkpoint, or it is damaged.
@@ -437,11 +438,16 @@ def read_checkpoint(folder: str | Path) -> Database:
 
     Cost: O(rows) for the tables, O(changes of the log) and the loading of the views.
     """
-    path = Path(folder) / "livejoin"
-    if not (path / "log").is_dir():
+    place = place_of(folder) / "livejoin"
+    try:
+        is_there = (place / "log").is_dir()
+    except OSError as error:
+        msg = f"the checkpoint in {str(folder)!r} could not be read: {error}; try again when that is mended"
+        raise StorageError(msg) from error
+    if not is_there:
         msg = f"there is no checkpoint in {str(folder)!r}; give the folder that maintain() has as checkpoint="
         raise StateError(msg)
-    history = History(path, is_owner=False)
+    history = History(place, is_owner=False)
     try:
         found = history.recover(Job({}, {}, {}), NO_LIMITS)
         if found.job is not None:

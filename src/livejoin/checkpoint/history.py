@@ -30,11 +30,11 @@ from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.database import Database
 from livejoin.database.refreshing import apply_any
 from livejoin.database.snapshots import snapshot
-from livejoin.database.snapshots.tables import Limits, empty, image_of_tables, load_tables, of_image
+from livejoin.database.snapshots.tables import Limits, database_of, empty, image_of_tables, load_tables, of_image
 from livejoin.database.transactions.pieces import apply_in_pieces, fit_pieces
 from livejoin.errors import LivejoinError, MemoryLimitError, StateError, StorageError
 from livejoin.schema import Table
-from livejoin.state.files import Folder
+from livejoin.state.store_folder import Place, at, made
 
 logger = logging.getLogger("livejoin")
 
@@ -84,7 +84,7 @@ class History:
         StorageError: The disk refuses.
     """
 
-    def __init__(self, folder: Path, is_owner: bool = True, rows_of: RowsOf | None = None, behind: int = 0) -> None:
+    def __init__(self, folder: Place, is_owner: bool = True, rows_of: RowsOf | None = None, behind: int = 0) -> None:
         self.folder = folder
         self._rows_of = rows_of
         self._is_owner = is_owner
@@ -105,7 +105,7 @@ class History:
         """
         name = f"{job.digest}.json"
         try:
-            with Folder.made(self._jobs) as folder:
+            with made(self._jobs) as folder:
                 if name not in folder.names():
                     with suppress(FileExistsError):
                         folder.publish(name, json.dumps(job.plain(), indent=1).encode())
@@ -191,7 +191,7 @@ class History:
         folder, before = self.folder / "static", f"{quote(table.name, safe='')}.batch"
         name = f"{quote(table.name, safe='')}-{job.digest}.batch"
         try:
-            with Folder.made(folder) if rows_of is not None else Folder.at(folder) as static:
+            with made(folder) if rows_of is not None else at(folder) as static:
                 there = static.names()
                 if name not in there and before in there:  # of a version that had one file a table
                     found = decoded(static.read(before)).changes[table.name]
@@ -212,7 +212,7 @@ class History:
             raise StorageError(msg) from error
 
     @property
-    def _jobs(self) -> Path:
+    def _jobs(self) -> Place:
         return self.folder / "jobs"
 
     def _start(self, numbers: Sequence[int], batches: Sequence[int], limits: Limits) -> Recovered:
@@ -222,7 +222,7 @@ class History:
         newest = numbers[-1]
         path = self.snapshots.of(newest)
         try:
-            database = load_tables(path, limits)
+            database = database_of(self.snapshots.image(newest), limits)
             extra = database.extra
             job = Job.from_plain(extra.get("job"))
             if extra.get("batch_id") != newest or job.tables != dict(database.tables):
@@ -306,7 +306,7 @@ class History:
             return now
         path = self._jobs / f"{digest}.json"
         try:
-            with Folder.at(self._jobs) as folder:
+            with at(self._jobs) as folder:
                 job = Job.from_plain(json.loads(bytes(folder.read(path.name))))
             if job.digest != digest:
                 msg = "it does not say what it said"
@@ -322,7 +322,7 @@ class History:
 
     def _take_over(self, now: Job) -> None:
         """Convert an old checkpoint, which is a snapshot in the folder itself, to one with a log."""
-        if not snapshot.is_there(self.folder):
+        if not isinstance(self.folder, Path) or not snapshot.is_there(self.folder):
             return
         if not self.snapshots.numbers():
             database = load_tables(self.folder, Limits())
@@ -345,7 +345,7 @@ class History:
                 )
             job = Job(tables, views, offered)
             note = {"batch_id": last, "job": job.plain(), "parts": parts}
-            snapshot.write(self.snapshots.of(last), image_of_tables(database, note))
+            self.snapshots.write_now(last, image_of_tables(database, note))
             logger.info("the checkpoint in %s has a log from now on", self.folder)
         (self.folder / "CURRENT").unlink()
         for left in self.folder.glob("v[0-9]*-*"):

@@ -12,13 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from livejoin.checkpoint.batch import LoggedBatch, decoded, pieces_of
 from livejoin.checkpoint.checked_json import checked, with_checksum
 from livejoin.errors import StateError, StorageError
-from livejoin.state.files import Folder
+from livejoin.state.store_folder import Place, at, made
 
 _BATCH = re.compile(r"(\d{8,})\.batch")
 _DONE = re.compile(r"(\d{8,})\.done")
@@ -27,7 +26,7 @@ _DRAFT = re.compile(r"\.[0-9a-f]{32}\.draft")
 
 
 class Log:
-    """The log in a folder, opened to be written by one process, or to be read only; mutable.
+    """The log in a folder or a store, opened to be written by one process, or to be read only; mutable.
 
     Args:
         path: The folder; made if it is missing and this process writes.
@@ -41,14 +40,14 @@ class Log:
         StorageError: The disk refuses.
     """
 
-    def __init__(self, path: Path, is_owner: bool) -> None:
+    def __init__(self, path: Place, is_owner: bool) -> None:
         self.path = path
         self.epoch = 0
         with self._asked("opened"):
             if not is_owner:
-                self._folder = Folder.at(path)
+                self._folder = at(path)
                 return
-            self._folder = Folder.made(path)
+            self._folder = made(path)
             names = self._folder.names()
             epochs = sorted(_numbers(names, _EPOCH))
             self.epoch = epochs[-1] + 1 if epochs else 1
@@ -80,10 +79,9 @@ class Log:
         """
         pieces = pieces_of(batch)
         with self._asked("written"):
-            newest = max(_numbers(self._folder.names(), _EPOCH), default=0)
-            if newest > self.epoch:
-                raise self._lost(f"another query has opened it since (epoch {newest}, ours is {self.epoch})")
+            self._check_ours()
             self._publish(_batch(batch.batch_id), *pieces)
+            self._check_ours()  # else whoever came since may have taken the batch, and removed what it took
         return sum(map(len, pieces))
 
     def read(self, batch_id: int) -> LoggedBatch:
@@ -138,7 +136,8 @@ class Log:
     def size_after(self, batch_id: int) -> int:
         """The bytes of all batches after a batch."""
         with self._asked("read"):
-            return sum(self._folder.size(_batch(number)) for number in self.batches() if number > batch_id)
+            sizes = self._folder.sizes()
+            return sum(sizes[_batch(number)] for number in _numbers(sizes, _BATCH) if number > batch_id)
 
     def forget(self, batch_id: int) -> None:
         """Remove the batches up to and including a batch; a restart begins after it.
@@ -164,6 +163,12 @@ class Log:
             self._folder.publish(name, *pieces)
         except FileExistsError as error:
             raise self._lost(f"another query has written {name}") from error
+
+    def _check_ours(self) -> None:
+        """Refuse to go on where a later opening has begun."""
+        newest = max(_numbers(self._folder.names(), _EPOCH), default=0)
+        if newest > self.epoch:
+            raise self._lost(f"another query has opened it since (epoch {newest}, ours is {self.epoch})")
 
     def _lost(self, what: str) -> StateError:
         msg = (

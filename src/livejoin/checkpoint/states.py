@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
@@ -21,10 +20,10 @@ from livejoin.checkpoint.instants import with_instants
 from livejoin.checkpoint.job import Job
 from livejoin.database import Database
 from livejoin.database.difference import types_of
-from livejoin.database.snapshots import snapshot
 from livejoin.database.snapshots.tables import NO_LIMITS
 from livejoin.errors import SchemaError, StateError, StorageError
 from livejoin.sql import names_read
+from livejoin.state.store_folder import Place
 
 _NO_JOB = Job({}, {}, {})
 _TRIES = 3
@@ -48,13 +47,13 @@ class KeptState:
         job: The tables and views of that batch.
     """
 
-    folder: Path
+    folder: Place
     batch: int
     version: int | None
     job: Job
 
 
-def kept_state(folder: Path, version: int | None) -> KeptState:
+def kept_state(folder: Place, version: int | None) -> KeptState:
     """The state after a commit.
 
     Args:
@@ -97,7 +96,7 @@ def rows_at(state: KeptState, view: str) -> Iterator[pa.RecordBatch]:
         yield as_columns(batch, columns)
 
 
-def bound_view(bound: Database, job: Job, view: str, folder: Path) -> tuple[str, pa.Schema]:
+def bound_view(bound: Database, job: Job, view: str, folder: Place) -> tuple[str, pa.Schema]:
     """The name of a view as its job has it, and its columns.
 
     Args:
@@ -146,7 +145,7 @@ def views_below(job: Job, view: str) -> list[str]:
     return [name for name in job.views if name in found]
 
 
-def not_kept(version: int, first: int, last: int, folder: Path, begins: int = 1) -> NotKeptError:
+def not_kept(version: int, first: int, last: int, folder: Place, begins: int = 1) -> NotKeptError:
     """The error for a version that is not there.
 
     Args:
@@ -183,7 +182,7 @@ def tried(read: Callable[[], Found]) -> Found:
     raise AssertionError
 
 
-def gone(version: int | None, oldest: int | None, folder: Path) -> NotKeptError:
+def gone(version: int | None, oldest: int | None, folder: Place) -> NotKeptError:
     """The error for a state that a running query has removed since somebody asked for it."""
     which = "the version of this frame" if version is None else f"version {version}"
     rest = "" if oldest is None else f"; kept are those from version {oldest} on"
@@ -254,7 +253,7 @@ def _batch_of(history: History, version: int) -> int:
 def _version_of(history: History, batch: int) -> int | None:
     """The version after a batch; None if an earlier version of livejoin did not note it."""
     if batch in history.snapshots.numbers():
-        return snapshot.head(history.snapshots.of(batch))[0]
+        return history.snapshots.head(batch)[0]
     known = history.log.note(batch).get("version")
     return None if known is None else int(known)
 
@@ -262,7 +261,7 @@ def _version_of(history: History, batch: int) -> int | None:
 def _job_of(history: History, batch: int) -> Job:
     """The job of a batch."""
     if batch in history.snapshots.numbers():
-        return Job.from_plain(snapshot.head(history.snapshots.of(batch))[1].get("job"))
+        return Job.from_plain(history.snapshots.head(batch)[1].get("job"))
     return history.job(str(history.log.note(batch).get("job")), _NO_JOB)
 
 

@@ -158,7 +158,7 @@ def check_scratch(spill: object, spill_over: object, limit: int | None) -> Scrat
     return Scratch(path, over or min(_SPILL_OVER, max(1, (limit or _SPILL_OVER * _OF_LIMIT) // _OF_LIMIT)))
 
 
-_STORES = (*SCHEMES, "s3a", "gcs", "azure")
+_STORES = (*SCHEMES, "gcs", "azure")
 
 
 def check_folder(folder: object) -> Path:

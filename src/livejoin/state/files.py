@@ -195,6 +195,10 @@ class Folder:
         """The bytes of a file; a link is not followed."""
         return int(system(os.stat, _plain(name), dir_fd=self._descriptor, follow_symlinks=False).st_size)
 
+    def sizes(self) -> dict[str, int]:
+        """The bytes of each file in it."""
+        return {name: self.size(name) for name in self.names()}
+
     def remove(self, name: str) -> None:
         """Remove a folder in it with the files in that one; a link is removed and not followed."""
         if stat.S_ISDIR(system(os.stat, _plain(name), dir_fd=self._descriptor, follow_symlinks=False).st_mode):

@@ -26,7 +26,7 @@ from livejoin.errors import StateError, StorageError
 
 Data: TypeAlias = bytes | bytearray | memoryview
 
-SCHEMES = ("s3", "gs", "az", "abfs", "abfss")
+SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss")
 PATIENCE = 60.0
 """Seconds for which a store that does not answer is asked again."""
 

@@ -289,10 +289,12 @@ def read(path: Path, trusted: bool) -> Image:
 
 def head(path: Path) -> tuple[int, dict[str, Any]]:
     """The version and the user's JSON values of the current snapshot, without its rows; raises as `read`."""
-    return _read(
-        path,
-        lambda _, manifest: (number(manifest, "version", most=_LAST_VERSION), dict(value(manifest, "extra", dict))),
-    )
+    return _read(path, lambda _, manifest: head_of(manifest))
+
+
+def head_of(manifest: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    """The version and the user's JSON values that a manifest has."""
+    return number(manifest, "version", most=_LAST_VERSION), dict(value(manifest, "extra", dict))
 
 
 def _is_same_build(path: Path, manifest: dict[str, Any]) -> bool:

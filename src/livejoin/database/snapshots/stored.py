@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import uuid
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from livejoin.database.durable.history import Run
 from livejoin.database.snapshots.snapshot import (
     Image,
     Source,
+    head_of,
     histories_of,
     image_of_manifest,
     manifest_text,
@@ -94,8 +96,19 @@ def numbers(objects: Objects) -> list[int]:
     return sorted(int(stem) for key in keys if key.endswith(_SUFFIX) and (stem := key[: -len(_SUFFIX)]).isdigit())
 
 
-def write(objects: Objects, segment: int, image: Image) -> None:
-    """Write the snapshot of what is before a segment, unless one is there; older ones but the newest are removed.
+def newest_two(found: Sequence[int]) -> list[int]:
+    """The snapshots that stay where nobody asks for more."""
+    return list(found[-_KEPT:])
+
+
+def write(objects: Objects, segment: int, image: Image, to_keep: Callable[[list[int]], list[int]] = newest_two) -> None:
+    """Write the snapshot of what is before a segment, unless one is there; others are removed.
+
+    Args:
+        objects: The store.
+        segment: The number of the segment.
+        image: The content.
+        to_keep: Which of the snapshots that are there then stay, by their numbers; the newest is one of them.
 
     Raises:
         StorageError: The store refused.
@@ -107,7 +120,7 @@ def write(objects: Objects, segment: int, image: Image) -> None:
         mark = f"{attempt} {zlib.crc32(text)}".ljust(MARK_BYTES - 1) + "\n"
         if not create_once(objects, _key(segment), mark.encode() + text):
             data.remove()
-        _remove_old(objects)
+        _remove_others(objects, to_keep(numbers(objects)))
     except OSError as error:
         msg = (
             f"the snapshot could not be written to {objects.name!r}: {error}; the one of before, if there was one, is "
@@ -116,15 +129,21 @@ def write(objects: Objects, segment: int, image: Image) -> None:
         raise StorageError(msg) from error
 
 
-def _remove_old(objects: Objects) -> None:
-    kept = numbers(objects)[-_KEPT:]
+def _remove_others(objects: Objects, kept: Sequence[int]) -> None:
+    """Remove all snapshots but some; what is newer than the newest one is being written."""
     found = [one.key for one in objects.listed(_UNDER)]
-    old = [key for key in found if (stem := key[len(_UNDER) :][:_DIGITS]).isdigit() and int(stem) < kept[0]]
+    stems = {key: stem for key in found if (stem := key[len(_UNDER) :][:_DIGITS]).isdigit()}
+    old = [key for key, stem in stems.items() if int(stem) < kept[-1] and int(stem) not in kept]
     objects.remove(sorted(old, key=lambda key: not key.endswith(_SUFFIX)))  # what names them comes first
 
 
+def name_of(segment: int) -> str:
+    """The name of the object that makes the data of a number a snapshot."""
+    return f"{segment:0{_DIGITS}d}{_SUFFIX}"
+
+
 def _key(segment: int) -> str:
-    return f"{_UNDER}{segment:0{_DIGITS}d}{_SUFFIX}"
+    return _UNDER + name_of(segment)
 
 
 def read(objects: Objects) -> Image | None:
@@ -137,9 +156,21 @@ def read(objects: Objects) -> Image | None:
         found = numbers(objects)
     if not found:
         return None
+    return image_of(objects, found[-1])
+
+
+def image_of(objects: Objects, number: int) -> Image:
+    """The snapshot with a number; raises as `read`."""
     return read_from(
-        objects.name, lambda: _opened(objects, found[-1]), lambda source, of: image_of_manifest(source, of, False)
+        f"{objects.name}/{_key(number)}",
+        lambda: _opened(objects, number),
+        lambda source, of: image_of_manifest(source, of, False),
     )
+
+
+def head(objects: Objects, number: int) -> tuple[int, dict[str, Any]]:
+    """The version and the JSON values of the snapshot with a number, without its rows; raises as `read`."""
+    return read_from(f"{objects.name}/{_key(number)}", lambda: _opened(objects, number), lambda _, of: head_of(of))
 
 
 def histories(objects: Objects) -> dict[str, Run]:

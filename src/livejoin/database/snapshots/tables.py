@@ -78,14 +78,24 @@ NO_LIMITS = Limits()
 
 
 def load_tables(path: Path, limits: Limits) -> Database:
-    """The database of a snapshot's tables, without the snapshot's views.
+    """As `database_of`, of the current snapshot in a folder.
 
     Raises:
         StateError: There is no snapshot, or it is damaged or of another version.
         StorageError: The disk or the system refuses to read it.
         MemoryLimitError: The tables take more than ``memory_limit``.
     """
-    return of_image(replace(snapshot.read(path, trusted=False), views=(), blocks=()), limits)
+    return database_of(snapshot.read(path, trusted=False), limits)
+
+
+def database_of(image: snapshot.Image, limits: Limits) -> Database:
+    """The database of a snapshot's tables, without the snapshot's views.
+
+    Raises:
+        StateError: The parts of the image contradict each other.
+        MemoryLimitError: The tables take more than ``memory_limit``.
+    """
+    return of_image(replace(image, views=(), blocks=()), limits)
 
 
 def of_image(image: snapshot.Image, limits: Limits = NO_LIMITS) -> Database:
