@@ -18,7 +18,8 @@ from livejoin.checkpoint.states import bound_view, kept_state, rows_at
 from livejoin.distributed.declaration import bound_of
 from livejoin.distributed.states import parts_of
 from livejoin.errors import SchemaError, StateError, StorageError
-from livejoin.spark.local_folder import local_path
+from livejoin.spark.local_folder import checkpoint_place
+from livejoin.state.store_folder import Place
 
 Part = Callable[[], Iterator[pa.RecordBatch]]
 Read = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -42,7 +43,7 @@ def read_view(spark: SparkSession, checkpoint: str | Path, view: str, version: i
         SchemaError: There is no such view, or ``version`` is no number.
         StateError: There is no checkpoint, it has no batch yet, the version is not there, or a file is damaged.
         StorageError: The disk refuses to read.
-        PipelineError: The checkpoint is not one of a file system.
+        PipelineError: ``checkpoint`` is missing, or names neither a folder nor a place in a store.
 
     Cost: a look at the newest files. Each action reads the tables of the view as a restart does, and makes the view
         of them, in one task or one a cell.
@@ -50,12 +51,12 @@ def read_view(spark: SparkSession, checkpoint: str | Path, view: str, version: i
     if version is not None and (not isinstance(version, int) or isinstance(version, bool)):
         msg = f"version= is {version!r:.80}; it takes the number of a commit, as _commit_version of deltas has it"
         raise SchemaError(msg)
-    given = local_path(checkpoint, "checkpoint").expanduser().absolute()
+    given = checkpoint_place(checkpoint)
     folder = given / "livejoin"
-    if not folder.is_dir():
+    if not _is_there(folder):
         msg = f"there is no checkpoint in {str(given)!r}; give the folder that maintain() has as checkpoint="
         raise StateError(msg)
-    if (folder / "log").is_dir():
+    if not isinstance(folder, Path) or (folder / "log").is_dir():
         state = kept_state(folder, version)
         name, columns = bound_view(bound_of(state.job), state.job, view, given)
         parts: list[Part] = [partial(rows_at, state, name)]
@@ -66,7 +67,15 @@ def read_view(spark: SparkSession, checkpoint: str | Path, view: str, version: i
     return spark.range(0, len(parts), 1, len(parts)).mapInArrow(_read(folder, parts), types)
 
 
-def _read(folder: Path, parts: Sequence[Part]) -> Read:
+def _is_there(folder: Place) -> bool:
+    try:
+        return folder.is_dir()
+    except OSError as error:
+        msg = f"{folder} could not be read: {error}; try again when that is mended"
+        raise StorageError(msg) from error
+
+
+def _read(folder: Place, parts: Sequence[Part]) -> Read:
     """What a task does that gets the numbers of parts; it takes them all, or Spark ends its process."""
 
     def read(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -78,9 +87,9 @@ def _read(folder: Path, parts: Sequence[Part]) -> Read:
     return read
 
 
-def _check_seen(folder: Path) -> None:
+def _check_seen(folder: Place) -> None:
     """Refuse a host that does not see the checkpoint."""
-    if not folder.is_dir():
+    if not _is_there(folder):
         msg = (
             f"this host does not see {folder}, where the rows of the view are: give the pipeline a folder for its "
             "checkpoint that all hosts of the executors see, or read it where the driver is, with a local session"

@@ -11,7 +11,9 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
-from livejoin.errors import PipelineError, StorageError
+from livejoin.errors import PipelineError, StateError, StorageError
+from livejoin.state.objects import SCHEMES, scheme_of
+from livejoin.state.store_folder import Place, place_of
 
 WILD = frozenset("*?[{")
 """What makes a path a pattern for Spark."""
@@ -91,6 +93,23 @@ def _expanded(folder: str | Path) -> Path | None:
         return None
 
 
+def checkpoint_place(checkpoint: str | Path | None) -> Place:
+    """The place of a checkpoint: an absolute path, or a URL of an object store.
+
+    Raises:
+        PipelineError: The argument is missing, is a URI of neither, or names no place in a bucket.
+        StorageError: The environment does not say what the store needs.
+        ImportError: obstore is not installed.
+    """
+    if isinstance(checkpoint, str) and scheme_of(checkpoint) in SCHEMES:
+        try:
+            return place_of(checkpoint)
+        except StateError as error:
+            msg = f"checkpoint={error}"
+            raise PipelineError(msg, key="checkpoint") from error
+    return local_folder(checkpoint, "checkpoint")
+
+
 def local_folder(folder: str | Path | None, argument: str) -> Path:
     """An absolute local path.
 
@@ -126,16 +145,16 @@ def made(folder: Path, what: str) -> Path:
     return folder
 
 
-def hadoop_path(path: Path) -> str:
-    """A path for calls of Spark that take one file or folder: Hadoop decodes nothing in it.
+def hadoop_path(path: Place) -> str:
+    """A path for calls of Spark that take one file or folder: Hadoop decodes nothing in it. A URL stays as it is.
 
     >>> hadoop_path(Path("/data/a b%20"))
     'file:/data/a b%20'
     """
-    return f"file:{path.absolute()}"
+    return f"file:{path.absolute()}" if isinstance(path, Path) else str(path)
 
 
-def hadoop_pattern(path: Path, below: str = "") -> str:
+def hadoop_pattern(path: Place, below: str = "") -> str:
     """A path for calls of Spark that take a pattern, as ``load`` does.
 
     Args:
@@ -149,7 +168,7 @@ def hadoop_pattern(path: Path, below: str = "") -> str:
     return f"{escaped}/{below}" if below else escaped
 
 
-def streamed(path: Path, what: str, below: str = "") -> str:
+def streamed(path: Place, what: str, below: str = "") -> str:
     """`hadoop_pattern` for a stream of files.
 
     Raises:
@@ -159,9 +178,10 @@ def streamed(path: Path, what: str, below: str = "") -> str:
     >>> streamed(Path("/data"), "table 'T'", "*.csv")
     'file:/data/*.csv'
     """
-    if (found := _MAGIC.search(str(path.absolute()))) is not None:
+    shown = str(path.absolute() if isinstance(path, Path) else path)
+    if (found := _MAGIC.search(shown)) is not None:
         msg = (
-            f"{what} would be streamed from {str(path.absolute())!r}, and Spark reads files twice that have "
+            f"{what} would be streamed from {shown!r}, and Spark reads files twice that have "
             f"{found[0]!r} in their path; let it have none of {{}}[]*?\\"
         )
         raise PipelineError(msg)

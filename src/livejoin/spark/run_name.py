@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from contextlib import suppress
 from uuid import uuid4
 
 from livejoin.errors import StorageError
+from livejoin.state.store_folder import Place, StoreFolder, StorePath
 
 NAME_FILE = "name"
 
 
-def run_name(checkpoint: Path) -> str:
+def run_name(checkpoint: Place) -> str:
     """The stored name of a checkpoint; a new one is drawn if it has none.
 
     The caller holds the lock of the checkpoint.
@@ -19,6 +20,8 @@ def run_name(checkpoint: Path) -> str:
     Raises:
         StorageError: The disk refuses.
     """
+    if isinstance(checkpoint, StorePath):
+        return _in_store(checkpoint)
     file = checkpoint / NAME_FILE
     draft = checkpoint / f".{NAME_FILE}.writing"
     try:
@@ -35,3 +38,15 @@ def run_name(checkpoint: Path) -> str:
         msg = f"the checkpoint's name could not be read from or written to {file}: {error}; repair that and go on"
         raise StorageError(msg) from error
     return name
+
+
+def _in_store(checkpoint: StorePath) -> str:
+    folder = StoreFolder(checkpoint.files)
+    try:
+        with suppress(FileExistsError):
+            if NAME_FILE not in folder.names():
+                folder.publish(NAME_FILE, uuid4().hex.encode())
+        return folder.read(NAME_FILE).decode("ascii")
+    except (OSError, ValueError) as error:
+        msg = f"the checkpoint's name could not be read from or written to {checkpoint / NAME_FILE}: {error}"
+        raise StorageError(msg) from error

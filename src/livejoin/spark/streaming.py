@@ -21,7 +21,7 @@ from livejoin.spark.batch_function import BatchFunction
 from livejoin.spark.checkpoint_lock import lock_checkpoint
 from livejoin.spark.distributed.start import cells_of, open_cells
 from livejoin.spark.job_names import described
-from livejoin.spark.local_folder import hadoop_path, local_folder
+from livejoin.spark.local_folder import checkpoint_place, hadoop_path, local_folder
 from livejoin.spark.maintained_query import MaintainedQuery
 from livejoin.spark.micro_batch import MicroBatches
 from livejoin.spark.own_places import Place, check_apart
@@ -33,10 +33,11 @@ from livejoin.spark.streams.batch_frame import as_stream
 from livejoin.spark.streams.file_paths import files_of
 from livejoin.spark.streams.frames import Declared, pack, rows_of, table_of
 from livejoin.spark.streams.observed import observed
-from livejoin.spark.streams.offsets import arranged, check_begun, clear_unbegun, unread_columns
+from livejoin.spark.streams.offsets import arranged, check_begun, clear_unbegun, spark_half, unread_columns
 from livejoin.spark.streams.stream_part import StreamPart
 from livejoin.spark.streams.table_stream import TableStream
 from livejoin.spark.time_zone import check_zone
+from livejoin.state.store_folder import Place as StatePlace
 
 
 def maintain(  # noqa: PLR0913  # all that a pipeline is
@@ -79,7 +80,8 @@ def maintain(  # noqa: PLR0913  # all that a pipeline is
             delta that is not empty, as in ``foreachBatch``, with the view's name, the delta as a DataFrame and the
             batch's number.
         path: The folder of the Parquet output; local or mounted.
-        checkpoint: The folder of the state; local or mounted.
+        checkpoint: The folder of the state, local or mounted; or the URL of a place in an object store, as
+            ``s3a://bucket/orders``, which Spark and obstore must both reach (docs/guides/object-stores.md).
         trigger: Arguments of Spark's ``trigger``, for example ``{"availableNow": True}``. None is Spark's default, or
             ``availableNow`` if all tables are batch frames.
         options: Options of the run: memory, bad rows, cells and more.
@@ -148,9 +150,9 @@ def start(  # noqa: PLR0913  # as maintain
         for name, frame in plain.items()
         if found[name].append_only or (_is_append_only(frame) and not found[name].has_window)
     }
-    state = local_folder(checkpoint, "checkpoint")
+    state = checkpoint_place(checkpoint)
     check_apart(_places(state, sink, options, plain))
-    earlier = _earlier(tables, unread_columns(state / "spark", tables))
+    earlier = _earlier(tables, unread_columns(spark_half(state), tables))
     keep_all = options.keep == "all"
     job = job_of(found, views, append_only, keep_all, options.allow_product, earlier, assertions)
     check_zone(spark, job)
@@ -159,6 +161,13 @@ def start(  # noqa: PLR0913  # as maintain
         msg = "all tables are static; at least one has to change, or spark.sql computes the views once and for all"
         raise SchemaError(msg)
     spread = cells_of(job, options)
+    if spread is not None and not isinstance(state, Path):
+        msg = (
+            f"mode='distributed' keeps the states of its cells in files that it renames, and {str(state)!r} is in an "
+            "object store, which has no such call: give a folder that all hosts see, or leave mode out, so that the "
+            "engine runs in this process"
+        )
+        raise PipelineError(msg, key="checkpoint")
     if isinstance(sink, OfSession):
         sink.use(spark)
     lock = lock_checkpoint(state)
@@ -175,6 +184,7 @@ def start(  # noqa: PLR0913  # as maintain
             trigger = {"availableNow": True}
         batches: BatchFunction
         if spread is not None:
+            assert isinstance(state, Path), "else it is refused"
             static = {name: frame for name, frame in plain.items() if found[name].static}
             batches, job, frames = open_cells(job, spread, options, state, sink, given, static)
             lock.guard(batches)
@@ -192,17 +202,18 @@ def start(  # noqa: PLR0913  # as maintain
             )
             lock.guard(engine)
             sink.open(sink_views(engine.database), engine.last_batch, engine.parts, run_name(state))
+            half = spark_half(state)
             if engine.last_batch is None and engine.pending is None:
-                clear_unbegun(state / "spark")
+                clear_unbegun(half)
             else:
-                check_begun(state / "spark")
-            frames, job = arranged(state / "spark", given, engine.filled), engine.job
+                check_begun(half)
+            frames, job = arranged(half, given, engine.filled), engine.job
             batches = MicroBatches(engine, sink, options.on_batch, tuple(frames), letters)
         packed = observed(pack(frames, job.columns), frames)
         writer = packed.writeStream.foreachBatch(_described(batches, options.name or "livejoin"))
         if options.name is not None:
             writer = writer.queryName(options.name)
-        writer = writer.option("checkpointLocation", hadoop_path(state / "spark"))
+        writer = writer.option("checkpointLocation", hadoop_path(spark_half(state)))
         query = (writer.trigger(**trigger) if trigger else writer).start()
     except BaseException:
         lock.release()
@@ -211,7 +222,7 @@ def start(  # noqa: PLR0913  # as maintain
     return MaintainedQuery(query, batches), batches
 
 
-def _places(state: Path, sink: Sink, options: RunOptions, frames: Mapping[str, DataFrame]) -> list[Place]:
+def _places(state: StatePlace, sink: Sink, options: RunOptions, frames: Mapping[str, DataFrame]) -> list[Place]:
     """The folders of a query, as far as they are known."""
     written = {"checkpoint=": state, "spill=": options.limits.spill, "dead_letters=": options.dead_letters}
     if isinstance(sink, InFolder):
@@ -219,7 +230,7 @@ def _places(state: Path, sink: Sink, options: RunOptions, frames: Mapping[str, D
     places = [Place(name, Path(path).absolute()) for name, path in written.items() if isinstance(path, (str, Path))]
     for name, frame in frames.items():
         for path, below in files_of(frame) if frame.isStreaming else ():
-            if not path.is_relative_to(state / ARRIVALS):
+            if not isinstance(state, Path) or not path.is_relative_to(state / ARRIVALS):
                 places.append(Place(f"the files of table {name!r}", path, below, is_read=True))
     return places
 

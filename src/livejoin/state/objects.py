@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import re
 import time
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ MARK_BYTES = 64
 """The first bytes of an object tell who made it: objects that `create_once` makes differ there."""
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_PROBE_SECONDS = 10.0
 _FIRST_PAUSE, _LAST_PAUSE = 0.05, 2.0
 _LONGEST = 300  # characters of what a store says that are shown
 
@@ -116,6 +118,27 @@ def create_once(objects: Objects, key: str, data: Data, patience: float | None =
             raise failure
         time.sleep(pause)
     raise AssertionError
+
+
+def check_creates_once(objects: Objects) -> None:
+    """Create an object twice, to see that the store refuses the second time.
+
+    Raises:
+        StateError: The store does not refuse.
+        OSError: The store refuses altogether.
+    """
+    key, text = f"probe/{uuid.uuid4().hex}", b"livejoin".ljust(MARK_BYTES)
+    create_once(objects, key, text, _PROBE_SECONDS)
+    try:
+        if create_once(objects, key, b"second".ljust(MARK_BYTES), _PROBE_SECONDS):
+            msg = (
+                f"the store of {objects.name!r} created one object twice, so that two processes could write one "
+                "log: it does not know If-None-Match. Use one that does, as S3, Google Cloud Storage and Azure do, or "
+                "a folder"
+            )
+            raise StateError(msg)
+    finally:
+        objects.remove([key])
 
 
 def again(ask: Callable[[], Any], patience: float | None = None) -> Any:

@@ -148,12 +148,24 @@ class StorePath:
         return Below(self.objects, f"{self.below}/" if self.below else "")
 
     def is_dir(self) -> bool:
-        """Whether something is there.
+        """Whether something is there; raises OSError if the store refuses, as do those below."""
+        return bool(self.inside())
 
-        Raises:
-            OSError: The store refuses.
-        """
-        return bool(again(lambda: self.files.listed("")))
+    def inside(self) -> list[str]:
+        """The keys of all objects below it, from it on, in order. Hadoop makes empty ones for folders, which are none."""
+        return [one.key for one in again(lambda: self.files.listed("")) if one.size]
+
+    def read_text(self) -> str:
+        """The text of the object that it is; raises FileNotFoundError if it is none."""
+        return str(again(lambda: self.objects.read(self.below)).decode())
+
+    def write_text(self, text: str) -> None:
+        """Make it an object with a text, in the place of one that may be there."""
+        again(lambda: self.objects.put(self.below, text.encode()))
+
+    def clear(self) -> None:
+        """Remove all below it."""
+        again(lambda: self.files.remove([one.key for one in self.files.listed("")]))
 
 
 Place: TypeAlias = Path | StorePath

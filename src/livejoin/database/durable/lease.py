@@ -92,8 +92,15 @@ class Lease:
                 self._objects.put(_key(self.epoch), self.text)
 
 
-def take(objects: Objects) -> Lease:
+_CLOSE_IT = "One database at a time opens a place in a store; close that one, or read through it"
+
+
+def take(objects: Objects, advice: str = _CLOSE_IT) -> Lease:
     """The lease of a new opening.
+
+    Args:
+        objects: The store.
+        advice: A sentence for who is told that another process has it.
 
     Raises:
         StateError: Another process has the database.
@@ -104,18 +111,18 @@ def take(objects: Objects) -> Lease:
         gc.collect()  # a database that was forgotten gives its place back
         epoch, said = _newest(objects)
     if epoch and said.get("is_open", True) and not _is_dead(said.get("at")):
-        epoch, said = _watched(objects, epoch, said)
+        epoch, said = _watched(objects, epoch, said, advice)
     lease = Lease(objects, epoch + 1, str(said.get("log", "")))
     if not create_once(objects, _key(lease.epoch), lease.text):
         _, other = _newest(objects)
-        raise StateError(_held(objects, other))
+        raise StateError(_held(objects, other, advice))
     with contextlib.suppress(OSError):  # they say nothing any more
         objects.remove([one.key for one in objects.listed(_UNDER) if one.key < _key(lease.epoch)])
     lease.begin()
     return lease
 
 
-def _watched(objects: Objects, epoch: int, said: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+def _watched(objects: Objects, epoch: int, said: dict[str, Any], advice: str) -> tuple[int, dict[str, Any]]:
     """The newest lease when it is nobody's any more.
 
     Raises:
@@ -129,16 +136,13 @@ def _watched(objects: Objects, epoch: int, said: dict[str, Any]) -> tuple[int, d
         if newest == epoch and not now.get("is_open", True):
             return newest, now
         if newest != epoch or now.get("beats") != said.get("beats"):
-            raise StateError(_held(objects, now))
+            raise StateError(_held(objects, now, advice))
     logger.warning("%s: taken over from %s, which gave no sign for %g s", objects.name, said.get("by"), GONE_SECONDS)
     return epoch, said
 
 
-def _held(objects: Objects, said: dict[str, Any]) -> str:
-    return (
-        f"{objects.name!r} is open: {said.get('by', 'another process')} has it. One database at a time opens a place "
-        "in a store; close that one, or read through it"
-    )
+def _held(objects: Objects, said: dict[str, Any], advice: str) -> str:
+    return f"{objects.name!r} is open: {said.get('by', 'another process')} has it. {advice}"
 
 
 def _newest(objects: Objects) -> tuple[int, dict[str, Any]]:

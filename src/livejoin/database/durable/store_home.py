@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-import uuid
-
 from livejoin.database.contents import Contents
 from livejoin.database.durable import lease
 from livejoin.database.durable.chain import ChainFolder
@@ -18,13 +16,12 @@ from livejoin.database.durable.places import StorePlace
 from livejoin.database.durable.recovery import Damage, Recovered, read_snapshot, replay
 from livejoin.database.snapshots.image import add_views
 from livejoin.errors import LivejoinError, StateError, StorageError
-from livejoin.state.objects import MARK_BYTES, Objects, create_once
+from livejoin.state.objects import Objects, check_creates_once
 
 SEGMENT_RECORDS = 2_000
 """As an opening reads each object of the log, segments end sooner than those in folders, and snapshots come sooner."""
 
 _TRIES = 3
-_PROBE_SECONDS = 10.0
 
 
 def open_store(objects: Objects, empty: Contents, pace: Pace, damaged: Damaged) -> Contents:
@@ -48,7 +45,7 @@ def open_store(objects: Objects, empty: Contents, pace: Pace, damaged: Damaged) 
         )
         raise StateError(msg)
     try:
-        _probe(objects)
+        check_creates_once(objects)
         taken = lease.take(objects)
         try:
             return _opened(objects, taken, empty, pace)
@@ -61,27 +58,6 @@ def open_store(objects: Objects, empty: Contents, pace: Pace, damaged: Damaged) 
     except OSError as error:
         msg = f"{objects.name!r} could not be opened: {error}; it may be sound, try again when that is mended"
         raise StorageError(msg) from error
-
-
-def _probe(objects: Objects) -> None:
-    """Create an object twice, to see that the store refuses the second time.
-
-    Raises:
-        StateError: The store does not refuse.
-        OSError: The store refuses altogether.
-    """
-    key, text = f"probe/{uuid.uuid4().hex}", b"livejoin".ljust(MARK_BYTES)
-    create_once(objects, key, text, _PROBE_SECONDS)
-    try:
-        if create_once(objects, key, b"second".ljust(MARK_BYTES), _PROBE_SECONDS):
-            msg = (
-                f"the store of {objects.name!r} created one object twice, so that two processes could write one "
-                "log: it does not know If-None-Match. Use one that does, as S3, Google Cloud Storage and Azure do, or "
-                "a folder"
-            )
-            raise StateError(msg)
-    finally:
-        objects.remove([key])
 
 
 def _opened(objects: Objects, taken: Lease, empty: Contents, pace: Pace) -> Contents:

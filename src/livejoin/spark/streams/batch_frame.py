@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+import uuid
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,17 +21,19 @@ from pyspark.sql import functions as F
 from livejoin.errors import StorageError
 from livejoin.spark.failures import OF_SPARK, said, unread
 from livejoin.spark.local_folder import hadoop_path, streamed
+from livejoin.state.store_folder import Place, StoreFolder, StorePath
 
 logger = logging.getLogger("livejoin")
 
 
-def as_stream(spark: SparkSession, frame: DataFrame, folder: Path) -> DataFrame:
+def as_stream(spark: SparkSession, frame: DataFrame, folder: Place) -> DataFrame:
     """A stream of the rows of a frame.
 
     Args:
         spark: The session.
         frame: The frame.
-        folder: The folder of the rows: it is complete or does not exist.
+        folder: The folder of the rows: it is complete or does not exist. In a store an object of this name says where
+            the rows are, which one attempt has written.
 
     Raises:
         PipelineError: Spark reads no stream from a folder of that name.
@@ -40,6 +43,8 @@ def as_stream(spark: SparkSession, frame: DataFrame, folder: Path) -> DataFrame:
     Cost: the rows are computed and written at the first start, twice if the folder is not shared.
     """
     place = streamed(folder, "the rows of a batch frame")
+    if isinstance(folder, StorePath):
+        return spark.readStream.schema(frame.schema).parquet(_written_in_store(frame, folder))
     if not folder.exists():
         draft = folder.with_name(f".{folder.name}.writing")
         try:
@@ -63,12 +68,27 @@ def as_stream(spark: SparkSession, frame: DataFrame, folder: Path) -> DataFrame:
     return spark.readStream.schema(frame.schema).parquet(place)
 
 
+def _written_in_store(frame: DataFrame, folder: StorePath) -> str:
+    """The URL of the rows of a frame, which are written if nobody has written them; every host sees a store."""
+    said, name = StoreFolder(folder.parent.files), folder.name
+    try:
+        if name not in said.names():
+            attempt = f"{name}-{uuid.uuid4().hex[:8]}"
+            _written_by_executors(frame, folder.parent / attempt)
+            with suppress(FileExistsError):
+                said.publish(name, attempt.encode())
+        return hadoop_path(folder.parent / said.read(name).decode())
+    except (OSError, ValueError) as error:
+        msg = f"the rows of a batch frame could not be written to {folder}: {error}; repair that and start again"
+        raise StorageError(msg) from error
+
+
 def are_carried(folder: Path) -> bool:
     """Whether the driver has written the rows of a frame, and hands them to the stream."""
     return (folder / "rows.arrow").exists()
 
 
-def _written_by_executors(frame: DataFrame, folder: Path) -> int:
+def _written_by_executors(frame: DataFrame, folder: Place) -> int:
     """Let executors write the rows of a frame; gives their number.
 
     Raises:

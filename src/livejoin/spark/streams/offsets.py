@@ -4,12 +4,16 @@ Spark's checkpoint knows the sources of a query by their positions: each file be
 source, and ``sources`` has one folder for each. A query with another number of sources is refused, and one with sources
 in another order reads from wrong offsets. So tables keep their positions, and new ones come after them. When a table
 goes, the checkpoint is rewritten without its lines.
+
+A folder of Spark's checkpoint is replaced in one step. In an object store, which has no such step, the rewritten one
+lies beside, and the newest object of ``spark-moves``, each of which is created once, says where (`spark_half`).
 """
 
 from __future__ import annotations
 
 import json
 import shutil
+import uuid
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -18,21 +22,42 @@ from pyspark.sql import DataFrame
 from livejoin.errors import StateError, StorageError
 from livejoin.spark.streams.frames import streams
 from livejoin.spark.streams.stream_part import NUMBERS, StreamPart
+from livejoin.state.objects import again
+from livejoin.state.store_folder import Place, StoreFolder, StorePath
 
 _NOTE = "livejoin-sources.json"
 _NOTHING = "-"  # Spark's line for a source that has read nothing
 
+
+_MOVES = "spark-moves"
 
 Frame = DataFrame | StreamPart
 Streams = dict[tuple[str, ...], int]
 """The tables of each stream, and how many of Spark's sources that has, in the order of these."""
 
 
-def arranged(folder: Path, frames: Mapping[str, Frame], filled: Collection[str]) -> dict[str, Frame]:
+def spark_half(checkpoint: Place) -> Place:
+    """Where Spark's own checkpoint is.
+
+    Raises:
+        StorageError: The store refuses.
+    """
+    if isinstance(checkpoint, Path):
+        return checkpoint / "spark"
+    moves = StoreFolder((checkpoint / _MOVES).files)
+    try:
+        newest = max(moves.names(), default=None)
+        return checkpoint / ("spark" if newest is None else moves.read(newest).decode())
+    except (OSError, ValueError) as error:
+        msg = f"{checkpoint / _MOVES} could not be read: {error}; repair that and start again"
+        raise StorageError(msg) from error
+
+
+def arranged(folder: Place, frames: Mapping[str, Frame], filled: Collection[str]) -> dict[str, Frame]:
     """Order the frames as Spark's checkpoint has their sources; the checkpoint is changed so that it has all of them.
 
     Args:
-        folder: Spark's checkpoint.
+        folder: Spark's checkpoint; `spark_half` says where it is afterwards.
         frames: The streaming frame of each table.
         filled: The tables of which rows have been read.
 
@@ -57,7 +82,7 @@ def arranged(folder: Path, frames: Mapping[str, Frame], filled: Collection[str])
     return {name: frames[name] for names in now for name in names}
 
 
-def unread_columns(folder: Path, frames: Mapping[str, Frame]) -> dict[str, list[str]]:
+def unread_columns(folder: Place, frames: Mapping[str, Frame]) -> dict[str, list[str]]:
     """The columns of each table when its newest offset was made: values of newer columns may have been skipped.
 
     Args:
@@ -85,21 +110,24 @@ def unread_columns(folder: Path, frames: Mapping[str, Frame]) -> dict[str, list[
     return found
 
 
-def clear_unbegun(folder: Path) -> None:
+def clear_unbegun(folder: Place) -> None:
     """Remove what a start left that died before its first batch: Spark refuses to begin beside its own drafts.
 
     Raises:
         StorageError: The disk refuses.
     """
-    if folder.exists() and not _offsets(folder):
+    if folder.is_dir() and not _offsets(folder):
         try:
-            shutil.rmtree(folder)
+            if isinstance(folder, Path):
+                shutil.rmtree(folder)
+            else:
+                folder.clear()
         except OSError as error:
             msg = f"Spark's checkpoint in {folder} could not be cleared: {error}; repair that and start again"
             raise StorageError(msg) from error
 
 
-def check_begun(folder: Path) -> None:
+def check_begun(folder: Place) -> None:
     """Check that Spark's checkpoint exists if batches were taken; else Spark would begin anew.
 
     Older versions of livejoin had Spark's checkpoint beside the folder if the path has a blank, ``%`` or letters beyond
@@ -113,8 +141,8 @@ def check_begun(folder: Path) -> None:
         _finish(folder)
         if _offsets(folder):
             return
-        beside = Path(folder.as_uri().removeprefix("file://"))
-        if beside == folder or not _offsets(beside):
+        beside = Path(folder.as_uri().removeprefix("file://")) if isinstance(folder, Path) else folder
+        if isinstance(beside, StorePath) or isinstance(folder, StorePath) or beside == folder or not _offsets(beside):
             msg = (
                 f"{folder} has no offsets of Spark, and the engine beside it has seen batches: the two halves of the "
                 "checkpoint do not belong together. Restore both from the same backup, or start over with an empty "
@@ -134,7 +162,7 @@ def check_begun(folder: Path) -> None:
         raise StorageError(msg) from error
 
 
-def _in_place(folder: Path, before: Streams, now: Streams, filled: Collection[str]) -> Streams:
+def _in_place(folder: Place, before: Streams, now: Streams, filled: Collection[str]) -> Streams:
     """The new list of streams: old streams that still exist in their order, then the new ones."""
     there = {name: names for names in before for name in names}
     was = {names: {there[name] for name in names if name in there} for names in now}
@@ -182,37 +210,54 @@ def _sources(frame: Frame) -> int:
     return sum(bool(leaves.apply(place).isStreaming()) for place in range(leaves.size()))
 
 
-def _noted(folder: Path) -> Streams | None:
+def _noted(folder: Place) -> Streams | None:
     """The streams that a checkpoint knows; None if Spark has begun none, or there is no note of them.
 
     A checkpoint from before these notes has the sources of the tables that the query is started with.
     """
-    if not _offsets(folder) or not (folder / _NOTE).exists():
+    if not _offsets(folder):
         return None
     try:
-        return {tuple(map(str, names)): int(count) for names, count in json.loads((folder / _NOTE).read_text())}
+        text = (folder / _NOTE).read_text()
+        return {tuple(map(str, names)): int(count) for names, count in json.loads(text)}
+    except FileNotFoundError:
+        return None
     except (ValueError, TypeError) as error:
         msg = f"{folder / _NOTE} is damaged: {error}; restore the whole checkpoint from a backup, or start over"
         raise StateError(msg) from error
 
 
-def _note(folder: Path, found: Streams) -> None:
+def _note(folder: Place, found: Streams) -> None:
+    text = json.dumps([[list(names), count] for names, count in found.items()])
+    if isinstance(folder, StorePath):
+        (folder / _NOTE).write_text(text)
+        return
     folder.mkdir(parents=True, exist_ok=True)
     draft = folder / f".{_NOTE}"
-    draft.write_text(json.dumps([[list(names), count] for names, count in found.items()]))
+    draft.write_text(text)
     draft.replace(folder / _NOTE)
 
 
-def _offsets(folder: Path) -> list[Path]:
+def _offsets(folder: Place) -> list[Place]:
     """The files of offsets, one for each batch."""
+    if isinstance(folder, StorePath):
+        below = folder / "offsets"
+        return [below / key for key in below.inside() if key.isdecimal()]
     return [file for file in (folder / "offsets").glob("*") if file.name.isdecimal()]
 
 
-def _rewrite(folder: Path, before: Streams, now: Streams) -> None:
+def _rewrite(folder: Place, before: Streams, now: Streams) -> None:
     """Rewrite Spark's checkpoint for other streams; at any time either the old or the new one is complete."""
-    draft = _draft(folder)
-    shutil.rmtree(draft, ignore_errors=True)
-    shutil.copytree(folder, draft, ignore=shutil.ignore_patterns("sources", "*.crc"))
+    kept = _kept_lines(before, now)
+    count = sum(before.values())
+    if isinstance(folder, StorePath):
+        _rewrite_beside(folder, kept, count, now)
+    else:
+        _rewrite_folder(folder, kept, count, now)
+
+
+def _kept_lines(before: Streams, now: Streams) -> list[int | None]:
+    """For each source of now the one of before that it was; None for a new one."""
     places: dict[str, list[int]] = {}
     begin = 0
     for names, count in before.items():
@@ -221,8 +266,41 @@ def _rewrite(folder: Path, before: Streams, now: Streams) -> None:
     kept: list[int | None] = []
     for names, count in now.items():
         kept += next((places[name] for name in names if name in places), [None] * count)
+    return kept
+
+
+def _rewrite_beside(folder: StorePath, kept: Sequence[int | None], count: int, now: Streams) -> None:
+    """Write a whole checkpoint under a new name, and say that it is the one, by an object that is created once."""
+    checkpoint = folder.parent
+    moves = StoreFolder((checkpoint / _MOVES).files)
+    number = int(max(moves.names(), default="0")) + 1
+    new = checkpoint / f"spark-{number}-{uuid.uuid4().hex[:8]}"
+    places = {str(was): place for place, was in enumerate(kept) if was is not None}
+    for key in folder.inside():
+        top, _, rest = key.partition("/")
+        source, _, below = rest.partition("/")
+        if top == "offsets" and rest.isdecimal():
+            (new / key).write_text(_moved(folder / key, kept, count))
+        elif top != "sources":
+            _copy(folder / key, new / key)
+        elif source in places:
+            _copy(folder / key, new / f"sources/{places[source]}/{below}")
+    _note(new, now)
+    moves.publish(f"{number:08d}", new.name.encode())
+    folder.clear()
+
+
+def _copy(file: StorePath, other: StorePath) -> None:
+    data = again(lambda: file.objects.read(file.below))
+    again(lambda: other.objects.put(other.below, data))
+
+
+def _rewrite_folder(folder: Path, kept: Sequence[int | None], count: int, now: Streams) -> None:
+    draft = _draft(folder)
+    shutil.rmtree(draft, ignore_errors=True)
+    shutil.copytree(folder, draft, ignore=shutil.ignore_patterns("sources", "*.crc"))
     for file in _offsets(draft):
-        file.write_text(_moved(file, kept, sum(before.values())))
+        file.write_text(_moved(file, kept, count))
     for place, was in enumerate(kept):
         source = folder / "sources" / str(was)
         if was is not None and source.exists():
@@ -239,8 +317,10 @@ def _draft(folder: Path) -> Path:
     return folder.with_name(f".{folder.name}.moving")
 
 
-def _finish(folder: Path) -> None:
+def _finish(folder: Place) -> None:
     """Put a completely written checkpoint in the place of the old one."""
+    if isinstance(folder, StorePath):
+        return
     draft = _draft(folder)
     if (draft / _DONE).exists():
         old = folder.with_name(f".{folder.name}.before")
@@ -254,7 +334,7 @@ def _finish(folder: Path) -> None:
         (folder / _DONE).unlink()
 
 
-def _moved(file: Path, kept: Sequence[int | None], count: int) -> str:
+def _moved(file: Place, kept: Sequence[int | None], count: int) -> str:
     """A file of offsets with the lines in their new positions."""
     version, metadata, *lines = file.read_text().splitlines()
     if version != "v1" or len(lines) != count:
