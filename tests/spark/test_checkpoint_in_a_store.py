@@ -1,0 +1,115 @@
+"""A pipeline with its checkpoint in an object store; `tests/checkpoint/test_in_a_store.py` has faults and kills."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from folder_objects import store_in
+from livejoin.checkpoint import read_checkpoint
+from livejoin.errors import PipelineError, StateError
+from livejoin.spark import RunOptions, maintain
+from livejoin.spark.checkpoint_lock import lock_checkpoint
+from livejoin.state.store_folder import store_path
+
+pytestmark = pytest.mark.spark
+HOP = "SELECT x.a, y.b FROM G x JOIN G y ON x.b = y.a"
+NAMED = "SELECT G.a, N.name FROM G JOIN N ON G.b = N.k"
+
+
+@pytest.fixture
+def url(tmp_path: Path, spark: SparkSession) -> Iterator[Any]:
+    """The URL of a place in a store, which is a folder beside the test."""
+    root = tmp_path / "bucket"
+    root.mkdir()
+    with store_in(root, spark) as named:
+        yield named
+
+
+class Edges:
+    """Files of edges that come one after the other, and batches that a function has got."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark = spark
+        self.folder = folder
+        self.got: list[tuple[str, int, list[tuple[Any, ...]]]] = []
+        self._files = 0
+        folder.mkdir()
+
+    def put(self, *edges: tuple[int, int]) -> None:
+        text = "\n".join(json.dumps({"a": a, "b": b}) for a, b in edges)
+        draft = self.folder / f".{self._files}"
+        draft.write_text(text)
+        draft.rename(self.folder / f"{self._files}.json")
+        self._files += 1
+
+    @property
+    def stream(self) -> DataFrame:
+        read = self.spark.readStream.schema("a BIGINT, b BIGINT")
+        return read.option("maxFilesPerTrigger", 1).json(str(self.folder))
+
+    def run(self, checkpoint: str, views: Mapping[str, str], **tables: DataFrame) -> dict[tuple[str, int], list[Any]]:
+        """All that there is; the rows of each delta by view and batch."""
+        self.got.clear()
+        query = maintain(
+            self.spark,
+            views,
+            {"G": self.stream, **tables},
+            sink=self.sink,
+            checkpoint=checkpoint,
+            trigger={"availableNow": True},
+        )
+        query.awaitTermination()
+        return {(view, batch): sorted(rows) for view, batch, rows in self.got}
+
+    def sink(self, view: str, delta: DataFrame, batch: int) -> None:
+        self.got.append((view, batch, [tuple(row)[:3] for row in delta.collect()]))
+
+
+def test_a_pipeline_goes_on_with_a_checkpoint_in_a_store(spark: SparkSession, tmp_path: Path, url: Any) -> None:
+    """Views and tables come and go; a table that goes takes its lines out of Spark's half, which moves."""
+    edges, place = Edges(spark, tmp_path / "in"), url("pipelines/orders 1")
+    names = spark.createDataFrame([(2, "x"), (3, "y")], "k BIGINT, name STRING")
+    edges.put((1, 2), (2, 3))
+    told = edges.run(place, {"hop": HOP, "named": NAMED}, N=names)
+    assert told == {("hop", 0): [(1, 3, "insert")], ("named", 0): [(1, "x", "insert"), (2, "y", "insert")]}
+    edges.put((3, 1))
+    told = edges.run(place, {"hop": HOP, "named": NAMED}, N=names)
+    assert told == {("hop", 1): [(2, 1, "insert"), (3, 2, "insert")]}
+    assert edges.run(place, {"hop": HOP}) == {}
+    edges.put((1, 3))
+    told = edges.run(place, {"hop": HOP, "again": "SELECT a FROM G WHERE b = 3"})
+    assert told.pop(("hop", 2)) == [(1, 1, "insert"), (3, 3, "insert")]
+    assert sorted(row[:2] for rows in told.values() for row in rows) == [(1, "insert"), (2, "insert")]
+    rows = read_checkpoint(place).views["hop"].to_arrow().to_pylist()
+    assert sorted((row["a"], row["b"]) for row in rows) == [(1, 1), (1, 3), (2, 1), (3, 2), (3, 3)]
+
+
+def test_one_query_a_checkpoint(spark: SparkSession, tmp_path: Path, url: Any) -> None:
+    edges, place = Edges(spark, tmp_path / "in"), url("one")
+    edges.put((1, 2))
+    lock = lock_checkpoint(store_path(place))
+    with pytest.raises(StateError, match=r"the checkpoint in s3a://bucket/one is that of a query in process \d+"):
+        edges.run(place, {"hop": HOP})
+    lock.release()
+    assert edges.run(place, {"v": "SELECT a, b FROM G"}) == {("v", 0): [(1, 2, "insert")]}
+
+
+def test_what_is_for_folders_is_refused(spark: SparkSession, tmp_path: Path, url: Any) -> None:
+    edges = Edges(spark, tmp_path / "in")
+    with pytest.raises(PipelineError, match="mode='distributed' keeps the states of its cells in files"):
+        maintain(
+            spark,
+            {"v": "SELECT a FROM G"},
+            {"G": edges.stream},
+            sink=edges.sink,
+            checkpoint=url("cells"),
+            options=RunOptions(mode="distributed", cells=2),
+        )
+    with pytest.raises(PipelineError, match=r"checkpoint='s3a://bucket' names no place in a bucket"):
+        edges.run("s3a://bucket", {"v": "SELECT a FROM G"})

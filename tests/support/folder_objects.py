@@ -1,0 +1,107 @@
+"""A folder as an object store: what Python asks by `FolderObjects`, and Spark by Hadoop's overloaded scheme of views.
+
+So both halves of a pipeline see one store without a server and without the jars of one.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+from unittest import mock
+
+from livejoin.state import store_folder
+from livejoin.state.objects import Data, Listed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BUCKET = "bucket"
+_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+_BY_FILE_SYSTEM = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+_IMPLEMENTATION = "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme"
+
+
+class FolderObjects:
+    """The objects below a URL, which are the files of a folder; as `livejoin.state.objects.Objects`.
+
+    Args:
+        root: The folder of the bucket.
+        url: The URL.
+    """
+
+    def __init__(self, root: Path, url: str) -> None:
+        self.name = url
+        self._folder = root / url.split("://", 1)[1].partition("/")[2]
+
+    def _draft(self, data: Data) -> Path:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        draft = self._folder.parent / f".{uuid.uuid4().hex}"
+        draft.write_bytes(data)
+        return draft
+
+    def _of(self, key: str) -> Path:
+        file = self._folder / key
+        file.parent.mkdir(parents=True, exist_ok=True)
+        return file
+
+    def create(self, key: str, data: Data) -> None:
+        draft = self._draft(data)
+        try:
+            os.link(draft, self._of(key))
+        finally:
+            draft.unlink()
+
+    def put(self, key: str, data: Data) -> None:
+        self._draft(data).replace(self._of(key))
+
+    def read(self, key: str, begin: int = 0, size: int | None = None) -> bytes:
+        try:
+            return (self._folder / key).read_bytes()[begin : None if size is None else begin + size]
+        except (NotADirectoryError, IsADirectoryError) as error:
+            raise FileNotFoundError(key) from error
+
+    def listed(self, under: str) -> list[Listed]:
+        found = []
+        for file in self._folder.rglob("*"):
+            key = file.relative_to(self._folder).as_posix()
+            with suppress(FileNotFoundError):  # a draft of Spark
+                if key.startswith(under) and file.is_file():
+                    found.append(Listed(key, file.stat().st_size))
+        return sorted(found, key=lambda one: one.key)
+
+    def remove(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            (self._folder / key).unlink(missing_ok=True)
+
+
+@contextmanager
+def store_in(root: Path, spark: SparkSession) -> Iterator[Callable[[str], str]]:
+    """Let ``s3a://`` be a folder, for this process and for Spark; gives the URL of a place.
+
+    Tasks of Spark that are processes of their own see it as the folder that it is.
+    """
+    mounted = f"fs.viewfs.mounttable.{BUCKET}.linkFallback"
+    settings = {
+        "fs.s3a.impl": _IMPLEMENTATION,
+        "fs.s3a.impl.disable.cache": "true",
+        "fs.viewfs.overload.scheme.target.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+        mounted: root.as_uri(),
+    }
+    assert spark.sparkContext._jsc is not None
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+    for key, value in settings.items():
+        hadoop.set(key, value)
+    spark.conf.set(_MANAGER, _BY_FILE_SYSTEM)  # the one of Hadoop's file contexts knows no overloaded schemes
+    store_folder._opened.cache_clear()
+    try:
+        with mock.patch.object(store_folder, "open_objects", lambda url: FolderObjects(root, url)):
+            yield lambda place: f"s3a://{BUCKET}/{place}"
+    finally:
+        store_folder._opened.cache_clear()
+        spark.conf.unset(_MANAGER)
+        for key in settings:
+            hadoop.unset(key)
