@@ -1,6 +1,6 @@
-"""A checkpoint in an object store whose answers are lost, late, doubled or refused: each batch is told once, as it was.
+"""A checkpoint in an object store whose answers are lost, late, doubled or refused: each batch is told once.
 
-`tests/checkpoint/test_restarts.py` has the same for folders, and `tests/spark/test_checkpoint_in_s3.py` the half of Spark.
+`tests/checkpoint/test_restarts.py` has the same for folders, `tests/spark/test_checkpoint_in_a_store.py` Spark's half.
 """
 
 from __future__ import annotations
@@ -116,6 +116,32 @@ def test_a_storm_loses_and_doubles_no_batch(seed: int) -> None:
     stream.engine, stream.folder = None, place(inner)
     stream.open(declared)
     held(stream, edges)
+
+
+def test_a_request_that_comes_when_its_batch_is_long_done_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second query took over, has done batch 1 and removed it, when the first one's request to create it arrives."""
+    inner, declared = MemoryObjects(), job(TABLES, VIEWS)
+    first, second = Stream(place(inner)), Stream(place(inner))
+    first.open(declared)
+    first.run(0, {"G": [(1, 1)]})
+    create = inner.create
+
+    def late(key: str, data: Any) -> None:
+        if key.endswith("1.batch"):
+            monkeypatch.setattr(inner, "create", create)
+            engine = second.open(declared)
+            for number in range(1, 5):
+                second.run(number, {"G": [(number, number)]})
+                engine.history.snapshots.wait()
+            assert 1 not in engine.history.log.batches()
+        create(key, data)
+
+    monkeypatch.setattr(inner, "create", late)
+    with pytest.raises(StateError, match=r"another query has opened it since \(epoch 2, ours is 1\)"):
+        first.run(1, {"G": [(7, 7)]})
+    assert 1 not in first.output["hop2"]
+    second.open(declared)
+    assert second.held("total") == Counter({(5, 11): 1})
 
 
 def test_states_are_read_beside_a_query(monkeypatch: pytest.MonkeyPatch) -> None:

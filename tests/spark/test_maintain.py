@@ -311,9 +311,9 @@ def test_half_a_checkpoint_is_refused(spark: SparkSession, tmp_path: Path, lost:
         ),
         ({"dead_letters": Path("gs://bucket/out")}, PipelineError, "dead_letters='gs:/bucket/out' is not"),
         (
-            {"checkpoint": "abfss://bucket/state", "mode": "distributed", "cells": 2},
+            {"checkpoint": "hdfs://host/state", "mode": "distributed", "cells": 2},
             PipelineError,
-            "checkpoint='abfss://bucket/state' is not a local folder",
+            "checkpoint='hdfs://host/state' is not a local folder",
         ),
         ({"sink": "delta"}, PipelineError, "sink='delta' is unknown"),
     ],

@@ -39,8 +39,8 @@ class _Kept(Protocol):
         """A snapshot.
 
         Raises:
-            StateError: It is damaged.
-            StorageError: It cannot be read.
+            StateError: The snapshot is damaged.
+            StorageError: The snapshot cannot be read.
         """
 
     def head(self, batch_id: int) -> tuple[int, dict[str, Any]]:
@@ -147,8 +147,8 @@ class Snapshots:
         """The snapshot after a batch.
 
         Raises:
-            StateError: It is damaged.
-            StorageError: It cannot be read.
+            StateError: The snapshot is damaged.
+            StorageError: The snapshot cannot be read.
         """
         return self._kept.image(batch_id)
 

@@ -22,9 +22,9 @@ _FILE = re.compile(r"file:/(?:/(?P<host>[^/]*))?(?P<path>/.*|[^/].*)", re.IGNORE
 _MAGIC = re.compile(r"([\\\[\]{}*?])")
 _WHOLE = "give the whole path"
 _WHY = (
-    "give a local or mounted folder, with mode='distributed' one that all hosts see. A batch is committed by a file "
-    "that appears whole, and only where there is none of its name (exclusive creation), which is also how one of two "
-    "queries stops; the paths of an object store have no such call"
+    "give a local or mounted folder, with mode='distributed' one that all hosts see, as files are made there by "
+    "exclusive creation, and renamed. In an object store can be checkpoint= of maintain() without mode='distributed', "
+    "and the tables of a TableSink"
 )
 
 

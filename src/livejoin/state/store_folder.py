@@ -152,7 +152,7 @@ class StorePath:
         return bool(self.inside())
 
     def inside(self) -> list[str]:
-        """The keys of all objects below it, from it on, in order. Hadoop makes empty ones for folders, which are none."""
+        """The keys of all objects below it, from it on, in order, but for empty ones, which stand for folders."""
         return [one.key for one in again(lambda: self.files.listed("")) if one.size]
 
     def read_text(self) -> str:

@@ -161,7 +161,7 @@ def test_of_all_who_create_one_is_told_so(seed: int) -> None:
     ("url", "says"),
     [
         ("ftp://host/x", "no store that livejoin knows"),
-        ("s3a://bucket/x", "no store that livejoin knows"),
+        ("s3n://bucket/x", "no store that livejoin knows"),
         ("s3://key:secret@bucket/x", "come from the environment"),
         ("s3://bucket/x?sig=secret", "come from the environment"),
         ("s3://bucket", "give a prefix"),
