@@ -119,7 +119,7 @@ def test_a_storm_loses_and_doubles_no_batch(seed: int) -> None:
 
 
 def test_a_request_that_comes_when_its_batch_is_long_done_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second query took over, has done batch 1 and removed it, when the first one's request to create it arrives."""
+    """The second query took over, and has done batch 1 and removed it, when the request of the first one arrives."""
     inner, declared = MemoryObjects(), job(TABLES, VIEWS)
     first, second = Stream(place(inner)), Stream(place(inner))
     first.open(declared)
