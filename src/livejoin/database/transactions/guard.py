@@ -20,7 +20,7 @@ from functools import wraps
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
-from livejoin.database.transactions.python_lock import Run, calm, hasten
+from livejoin.database.transactions.python_lock import INTERVAL, Run, calm, hasten
 from livejoin.database.transactions.readers import Line
 from livejoin.errors import StateError
 
@@ -152,8 +152,8 @@ def alone(method: Method) -> Method:
 def first(method: Method) -> Method:
     """As `alone`, for a method that commits: later readers wait for it, and threads of Python do not hold it up.
 
-    A thread that computes in Python keeps Python's lock for a *switch interval*. While a commit waits, the interval is
-    shorter (`livejoin.database.transactions.python_lock`).
+    A thread that computes in Python keeps Python's lock for a *switch interval*, of 5 ms. While a commit waits or runs,
+    the interval is shorter (`livejoin.database.transactions.python_lock`).
     """
 
     return _first(method, has_followers=False)
@@ -179,7 +179,7 @@ def _first(method: Method, *, has_followers: bool) -> Method:
             guard.room()
             free = perf_counter()
         gate = RLock()
-        hasten()
+        before = hasten(INTERVAL)
         try:
             with gate:
                 guard.line.close(gate)
@@ -195,7 +195,7 @@ def _first(method: Method, *, has_followers: bool) -> Method:
             if due is None:  # else it waits for the disk
                 guard.run.end(came)
         finally:
-            calm()
+            calm(before)
         if due is not None:
             written = perf_counter()
             guard.finish(due)

@@ -1,14 +1,9 @@
 """How a commit and other threads share Python's lock.
 
-Who waits for Python's lock asks for it after a *switch interval*, which is 5 ms unless the program has set another one.
-Who has lost it waits as long, if the others compute in Python, and longer if the system has taken one of them off its
-core. So the interval depends on who has the lock:
-
-- A call that waits, for the database or for its log, wants the others to go on quickly: the interval is 0.1 ms.
-- A short commit keeps the lock in its kernels, too. The interval is 5 ms while it runs, so that it ends within one.
-- A long commit gives the lock back in each kernel, behind which it waits: the interval is 0.1 ms.
-
-Behind the call the interval is what it was before.
+Who gives Python's lock back while others wait for it gets it again when one of them lets go of it: after a *switch
+interval* of 5 ms if that one computes in Python, and later if the system has taken it off its core. A short commit
+therefore keeps the lock in its kernels, and the interval is 1 ms, so that most commits end within one. A long commit
+gives the lock back in each kernel, and the interval is 0.1 ms. So it is while a commit writes to the log, too.
 """
 
 from __future__ import annotations
@@ -20,45 +15,29 @@ from time import perf_counter, sleep, thread_time
 from livejoin.database.commit_times import CommitTimes
 from livejoin.kernels.compiling.python_lock import give_back, keep
 
-_WAITING = 0.000101  # seconds; no values that a program would set, so that it is known whose an interval is
-_HOLDING = 0.004999
+INTERVAL = 0.001
+"""Seconds for which a thread of Python goes on when a short commit waits for it, or the other way round."""
+
+_LONG_INTERVAL = 0.0001  # the same for a long one, which waits behind each kernel
 _SHORT = 0.005  # seconds of a processor: as long as any thread that computes in Python may keep the lock
 _LONGEST_RUN = 0.005  # seconds of commits without a pause: as long as one that computes has its turn
 _PAUSE = 0.00005  # seconds in which another thread wakes up
 _FEW = 128  # changes of a commit that may be short
 
-_of_program = sys.getswitchinterval()  # as it was when it was none of these, by whichever thread saw it last
 
-
-def is_ours(interval: float) -> bool:
-    """Whether a call has set a switch interval, and not the program."""
-    return interval in (_WAITING, _HOLDING)
-
-
-def hasten() -> float:
-    """Let threads of Python give up Python's lock soon, as a call waits for them.
-
-    Returns:
-        The interval of before, for `calm` at the end of a call, or for `resume` within it.
-    """
-    global _of_program  # noqa: PLW0603  # as the interval is the whole process's
+def hasten(interval: float = _LONG_INTERVAL) -> float:
+    """Let threads of Python give up Python's lock sooner when another one waits for it; what `calm` takes back."""
     before = sys.getswitchinterval()
-    if not is_ours(before):
-        _of_program = before
-    sys.setswitchinterval(_WAITING)
+    if before <= interval:
+        return 0.0
+    sys.setswitchinterval(interval)
     return before
 
 
-def resume(before: float) -> None:
-    """Go on in a call as before it waited."""
-    if is_ours(sys.getswitchinterval()):  # else the program has set another one
+def calm(before: float) -> None:
+    """Take back a `hasten`, which gave the interval of before."""
+    if before and sys.getswitchinterval() < 2 * INTERVAL:  # else somebody has set another one
         sys.setswitchinterval(before)
-
-
-def calm() -> None:
-    """Give the program its interval back, where a call ends."""
-    if is_ours(sys.getswitchinterval()):
-        sys.setswitchinterval(_of_program)
 
 
 class Held:
@@ -71,25 +50,26 @@ class Held:
         times: The times of the commits before.
     """
 
-    __slots__ = ("_began", "_clock", "_is_few", "_times")
+    __slots__ = ("_before", "_began", "_clock", "_is_few", "_times")
 
     def __init__(self, changes: int, times: CommitTimes) -> None:
         self._is_few = changes <= _FEW
         self._times = times
         self._clock = thread_time if times.is_unsure else perf_counter
+        self._before = 0.0
 
     def __enter__(self) -> None:
         if self._is_few and self._times.busy < _SHORT:
             keep()
-            sys.setswitchinterval(_HOLDING)
         else:
-            sys.setswitchinterval(_WAITING)
+            self._before = hasten()
         self._began = self._clock() if self._is_few else 0.0
 
     def __exit__(self, *error: object) -> None:
         if self._is_few:
             self._times.note_busy(self._clock() - self._began, _SHORT)
         give_back()
+        calm(self._before)
 
 
 class Run:

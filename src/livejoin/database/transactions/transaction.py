@@ -26,7 +26,7 @@ from livejoin.database.transactions.commit_plan import CommitPlan, plan_of
 from livejoin.database.transactions.compaction import FEW, compact_in_turn, passed
 from livejoin.database.transactions.journal import Journal, deliver, refuse_in_subscriber, settle
 from livejoin.database.transactions.partial import completed
-from livejoin.database.transactions.python_lock import Held, hasten, resume
+from livejoin.database.transactions.python_lock import Held, calm, hasten
 from livejoin.database.transactions.requests import Answer, Numbered
 from livejoin.database.transactions.retention import kept_columns
 from livejoin.database.transactions.staging import (
@@ -333,7 +333,7 @@ def _write(
     try:
         journal.placed = log.commit(asked, contents.codec, versions, manner, notes, stands, kept)
     finally:
-        resume(interval)
+        calm(interval)
 
 
 def _note_time(
