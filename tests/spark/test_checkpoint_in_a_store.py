@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from folder_objects import store_in
+from folder_objects import FolderObjects, store_in
 from livejoin.checkpoint import read_checkpoint
 from livejoin.errors import PipelineError, StateError
 from livejoin.spark import RunOptions, maintain
 from livejoin.spark.checkpoint_lock import lock_checkpoint
+from livejoin.spark.sinks import ParquetSink
+from livejoin.spark.sinks.compaction import compact
+from livejoin.spark.written_deltas import WrittenDeltasReader
+from livejoin.state import store_folder
 from livejoin.state.store_folder import store_path
 
 pytestmark = pytest.mark.spark
@@ -88,6 +94,58 @@ def test_a_pipeline_goes_on_with_a_checkpoint_in_a_store(spark: SparkSession, tm
     assert sorted(row[:2] for rows in told.values() for row in rows) == [(1, "insert"), (2, "insert")]
     rows = read_checkpoint(place).views["hop"].to_arrow().to_pylist()
     assert sorted((row["a"], row["b"]) for row in rows) == [(1, 1), (1, 3), (2, 1), (3, 2), (3, 3)]
+
+
+def test_deltas_as_parquet_are_in_the_store_too(spark: SparkSession, tmp_path: Path, url: Any) -> None:
+    edges, place, out = Edges(spark, tmp_path / "in"), url("of/deltas"), url("out")
+    views = {"hop": HOP, "all of it": "SELECT a, b FROM G"}
+
+    def run(keep: int | None = None) -> None:
+        options = RunOptions(keep_output=keep)
+        tables, now = {"G": edges.stream}, {"availableNow": True}
+        maintain(spark, views, tables, path=out, checkpoint=place, trigger=now, options=options).awaitTermination()
+
+    given = [(1, 2), (2, 3), (3, 1), (9, 9)]
+    for edge in given:
+        edges.put(edge)
+        run()
+    written = spark.read.parquet(f"{out}/all of it").orderBy("a")
+    assert [tuple(row)[:3] for row in written.collect()] == [(*edge, "insert") for edge in given]
+    with pytest.raises(PipelineError, match=r"folder='s3a://bucket/out/hop' is not a local folder"):
+        compact(f"{out}/hop")
+    bucket = tmp_path / "bucket" / "out" / "hop"
+    names = sorted(file.name for file in bucket.iterdir())
+    assert names == ["part-00000001.parquet", "part-00000002.parquet", "part-00000003.parquet"]
+    (bucket / names[0]).rename(tmp_path / "aside")
+    with pytest.raises(StateError, match=r"s3a://bucket/out/hop lacks part-00000001\.parquet"):
+        run()
+    (bucket / names[0]).write_bytes((tmp_path / "aside").read_bytes()[:-1])
+    with pytest.raises(StateError, match=r"part-00000001\.parquet is damaged"):
+        run()
+    (tmp_path / "aside").rename(bucket / names[0])
+    edges.put((2, 1))
+    run(keep=1)
+    names = sorted(file.name for file in bucket.iterdir())
+    assert names == ["_removed", "part-00000003.parquet", "part-00000004.parquet"]
+
+
+def test_deltas_in_a_store_are_a_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Spark's reader asks for it: it is a process of its own, which has the environment's credentials."""
+    root, delta = tmp_path / "bucket", pa.table({"a": [1, 2], "_change_type": ["insert", "insert"]})
+    monkeypatch.setattr(store_folder, "open_objects", lambda url: FolderObjects(root, url))
+    store_folder._opened.cache_clear()
+    sink = ParquetSink(store_path("s3a://bucket/out"))
+    for batch in (0, 2):
+        sink.deliver({"v": delta.slice(0, 1 + batch // 2)}, batch)
+    reader = WrittenDeltasReader(store_path("s3a://bucket/out/v"))
+    end = reader.latestOffset(reader.initialOffset(), None)  # type: ignore[arg-type]
+    parts = reader.partitions(reader.initialOffset(), end)
+    rows = [
+        row for part in pickle.loads(pickle.dumps(parts)) for batch in reader.read(part) for row in batch.to_pylist()
+    ]
+    assert end == {"batch": 2}
+    assert [row["a"] for row in rows] == [1, 1, 2]
+    store_folder._opened.cache_clear()
 
 
 def test_one_query_a_checkpoint(spark: SparkSession, tmp_path: Path, url: Any) -> None:

@@ -305,9 +305,9 @@ def test_half_a_checkpoint_is_refused(spark: SparkSession, tmp_path: Path, lost:
         ({"path": None}, PipelineError, "path= is missing"),
         ({"checkpoint": None}, PipelineError, "checkpoint= is missing"),
         (
-            {"path": "s3://bucket/out"},
+            {"path": "hdfs://host/out"},
             PipelineError,
-            "path='s3://bucket/out' is not a local folder: .*exclusive creation",
+            "path='hdfs://host/out' is not a local folder: .*exclusive creation",
         ),
         ({"dead_letters": Path("gs://bucket/out")}, PipelineError, "dead_letters='gs:/bucket/out' is not"),
         (

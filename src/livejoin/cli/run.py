@@ -18,6 +18,8 @@ from livejoin.cli.quiet_interrupt import quiet_interrupt
 from livejoin.pipeline import NotYetError, Pipeline, ViewCheck, check, clear, expected_batches, load, run
 from livejoin.shown import counted
 from livejoin.spark.sinks import ParquetSink
+from livejoin.spark.sinks.output_files import end_of
+from livejoin.state.store_folder import Place
 
 
 def run_pipeline(
@@ -121,7 +123,7 @@ def _show_places(pipeline: Pipeline, console: Console) -> None:
     sink = ParquetSink(pipeline.output)
     for view in pipeline.views:
         files = sink.files(view)
-        there = f"{counted(len(files), 'file')}, {size(sum(file.stat().st_size for file in files))}"
+        there = f"{counted(len(files), 'file')}, {size(sum(end_of(file, 0)[0] for file in files))}"
         console.print(Text(f"  deltas of {view}   {_short(sink.of(view))}/   {there}"), soft_wrap=True)
     console.print(Text(f"  state            {_short(pipeline.checkpoint)}/"), soft_wrap=True)
     view = next(iter(pipeline.views))
@@ -141,8 +143,10 @@ def _show_places(pipeline: Pipeline, console: Console) -> None:
         console.print(Text(f"    {command}"), soft_wrap=True)
 
 
-def _short(path: Path) -> str:
-    """A path relative to the working folder, if it lies below."""
+def _short(path: Place) -> str:
+    """A path relative to the working folder, if it lies below; a URL as it is."""
+    if not isinstance(path, Path):
+        return str(path)
     absolute = path.absolute()
     here = Path.cwd()
     return str(absolute.relative_to(here)) if absolute.is_relative_to(here) else str(absolute)

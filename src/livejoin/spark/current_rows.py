@@ -18,7 +18,7 @@ from livejoin.checkpoint.states import bound_view, kept_state, rows_at
 from livejoin.distributed.declaration import bound_of
 from livejoin.distributed.states import parts_of
 from livejoin.errors import SchemaError, StateError, StorageError
-from livejoin.spark.local_folder import checkpoint_place
+from livejoin.spark.local_folder import output_place
 from livejoin.state.store_folder import Place
 
 Part = Callable[[], Iterator[pa.RecordBatch]]
@@ -51,7 +51,7 @@ def read_view(spark: SparkSession, checkpoint: str | Path, view: str, version: i
     if version is not None and (not isinstance(version, int) or isinstance(version, bool)):
         msg = f"version= is {version!r:.80}; it takes the number of a commit, as _commit_version of deltas has it"
         raise SchemaError(msg)
-    given = checkpoint_place(checkpoint)
+    given = output_place(checkpoint, "checkpoint")
     folder = given / "livejoin"
     if not _is_there(folder):
         msg = f"there is no checkpoint in {str(given)!r}; give the folder that maintain() has as checkpoint="

@@ -23,8 +23,8 @@ _MAGIC = re.compile(r"([\\\[\]{}*?])")
 _WHOLE = "give the whole path"
 _WHY = (
     "give a local or mounted folder, with mode='distributed' one that all hosts see, as files are made there by "
-    "exclusive creation, and renamed. In an object store can be checkpoint= of maintain() without mode='distributed', "
-    "and the tables of a TableSink"
+    "exclusive creation, and renamed. In an object store may be checkpoint= and path= of maintain() without "
+    "mode='distributed'"
 )
 
 
@@ -93,21 +93,21 @@ def _expanded(folder: str | Path) -> Path | None:
         return None
 
 
-def checkpoint_place(checkpoint: str | Path | None) -> Place:
-    """The place of a checkpoint: an absolute path, or a URL of an object store.
+def output_place(given: str | Path | None, argument: str) -> Place:
+    """What may be a folder or be in a store: an absolute path, or a place below a URL.
 
     Raises:
         PipelineError: The argument is missing, is a URI of neither, or names no place in a bucket.
         StorageError: The environment does not say what the store needs.
         ImportError: obstore is not installed.
     """
-    if isinstance(checkpoint, str) and scheme_of(checkpoint) in SCHEMES:
+    if isinstance(given, str) and scheme_of(given) in SCHEMES:
         try:
-            return place_of(checkpoint)
+            return place_of(given)
         except StateError as error:
-            msg = f"checkpoint={error}"
-            raise PipelineError(msg, key="checkpoint") from error
-    return local_folder(checkpoint, "checkpoint")
+            msg = f"{argument}={error}"
+            raise PipelineError(msg, key=argument) from error
+    return local_folder(given, argument)
 
 
 def local_folder(folder: str | Path | None, argument: str) -> Path:

@@ -21,7 +21,7 @@ from livejoin.spark.batch_function import BatchFunction
 from livejoin.spark.checkpoint_lock import lock_checkpoint
 from livejoin.spark.distributed.start import cells_of, open_cells
 from livejoin.spark.job_names import described
-from livejoin.spark.local_folder import checkpoint_place, hadoop_path, local_folder
+from livejoin.spark.local_folder import hadoop_path, output_place
 from livejoin.spark.maintained_query import MaintainedQuery
 from livejoin.spark.micro_batch import MicroBatches
 from livejoin.spark.own_places import Place, check_apart
@@ -79,7 +79,7 @@ def maintain(  # noqa: PLR0913  # all that a pipeline is
             columns, ``_change_type``, ``_commit_version`` and ``_commit_timestamp``. A function is called for each
             delta that is not empty, as in ``foreachBatch``, with the view's name, the delta as a DataFrame and the
             batch's number.
-        path: The folder of the Parquet output; local or mounted.
+        path: The folder of the Parquet output, local or mounted; or the URL of a place in an object store.
         checkpoint: The folder of the state, local or mounted; or the URL of a place in an object store, as
             ``s3a://bucket/orders``, which Spark and obstore must both reach (docs/guides/object-stores.md).
         trigger: Arguments of Spark's ``trigger``, for example ``{"availableNow": True}``. None is Spark's default, or
@@ -150,7 +150,7 @@ def start(  # noqa: PLR0913  # as maintain
         for name, frame in plain.items()
         if found[name].append_only or (_is_append_only(frame) and not found[name].has_window)
     }
-    state = checkpoint_place(checkpoint)
+    state = output_place(checkpoint, "checkpoint")
     check_apart(_places(state, sink, options, plain))
     earlier = _earlier(tables, unread_columns(spark_half(state), tables))
     keep_all = options.keep == "all"
@@ -306,4 +306,4 @@ def _sink(
         allowed = "'parquet', a sink of livejoin.spark, and a function(view_name, delta_df, batch_id)"
         msg = f"sink={sink!r} is unknown; allowed are {allowed}"
         raise PipelineError(msg, key="sink")
-    return ParquetSink(local_folder(path, "path"), options.keep_output)
+    return ParquetSink(output_place(path, "path"), options.keep_output)

@@ -21,12 +21,14 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from livejoin.errors import SchemaError, StateError, StorageError
+from livejoin.errors import PipelineError, SchemaError, StateError, StorageError
 from livejoin.spark.distributed.manifest_source import ManifestReader, bounds_of, types_of_view
-from livejoin.spark.local_folder import local_path
+from livejoin.spark.local_folder import output_place
+from livejoin.spark.sinks.output_files import names_in, readable
 from livejoin.spark.sinks.part_names import missing_parts, parts_in
 from livejoin.spark.sinks.ranges import range_of, ranges_in
 from livejoin.spark.sinks.retention import removed_up_to
+from livejoin.state.store_folder import Place, place_of
 
 FORMAT = "livejoin"
 _ROWS = 1 << 16
@@ -41,9 +43,9 @@ def read_deltas(
 
     Args:
         spark: The session; PySpark 4.2 or newer.
-        folder: The view's folder in the Parquet output of a pipeline, ``<path>/<view>``; or, with ``view``, the
-            checkpoint of a pipeline with ``mode="distributed"``. At least one batch must exist, as it tells the
-            columns.
+        folder: The view's folder in the Parquet output of a pipeline, ``<path>/<view>``, or its URL in a store; or,
+            with ``view``, the checkpoint of a pipeline with ``mode="distributed"``. At least one batch must exist, as
+            it tells the columns.
         view: A view whose deltas Spark's tasks read from the files of the cells, as soon as a batch is committed. The
             pipeline keeps them for ``keep_deltas`` batches.
         since: The first batch to read, by its number: that of Spark, from 0, as the names of files have it. It must be
@@ -55,7 +57,7 @@ def read_deltas(
         StateError: There is no batch yet, ``since`` is not kept any more or later than the next batch, or a file is
             damaged.
         StorageError: There is no part, or one cannot be read.
-        PipelineError: The folder is not one of a file system.
+        PipelineError: The folder is neither one of a file system nor a place in a store; cells have theirs in a folder.
     """
     if since is not None and (not isinstance(since, int) or isinstance(since, bool) or since < 0):
         msg = f"since= is {since!r:.80}; it takes the number of a batch, 0 or more, as the names of files have it"
@@ -66,14 +68,14 @@ def read_deltas(
     spark.dataSource.register(WrittenDeltas)
     # Spark would start a process of its own to ask for the schema.
     reader = spark.readStream.format(FORMAT)
-    path = local_path(folder, "folder")
+    path = output_place(folder, "folder")
     if since is not None:
         _check_there(path, view, since)
     first = str(since or 0)
     if view is None:
         return reader.schema(_types(path)).options(since=first).load(str(path))
     options = {"view": view, "since": first}
-    return reader.schema(types_of_view(path, view)).options(**options).load(str(path))
+    return reader.schema(types_of_view(_of_cells(path), view)).options(**options).load(str(path))
 
 
 @dataclass(frozen=True)
@@ -97,14 +99,14 @@ class Part:
     @contextmanager
     def opened(self) -> Iterator[tuple[pq.ParquetFile, list[int]]]:
         """The file, and the row groups that are wanted. A file that went since it was listed may be in a range now."""
-        folder = Path(self.folder)
+        folder = place_of(self.folder)
         for attempt in range(_TRIES):
             try:
                 file, found = folder / self.name, None
-                if not self.name or not file.exists():
+                if not self.name or self.name not in names_in(folder, self.name):
                     found = range_of(ranges_in(folder), self.batches[0])
                     file = file if found is None else found.file(folder)
-                with pq.ParquetFile(file, page_checksum_verification=True) as rows:
+                with pq.ParquetFile(readable(file), page_checksum_verification=True) as rows:
                     every = list(range(rows.num_row_groups))
                     wanted = every
                     if found is not None:
@@ -124,14 +126,14 @@ class WrittenDeltas(DataSource):
         return FORMAT
 
     def schema(self) -> StructType:
-        path, view = Path(self.options["path"]), self.options.get("view")
-        return _types(path) if view is None else types_of_view(path, view)
+        path, view = place_of(self.options["path"]), self.options.get("view")
+        return _types(path) if view is None else types_of_view(_of_cells(path), view)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        path, view = Path(self.options["path"]), self.options.get("view")
+        path, view = place_of(self.options["path"]), self.options.get("view")
         if view is None:
             return WrittenDeltasReader(path, int(self.options.get("since", "0")))
-        return ManifestReader(path, view, int(self.options.get("since", "0")), schema)
+        return ManifestReader(_of_cells(path), view, int(self.options.get("since", "0")), schema)
 
 
 class WrittenDeltasReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -142,7 +144,7 @@ class WrittenDeltasReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         since: The first batch to read.
     """
 
-    def __init__(self, folder: Path, since: int = 0) -> None:
+    def __init__(self, folder: Place, since: int = 0) -> None:
         self._folder = folder
         self._since = since
         self._last: int | None = None  # where a query ends that reads what is there now
@@ -197,7 +199,7 @@ class WrittenDeltasReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _rows(self, part: Part) -> Iterator[pa.RecordBatch]:
         """The rows of a part."""
-        folder = Path(part.folder)
+        folder = place_of(part.folder)
         try:
             schema = _schema(folder, part.newest)
             with part.opened() as (rows, groups):
@@ -212,9 +214,24 @@ class WrittenDeltasReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise StorageError(msg) from error
 
 
-def _check_there(path: Path, view: str | None, since: int) -> None:
+def _of_cells(path: Place) -> Path:
+    """The checkpoint of cells, which is a folder.
+
+    Raises:
+        PipelineError: The path is that of a place in an object store.
+    """
+    if isinstance(path, Path):
+        return path
+    msg = f"view= is for the checkpoint of a pipeline in cells, which is a folder, and {str(path)!r} is in a store"
+    raise PipelineError(msg, key="folder")
+
+
+def _check_there(path: Place, view: str | None, since: int) -> None:
     """Refuse a batch to begin with that is not kept any more, or not there yet."""
-    newest, oldest = bounds_of(path / "livejoin") if view is not None else (_newest(path), removed_up_to(path) + 1)
+    if view is not None:
+        newest, oldest = bounds_of(_of_cells(path) / "livejoin")
+    else:
+        newest, oldest = _newest(path), removed_up_to(path) + 1
     if since > newest + 1:
         msg = f"since={since} is a batch that there is not yet: the newest one in {path} is {newest}"
         raise StateError(msg)
@@ -228,7 +245,7 @@ def _check_there(path: Path, view: str | None, since: int) -> None:
         raise StateError(msg)
 
 
-def _gone(folder: Path, first: int, removed: int) -> StateError:
+def _gone(folder: Place, first: int, removed: int) -> StateError:
     """The error for deltas that the pipeline has removed before they were read."""
     msg = (
         f"the deltas from batch {first} on are to be read, and {folder} has not kept those up to batch {removed}: let "
@@ -238,7 +255,7 @@ def _gone(folder: Path, first: int, removed: int) -> StateError:
     return StateError(msg)
 
 
-def _schema(folder: Path, name: str = "") -> pa.Schema:
+def _schema(folder: Place, name: str = "") -> pa.Schema:
     """The columns of the newest part, without Arrow's metadata; the folder is looked through if that part is not there.
 
     Args:
@@ -246,10 +263,10 @@ def _schema(folder: Path, name: str = "") -> pa.Schema:
         name: The name of a file of it; empty if it is to be found.
     """
     try:
-        if not name or not (folder / name).exists():
+        if not name or name not in names_in(folder, name):
             newest = _newest(folder)
             name = parts_in(folder, newest)[newest][0]
-        found = pq.read_schema(folder / name)
+        found = pq.read_schema(readable(folder / name))
     except (OSError, pa.ArrowException) as error:
         msg = f"{folder} has no part whose columns can be read: {error}"
         raise StorageError(msg) from error
@@ -257,13 +274,13 @@ def _schema(folder: Path, name: str = "") -> pa.Schema:
     return pa.schema([pa.field(field.name, kind) for field, kind in zip(found, plain, strict=True)])
 
 
-def _types(folder: Path) -> StructType:
+def _types(folder: Place) -> StructType:
     """The columns of the newest part as Spark's types."""
     types: StructType = from_arrow_schema(_schema(folder), prefer_timestamp_ntz=True)
     return types
 
 
-def _newest(folder: Path) -> int:
+def _newest(folder: Place) -> int:
     """The newest batch all of whose parts exist."""
     there = parts_in(folder)
     newest = max((batch for batch, files in there.items() if not missing_parts(batch, files)), default=None)

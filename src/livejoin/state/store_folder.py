@@ -155,9 +155,13 @@ class StorePath:
         """The keys of all objects below it, from it on, in order, but for empty ones, which stand for folders."""
         return [one.key for one in again(lambda: self.files.listed("")) if one.size]
 
+    def read_bytes(self) -> bytes:
+        """The content of the object that it is; raises FileNotFoundError if it is none."""
+        return bytes(again(lambda: self.objects.read(self.below)))
+
     def read_text(self) -> str:
         """The text of the object that it is; raises FileNotFoundError if it is none."""
-        return str(again(lambda: self.objects.read(self.below)).decode())
+        return self.read_bytes().decode()
 
     def write_text(self, text: str) -> None:
         """Make it an object with a text, in the place of one that may be there."""

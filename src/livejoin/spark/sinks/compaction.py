@@ -24,10 +24,11 @@ import pyarrow.parquet as pq
 
 from livejoin.errors import PipelineError, SchemaError, StateError, StorageError
 from livejoin.spark.local_folder import local_path
+from livejoin.spark.sinks.output_files import put_whole
 from livejoin.spark.sinks.part_names import missing_parts, parts_in
 from livejoin.spark.sinks.ranges import LOCK, RANGES, Range, note_ranges, ranges_in
 from livejoin.spark.sinks.retention import removed_up_to
-from livejoin.spark.sinks.whole_file import put_whole
+from livejoin.state.store_folder import Place
 
 MOST_BYTES = 128 << 20  # of the files that become one
 FEWEST = 2  # batches that are worth a range
@@ -51,7 +52,7 @@ class Compacted:
     waiting: int
 
 
-def compact(folder: str | Path, grace: float = GRACE) -> Compacted:
+def compact(folder: str | Place, grace: float = GRACE) -> Compacted:
     """Make few files of the many that a pipeline with the sink ``parquet`` has written; it may run meanwhile.
 
     Args:
@@ -69,7 +70,7 @@ def compact(folder: str | Path, grace: float = GRACE) -> Compacted:
     if isinstance(grace, bool) or not isinstance(grace, (int, float)) or not grace >= 0:
         msg = f"grace= is {grace!r:.80}; allowed is a number of seconds, 0 or more"
         raise SchemaError(msg)
-    folder = local_path(folder, "folder").absolute()
+    folder = local_path(folder if isinstance(folder, Path) else str(folder), "folder").absolute()
     if not parts_in(folder):
         msg = f"{folder} has no file of a view's deltas; give the folder <path>/<view> of a pipeline that has run"
         raise StorageError(msg)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from struct import Struct
 from typing import BinaryIO
@@ -15,12 +15,13 @@ from livejoin.checkpoint.batch_delta import BatchDelta, InPieces, ParquetPart
 from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.errors import StateError, StorageError
 from livejoin.spark.local_folder import made
+from livejoin.spark.sinks.output_files import end_of, names_in, put_whole, remove
 from livejoin.spark.sinks.part_names import PARTS, missing_parts, part_names, parts_in
 from livejoin.spark.sinks.ranges import HIDDEN, NOTES, range_of, ranges_in
 from livejoin.spark.sinks.retention import NOTE as REMOVED
 from livejoin.spark.sinks.retention import remove_before, removed_up_to
 from livejoin.spark.sinks.sink import SinkView
-from livejoin.spark.sinks.whole_file import put_whole
+from livejoin.state.store_folder import Place
 
 _SHOWN = 5  # names in a message
 _END, _MARK = Struct("<I4s"), b"PAR1"
@@ -36,13 +37,13 @@ class ParquetSink:
     say how many they are. A batch that does not change a view leaves no file.
 
     Args:
-        folder: The parent folder; ``<folder>/<view>/part-00000007.parquet`` is the delta of batch 7, or
-            ``part-00000007-0001-of-0004.parquet`` and so on.
+        folder: The parent folder, or a place in an object store. ``<folder>/<view>/part-00000007.parquet`` is the delta
+            of batch 7, or ``part-00000007-0001-of-0004.parquet`` and so on.
         keep: For how many batches before the newest one the files stay; None for all. The newest file of a view stays
             in any case.
     """
 
-    folder: Path
+    folder: Place
     keep: int | None = None
 
     def open(self, views: Mapping[str, SinkView], last_batch: int | None, written: WrittenParts, run: str) -> None:
@@ -58,9 +59,7 @@ class ParquetSink:
         # The batch after the last one may have been written by a process that died before it could save the engine.
         newest = 0 if last_batch is None else last_batch + 1
         for view in views:
-            made(self.of(view), f"the deltas of view {view!r}")
-            for draft in self.of(view).glob(".part-*.writing"):
-                draft.unlink()
+            self._begin(view)
             gone = self._removed(view, newest)
             there = {batch: names for batch, names in parts_in(self.of(view)).items() if batch > gone}
             ranges = [one for one in ranges_in(self.of(view)) if one.last > gone]
@@ -78,7 +77,8 @@ class ParquetSink:
                     "another run. Move them away, or give another path, or the checkpoint that belongs to them"
                 )
                 raise StateError(msg)
-            missing = [one.name for one in ranges if not one.file(self.of(view)).exists()]
+            names = set(names_in(self.of(view), "")) if ranges else set[str]()
+            missing = [one.name for one in ranges if not names & {one.name, one.hidden}]
             for batch in sorted(known - within.keys()):
                 missing += missing_parts(batch, there.get(batch, ()))
             if missing:
@@ -91,6 +91,14 @@ class ParquetSink:
                 raise StateError(msg)
             for name in dict.fromkeys(name for batch in sorted(known) for name in there[batch]):
                 _check_whole(self.of(view) / name)
+
+    def _begin(self, view: str) -> None:
+        """Make the folder of a view, without drafts of a process that died."""
+        folder = self.of(view)
+        if isinstance(folder, Path):
+            made(folder, f"the deltas of view {view!r}")
+            for draft in folder.glob(".part-*.writing"):
+                draft.unlink()
 
     def _removed(self, view: str, newest: int) -> int:
         """The newest batch whose files earlier runs of the checkpoint have removed."""
@@ -122,7 +130,7 @@ class ParquetSink:
             for name, piece in zip(names, pieces, strict=True):
                 put(piece, self.of(view) / name)
             for other in set(parts_in(self.of(view), batch_id).get(batch_id, ())) - set(names):
-                (self.of(view) / other).unlink()
+                remove(self.of(view) / other)
             if self.keep is not None:
                 remove_before(self.of(view), batch_id - self.keep)
         except OSError as error:
@@ -130,28 +138,29 @@ class ParquetSink:
             raise StorageError(msg) from error
         return bool(pieces)
 
-    def of(self, view: str) -> Path:
+    def of(self, view: str) -> Place:
         """The folder of a view."""
         return self.folder / quote(view, safe=" ")
 
-    def files(self, view: str) -> list[Path]:
+    def files(self, view: str) -> list[Place]:
         """The files with the deltas of a view, in the order of their batches."""
         folder = self.of(view)
         own, ranges = parts_in(folder), ranges_in(folder) if folder.is_dir() else []
-        found = {batch: [folder / name for name in names] for batch, names in own.items()}
+        there = set(names_in(folder, ""))
+        found: dict[int, list[Place]] = {batch: [folder / name for name in names] for batch, names in own.items()}
         found = {batch: files for batch, files in found.items() if range_of(ranges, batch) is None}
-        found |= {one.first: [file] for one in ranges if (file := one.file(folder)).exists()}
+        found |= {one.first: [file] for one in ranges if (file := one.file(folder)).name in there}
         return [file for _, files in sorted(found.items()) for file in files]
 
     def clear(self, view: str) -> None:
         """Remove all files of a view's deltas, and what was noted of them."""
         folder = self.of(view)
-        for pattern in (PARTS, HIDDEN, REMOVED, *NOTES):
-            for file in folder.glob(pattern):
-                file.unlink()
+        for name in names_in(folder, ""):
+            if any(fnmatchcase(name, pattern) for pattern in (PARTS, HIDDEN, REMOVED, *NOTES)):
+                remove(folder / name)
 
 
-def put(piece: BatchDelta | ParquetPart, target: Path) -> None:
+def put(piece: BatchDelta | ParquetPart, target: Place) -> None:
     """Let a Parquet file appear complete, in place of an old one, so that it survives a loss of power.
 
     Raises:
@@ -167,13 +176,10 @@ def put(piece: BatchDelta | ParquetPart, target: Path) -> None:
     put_whole(target, write)
 
 
-def _check_whole(file: Path) -> None:
+def _check_whole(file: Place) -> None:
     """Check that a file ends as Parquet files do: with metadata, their length, and a mark."""
     try:
-        with file.open("rb") as stream:
-            size = stream.seek(0, os.SEEK_END)
-            stream.seek(max(size - _END.size, 0))
-            end = stream.read()
+        size, end = end_of(file, _END.size)
     except OSError as error:
         msg = f"{file} could not be read: {error}; repair that and start again"
         raise StorageError(msg) from error

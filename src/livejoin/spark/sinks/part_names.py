@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
+
+from livejoin.spark.sinks.output_files import names_in
+from livejoin.state.store_folder import Place
 
 PARTS = "part-*.parquet"
 """What all of them are called."""
@@ -32,12 +34,12 @@ def part_names(batch_id: int, parts: int) -> list[str]:
     return [f"part-{batch_id:08d}-{number:04d}-of-{parts:04d}.parquet" for number in range(1, parts + 1)]
 
 
-def parts_in(folder: Path, batch_id: int | None = None) -> dict[int, list[str]]:
+def parts_in(folder: Place, batch_id: int | None = None) -> dict[int, list[str]]:
     """The names of the files in a folder by batch, in order, of all batches or of one."""
     found: dict[int, list[str]] = {}
-    for file in sorted(folder.glob(PARTS if batch_id is None else f"part-{batch_id:08d}*.parquet")):
-        if (named := _PART.fullmatch(file.name)) is not None:
-            found.setdefault(int(named["batch"]), []).append(file.name)
+    for name in names_in(folder, "part-" if batch_id is None else f"part-{batch_id:08d}"):
+        if (named := _PART.fullmatch(name)) is not None:
+            found.setdefault(int(named["batch"]), []).append(name)
     return found
 
 

@@ -18,7 +18,8 @@ from typing import Any
 
 from livejoin.checkpoint.checked_json import checked, with_checksum
 from livejoin.errors import StateError, StorageError
-from livejoin.spark.sinks.whole_file import put_whole
+from livejoin.spark.sinks.output_files import content, put_whole
+from livejoin.state.store_folder import Place
 
 NOTE = "_ranges"
 LOCK = "_compacting"
@@ -69,13 +70,13 @@ class Range:
         """The name of the file while its batches have files too."""
         return f"_part-{self.first:08d}-to-{self.last:08d}.waiting"
 
-    def file(self, folder: Path) -> Path:
-        """Where the file is."""
+    def file(self, folder: Place) -> Place:
+        """Where the file is. In a store nothing makes such files; one that was copied there has its name."""
         shown = folder / self.name
-        return shown if shown.exists() else folder / self.hidden
+        return folder / self.hidden if isinstance(shown, Path) and not shown.exists() else shown
 
 
-def ranges_in(folder: Path) -> list[Range]:
+def ranges_in(folder: Place) -> list[Range]:
     """The ranges of a folder, ascending.
 
     Raises:
@@ -84,7 +85,7 @@ def ranges_in(folder: Path) -> list[Range]:
     """
     file = folder / NOTE
     try:
-        return [_range(one) for one in checked(file.read_bytes())["ranges"]]
+        return [_range(one) for one in checked(content(file))["ranges"]]
     except FileNotFoundError:
         return []
     except OSError as error:

@@ -9,19 +9,18 @@ all files of the batches behind the one that it names.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from livejoin.checkpoint.checked_json import checked, with_checksum
 from livejoin.errors import StateError, StorageError
+from livejoin.spark.sinks.output_files import content, put_whole, remove
 from livejoin.spark.sinks.part_names import parts_in
 from livejoin.spark.sinks.ranges import ranges_in
-from livejoin.spark.sinks.whole_file import put_whole
+from livejoin.state.store_folder import Place
 
 NOTE = "_removed"
 NOTHING = -1
 
 
-def removed_up_to(folder: Path) -> int:
+def removed_up_to(folder: Place) -> int:
     """The newest batch whose files were removed from a folder; -1 if none were.
 
     Raises:
@@ -30,7 +29,7 @@ def removed_up_to(folder: Path) -> int:
     """
     file = folder / NOTE
     try:
-        found = checked(file.read_bytes())["batch"]
+        found = checked(content(file))["batch"]
         if not isinstance(found, int):
             msg = f"it names the batch {found!r:.80}"
             raise TypeError(msg)
@@ -45,7 +44,7 @@ def removed_up_to(folder: Path) -> int:
     return found
 
 
-def remove_before(folder: Path, batch_id: int) -> None:
+def remove_before(folder: Place, batch_id: int) -> None:
     """Remove the files of the batches before one, but for the newest files that are there: they tell the columns.
 
     A file of many batches goes when all of them are before that one.
@@ -63,4 +62,4 @@ def remove_before(folder: Path, batch_id: int) -> None:
         put_whole(folder / NOTE, lambda stream: stream.write(note))
     names = [name for batch in old for name in there[batch]]
     for name in (*names, *(name for one in ranges for name in (one.name, one.hidden))):
-        (folder / name).unlink(missing_ok=True)
+        remove(folder / name)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -21,6 +20,7 @@ from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.database import Database
 from livejoin.database.difference import types_of
 from livejoin.errors import SchemaError
+from livejoin.state.store_folder import Place
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class InFolder(Protocol):
     """A sink that writes into a folder."""
 
     @property
-    def folder(self) -> Path:
+    def folder(self) -> Place:
         """The folder."""
 
 
