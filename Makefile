@@ -6,7 +6,7 @@ PYTHON ?=
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-oldest ci bench peers fuzz torture campaign matrix conformance console console-check console-pictures docs dist sbom lint format types imports doctest nojit lock clean
+.PHONY: help setup demo test test-oldest test-wheel ci bench peers fuzz torture campaign matrix conformance console console-check console-pictures docs dist sbom lint format types imports doctest nojit lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
@@ -27,6 +27,9 @@ test: $(STAMP) ## run the whole test suite, in three processes
 
 test-oldest: ## run tests with the oldest versions that are allowed, in an environment of its own; TESTS=tests/plan
 	@sh tools/test_oldest.sh $(TESTS)
+
+test-wheel: ## run tests with the wheel in a fresh environment, and without src; PYTHON=python3.13 TESTS=tests/sql
+	@sh tools/test_wheel.sh $(TESTS)
 
 ci: ## run what CI runs: checks of the source, then all tests
 	@.ci/run

@@ -54,8 +54,8 @@ def test_lines_where_there_is_no_terminal() -> None:
     assert console.file.getvalue().splitlines() == [
         "livejoin  p.toml",
         "starting Spark",
-        "batch 2 of 4 | 100 changes/s | 1,001 delta rows/s | a 5 rows | b 1 rows | state 1.0 kB | 00:02 left",
-        "batch 4 of 4 | 100 changes/s | 1,001 delta rows/s | a 15 rows | b 1 rows | state 1.0 kB",
+        "batches 2 of 4 | 100 changes/s | 1,001 delta rows/s | a 5 rows | b 1 rows | state 1.0 kB | 00:02 left",
+        "batches 4 of 4 | 100 changes/s | 1,001 delta rows/s | a 15 rows | b 1 rows | state 1.0 kB",
     ]
 
 

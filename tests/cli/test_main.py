@@ -164,8 +164,8 @@ def test_a_run_from_start_to_check(spark: SparkSession, pipeline: Path, capsys: 
     (pipeline.parent / "in" / "2.csv").write_text("1,2,delete\n3,4,insert\n")
     assert main(["run", str(pipeline)]) == OK
     said = capsys.readouterr().out
-    assert "batch 2" in said
-    assert "batch 2 of" not in said  # nobody knows how many batches a run that goes on makes
+    assert "batches 2" in said
+    assert "batches 2 of" not in said  # nobody knows how many batches a run that goes on makes
     assert "(the sum of the 3 delta rows on disk too)" in said
 
     assert main(["run", str(pipeline)]) == OK

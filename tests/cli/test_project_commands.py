@@ -74,6 +74,7 @@ def test_nothing_is_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[s
         ('sql = "nowhere.sql"', 2, "cannot be read"),
         ("port = 8000", 0, "a server of a database that keeps nothing"),
         ("[views.v]\nsq = 'SELECT 1'", 2, "views.v.sq: is not a key of this table (did you mean 'sql'?)"),
+        ("folder = 's3://bucket/shop'", 2, "folder: livejoin serve takes a folder, and no database in an object store"),
         ("port =", 2, "not valid TOML"),
         ("[database]\nmemory_limt = '1GB'", 2, "there is no option 'memory_limt' (did you mean 'memory_limit'?)"),
         ("[database]\nmemory_limit = 'much'", 2, "memory_limit is 'much'"),

@@ -143,6 +143,16 @@ def test_a_mistyped_folder_is_no_new_database(
     assert (tmp_path / "new" / "log").is_dir()
 
 
+@pytest.mark.parametrize("command", ["shell", "serve"])
+def test_a_store_is_no_folder(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "s3://bucket/shop"])
+    told = " ".join(capsys.readouterr().err.split())
+    assert "takes a folder" in told
+    assert "livejoin.open('s3://bucket/prefix')" in told
+    assert "--create" not in told.partition("error:")[2]
+
+
 def test_words_are_completed() -> None:
     db = livejoin.Database()
     db.execute("CREATE TABLE Orders (ordered_at TIMESTAMP)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import sys
 import tracemalloc
@@ -9,6 +10,7 @@ from collections import Counter
 from datetime import date, datetime
 from decimal import Decimal
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +19,7 @@ from scipy.stats import chisquare
 
 import livejoin
 from any_join import ANY_JOIN
-from livejoin.errors import AbsentRowError, CapacityError, ReadError
+from livejoin.errors import AbsentRowError, CapacityError, ReadError, StateError
 from livejoin.search.algorithm import Algorithm
 from reader import rows_of
 
@@ -421,3 +423,40 @@ def test_a_package_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, p
     monkeypatch.setitem(sys.modules, package, None)  # an import of it fails
     with pytest.raises(ReadError, match=re.escape(extra)):
         getattr(db.views["v"], f"to_{package}")()
+
+
+def test_tables_are_read_as_views_are(tmp_path: Path) -> None:
+    with livejoin.open(tmp_path / "shop") as db:
+        db.execute("CREATE TABLE t (id BIGINT PRIMARY KEY, name STRING); CREATE TABLE bag (n INT)")
+        table, bag = db.tables["t"], db.tables["bag"]
+        assert (len(table), bool(table), table.to_pylist(), list(table)) == (0, False, [], [])
+        db.apply({"t": [(1, "Ada"), (2, None)], "bag": [(7,), (7,), (8,)]})
+        db.apply("bag", [{"n": 7, "_change_type": "delete"}])
+        rows = [{"id": 1, "name": "Ada"}, {"id": 2, "name": None}]
+        assert (len(table), table.to_pylist(), sorted(table)[0]) == (2, rows, (1, "Ada"))
+        assert table.to_pandas()["id"].tolist() == table.to_polars()["id"].to_list() == [1, 2]
+        assert pa.table(table).schema == table.schema == table.to_arrow().schema
+        assert (bag.count(), sorted(bag)) == (2, [(7,), (8,)])
+        with db.snapshot() as at:  # of its own version, while the table has the present one
+            db.execute("DELETE FROM t WHERE id = 1")
+            assert (len(table), len(at["t"])) == (1, 2)
+        db.execute("ALTER TABLE t ADD COLUMN more INT")
+        assert table.to_pylist() == [{"id": 2, "name": None, "more": None}]
+        db.drop_table("t")
+        for read in (len, list, lambda it: it.to_pandas()):
+            with pytest.raises(ReadError, match="there is no table 't' any more; known are bag"):
+                read(table)
+    with pytest.raises(StateError, match="closed"):
+        bag.to_arrow()
+
+
+def test_a_table_that_is_read_is_still_its_declaration() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE t (id BIGINT PRIMARY KEY, name STRING)")
+    declared, table = db._contents.catalog["t"], db.tables["t"]
+    assert table == declared == table == db.tables["t"]
+    assert len({table, declared, db.tables["t"]}) == 1
+    copied = pickle.loads(pickle.dumps(table))
+    assert (type(copied), copied) == (type(declared), declared)
+    db.execute("ALTER TABLE t ADD COLUMN more INT")
+    assert table == declared != db.tables["t"]

@@ -19,7 +19,8 @@ class _Delta:
         self._rows = rows
 
     def to_batches(self, rows: int) -> list[pa.RecordBatch]:
-        return [self._rows.slice(0, rows)]
+        """The rows one by one, as deltas of several parts come."""
+        return [self._rows.slice(place, 1) for place in range(self.num_rows)]
 
 
 def test_a_date_beyond_the_year_9999(capsys: pytest.CaptureFixture[str]) -> None:
@@ -33,3 +34,12 @@ def test_a_date_beyond_the_year_9999(capsys: pytest.CaptureFixture[str]) -> None
         "  + d = datetime.date(1970, 1, 1), n = 1",
         "  - d = 100000000 (date32[day]), n = None",
     ]
+
+
+@pytest.mark.parametrize(("shown", "rest"), [(1, ["  ... and 2 more"]), (2, ["  ... and 1 more"]), (3, []), (20, [])])
+def test_as_many_rows_are_shown_as_asked_for(shown: int, rest: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    rows = pa.record_batch({"n": [1, 2, 3], CHANGE_TYPE: ["delete", "insert", "insert"], COMMIT_VERSION: [1, 1, 1]})
+    deltas: Any = {"v": _Delta(rows)}
+    assert ConsoleSink(rows=shown).deliver(deltas, 3) == []
+    lines = ["  - n = 1", "  + n = 2", "  + n = 3"]
+    assert capsys.readouterr().out.splitlines() == ["batch 3, v: 3 rows", *lines[:shown], *rest]

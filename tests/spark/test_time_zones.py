@@ -264,6 +264,20 @@ def test_the_check_of_a_pipeline_with_times(spark: SparkSession, tmp_path: Path,
         load(tmp_path / "p.toml")
 
 
+def test_a_pipeline_file_with_a_zone_is_refused_before_spark_starts(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.json").write_text("{}")
+    file, zone = tmp_path / "p.toml", 'spark = { "spark.sql.session.timeZone" = "Europe/Berlin" }\n'
+    text = PIPELINE.format(format="json").replace("check = true", zone)
+    file.write_text(text)
+    load(file)  # MAX of a time means the same in any zone
+    file.write_text(text.replace("MAX(at) AS at", "MAX(CAST(at AS DATE)) AS at"))
+    with pytest.raises(PipelineError, match=r"run.spark: view 'v': CAST\(at AS DATE\) depends on .*'Europe/Berlin'"):
+        load(file)
+    file.write_text(text.replace("MAX(at) AS at", "MAX(CAST(at AS DATE)) AS at").replace("Europe/Berlin", "Etc/UTC"))
+    load(file)
+
+
 def test_a_checkpoint_that_knew_one_type_of_times(tmp_path: Path) -> None:
     """Versions up to 2026-11-24 declared TIMESTAMP_NTZ as TIMESTAMP; the words of the rows are the same."""
     before = job_of({"T": parse_columns("T", "k INT, clock TIMESTAMP")}, {"v": "SELECT k, clock FROM T"}, {"T"})

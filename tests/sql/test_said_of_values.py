@@ -95,7 +95,21 @@ SAID = [
     ),
     (
         "SELECT ^sum(k) OVER (ORDER BY k ROWS BETWEEN CURRENT ROW AND 3 PRECEDING) AS x FROM T",
-        "SUM OVER this frame, ROWS BETWEEN CURRENT ROW AND 3 PRECEDING, is not supported. ROWS and RANGE may begin",
+        "SUM OVER this frame, ROWS BETWEEN CURRENT ROW AND 3 PRECEDING, is not supported: it ends before it begins",
+    ),
+    (
+        "SELECT ^sum(k) OVER (ORDER BY k RANGE BETWEEN UNBOUNDED PRECEDING AND 5 PRECEDING) AS x FROM T",
+        "SUM OVER this frame, RANGE BETWEEN UNBOUNDED PRECEDING AND 5 PRECEDING, is not supported: a RANGE frame has a "
+        "distance at both of its ends, or at none. In place of UNBOUNDED write a distance that no two rows have "
+        "between them, as 1000000000 PRECEDING",
+    ),
+    (
+        "SELECT ^sum(k) OVER (ORDER BY d RANGE BETWEEN INTERVAL 1 DAY PRECEDING AND UNBOUNDED FOLLOWING) AS x FROM T",
+        "In place of UNBOUNDED write a distance that no two rows have between them, as INTERVAL '36500' DAY FOLLOWING",
+    ),
+    (
+        "SELECT ^sum(k) OVER (ORDER BY k GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW) AS x FROM T",
+        "RANGE may go from the first row to the current one, from the current one to the last, over all rows",
     ),
     (
         "SELECT ^round(k, 1.5) AS x FROM T",

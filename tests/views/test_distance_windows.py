@@ -108,6 +108,30 @@ def test_the_ends_of_bigint_are_within_every_distance_that_reaches_them() -> Non
     assert {row["i"]: row["n"] for row in view.to_arrow().to_pylist()} == expected
 
 
+def test_a_distance_that_no_two_rows_have_between_them_stands_for_unbounded() -> None:
+    database = Database()
+    database.execute("CREATE TABLE R (id BIGINT PRIMARY KEY, k INT, ts TIMESTAMP, x BIGINT)")
+    frame = "RANGE BETWEEN {} PRECEDING AND INTERVAL 1 HOUR PRECEDING"
+    sql = f"SELECT id, SUM(x) OVER (PARTITION BY k ORDER BY ts NULLS FIRST {frame}) AS s FROM R"
+    with pytest.raises(UnsupportedQueryError, match="as INTERVAL '36500' DAY PRECEDING"):
+        database.create_view("v", sql.format("UNBOUNDED"))
+    view = database.create_view("v", sql.format("INTERVAL '36500' DAY"))
+    rng, rows = random.Random(5), {}
+    for _ in range(12):
+        for _ in range(6):
+            key = rng.randrange(20)
+            rows[key] = (key, rng.randrange(2), BEGIN + timedelta(minutes=20 * rng.randrange(12)), rng.randrange(9))
+        database.apply("R", list(rows.values()), on_conflict="update")
+        gone = rng.choice(sorted(rows))
+        del rows[gone]
+        database.apply("R", [{"id": gone, "_change_type": "delete"}])
+        expected = {}
+        for key, k, ts, _ in rows.values():
+            before = [x for _, other, at, x in rows.values() if other == k and at <= ts - timedelta(hours=1)]
+            expected[key] = sum(before) if before else None
+        assert {row["id"]: row["s"] for row in view.to_pylist()} == expected
+
+
 def test_a_change_is_in_the_deltas_of_rows_within_the_distance_alone() -> None:
     database = Database()
     database.execute("CREATE TABLE R (i INT PRIMARY KEY, x INT)")
@@ -136,7 +160,7 @@ def test_a_change_is_in_the_deltas_of_rows_within_the_distance_alone() -> None:
         ("ts RANGE BETWEEN INTERVAL -1 HOUR PRECEDING AND CURRENT ROW", "not below 0"),
         ("i, n RANGE BETWEEN 3 PRECEDING AND CURRENT ROW", "takes one key"),
         ("i RANGE BETWEEN 1 PRECEDING AND 2 PRECEDING", "begins behind its end"),
-        ("i RANGE BETWEEN UNBOUNDED PRECEDING AND 2 FOLLOWING", "two constant distances"),
+        ("i RANGE BETWEEN UNBOUNDED PRECEDING AND 2 FOLLOWING", "In place of UNBOUNDED write a distance"),
         ("i RANGE BETWEEN i PRECEDING AND CURRENT ROW", "two constant distances"),
     ],
 )

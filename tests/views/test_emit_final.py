@@ -13,7 +13,7 @@ import pytest
 from test_inequality_views import operators
 
 from livejoin import Database
-from livejoin.errors import SchemaError, UnknownNameError, UnsupportedQueryError
+from livejoin.errors import SchemaError, SqlSyntaxError, UnknownNameError, UnsupportedQueryError
 from livejoin.plan.operators import AggregateOperator, ThresholdOperator
 from oracle import connect, multiset, signed_multiset, without_zeros
 from strategies import EXAMPLES
@@ -293,9 +293,14 @@ def test_other_queries_read_a_view_of_closed_windows() -> None:
     [
         ("SELECT k FROM E EMIT FINAL", "groups by no window of time"),
         ("SELECT k FROM E GROUP BY k EMIT FINAL", "groups by no window of time"),
-        ("SELECT DISTINCT k FROM E GROUP BY k, window(ts, '1 hour') EMIT FINAL", "DISTINCT is not supported beside it"),
-        ("SELECT k FROM E GROUP BY k, window(ts, '1 hour') LIMIT 3 EMIT FINAL", "LIMIT is not supported beside it"),
-        ("SELECT E.k FROM E, E f GROUP BY E.k, window(E.ts, '1 hour') EMIT FINAL", "a join is not supported beside it"),
+        ("SELECT DISTINCT k FROM E GROUP BY k, window(ts, '1 hour') EMIT FINAL", "EMIT FINAL cannot have DISTINCT"),
+        ("SELECT k FROM E GROUP BY k, window(ts, '1 hour') LIMIT 3 EMIT FINAL", "EMIT FINAL cannot have LIMIT"),
+        ("SELECT E.k FROM E, E f GROUP BY E.k, window(E.ts, '1 hour') EMIT FINAL", "EMIT FINAL cannot have a join"),
+        (
+            "SELECT k, SUM(COUNT(*)) OVER (ORDER BY k) FROM E GROUP BY k, window(ts, '1 hour') EMIT FINAL",
+            "EMIT FINAL cannot have OVER",
+        ),
+        ("SELECT k, ARRAY_AGG(k) AS a FROM E GROUP BY k, window(ts, '1 hour') EMIT FINAL", "cannot collect lists"),
         ("SELECT k FROM E GROUP BY ROLLUP (k, window(ts, '1 hour')) EMIT FINAL", "groups that no window closes"),
         ("SELECT k FROM (SELECT * FROM E) GROUP BY k, window(ts, '1 hour') EMIT FINAL", "reads another query"),
         ("SELECT k FROM E WHERE ts > now() GROUP BY k, window(ts, '1 hour') EMIT FINAL", r"rows of now\(\) go"),
@@ -318,6 +323,20 @@ def test_windows_that_no_watermark_closes_are_refused(sql: str, says: str) -> No
     assert refused.value.sql == sql and refused.value.line == 1
     with pytest.raises(UnsupportedQueryError, match=says):
         database.execute(f"CREATE VIEW v AS {sql}")
+
+
+@pytest.mark.parametrize(
+    "around", ["SELECT * FROM ({}) AS q", "WITH q AS ({}) SELECT * FROM q", "SELECT 1 IN ({}) AS x"]
+)
+def test_emit_final_within_a_query_says_what_to_write(around: str) -> None:
+    database = Database()
+    database.create_table("E", "k INT, ts TIMESTAMP", watermark=("ts", DELAY))
+    inner = "SELECT k FROM E GROUP BY k, window(ts, '1 hour') EMIT FINAL"
+    with pytest.raises(SqlSyntaxError, match=r"make the SELECT before it a view of its own") as refused:
+        database.create_view("v", around.format(inner))
+    assert refused.value.column == around.index("{") + inner.index("EMIT") + 1
+    database.create_view("closed", inner)
+    database.create_view("v", around.format("SELECT k FROM closed"))
 
 
 def test_errors_stand_where_they_are_in_the_text() -> None:

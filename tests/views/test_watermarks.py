@@ -14,7 +14,15 @@ import pytest
 import livejoin
 from database.durable.test_opened_folders import fold
 from livejoin import Database, LivejoinError
-from livejoin.errors import ChangeError, ChangeFormatError, ChangeValueError, ExpressionError, SchemaError, SqlError
+from livejoin.errors import (
+    ChangeError,
+    ChangeFormatError,
+    ChangeValueError,
+    ExpressionError,
+    SchemaError,
+    SqlError,
+    UnsupportedQueryError,
+)
 from oracle import multiset, signed_multiset, without_zeros
 from strategies import EXAMPLES
 from torture.interrupts import NEVER, cut_off
@@ -284,8 +292,11 @@ def test_the_table_of_a_watermark_belongs_to_it() -> None:
             database.execute(f"ALTER TABLE livejoin_watermark_e {statement}")
     with pytest.raises(SchemaError, match="it is not renamed"):
         database.execute("ALTER TABLE E RENAME TO F")
-    with pytest.raises(SchemaError, match="is in the watermark"):
+    with pytest.raises(SchemaError, match="because the watermark needs the column 'ts'"):
         database.execute("ALTER TABLE E DROP COLUMN ts")
+    for name in ("late", "watermark", "window_range"):
+        with pytest.raises(UnsupportedQueryError, match="is said in CREATE TABLE and stays as it is"):
+            database.execute(f"ALTER TABLE E SET TBLPROPERTIES ('livejoin.{name}' = 'skip')")
     with pytest.raises(SchemaError, match="with which it comes and goes"):
         database.drop_table("livejoin_watermark_e")
     with pytest.raises(ChangeFormatError, match="a replay makes a version of each change"):

@@ -174,7 +174,7 @@ class Lines:
         meter = self._meter
         total = f" of {meter.expected}" if meter.expected else ""
         parts = [
-            f"batch {meter.done}{total}",
+            f"batches {meter.done}{total}",
             f"{meter.changes_a_second:,.0f} changes/s",
             f"{meter.delta_rows_a_second:,.0f} delta rows/s",
         ]

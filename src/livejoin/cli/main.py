@@ -142,6 +142,21 @@ def _explain(given: argparse.Namespace, errors: Console) -> int:
     return OK
 
 
+def _folder(text: str) -> Path:
+    """An argument that is the path of a folder.
+
+    Raises:
+        ArgumentTypeError: The text is the URL of an object store.
+    """
+    from livejoin.state.objects import refuse_url  # noqa: PLC0415  # the parser is made without it
+
+    try:
+        refuse_url(text, "the command")
+    except StateError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return Path(text)
+
+
 def _shell(given: argparse.Namespace, errors: Console) -> int:
     from livejoin.cli.shell import Shell, open_database  # noqa: PLC0415
 
@@ -321,7 +336,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=_OF_ANY,
     )
     shell.set_defaults(command=_shell)
-    shell.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="where it stays")
+    shell.add_argument("folder", nargs="?", type=_folder, metavar="FOLDER", help="where it stays")
     shell.add_argument("--create", action="store_true", help="make a database in FOLDER if there is none")
     shell.add_argument("-c", dest="command_text", metavar="SQL", help="run this, print what it gives, and end")
     serve = commands.add_parser(
@@ -335,7 +350,7 @@ def parser() -> argparse.ArgumentParser:
     serve.add_argument(
         "what",
         nargs="?",
-        type=Path,
+        type=_folder,
         metavar="FOLDER|FILE.toml",
         help="the folder of the database, or a file of settings",
     )

@@ -77,7 +77,11 @@ def run_pipeline(
     if meter.left_out:
         console.print(f"Left out: {meter.left_out}.", soft_wrap=True)
     if meter.batches == 0:
-        console.print("Nothing new has arrived since the last run; --fresh starts from the beginning.", soft_wrap=True)
+        console.print(
+            "Nothing new has arrived since the last run; --fresh starts from the beginning. Of a view that is new or "
+            "changed the next batch tells the rows.",
+            soft_wrap=True,
+        )
     well = not pipeline.check or _is_checked(pipeline, console)
     _show_places(pipeline, console)
     return well

@@ -2,6 +2,7 @@
 
 from livejoin.database.commit import Commit
 from livejoin.database.engine import Database
+from livejoin.database.stored_table import StoredTable
 from livejoin.database.transactions.preview import Preview
 from livejoin.database.transactions.replay import Replay
 from livejoin.database.versions.following import Changes, Update
@@ -9,4 +10,4 @@ from livejoin.database.versions.rows_at import RowsAt
 from livejoin.database.versions.snapshot import Snapshot
 from livejoin.database.view import View
 
-__all__ = ["Changes", "Commit", "Database", "Preview", "Replay", "RowsAt", "Snapshot", "Update", "View"]
+__all__ = ["Changes", "Commit", "Database", "Preview", "Replay", "RowsAt", "Snapshot", "StoredTable", "Update", "View"]

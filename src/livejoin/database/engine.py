@@ -46,6 +46,7 @@ from livejoin.database.snapshots.image import image_of, restored
 from livejoin.database.statements import asserting, views
 from livejoin.database.statements.script import ask, refuse_many_commits, run_script
 from livejoin.database.statements.views import ViewSettings
+from livejoin.database.stored_table import StoredTable
 from livejoin.database.transactions import transaction
 from livejoin.database.transactions.bad_rows import ON_BAD_ROWS, Good, OnBadRows, commit_good
 from livejoin.database.transactions.compaction import compact
@@ -66,7 +67,7 @@ from livejoin.kernels.warm import ready
 from livejoin.plan import Explanation
 from livejoin.plan.explain.forms.graph import GraphExplanation
 from livejoin.plan.explain.forms.rows import as_rows
-from livejoin.schema import Assertion, Late, Retain, Table, TableSettings, declared_columns
+from livejoin.schema import Assertion, Late, Retain, TableSettings, declared_columns
 from livejoin.schema.now import NOW, NOW_COLUMN, NOW_RANGE
 from livejoin.search.algorithm import Algorithm
 from livejoin.sql import (
@@ -278,9 +279,10 @@ class Database:
 
     @property
     @alone
-    def tables(self) -> Mapping[str, Table]:
-        """Declarations of the tables by name."""
-        return ByName((table.name, table) for table in self._contents.catalog)
+    def tables(self) -> Mapping[str, StoredTable]:
+        """The tables by name: their declarations, and their rows, which are read as those of views."""
+        contents = self._contents
+        return ByName((table.name, StoredTable.of(table, contents)) for table in contents.catalog)
 
     @property
     @alone

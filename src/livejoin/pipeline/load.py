@@ -45,7 +45,7 @@ from livejoin.spark.own_places import Place, overlaps
 from livejoin.spark.run_options import RunOptions
 from livejoin.spark.sinks import Sink
 from livejoin.spark.sources import FileSource
-from livejoin.spark.time_zone import SETTING, is_utc
+from livejoin.spark.time_zone import SETTING, depends_on_zone, is_utc
 from livejoin.sql import (
     bind_view,
     in_order,
@@ -330,11 +330,14 @@ def _unbound(
     if problems:
         return problems
     bound: dict[str, Query] = {}
+    zone = parsed.run.spark.get(SETTING, "UTC")
     wrong: set[str] = set()
     files = {} if parsed.models is None else model_files(folder / local_path(parsed.models, "models"))
     for name, sql in views.items():
         try:
             bound[name.lower()] = bind_view(name, sql, catalog, bound, views, parsed.run.allow_product)
+            if said := depends_on_zone(bound[name.lower()], sql, zone):
+                problems.append(_Problem(("run", "spark"), f"view {name!r}: {said}"))
         except LivejoinError as error:
             is_first = not (isinstance(error, UnknownNameError) and names_read(sql) & wrong)
             wrong.add(name.lower())

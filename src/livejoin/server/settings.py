@@ -11,10 +11,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from livejoin.database import Database
-from livejoin.errors import SchemaError, StorageError
+from livejoin.errors import SchemaError, StateError, StorageError
 from livejoin.server.limits import Limits
 from livejoin.server.origins import check_origins
 from livejoin.shown import meant
+from livejoin.state.objects import refuse_url
 
 
 class Tls(BaseModel):
@@ -65,6 +66,16 @@ class Settings(BaseModel):
     tls: Tls | None = None
     limits: Limits = Limits()
     database: dict[str, Any] = {}
+
+    @field_validator("folder", mode="before")
+    @classmethod
+    def _folder(cls, given: Any) -> Any:
+        if isinstance(given, str):
+            try:
+                refuse_url(given, "livejoin serve")
+            except StateError as error:
+                raise ValueError(str(error)) from None
+        return given
 
     @field_validator("origins")
     @classmethod

@@ -7,6 +7,7 @@ from pyspark.sql import SparkSession
 from livejoin.catalog import Catalog
 from livejoin.checkpoint.job import Job
 from livejoin.errors import UnsupportedQueryError
+from livejoin.query.bound_query import Query
 from livejoin.sql import bind_views
 from livejoin.sql.zone_dependence import zone_dependence
 
@@ -38,9 +39,23 @@ def check_zone(spark: SparkSession, job: Job) -> None:
         catalog.add(table)
     for name, query in bind_views(job.views, catalog, job.allow_product).items():
         sql = next(text for view, text in job.views.items() if view.lower() == name)
-        if (found := zone_dependence(query, sql)) is not None:
-            msg = (
-                f"view {name!r}: {found} depends on the time zone of the session, which is {zone!r}, and views are "
-                f"computed in UTC. Set {SETTING} to 'UTC', or let Spark compute it before: add a column to the frame"
-            )
+        if (found := depends_on_zone(query, sql, zone)) is not None:
+            msg = f"view {name!r}: {found}, or let Spark compute it before: add a column to the frame"
             raise UnsupportedQueryError(msg, clause="TIMESTAMP")
+
+
+def depends_on_zone(query: Query, sql: str, zone: str) -> str | None:
+    """The part of a query that a time zone other than UTC would give another meaning, and what to do; None without one.
+
+    Args:
+        query: The query.
+        sql: The text of the query.
+        zone: The time zone of the session.
+    """
+    found = None if is_utc(zone) else zone_dependence(query, sql)
+    if found is None:
+        return None
+    return (
+        f"{found} depends on the time zone of the session, which is {zone!r}, and views are computed in UTC. "
+        f"Set {SETTING} to 'UTC'"
+    )

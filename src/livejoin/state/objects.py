@@ -174,6 +174,21 @@ def scheme_of(text: str) -> str | None:
     return None if found is None else found[1].lower()
 
 
+def refuse_url(text: str, command: str) -> None:
+    """Refuse a URL where a command takes a folder.
+
+    Raises:
+        StateError: The text is a URL.
+    """
+    if scheme_of(text) is None:
+        return
+    msg = (
+        f"{command} takes a folder, and no database in an object store; an application of yours opens it, by "
+        "livejoin.open('s3://bucket/prefix'), and can serve it by livejoin.serve(db)"
+    )
+    raise StateError(msg)
+
+
 def check_url(url: str) -> str:
     """The URL of a place in a store, without a slash at its end.
 
@@ -181,7 +196,7 @@ def check_url(url: str) -> str:
         StateError: The URL is none, or has credentials or options in it.
     """
     parts = urlsplit(url)
-    shown = f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
+    shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
     if parts.scheme.lower() not in SCHEMES:
         msg = (
             f"{shown!r} is of no store that livejoin knows: allowed are s3://bucket/prefix, gs://bucket/prefix and "
@@ -195,8 +210,21 @@ def check_url(url: str) -> str:
             "from the environment, as AWS_ACCESS_KEY_ID, AWS_REGION and AWS_ENDPOINT_URL do"
         )
         raise StateError(msg)
-    if not parts.netloc or not parts.path.strip("/"):
+    if not parts.hostname:
+        msg = f"{shown!r} names no bucket; write {parts.scheme}://bucket/prefix"
+        raise StateError(msg)
+    if ":" in parts.netloc.rpartition("@")[2]:
+        msg = (
+            f"the URL of {shown!r} has a port, and a bucket has none; the address of the store comes from the "
+            "environment, as AWS_ENDPOINT_URL=http://localhost:9000"
+        )
+        raise StateError(msg)
+    if not parts.path.strip("/"):
         msg = f"{shown!r} names no place in a bucket; give a prefix that nothing else uses, as {shown.rstrip('/')}/shop"
+        raise StateError(msg)
+    if "//" in parts.path.rstrip("/"):
+        better = f"{parts.scheme}://{parts.netloc}{re.sub('/+', '/', parts.path.rstrip('/'))}"
+        msg = f"the prefix of {shown!r} has two slashes in a row; write {better}"
         raise StateError(msg)
     return url.rstrip("/")
 

@@ -166,6 +166,9 @@ def test_of_all_who_create_one_is_told_so(seed: int) -> None:
         ("s3://bucket/x?sig=secret", "come from the environment"),
         ("s3://bucket", "give a prefix"),
         ("s3://bucket/", "give a prefix"),
+        ("s3:///x", "names no bucket; write s3://bucket/prefix"),
+        ("s3://shop//x", "write s3://shop/x"),
+        ("s3://bucket:99/x", "'s3://bucket:99/x' has a port, and a bucket has none"),
     ],
 )
 def test_urls_that_are_refused(url: str, says: str) -> None:

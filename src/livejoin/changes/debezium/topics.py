@@ -132,7 +132,7 @@ def from_debezium_topics(
         except ChangeFormatError as error:
             if on_bad_rows == "fail":
                 raise
-            bad.append(BadMessage(row, table.name if table else None, str(error), given))
+            bad.append(BadMessage(row, None if table is None else table.name, str(error), given))
     return TopicChanges(
         {name: found for name, found in changes.items() if found},
         _new_columns(changes, tables),

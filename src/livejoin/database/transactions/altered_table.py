@@ -285,7 +285,8 @@ def _refuse_needed(contents: Contents, table: Table, place: int, what: str) -> N
     """Refuse to take away a column that the table needs itself."""
     uses = [name for name, columns in _named(table) if place in columns]
     if uses:
-        msg = f"table {table.name!r}: {what} {table.columns[place].name!r} is in {uses[0]}, which needs it"
+        name = table.columns[place].name
+        msg = f"table {table.name!r}: {what} {name!r} is not possible, because {uses[0]} needs the column {name!r}"
         raise SchemaError(msg)
 
 

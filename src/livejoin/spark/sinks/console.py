@@ -36,14 +36,15 @@ class ConsoleSink:
             if not delta.num_rows:
                 continue
             lines = [f"batch {batch_id}, {view}: {delta.num_rows:,} rows"]
-            first = next(iter(delta.to_batches(self.rows)))
-            kinds = first[CHANGE_TYPE].to_pylist()
-            names = [name for name in first.schema.names if name not in (CHANGE_TYPE, COMMIT_VERSION, TIMESTAMP)]
-            for row, kind in enumerate(kinds[: self.rows]):
-                shown = ", ".join(f"{name} = {shown_scalar(first[name][row])}" for name in names)
-                lines.append(f"  {_SIGNS[kind]} {shown}")
-            if delta.num_rows > first.num_rows:
-                lines.append(f"  ... and {delta.num_rows - first.num_rows:,} more")
+            for piece in delta.to_batches(self.rows):
+                names = [name for name in piece.schema.names if name not in (CHANGE_TYPE, COMMIT_VERSION, TIMESTAMP)]
+                for row, kind in enumerate(piece[CHANGE_TYPE].to_pylist()[: self.rows + 1 - len(lines)]):
+                    shown = ", ".join(f"{name} = {shown_scalar(piece[name][row])}" for name in names)
+                    lines.append(f"  {_SIGNS[kind]} {shown}")
+                if len(lines) > self.rows:
+                    break
+            if delta.num_rows >= len(lines):
+                lines.append(f"  ... and {delta.num_rows - len(lines) + 1:,} more")
             sys.stdout.write("\n".join(lines) + "\n")
         sys.stdout.flush()
         return []

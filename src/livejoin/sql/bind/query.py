@@ -68,7 +68,7 @@ def bind_query(
     try:
         return _bound(sql, tree, source, catalog, views or {}, allow_product)
     except SqlError as error:
-        raise as_given(error, sql) from error
+        raise as_given(error, sql, tree.meta[FINAL]) from error
 
 
 def _bound(

@@ -17,6 +17,7 @@ has ended by then.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot import Token, TokenType, exp, tokenize
@@ -26,6 +27,7 @@ from livejoin.schema.watermarks import WATERMARK_COLUMN, watermark_name
 from livejoin.sql.parse.now import times_in
 from livejoin.sql.parse.source import Source, offset_of, shown
 
+_INNER = "livejoin_windows"
 FINAL = "livejoin_final"
 """Where the promise is in the ``meta`` of a query."""
 
@@ -33,9 +35,10 @@ _WORDS = ("EMIT", "FINAL")
 _SESSION = "session_window"
 _WINDOWS = ("window", _SESSION)
 _ALLOWED = (
-    "EMIT FINAL stands behind one SELECT with GROUP BY window(ts, ...) or session_window(ts, ...) over one table "
+    "EMIT FINAL stands at the end of a SELECT with GROUP BY window(ts, ...) or session_window(ts, ...) over one table "
     "with a watermark"
 )
+_READ_IT = "For anything else, let another query read that view: SELECT ... FROM the_view"
 _CLAUSES = (
     ("with_", "WITH"),
     ("joins", "a join"),
@@ -95,7 +98,7 @@ def closed_windows(tree: exp.Expr, source: Source, emit: Token) -> tuple[Source,
     bound = f"(SELECT MAX({WATERMARK_COLUMN}) AS livejoin_at FROM `{watermark_name(found.table)}`)"
     text = (
         f"SELECT * EXCEPT (livejoin_end) FROM (\n{source.sql[: emit.start]}\n"
-        f") AS livejoin_windows WHERE livejoin_end {'<' if is_session else '<='} {bound}"
+        f") AS {_INNER} WHERE livejoin_end {'<' if is_session else '<='} {bound}"
     )
     tokens = list(tokenize(text, "spark"))
     place = next(place for place, token in enumerate(tokens) if place and token.token_type == TokenType.SELECT)
@@ -108,9 +111,26 @@ def closed_windows(tree: exp.Expr, source: Source, emit: Token) -> tuple[Source,
     return Source(text, tuple(tokens)), found
 
 
-def as_given(error: SqlError, sql: str) -> SqlError:
+def within(tokens: Sequence[Token], at: int) -> str | None:
+    """What to write in place of EMIT FINAL that stands at an offset within a query; None if it does not stand there."""
+    words = tuple(token.text.upper() for token in tokens if token.start >= at)[:2]
+    if words != _WORDS:
+        return None
+    return (
+        "EMIT FINAL stands at the end of a view's query, and not within a sub-query or WITH; make the SELECT before it "
+        "a view of its own, CREATE VIEW closed AS SELECT ... EMIT FINAL, and read that view here"
+    )
+
+
+def as_given(error: SqlError, sql: str, final: EmitFinal) -> SqlError:
     """An error of the text that is read in place of a query, as one of the query."""
     line = max(error.line - 1, 0)
+    if f"of '{_INNER}' is a list" in error.message:
+        msg = (
+            "a SELECT with EMIT FINAL cannot collect lists, as ARRAY_AGG and COLLECT_LIST do; leave them out, or leave "
+            "out EMIT FINAL"
+        )
+        return Source(sql, ()).unsupported("EMIT FINAL", msg, final.offset)
     if isinstance(error, UnsupportedQueryError):
         return UnsupportedQueryError(error.message, sql, line, error.column, error.clause)
     return type(error)(error.message, sql, line, error.column)
@@ -139,12 +159,12 @@ def _refuse_clauses(select: exp.Select, source: Source, emit: Token) -> None:
     """
     for name, word in _CLAUSES:
         if select.args.get(name):
-            raise _refused(source, emit, f"{word} is not supported beside it")
+            raise _refused(source, emit, f"a SELECT with EMIT FINAL cannot have {word}")
     start = select.args.get("from_")
     if start is None or not isinstance(start.this, exp.Table) or any(True for _ in _queries_within(select)):
         raise _refused(source, emit, "this SELECT reads another query")
     if select.find(exp.Window):
-        raise _refused(source, emit, "OVER is not supported beside it")
+        raise _refused(source, emit, "a SELECT with EMIT FINAL cannot have OVER")
     if times_in(select):
         raise _refused(source, emit, "rows of now() go as time goes on")
 
@@ -154,5 +174,5 @@ def _queries_within(select: exp.Select) -> list[exp.Query]:
 
 
 def _refused(source: Source, emit: Token, why: str) -> UnsupportedQueryError:
-    msg = f"{why}; {_ALLOWED}. Other queries read that view"
+    msg = f"{why}. {_ALLOWED}. {_READ_IT}"
     return source.unsupported("EMIT FINAL", msg, emit.start)

@@ -18,6 +18,7 @@ from livejoin.errors import SqlSyntaxError
 from livejoin.shown import meant
 from livejoin.sql.parse.arguments import WrongCount
 from livejoin.sql.parse.column_types import CAST_TYPES, unknown_type
+from livejoin.sql.parse.emit_final import within
 from livejoin.sql.parse.other_dialects import FUNCTIONS, HALVES, KEYWORDS, OPERATORS, SECOND_MATCH, UNEXPECTED
 from livejoin.sql.parse.source import Source
 
@@ -135,6 +136,8 @@ _PROPERTY = re.compile(r"(?:Cannot|Failed to) parse property '([^']*)'")
 def syntax_error(error: NotParsed, source: Source) -> SqlSyntaxError:
     """The error of a text that has tokens, at the word where it shows."""
     at = error.offset
+    if emitted := within(source.tokens, at):
+        return source.error(SqlSyntaxError, emitted, at)
     if unknown := unknown_type(at, source):
         return source.error(SqlSyntaxError, unknown, at)
     if error.description == ABSENT_FUNCTION:

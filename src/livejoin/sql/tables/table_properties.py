@@ -75,6 +75,11 @@ def _given(parts: Sequence[exp.Property], known: Sequence[str], source: Source) 
             found = f"the property '{name}' is not known{meant(name, known)}"
             if name in given:
                 found = f"the property '{name}' is given twice"
+            elif name in _KNOWN:
+                found = (
+                    f"the property '{name}' is said in CREATE TABLE and stays as it is; to change it, make another "
+                    "table with it and copy the rows by INSERT INTO new_table SELECT * FROM old_table"
+                )
             allowed = f"allowed are {', '.join(map(repr, known[:-1]))} and {known[-1]!r}"
             raise source.unsupported(name, f"{found}; {allowed}, each once", _offset(part, source))
         given[name] = part

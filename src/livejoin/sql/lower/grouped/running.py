@@ -189,12 +189,30 @@ def reach_of(node: exp.Window, name: str, source: Source, at: int) -> tuple[Reac
     distance = distance_of(spec)
     if distance is not None:
         return "before", distance
-    msg = (
-        f"{name} OVER this frame, {shown(spec)}, is not supported. ROWS and RANGE may begin with the first row of a "
-        f"partition, or end with its last one. ROWS may also be from at most {_MOST_BACK:,} rows before each row to at "
-        "most as many behind it. RANGE may also be between two constant distances from each row"
-    )
+    msg = f"{name} OVER this frame, {shown(spec)}, is not supported{_why_not(spec)}"
     raise source.unsupported(name, msg, at)
+
+
+def _why_not(spec: exp.Expr) -> str:
+    """Why a frame is none that is kept up to date, and what to write, behind "is not supported"."""
+    kind = str(spec.args.get("kind") or "").upper()
+    begin, end = _bound(spec, "start"), _bound(spec, "end")
+    if kind == "ROWS" and isinstance(begin, int) and begin > (end if isinstance(end, int) else 0):
+        return ": it ends before it begins, so that no row is in it. Write the end that comes first behind BETWEEN"
+    if kind == "RANGE" and ("first" in (begin, end) or "last" in (begin, end)):
+        written = spec.args.get("end" if begin == "first" else "start")
+        if isinstance(written, exp.Interval) or (isinstance(written, exp.Literal) and not written.is_string):
+            far = "INTERVAL '36500' DAY" if isinstance(written, exp.Interval) else "1000000000"
+            side = "PRECEDING" if begin == "first" else "FOLLOWING"
+            return (
+                ": a RANGE frame has a distance at both of its ends, or at none. In place of UNBOUNDED write a "
+                f"distance that no two rows have between them, as {far} {side}"
+            )
+    return (
+        f". ROWS may begin and end at the first row of the partition, at the last one, or at most {_MOST_BACK:,} rows "
+        "before or behind each row. RANGE may go from the first row to the current one, from the current one to the "
+        "last, over all rows, or between two constant distances, as RANGE BETWEEN 5 PRECEDING AND CURRENT ROW"
+    )
 
 
 def _bound(spec: exp.Expr, which: str) -> Literal["first", "last", "elsewhere"] | int | None:
