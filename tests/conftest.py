@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from hypothesis.internal.conjecture import providers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,9 +27,15 @@ QUICK_SPARK = {
 
 
 def pytest_configure() -> None:
-    """Take SIGINT again where it is ignored, as it is in what a script starts beside itself: so would all children."""
+    """Take SIGINT again where it is ignored, as it is in what a script starts beside itself: so would all children.
+
+    Hypothesis draws a few values from the constants of all source files that are imported so far: it parses 1,300 files
+    in each process, and draws other cases where other tests ran before. `make fuzz` alone lets it.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if "LIVEJOIN_FUZZ" not in os.environ:
+        providers._get_local_constants = providers.Constants
 
 
 @pytest.hookimpl(tryfirst=True)
