@@ -40,15 +40,29 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep all tests of Spark in one process where the run is split, so that there is one session.
+    """Keep together what shares something costly, where the run is split over processes.
+
+    All tests of Spark have one session. Those of a module share what a fixture of the module makes, those of kernels
+    what is compiled of a module for Python alone, and is in no cache, those of conformance the corpus.
 
     What is marked ``torture`` runs where LIVEJOIN_TORTURE is set.
     """
     for item in items:
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
+        elif "conformance" in item.path.parts:
+            item.add_marker(pytest.mark.xdist_group("conformance"))
+        elif "kernels" in item.path.parts or _shares_a_fixture(item):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
         if item.get_closest_marker("torture") and "LIVEJOIN_TORTURE" not in os.environ:
             item.add_marker(pytest.mark.skip(reason="for make torture"))
+
+
+def _shares_a_fixture(item: pytest.Item) -> bool:
+    """Whether a fixture makes something once for all tests of the module."""
+    if not isinstance(item, pytest.Function):
+        return False
+    return any(made[-1].scope == "module" for made in item._fixtureinfo.name2fixturedefs.values())
 
 
 @pytest.fixture(autouse=True)
