@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from hypothesis.internal.conjecture import providers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,22 +27,42 @@ QUICK_SPARK = {
 
 
 def pytest_configure() -> None:
-    """Take SIGINT again where it is ignored, as it is in what a script starts beside itself: so would all children."""
+    """Take SIGINT again where it is ignored, as it is in what a script starts beside itself: so would all children.
+
+    Hypothesis draws a few values from the constants of all source files that are imported so far: it parses 1,300 files
+    in each process, and draws other cases where other tests ran before. `make fuzz` alone lets it.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if "LIVEJOIN_FUZZ" not in os.environ:
+        providers._get_local_constants = providers.Constants
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep all tests of Spark in one process where the run is split, so that there is one session.
+    """Keep together what shares something costly, where the run is split over processes.
+
+    All tests of Spark have one session. Those of a module share what a fixture of the module makes, those of kernels
+    what is compiled of a module for Python alone, and is in no cache, those of conformance the corpus.
 
     What is marked ``torture`` runs where LIVEJOIN_TORTURE is set.
     """
     for item in items:
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
+        elif "conformance" in item.path.parts:
+            item.add_marker(pytest.mark.xdist_group("conformance"))
+        elif "kernels" in item.path.parts or _shares_a_fixture(item):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
         if item.get_closest_marker("torture") and "LIVEJOIN_TORTURE" not in os.environ:
             item.add_marker(pytest.mark.skip(reason="for make torture"))
+
+
+def _shares_a_fixture(item: pytest.Item) -> bool:
+    """Whether a fixture makes something once for all tests of the module."""
+    if not isinstance(item, pytest.Function):
+        return False
+    return any(made[-1].scope == "module" for made in item._fixtureinfo.name2fixturedefs.values())
 
 
 @pytest.fixture(autouse=True)

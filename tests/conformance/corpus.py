@@ -117,6 +117,11 @@ def rows() -> pa.Table:
     return pa.table(arrays, names=[column.name for column in columns()])
 
 
+def groups() -> tuple[str, ...]:
+    """The groups of the expressions, for which no value is read."""
+    return tuple(dict.fromkeys(line["group"] for line in _lines()[1:]))
+
+
 @cache
 def cases() -> tuple[Case, ...]:
     """The expressions, in the order in which they were made."""
@@ -185,15 +190,19 @@ def _array(values: list[Any], kind: SqlType) -> pa.Array:
 
 
 def _case(line: dict[str, Any]) -> Case:
-    head = _lines()[0]
     used = tuple(line.get("used", ()))
     kind = sql_type(line.get("type", ""))
     values = None
     if "values" in line and kind is not None:
         found = [decoded(value, kind) for value in line["values"]]
-        at = places(used, head["values"], [name for name, _ in head["columns"]])
-        values = tuple(found[place] for place in at)
+        values = tuple(found[place] for place in _places(used))
     return Case(line["group"], line["sql"], line.get("type", ""), line.get("refusal", ""), used, values)
+
+
+@cache
+def _places(used: tuple[str, ...]) -> list[int]:
+    head = _lines()[0]
+    return places(used, head["values"], [name for name, _ in head["columns"]])
 
 
 @cache

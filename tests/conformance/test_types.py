@@ -15,8 +15,6 @@ from conformance.binding import bound
 from livejoin.errors import SqlError
 from livejoin.sql.scalars.bind import Unsaid
 
-GROUPS = tuple(dict.fromkeys(case.group for case in corpus.cases()))
-
 
 def _said(sql: str) -> str | Unsaid:
     """What livejoin says of an expression: its type as Spark writes it, REFUSED, or what it cannot say."""
@@ -36,7 +34,7 @@ def _sparks(case: corpus.Case) -> str:
     return case.type
 
 
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("group", corpus.groups())
 def test_types_are_those_of_spark(group: str) -> None:
     found = {}
     unsaid: Counter[str] = Counter()

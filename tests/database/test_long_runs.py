@@ -50,7 +50,7 @@ def changes(random: Random, harness: Harness, size: int, inserting: float, domai
     return result
 
 
-@settings(FUZZ, max_examples=max(4, EXAMPLES // 10))
+@settings(FUZZ, max_examples=max(2, EXAMPLES // 10))
 @given(wide_tables(), st.data(), st.integers(0, 2**32), st.integers(2, 12))
 def test_tables_fill_and_empty_and_fill_again(
     specs: tuple[TableSpec, ...], data: st.DataObject, seed: int, domain: int

@@ -29,6 +29,7 @@ from livejoin.state.codec import Codec
 from livejoin.words import NULL_CODE
 from naive_aggregates import Overflow, aggregate, canonical
 from oracle import connect
+from sized import sized
 from strategies import FUZZ
 
 pytestmark = pytest.mark.nojit
@@ -399,10 +400,11 @@ def test_long_runs_agree_with_duckdb(groups: int) -> None:
                 return date(2024, 1, rng.randrange(1, 30))
 
     present: list[tuple[Any, ...]] = []
+    many = sized(50, 10)
     for step in range(6):
-        come = [tuple(map(cell, types)) for _ in range(300 if step < 4 else 20)]
+        come = [tuple(map(cell, types)) for _ in range(6 * many if step < 4 else 20)]
         rng.shuffle(present)
-        go, present = present[: 250 if step else 0], present[250 if step else 0 :]
+        go, present = present[: 5 * many if step else 0], present[5 * many if step else 0 :]
         store.maintain([delta_of(codec, types, [*go, *come], [-1] * len(go) + [1] * len(come))])
         present += come
         expected = duckdb_result(types, present, groups, calls)
@@ -446,9 +448,10 @@ def test_a_percentile_of_many_values_and_an_order_by_others() -> None:
     calls += [AggregateCall(f, 2, False, TEXT, other=1) for f in BY_ANOTHER]
     store = AggregateStore(aggregate_plan(types, 0, calls, True), codec)
     present: list[tuple[Any, ...]] = []
+    many = sized(100, 15)
     for step in range(8):
-        come = [(int(rng.gauss(0, 9)), rng.random(), str(rng.randrange(999)) * 4) for _ in range(900)]
-        go, present = (present[:800], present[800:]) if step < 5 else (present, [])
+        come = [(int(rng.gauss(0, 9)), rng.random(), str(rng.randrange(999)) * 4) for _ in range(9 * many)]
+        go, present = (present[: 8 * many], present[8 * many :]) if step < 5 else (present, [])
         present += come
         store.maintain([delta_of(codec, types, [*go, *come], [-1] * len(go) + [1] * len(come))])
         store._check()

@@ -24,6 +24,7 @@ from livejoin.schema import SqlType
 from livejoin.state.arena import Arena
 from livejoin.state.codec import Codec
 from scans import scanned
+from sized import sized
 from strategies import FUZZ
 
 pytestmark = pytest.mark.nojit
@@ -207,14 +208,15 @@ def test_many_rows_of_one_key_in_one_version() -> None:
     """Trees of several levels, a run of right rows that all go, and a result that is larger than a buffer."""
     one = Sides([INTEGER, INTEGER, INTEGER], 1, "greater_equal", True)
     store = one.store()
-    for i in range(900):
+    many = sized(900, 270)
+    for i in range(many):
         one.take((0, 3 * i, i), 1, 0, 0)
         one.take((0, 2 * i, i), 1, 1, 0)
     store.maintain(one.deltas())
     before = one.joined()
-    for i in range(100, 800):
+    for i in range(many // 9, many * 8 // 9):
         one.take((0, 2 * i, i), -1, 1, 1)
-    for i in range(0, 900, 7):
+    for i in range(0, many, 7):
         one.take((0, 2 * i + 1, -i), 1, 1, 1)
     delta = store.maintain(one.deltas())
     store._check()

@@ -22,6 +22,7 @@ from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from ordered_rows import Row, check_partitions, content, delta_of, sort
 from scans import scanned
+from sized import sized
 from strategies import FUZZ
 
 pytestmark = pytest.mark.nojit
@@ -253,7 +254,7 @@ def test_many_rows_and_a_restored_store() -> None:
     present: set[Row] = set()
     for version in range(6):
         changes = []
-        for number in range(400):
+        for number in range(sized(400, 120)):
             row = (draw.randrange(20), draw.choice("abc"), float(draw.randrange(60)), number % 97)
             changes.append((row, -1 if row in present else 1, version))
             present ^= {row}
@@ -300,7 +301,7 @@ def test_frames_slide_over_parts_of_a_long_partition(
     present: set[Row] = set()
     for version in range(8):
         changes = []
-        for _ in range(120 if version == 0 else draw.randrange(1, 5)):
+        for _ in range(sized(120, 80) if version == 0 else draw.randrange(1, 5)):
             row = (draw.randrange(150), draw.choice(VALUES[1]), draw.choice(VALUES[2]), draw.choice(VALUES[3]))
             row = draw.choice(sorted(present, key=str)) if version and present and draw.random() < 0.4 else row
             changes.append((row, -1 if row in present else 1, version))

@@ -24,6 +24,7 @@ from livejoin.schema import SqlType
 from livejoin.state.arena import Arena
 from livejoin.state.codec import Codec
 from scans import scanned
+from sized import sized
 from strategies import FUZZ
 
 pytestmark = pytest.mark.nojit
@@ -251,7 +252,7 @@ def test_sums_of_many_rows_are_exact_at_every_node() -> None:
     store = ThresholdAggregateStore(plan, one.codec)
     kept: Counter[Row] = Counter()
     for version in range(6):
-        for _ in range(1500):
+        for _ in range(sized(1500, 300)):
             value = Decimal(int(rng.integers(-(10**9), 10**9))).scaleb(15)
             one.take((int(rng.integers(3)), int(rng.integers(900)), int(rng.integers(4)), value), 1, False, version)
         if version >= 3:

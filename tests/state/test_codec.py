@@ -16,6 +16,7 @@ from livejoin.errors import ChangeValueError, StateError
 from livejoin.schema import Column, SqlType, Table
 from livejoin.state.codec import Codec
 from livejoin.words import CANONICAL_NAN, NULL_CODE, WIDE_BASE
+from strategies import EXAMPLES
 
 pytestmark = pytest.mark.nojit
 
@@ -61,7 +62,7 @@ def encode(codec: Codec, type: SqlType, values: list | pa.Array | pa.ChunkedArra
     return codec.encode(pa.table({"a": column}), table)[0]
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=max(50, EXAMPLES))
 @given(columns)
 def test_round_trip(column):
     type, values = column
@@ -76,7 +77,7 @@ def test_round_trip(column):
     codec._check()
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=max(50, EXAMPLES))
 @given(columns)
 def test_words_are_equal_iff_values_are(column):
     type, values = column

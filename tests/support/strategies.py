@@ -1,7 +1,7 @@
 """Hypothesis strategies: random tables, rows, commits and scenarios (the queries are in `random_queries.py`).
 
 Value domains are tiny so that joins hit, and hold the edges of each type. `FUZZ` is the settings of every property
-test: 4 examples, or as many as the environment variable `LIVEJOIN_FUZZ` says. `seeds` does the same for other random
+test: 3 examples, or as many as the environment variable `LIVEJOIN_FUZZ` says. `seeds` does the same for other random
 cases.
 """
 
@@ -23,7 +23,7 @@ from random_queries import queries
 from scenario import Change, ColumnSpec, ColumnType, CommitSpec, QuerySpec, Row, Scenario, TableSpec, canonical_row
 
 IS_FUZZ = "LIVEJOIN_FUZZ" in os.environ
-EXAMPLES = int(os.environ.get("LIVEJOIN_FUZZ", "4"))
+EXAMPLES = int(os.environ.get("LIVEJOIN_FUZZ", "3"))
 FUZZ = settings(
     max_examples=EXAMPLES,
     deadline=None,

@@ -120,12 +120,14 @@ class Cut:
         if not frame.f_code.co_filename.startswith(self._within):
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        return self._step
+        of_the_call = points_of(frame.f_code)  # a look-up of a code hashes all that is in it
 
-    def _step(self, frame: FrameType, event: str, argument: object) -> Callable[..., Any]:
-        if event == "opcode" and frame.f_lasti in points_of(frame.f_code):
-            self._passed(frame)
-        return self._step
+        def step(frame: FrameType, event: str, argument: object) -> Callable[..., Any]:
+            if event == "opcode" and frame.f_lasti in of_the_call:
+                self._passed(frame)
+            return step
+
+        return step
 
     def _begun(self, code: CodeType, offset: int) -> object:
         """Watch the instructions of a function from its first call on, of which a trace function sees none in 3.13."""

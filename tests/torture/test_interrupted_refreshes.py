@@ -80,13 +80,11 @@ class _Within(Cut):
         super().__init__(error, at)
         self._part = part
 
-    def _step(self, frame: FrameType, event: str, argument: object) -> Callable[..., Any]:
+    def _entered(self, frame: FrameType, event: str, argument: object) -> Callable[..., Any] | None:
         caller: FrameType | None = frame
         while caller is not None and caller.f_code.co_qualname != self._part:
             caller = caller.f_back
-        if caller is not None:
-            super()._step(frame, event, argument)
-        return self._step
+        return None if caller is None else super()._entered(frame, event, argument)
 
 
 class _Life:

@@ -19,7 +19,7 @@ from torture.file_faults import open_files
 from torture.interrupts import NEVER, Life, cut_off, places, points
 from torture.one_commit import run
 
-CUTS = int(os.environ.get("LIVEJOIN_TORTURE", "25"))
+CUTS = int(os.environ.get("LIVEJOIN_TORTURE", "16"))
 SEED = int(os.environ.get("LIVEJOIN_SEED", "1"))
 
 TWO = "SELECT A.src AS a, COUNT(*) AS n FROM G A JOIN G B ON A.dst = B.src GROUP BY A.src"
