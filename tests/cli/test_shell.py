@@ -13,6 +13,7 @@ from rich.console import Console
 import livejoin
 from livejoin.cli.main import main
 from livejoin.cli.shell import Shell
+from memory_objects import MemoryObjects
 
 SCRIPT = """
 CREATE TABLE t (id BIGINT PRIMARY KEY,  -- a comment; with a semicolon
@@ -143,14 +144,25 @@ def test_a_mistyped_folder_is_no_new_database(
     assert (tmp_path / "new" / "log").is_dir()
 
 
+def test_a_database_in_a_store(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    objects = MemoryObjects()
+    for module in ("livejoin.cli.shell", "livejoin.database.engine"):
+        monkeypatch.setattr(f"{module}.open_objects", lambda _: objects)
+    assert main(["shell", MemoryObjects.name, "-c", "SELECT 1"]) == 2
+    assert f"livejoin shell --create {MemoryObjects.name} makes one" in " ".join(capsys.readouterr().err.split())
+    given = "CREATE TABLE t (a INT); CREATE VIEW v AS SELECT a + 1 AS b FROM t; INSERT INTO t VALUES (7)"
+    assert main(["shell", "--create", MemoryObjects.name, "-c", given]) == 0
+    capsys.readouterr()
+    assert main(["shell", MemoryObjects.name, "-c", "SELECT * FROM v"]) == 0
+    assert "8" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("command", ["shell", "serve"])
-def test_a_store_is_no_folder(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_url_of_no_store_is_no_argument(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main([command, "s3://bucket/shop"])
+        main([command, "http://bucket/shop"])
     told = " ".join(capsys.readouterr().err.split())
-    assert "takes a folder" in told
-    assert "livejoin.open('s3://bucket/prefix')" in told
-    assert "--create" not in told.partition("error:")[2]
+    assert "'http://bucket/shop' is of no store that livejoin knows" in told
 
 
 def test_words_are_completed() -> None:

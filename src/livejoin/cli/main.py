@@ -142,19 +142,18 @@ def _explain(given: argparse.Namespace, errors: Console) -> int:
     return OK
 
 
-def _folder(text: str) -> Path:
-    """An argument that is the path of a folder.
+def _place(text: str) -> Path | str:
+    """An argument that is the path of a folder, or the URL of a place in an object store.
 
     Raises:
-        ArgumentTypeError: The text is the URL of an object store.
+        ArgumentTypeError: The text is a URL of something else.
     """
-    from livejoin.state.objects import refuse_url  # noqa: PLC0415  # the parser is made without it
+    from livejoin.state.objects import path_or_url  # noqa: PLC0415  # the parser is made without it
 
     try:
-        refuse_url(text, "the command")
+        return path_or_url(text)
     except StateError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-    return Path(text)
 
 
 def _shell(given: argparse.Namespace, errors: Console) -> int:
@@ -164,6 +163,9 @@ def _shell(given: argparse.Namespace, errors: Console) -> int:
         asks = given.command_text is None and sys.stdin.isatty()
         with open_database(given.folder, create=given.create, asks=asks) as database:
             return OK if Shell(database, Console(highlight=False), errors).run(given.command_text) else FAILED
+    except ImportError as error:  # of stores
+        _show_absent(errors, error)
+        return FAILED
     except LivejoinError as error:
         _show(errors, error)
         return WRONG_INPUT
@@ -179,6 +181,9 @@ def _served(given: argparse.Namespace, errors: Console) -> int:
         return FAILED
     try:
         (serve.serve if given.is_serve else serve.token)(given, errors)
+    except ImportError as error:  # of stores
+        _show_absent(errors, error)
+        return FAILED
     except (StateError, StorageError) as error:
         _show(errors, error)
         return FAILED
@@ -336,7 +341,9 @@ def parser() -> argparse.ArgumentParser:
         epilog=_OF_ANY,
     )
     shell.set_defaults(command=_shell)
-    shell.add_argument("folder", nargs="?", type=_folder, metavar="FOLDER", help="where it stays")
+    shell.add_argument(
+        "folder", nargs="?", type=_place, metavar="FOLDER", help="where it stays: a folder, or s3://bucket/prefix"
+    )
     shell.add_argument("--create", action="store_true", help="make a database in FOLDER if there is none")
     shell.add_argument("-c", dest="command_text", metavar="SQL", help="run this, print what it gives, and end")
     serve = commands.add_parser(
@@ -350,9 +357,9 @@ def parser() -> argparse.ArgumentParser:
     serve.add_argument(
         "what",
         nargs="?",
-        type=_folder,
+        type=_place,
         metavar="FOLDER|FILE.toml",
-        help="the folder of the database, or a file of settings",
+        help="the folder of the database, its URL in an object store, or a file of settings",
     )
     serve.add_argument("--host", help="the address to listen at; by default 127.0.0.1")
     serve.add_argument("--port", type=int, help="the port; by default 8000")

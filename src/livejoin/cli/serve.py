@@ -41,9 +41,11 @@ def settings_of(given: argparse.Namespace) -> Settings:
     Raises:
         SchemaError, StorageError: A file is wrong, or cannot be read.
     """
-    what: Path | None = given.what
+    what: Path | str | None = given.what
     if what is None:
         found = Settings()
+    elif isinstance(what, str):
+        found = Settings(folder=what)
     elif what.suffix == ".toml":
         found = read_settings(what)
     elif what.is_file():
@@ -68,7 +70,7 @@ def serve(given: argparse.Namespace, console: Console) -> None:
         LivejoinError: The settings are wrong, the folder cannot be opened, or the port is taken.
     """
     settings = settings_of(given)
-    if settings.folder is None:
+    if not isinstance(settings.folder, Path):
         _serve(settings, console)
         return
     with _nothing_left_where_refused(settings.folder) as begins:

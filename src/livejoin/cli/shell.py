@@ -23,10 +23,11 @@ from rich.text import Text
 import livejoin
 from livejoin.changes.files import csv_options
 from livejoin.database.durable.home import is_home
-from livejoin.errors import LivejoinError, SchemaError, StateError
+from livejoin.errors import LivejoinError, SchemaError, StateError, StorageError
 from livejoin.own_folders import cache_folder
 from livejoin.shown import meant
 from livejoin.sql import is_complete, statements
+from livejoin.state.objects import open_objects
 
 _MOST_ROWS = 50
 _MOST_BESIDE = 8  # databases that are named
@@ -64,11 +65,11 @@ _WORDS = (
 )
 
 
-def open_database(folder: Path | None, *, create: bool, asks: bool) -> livejoin.Database:
+def open_database(folder: Path | str | None, *, create: bool, asks: bool) -> livejoin.Database:
     """The database of a folder, or one in memory.
 
     Args:
-        folder: The folder; None for a database in memory.
+        folder: The folder, or the URL of a place in an object store; None for a database in memory.
         create: Whether one is made where there is none.
         asks: Whether that may be asked, as somebody types.
 
@@ -78,8 +79,8 @@ def open_database(folder: Path | None, *, create: bool, asks: bool) -> livejoin.
     if folder is None:
         return livejoin.Database()
     if not create and _is_free(folder):
-        near = _databases_beside(folder)
-        known = f"; beside it are {', '.join(map(repr, near))}{meant(folder.name, near)}" if near else ""
+        near = _databases_beside(folder) if isinstance(folder, Path) else []
+        known = f"; beside it are {', '.join(map(repr, near))}{meant(Path(folder).name, near)}" if near else ""
         msg = f"there is no database in {str(folder)!r}{known}"
         if not asks:
             raise StateError(f"{msg}. livejoin shell --create {shlex.quote(str(folder))} makes one")
@@ -88,8 +89,18 @@ def open_database(folder: Path | None, *, create: bool, asks: bool) -> livejoin.
     return livejoin.open(folder)
 
 
-def _is_free(folder: Path) -> bool:
-    """Whether opening a folder would make a database in it."""
+def _is_free(folder: Path | str) -> bool:
+    """Whether opening a folder or a place would make a database in it.
+
+    Raises:
+        StorageError: The store refuses.
+    """
+    if isinstance(folder, str):
+        try:
+            return not open_objects(folder).listed("log/")
+        except OSError as error:
+            msg = f"{folder!r} could not be looked at: {error}; try again when that is mended"
+            raise StorageError(msg) from error
     return not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
 
 
@@ -137,7 +148,7 @@ class Shell:
             return all(map(self._tried, _split(text.splitlines(keepends=True))))
         if not sys.stdin.isatty():
             return all(map(self._tried, _split(sys.stdin)))
-        where = self._database.path
+        where = self._database.path or self._database.url
         at = f"in {str(where)!r}" if where else "in memory, nothing stays"
         self._console.print(f"livejoin {livejoin.__version__}, {at}; .help says what can be typed")
         with _history(self._complete):

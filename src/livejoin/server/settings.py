@@ -15,7 +15,7 @@ from livejoin.errors import SchemaError, StateError, StorageError
 from livejoin.server.limits import Limits
 from livejoin.server.origins import check_origins
 from livejoin.shown import meant
-from livejoin.state.objects import refuse_url
+from livejoin.state.objects import path_or_url
 
 
 class Tls(BaseModel):
@@ -36,7 +36,8 @@ class Settings(BaseModel):
     """A server. Paths are relative to the file.
 
     Attributes:
-        folder: The folder of the database, made if it is missing; without it nothing stays.
+        folder: The folder of the database, made if it is missing; or its URL in an object store. Without it nothing
+            stays.
         sql: A file of CREATE statements, run where the database is new.
         models: A folder of SQL files with ``ref()`` and ``source()``, each a view; made where the database is new.
         host: The address to listen at.
@@ -53,7 +54,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    folder: Path | None = None
+    folder: Path | str | None = None
     sql: Path | None = None
     models: Path | None = None
     host: str = "127.0.0.1"
@@ -70,12 +71,10 @@ class Settings(BaseModel):
     @field_validator("folder", mode="before")
     @classmethod
     def _folder(cls, given: Any) -> Any:
-        if isinstance(given, str):
-            try:
-                refuse_url(given, "livejoin serve")
-            except StateError as error:
-                raise ValueError(str(error)) from None
-        return given
+        try:
+            return path_or_url(given) if isinstance(given, str) else given
+        except StateError as error:
+            raise ValueError(str(error)) from None
 
     @field_validator("origins")
     @classmethod
@@ -101,7 +100,7 @@ class Settings(BaseModel):
         paths = {
             name: folder / path
             for name in ("folder", "sql", "models", "tokens")
-            if (path := getattr(self, name)) is not None
+            if isinstance(path := getattr(self, name), Path)
         }
         tls = None if self.tls is None else Tls(certificate=folder / self.tls.certificate, key=folder / self.tls.key)
         return self.model_copy(update={**paths, "tls": tls})

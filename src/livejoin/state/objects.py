@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
@@ -174,19 +175,13 @@ def scheme_of(text: str) -> str | None:
     return None if found is None else found[1].lower()
 
 
-def refuse_url(text: str, command: str) -> None:
-    """Refuse a URL where a command takes a folder.
+def path_or_url(text: str) -> Path | str:
+    """What a text names: the path of a folder, or the URL of a place in a store.
 
     Raises:
-        StateError: The text is a URL.
+        StateError: The text is a URL, and of no store, or has credentials or options in it.
     """
-    if scheme_of(text) is None:
-        return
-    msg = (
-        f"{command} takes a folder, and no database in an object store; an application of yours opens it, by "
-        "livejoin.open('s3://bucket/prefix'), and can serve it by livejoin.serve(db)"
-    )
-    raise StateError(msg)
+    return Path(text) if scheme_of(text) is None else check_url(text)
 
 
 def check_url(url: str) -> str:

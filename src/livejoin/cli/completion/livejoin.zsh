@@ -122,7 +122,7 @@ _shtab_livejoin_serve_options=(
   "--tokens[who may do what\; needed to listen elsewhere]:FILE:_files"
   "--certificate[the certificate chain for TLS, in PEM]:FILE:_files"
   "--key[its key, in PEM]:FILE:_files"
-  ":the folder of the database, or a file of settings:_files"
+  ":the folder of the database, its URL in an object store, or a file of settings:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -132,7 +132,7 @@ _shtab_livejoin_shell_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--create[make a database in FOLDER if there is none]"
   "-c[run this, print what it gives, and end]:SQL:"
-  ":where it stays:_files"
+  ":where it stays\: a folder, or s3\:\/\/bucket\/prefix:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
