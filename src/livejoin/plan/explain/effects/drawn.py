@@ -20,6 +20,8 @@ from livejoin.plan.operators import (
     JoinOperator,
     Operator,
     ProjectOperator,
+    RankedOperator,
+    RunningOperator,
     SelectedOperator,
     StoredOperator,
 )
@@ -129,6 +131,14 @@ class Draws:
             self._shares[plan] = None if passed is None or below is None else passed / below.number
         return self._shares[plan]
 
+    def has_all_ranks(self, plan: ProjectOperator, ranked: RankedOperator) -> bool:
+        """Whether a condition asks for no more than the ranks that are kept anyway."""
+        if not ranked.is_limited or ranked.limit > MOST or plan.predicate is None:
+            return ranked.is_limited and plan.predicate is None
+        ranks = np.arange(1, ranked.limit + 1)
+        fits = self._fitting(plan.predicate, Drawn({len(ranked.input.types): ranks}, ranked.limit, ranked.limit, True))
+        return fits is not None and bool(fits.all())
+
     def of(self, plan: Operator) -> Drawn | None:
         """Rows of a relation; None if none can be drawn."""
         if plan not in self._found:
@@ -198,7 +208,9 @@ class Draws:
 
     def _of(self, plan: Operator) -> Drawn | None:
         match plan:
-            case StoredOperator():
+            case StoredOperator() | RunningOperator():  # what a window adds is not known
+                return self.of(plan.input)
+            case RankedOperator() if not plan.is_limited:
                 return self.of(plan.input)
             case ProjectOperator():
                 below = self.of(plan.input)

@@ -42,6 +42,7 @@ from livejoin.plan.operators import (
     NumbersOperator,
     Operator,
     ProjectOperator,
+    RankedOperator,
     RepeatedOperator,
     SelectedOperator,
     StoredOperator,
@@ -296,6 +297,9 @@ class _Walk:
     def _project(self, plan: ProjectOperator, some: Some) -> Change:
         sources = None if some is None else [plan.outputs[column].source for column in sorted(some)]
         below = self.of(plan.input, None if sources is None else read_by(sources))
+        if isinstance(plan.input, RankedOperator) and self._draws.has_all_ranks(plan, plan.input):
+            seen = None if _shows_rank(plan, plan.input) else self._stores.windows.without_ranks(plan.input)
+            return seen or below
         share = self._draws.share(plan)
         if share is None:
             return below.bounded()
@@ -304,6 +308,12 @@ class _Walk:
         return replace(
             below, rows=rows, delta=delta, different=below.different.bounded() if share < 1 else below.different
         )
+
+
+def _shows_rank(plan: ProjectOperator, ranked: RankedOperator) -> bool:
+    """Whether an output is made of a rank."""
+    read = read_by([output.source for output in plan.outputs])
+    return read is None or len(ranked.input.types) in read
 
 
 def _made_above(plan: AnyJoin) -> Mapping[int, MadeRelation]:
