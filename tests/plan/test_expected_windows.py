@@ -34,6 +34,7 @@ QUERIES = {
     "last known": OVER.format(
         "LAST_VALUE(a) IGNORE NULLS", IN_K, "ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
     ),
+    "last of all": OVER.format("LAST_VALUE(a)", IN_K, "ts ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"),
     "first known": OVER.format("FIRST_VALUE(a) IGNORE NULLS", IN_K, "ts"),
     "max around": OVER.format("MAX(a)", IN_K, "ts ROWS BETWEEN 50 PRECEDING AND 10 FOLLOWING"),
     "lag": OVER.format("LAG(a, 2)", IN_K, "ts"),

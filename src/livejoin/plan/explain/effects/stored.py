@@ -86,12 +86,15 @@ def stored_words(plan: Operator, several: bool, from_left: bool, from_right: boo
             return f"the rows of {' and '.join(dict.fromkeys(others))} that it meets"
         case ThresholdAggregateOperator():
             return "its group, and groups that its bound lets in or out"
+        case ThresholdOperator() if plan.watched:
+            windows = "the places of its windows" if several else "the place of its window"
+            return f"{windows} in the order of their ends, and windows that the watermark closes"
         case ThresholdOperator():
             return "its place in an order, and rows that its bound lets in or out"
         case RankedOperator() | RunningOperator() if plan.moves:
             return f"itself and the rows behind it{_in_order(plan)}"
         case RunningOperator() if plan.is_behind:
-            return f"itself and the rows behind it whose value is its own{_in_order(plan)}"
+            return f"itself, and the rows behind it that show its value,{_in_order(plan)}"
         case RunningOperator():
             return f"the rows around it{_in_order(plan)}"
         case RankedOperator() | TopKOperator():

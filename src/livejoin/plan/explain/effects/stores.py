@@ -38,6 +38,7 @@ from livejoin.plan.operators import (
     TopKOperator,
 )
 from livejoin.query.orders import EVERY_ROW
+from livejoin.schema import Table
 
 Store: TypeAlias = (
     SetOperator
@@ -58,13 +59,15 @@ class Stores:
     """What a change does to stores; mutable: it gathers what is looked up in each.
 
     Args:
+        table: The table that changes.
         below: A function that says what the change does below a store.
         figures: The known figures of the tables.
         sizes: The most rows and values of relations.
         draws: The rows that are drawn of relations.
     """
 
-    def __init__(self, below: Below, figures: Figures, sizes: Sizes, draws: Draws) -> None:
+    def __init__(self, table: Table, below: Below, figures: Figures, sizes: Sizes, draws: Draws) -> None:
+        self._there = figures.rows(table)
         self._below = below
         self._figures = figures
         self._sizes = sizes
@@ -88,6 +91,8 @@ class Stores:
                 return self._first_rows(plan, self._below(plan.input, None))
             case RankedOperator() | RunningOperator():
                 return self.windows.of(plan, some)
+            case ThresholdOperator() if plan.watched is not None:
+                return self._closed(plan)
             case ThresholdOperator():
                 return self._within(plan, self._below(plan.rows, None).rows)
             case ThresholdAggregateOperator():
@@ -143,6 +148,22 @@ class Stores:
         if is_bound or there == math.inf:
             return None
         return min(1.0, first / max(1.0, there)), there > first
+
+    def _closed(self, plan: ThresholdOperator) -> Change:
+        """Windows of time that have ended: each comes once, when the watermark of its table has passed its end.
+
+        So n rows let in as many windows as they are in, one after the other, in whatever commits they come.
+        """
+        own, there = self._below(plan.rows, None), self._there
+        if own.delta == NOTHING:
+            return own
+        windows, is_bound = self._expected.of(plan.rows)
+        found = Amount(None, None, is_bound)
+        if there is not None and windows < math.inf:
+            self.sources.append(there.source)
+            found = Amount(windows / max(1.0, there.expected), windows, is_bound, is_size=True)
+        self.looked_up[plan] = own.delta.plus(found)
+        return Change(found, found, found)
 
     def _within(self, plan: ThresholdOperator | ThresholdAggregateOperator, rows: Amount) -> Change:
         """Rows that come and go, and those that a bound lets in or out as it moves."""
