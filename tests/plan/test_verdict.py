@@ -204,13 +204,13 @@ def test_each_number_of_the_first_line_is_of_the_rows_that_it_names() -> None:
         (
             f"SELECT i.cat, COUNT(*) AS n {join} JOIN item i ON i.item = b.item GROUP BY i.cat",
             "meets all rows of sale with the same who (about 30 rows). Together, with rows of other tables that "
-            "are found from there, that is up to 36 rows on average (no bound but the tables: 51 rows). "
+            "are found from there, that is up to 36 rows on average (at worst 51). "
             "It changes up to 5 rows of the result.",
         ),
         (
             "SELECT i.cat, s.sid FROM item i JOIN sale s ON s.item = i.item WHERE s.who = 3 AND i.cat = 1",
             "A change of item where cat = 1 (1 in 5) costs most: it meets all rows of sale with the same item that fit "
-            "the query's conditions (about 3 rows, 6 at most). Over all changes of item, those that do not fit too, a "
+            "the query's conditions (about 3 rows, 6 at most). Over all changes of item, also those that do not fit, a "
             "change meets less than 1 row on average (6 at most), and changes less than 1 row of the result",
         ),
         ("SELECT cat, COUNT(*) AS n FROM item GROUP BY cat", "tables get: it reads 1 stored row, and changes 1 row"),
@@ -361,7 +361,7 @@ def test_ranks_of_groups_are_no_more_than_there_are_groups() -> None:
     db.execute("CREATE TABLE o (id BIGINT PRIMARY KEY, c BIGINT)")
     db.apply("o", [(i, i % 100) for i in range(500)])
     told = str(db.explain("SELECT c, RANK() OVER (ORDER BY COUNT(*) DESC) AS r FROM o GROUP BY c"))
-    assert "reads up to 52 stored rows on average (no bound but the tables: 101 rows)" in " ".join(told.split())
+    assert "reads up to 52 stored rows on average (at worst 101)" in " ".join(told.split())
 
 
 def test_a_window_whose_rows_move_is_no_constant_time() -> None:

@@ -30,6 +30,7 @@ from livejoin.plan.explain.memory.predicted import predicted_use
 from livejoin.plan.explain.suggestions.seen import NOTHING_SEEN, Seen
 from livejoin.plan.operators import AnyJoin, BagOperator
 from livejoin.plan.query_plan import join_candidates
+from livejoin.schema.watermarks import watched_name
 from livejoin.search.problem import problem_of, table_changes
 from livejoin.search.statistics import Figure, Statistics, TableStatistics
 
@@ -170,7 +171,7 @@ def _tables(view: View, analysis: Analysis, told: Explanation) -> Iterator[Actua
             lives.began,
             lives.ended,
             lives.mean,
-            deltas.get(name),
+            deltas.get(name, None if watched_name(name) is None else 0.0),  # what it closes is told of its table
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, assert_never
@@ -107,6 +108,25 @@ class RunningCall:
     type: SqlType
     back: int = 0
     nth: int = 0
+
+    @property
+    def others(self) -> float:
+        """How many results of other rows depend on a row, on average over the rows that are there; infinity for all.
+
+        MIN, MAX, FIRST and LAST are the value of one row. So n results have n values of n rows: one for each row on
+        average, whatever the values are. LAG(x, 3) moves on for 3 rows, and NTH moves on for each row up to its own.
+        """
+        match self.function:
+            case "min" | "max" | "first" | "last" | "first_peer" | "first_known" | "last_known":
+                return 1.0
+            case "lag":
+                return float(abs(self.back))
+            case "nth" | "nth_known":
+                return float(abs(self.nth))
+            case "count" | "sum" | "avg" | "var_pop" | "var_samp" | "stddev_pop" | "stddev_samp" | "ntile":
+                return math.inf
+            case _:
+                assert_never(self.function)
 
     def combines(self, types: Sequence[SqlType]) -> bool:
         """Whether the results over two runs of rows tell the one over both, to the last bit.

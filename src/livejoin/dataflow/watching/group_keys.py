@@ -69,4 +69,9 @@ def _names(operator: Operator) -> list[str]:
         return [output.name for output in operator.outputs]
     if isinstance(operator, (JoinOperator, SelectedOperator)):
         return [output.name for output in operator.query.outputs]
+    if isinstance(
+        operator, (RankedOperator, RunningOperator, TopKOperator)
+    ):  # the columns of its input, its own behind
+        inside = _names(operator.input)
+        return [*inside, *(f"column {place}" for place in range(len(inside) + 1, len(operator.types) + 1))]
     return [f"column {place}" for place in range(1, len(operator.types) + 1)]

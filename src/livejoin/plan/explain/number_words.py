@@ -19,7 +19,7 @@ def rows(amount: Amount) -> str:
     >>> rows(Amount(1.0, 1.0, True)), rows(Amount(12.34, 500.0)), rows(Amount(None, None))
     ('at most 1 row', 'about 12 rows (500 at most)', 'an unknown number of rows')
     >>> rows(Amount(30.0, 60.0, True, is_size=True))
-    'up to 30 rows on average (no bound but the tables: 60 rows)'
+    'up to 30 rows on average (at worst 60)'
     >>> rows(Amount(725.0, 1449.0, True))
     'up to 725 rows on average (1,450 at most)'
     """
@@ -38,7 +38,7 @@ def rows(amount: Amount) -> str:
         found = f"{about}{told} {'row' if told == '1' else 'rows'}"
     if most is None or number(most) == number(expected):
         return found
-    ends = f"no bound but the tables: {bound(most)} rows" if amount.is_size else f"{bound(most)} at most"
+    ends = f"at worst {bound(most)}" if amount.is_size else f"{bound(most)} at most"
     return f"{found}{' on average' if amount.is_bound else ''} ({ends})"
 
 
@@ -94,6 +94,21 @@ def bound(value: float) -> str:
         return number(math.ceil(round(value * 10, 6)) / 10)
     unit = 10.0 ** max(0, math.floor(math.log10(value)) - 2)
     return f"{math.ceil(round(value / unit, 6)) * unit:,.0f}"
+
+
+_BARE = re.compile(r"(?<![\w`])\(([\w.]+)\)")
+_WRAPPED = re.compile(r"\(([^()]*)\)")
+
+
+def readable(condition: str) -> str:
+    """A condition without parentheses around a name, and around the whole.
+
+    >>> readable("(vip) IS NULL"), readable("((vip) IS NULL)"), readable("(q > 4) AND (COALESCE(k, 0) = 1)")
+    ('vip IS NULL', 'vip IS NULL', '(q > 4) AND (COALESCE(k, 0) = 1)')
+    """
+    bare = _BARE.sub(r"\1", condition)
+    whole = _WRAPPED.fullmatch(bare)
+    return bare if whole is None else whole[1]
 
 
 def one_in(share: float) -> str:

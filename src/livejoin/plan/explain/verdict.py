@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from livejoin.plan.explain.effects.amount import NOTHING, Amount, Growth, largest, total
-from livejoin.plan.explain.number_words import inside, listed, one_in, rows, stored
-from livejoin.plan.explain.ways import rows_of
+from livejoin.plan.explain.number_words import inside, listed, one_in, readable, rows, stored
+from livejoin.plan.explain.ways import is_made_alias, rows_of
 from livejoin.search.guarantee import UpdateBound
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ def _sentences(told: Explanation) -> Iterator[str]:
         yield "No table of the query changes, so that nothing is to be kept up."
     else:
         yield cost(told) if is_read_later(told) else _headline(changing)
+        yield from (_CLOSES.format(table=one.table) for one in changing if one.closes)
         yield from _conditions(changing)
         yield from [told.nulls] if told.nulls else []
         yield from [] if is_read_later(told) else _kept_up(told, changing)
@@ -135,7 +136,7 @@ def _looks(one: Effect, costs_most: str) -> Iterator[str]:
     grown = max(one.stored, key=lambda step: (step.rows.growth, step.rows.expected or 0.0), default=None)
     kept = "" if grown is None else f": {grown.what}"
     yield f"A change of {one.table}{costs_most} reads {stored(one.looked_up)}{kept}."
-    yield f"It changes {_result(one)}."
+    yield f"It {_changes(one)}."
     if one.last_alone:
         yield "A row that comes behind all others in that order, as one with a new largest time, changes only itself."
 
@@ -147,16 +148,19 @@ def _meets(one: Effect, costs_most: str, growing: Sequence[tuple[Way, Sequence[H
     first = f"{'' if hops[0].different else 'all '}{rows_of(hops[0])} ({_in_all(hops[0].rows)})"
     then = "".join(f", for each of them {rows_of(hop)} ({_for_each(hop.rows)})" for hop in hops[1:_SHOWN])
     more = ", and so on" if len(hops) > _SHOWN else ""
+    if way.reach.only is not None:
+        alone = "there is no other such row" if way.reach.condition else "it is the only match"
+        meets = f"{'' if costs_most else 'meets other rows '}if {alone}: it then meets"
+        costs_most = costs_most.removesuffix(": it")
     yield f"A change of {one.table}{_fitting(way)}{costs_most} {meets} {first}{then}{more}."
     together = _together(one, growing, hops)
     if way.reach.condition:
         met = f"meets {rows(one.met)}, and " if one.met.expected is not None else ""
-        whole = f"Over all changes of {one.table}, those that do not fit too{together}"
-        yield f"{whole}, a change {met}changes {_result(one)}."
+        yield f"Over all changes of {one.table}, also those that do not fit{together}, a change {met}{_changes(one)}."
     elif one.met.expected is None or rows(one.met) == rows(hops[0].rows):
-        yield f"It changes {_result(one)}."
+        yield f"It {_changes(one)}."
     else:
-        yield f"Together{together}, that is {rows(one.met)}. It changes {_result(one)}."
+        yield f"Together{together}, that is {rows(one.met)}. It {_changes(one)}."
 
 
 def _fitting(way: Way) -> str:
@@ -167,13 +171,7 @@ def _fitting(way: Way) -> str:
     share = "" if fits is None else f" ({one_in(fits)})"
     if len(condition) > _LONG or _MADE.search(condition):
         return f" that fits the query's conditions{share}"
-    return f" where {condition.removeprefix('(').removesuffix(')') if _is_wrapped(condition) else condition}{share}"
-
-
-def _is_wrapped(condition: str) -> bool:
-    """Whether one pair of parentheses is around all of a condition."""
-    inner = condition[1:-1]
-    return condition[:1] == "(" and condition[-1:] == ")" and "(" not in inner and ")" not in inner
+    return f" where {readable(condition)}{share}"
 
 
 _LONG = 60
@@ -182,12 +180,13 @@ _LONG = 60
 def _together(one: Effect, growing: Sequence[tuple[Way, Sequence[Hop]]], shown: Sequence[Hop]) -> str:
     """What is added up, beside the rows that were named."""
     ways = [way for way, _ in growing]
-    occurrences = dict.fromkeys(f"through {way.through}" if way.through else f"as {way.alias}" for way in ways)
-    once = "" if len(occurrences) == 1 else f", {listed([*occurrences])}"
+    known = [way for way in ways if not is_made_alias(way)]
+    occurrences = dict.fromkeys(f"through {way.through}" if way.through else f"as {way.alias}" for way in known)
+    once = "" if len(occurrences) <= 1 else f", {listed([*occurrences])}"
     found = ((way, hop) for way in ways for hop in way.reach.hops if hop.kept and hop.rows.growth)
     named = total(way.begin.times(hop.met) for way, hop in found)
     others = ", with rows of other tables that are found from there" if rows(named) != rows(one.met) else ""
-    moved = next((way for way in ways if rows(way.begin) != "1 row"), None)
+    moved = next((way for way in known if rows(way.begin) != "1 row"), None)
     as_moved = "" if moved is None else f", as {rows(moved.begin)} of {moved.through or moved.alias} may change"
     return f"{once}{as_moved}{others}"
 
@@ -206,11 +205,17 @@ def _of_any(changing: Sequence[Effect]) -> str:
         parts.append("only asks whether there are matching rows")
     if looked_up != NOTHING:
         parts.append(f"reads {stored(looked_up)}")
-    return f"{', '.join(parts) or 'meets no other row'}, and changes {_of_result(result)}"
+    changes = "changes" if not all(one.closes for one in changing) else "adds"
+    return f"{', '.join(parts) or 'meets no other row'}, and {changes} {_of_result(result)}"
 
 
 def _result(one: Effect) -> str:
     return _of_result(one.result)
+
+
+def _changes(one: Effect) -> str:
+    """What it does to the result."""
+    return f"{'adds' if one.closes else 'changes'} {_result(one)}"
 
 
 def _of_result(amount: Amount) -> str:
@@ -227,6 +232,11 @@ def _in_all(amount: Amount) -> str:
 
 _SHOWN = 3
 
+_CLOSES = (
+    "The watermark of {table} adds the rows: a window comes to the result when the watermark passes its end. No later "
+    "change touches it."
+)
+
 
 def _conditions(changing: list[Effect]) -> Iterator[str]:
     found = dict.fromkeys(condition for one in changing for condition in one.conditions)
@@ -234,7 +244,7 @@ def _conditions(changing: list[Effect]) -> Iterator[str]:
         if _MADE.search(condition):
             yield "Each combination of rows that it meets is checked for a condition over several tables."
         else:
-            yield f"Each combination of rows that it meets is checked: {condition}."
+            yield f"Each combination of rows that it meets is checked: {readable(condition)}."
 
 
 def _kept_up(told: Explanation, changing: Sequence[Effect]) -> Iterator[str]:
@@ -269,11 +279,12 @@ def effect_line(one: Effect, read_later: bool = False) -> str:
     if one.promise == "static":
         return f"{one.table}: never changes (declared static)"
     if read_later:
-        return f"{one.table}: changes {_result(one)}, which are looked for when it is read"
+        return f"{one.table}: {_changes(one)}, which are looked for when it is read"
     met = [f"meets {rows(one.met)}"] if any(hop.kept for way in one.ways for hop in way.reach.hops) else []
     if one.looked_up != NOTHING:
         met.append(f"reads {stored(one.looked_up)}")
-    line = f"{one.table}: {', '.join(met) or 'meets no other row'}, changes {_result(one)}"
+    line = f"{one.table}: {', '.join(met) or 'meets no other row'}, {_changes(one)}"
+    line += " as the watermark closes windows" if one.closes else ""
     line += ", only itself if it comes behind all others in its window" if one.last_alone else ""
     if not one.growth:
         return f"{line}, however large the tables get"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from livejoin.plan.explain.number_words import inside, listed, stored, unbracketed
+from livejoin.plan.explain.number_words import inside, listed, readable, stored, unbracketed
 
 if TYPE_CHECKING:
     from livejoin.plan.explain.effects.effect import Effect, Way
@@ -54,7 +54,9 @@ def _steps(way: Way) -> str:
 
 
 def _seen(one: Effect, way: Way) -> str:
-    """Which occurrence of a table it is."""
+    """Which occurrence of a table it is; of one that no user named, which rows."""
+    if is_made_alias(way):
+        return f" where {readable(way.reach.condition)}" if way.reach.condition else ""
     if way.through:
         return f", through {way.through}"
     return "" if way.alias == one.table else f", as {way.alias}"
@@ -89,3 +91,9 @@ def _matching(hop: Hop) -> str:
         return f"rows of {hop.table} with the same {' and '.join(hop.columns)}"
     pairs = zip(hop.columns, hop.compared, strict=True)
     return f"rows of {hop.table} whose {' and '.join(f'{column} is its {other}' for column, other in pairs)}"
+
+
+def is_made_alias(way: Way) -> bool:
+    """Whether an occurrence has a number that no user wrote, as one sub-query is asked several things (NOT IN)."""
+    base, _, number = way.alias.rpartition("_")
+    return number.isdigit() and base in way.atoms

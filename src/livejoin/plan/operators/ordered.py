@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
@@ -155,11 +156,27 @@ class RunningOperator(PlanOperator):
         )
 
     @property
-    def moves(self) -> str:
+    def is_behind(self) -> bool:
+        """Whether a change may reach all rows behind it in its partition."""
         of_peers = ("lag", "last", "first_peer") if isinstance(self.frame, str) else ()
         all_behind = any(call.function not in of_peers for call in self.calls)
-        is_around = isinstance(self.frame, RowsAround | RangeAround | Tiles)
-        return "running aggregates" if all_behind and not is_around else ""
+        return all_behind and not isinstance(self.frame, RowsAround | RangeAround | Tiles)
+
+    @property
+    def others(self) -> float:
+        """How many other rows have results that depend on a row, on average; infinity for all that have it in a frame.
+
+        >>> from livejoin.query.orders import RunningCall
+        >>> calls = tuple(RunningCall(one, 0, SqlType("integer")) for one in ("max", "last_known"))
+        >>> RunningOperator(None, (), (), "rows", calls, ()).others
+        2.0
+        """
+        lags = [call.others for call in self.calls if call.function == "lag"]
+        return max(lags, default=0.0) + sum(call.others for call in self.calls if call.function != "lag")
+
+    @property
+    def moves(self) -> str:
+        return "running aggregates" if self.is_behind and self.others == math.inf else ""
 
     def kept(self, above: str) -> tuple[tuple[Operator, str], ...]:
         return ((self.input, f"each row with its aggregates, in the order of its partition {_LOOK_UP}"),)

@@ -48,6 +48,11 @@ class ThresholdOperator(PlanOperator):
         return "rows within bounds"
 
     @property
+    def watched(self) -> str | None:
+        """The table, in lower case, whose watermark lets rows in: windows of time that have ended; None without one."""
+        return _watched(self.bounds)
+
+    @property
     def below(self) -> tuple[Operator, ...]:
         return (self.bounds, self.rows)
 
@@ -55,7 +60,7 @@ class ThresholdOperator(PlanOperator):
         return ("threshold", self.keys, self.comparison, said_types(self.types))
 
     def lines(self, families: Families) -> Iterator[str]:
-        if table := _watched(self.bounds):
+        if table := self.watched:
             until = "before" if self.comparison == "less" else "at or before"
             yield (
                 f"EMIT FINAL: the groups whose window ends {until} the watermark of {table}, over an ordered store of "

@@ -58,7 +58,7 @@ def _sentence(query: ConjunctiveQuery, branch: Branch, atom: Atom, column: str) 
         (one.key[0][0] for one in beside if query.atoms[one.atoms[0]].table.name == table and len(one.key) == 1), "..."
     )
     return (
-        f"NOT IN compares with {table}.{column}, which may be NULL: one row of {table} whose {column} is NULL empties "
-        f"the result, as SQL has it. NOT EXISTS (SELECT 1 FROM {table} WHERE {table}.{column} = {outer}) takes NULL "
-        "as no match, and costs less."
+        f"{table}.{column} may be NULL. In SQL, one row of {table} whose {column} is NULL empties the result of NOT "
+        f"IN. NOT EXISTS (SELECT 1 FROM {table} WHERE {table}.{column} = {outer}) takes NULL as no match, and costs "
+        "less."
     )

@@ -15,7 +15,7 @@ from livejoin.plan.explain.effects.amount import NOTHING, Growth
 from livejoin.plan.explain.effects.effect import Effect
 from livejoin.plan.explain.effects.figures import Figures
 from livejoin.plan.explain.effects.reach import Reach
-from livejoin.plan.explain.number_words import number, rows, stored
+from livejoin.plan.explain.number_words import number, readable, rows, stored
 from livejoin.query import Atom, ConjunctiveQuery
 from livejoin.query.bound_query import Query
 from livejoin.query.orders import EVERY_RANK, EVERY_ROW, SortKey
@@ -275,7 +275,7 @@ def _called(atom: Atom) -> str:
 
 
 def _where(atom: Atom) -> tuple[str, ...]:
-    return () if atom.predicate is None else (f"only where {atom.predicate.text}",)
+    return () if atom.predicate is None else (f"only where {readable(atom.predicate.text)}",)
 
 
 def _order(keys: Sequence[SortKey], words: Sequence[str]) -> str:

@@ -89,6 +89,15 @@ class Amount:
         """
         return self if self.expected is None else replace(self, expected=min(self.expected, (self.expected + 1.0) / 2))
 
+    def less(self, some: float) -> Amount:
+        """So many less, and not below none.
+
+        >>> Amount(2.5, None).less(1.0), Amount(0.5, 1.0).less(1.0).expected
+        (Amount(expected=1.5, most=None, is_bound=False, causes=(), growth=<Growth.NONE: 0>, is_size=False), 0.0)
+        """
+        expected = None if self.expected is None else max(0.0, self.expected - some)
+        return replace(self, expected=expected, most=None if self.most is None else max(0.0, self.most - some))
+
     def capped(self, most: float) -> Amount:
         """So many, and never more than a number that does not grow."""
         if self == NOTHING:

@@ -58,6 +58,36 @@ def on_average(
     return replace(found, expected=min(mean, most), is_bound=False)
 
 
+def only_match(
+    query: ConjunctiveQuery, start: int, figures: Figures, draws: Draws, named: Mapping[str, Operator] = NO_NAMED
+) -> float | None:
+    """The share of the rows of a sub-query that are the only match of their key: others meet no row above.
+
+    Args:
+        query: The join.
+        start: Position of the atom of the sub-query.
+        figures: The known figures of the tables.
+        draws: The rows that are drawn of derived relations.
+        named: The operators of the derived relations, by the names that they have in the join.
+
+    Returns:
+        The share among the rows that fit the sub-query's condition; None where it is not known.
+    """
+    branch = next((one for one in query.branches if one.atoms == (start,)), None)
+    known = None if branch is None else _Asked(query, figures, draws, named).known(query.atoms[start])
+    if branch is None or known is None or not known[0].is_whole:
+        return None
+    (sample, fits), atom = known, query.atoms[start]
+    inner = dict(zip(atom.variables, atom.columns, strict=True))
+    keys = sample.keys([inner[v] for _, v in branch.key])
+    if keys is None:
+        return None
+    words, has = keys
+    found, inverse = np.unique(words[has & fits], return_inverse=True)
+    counts = np.bincount(inverse, sample.weights[has & fits], found.shape[0])
+    return float(np.count_nonzero(counts == 1) / max(1.0, float(sample.weights[fits].sum())))
+
+
 @dataclass(frozen=True)
 class _Part:
     """What a sub-query says of the rows above it.
@@ -138,7 +168,7 @@ class _Asked:
             return None
         return self.figures.samples.get(atom.table.name.lower())
 
-    def _known(self, atom: Atom) -> tuple[TableSample, Marks] | None:
+    def known(self, atom: Atom) -> tuple[TableSample, Marks] | None:
         """The rows of an atom that are there, and which of them fit its condition; None if that is not known."""
         sample = self._sample(atom)
         if sample is None:
@@ -152,7 +182,7 @@ class _Asked:
         query = self.query
         if len(query.core) == 1:
             atom = query.atoms[query.core[0]]
-            known = self._known(atom)
+            known = self.known(atom)
             return None if known is None else _Above(*known, dict(zip(atom.variables, atom.columns, strict=True)))
         core = self.draws.core(query, self.named)
         if core is None:
@@ -169,7 +199,7 @@ class _Asked:
 
     def _part(self, branch: Branch, above: _Above) -> _Part | None:
         atom = self.query.atoms[branch.atoms[0]]
-        known = self._known(atom)
+        known = self.known(atom)
         if known is None:
             return None
         sample, fits = known

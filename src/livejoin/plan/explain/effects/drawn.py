@@ -16,10 +16,14 @@ import numpy as np
 
 from livejoin.plan.explain.effects.figures import FEW_PAIRS, Figures, Marks, TableSample, key_words
 from livejoin.plan.operators import (
+    AggregateOperator,
     InequalityJoinOperator,
     JoinOperator,
     Operator,
     ProjectOperator,
+    RankedOperator,
+    RepeatedOperator,
+    RunningOperator,
     SelectedOperator,
     StoredOperator,
 )
@@ -27,7 +31,7 @@ from livejoin.query import Atom, ConjunctiveQuery
 from livejoin.query.conjunctive import ColumnRef, Output
 from livejoin.query.scalar import Call, Expression, Field, Function
 from livejoin.schema import SqlType
-from livejoin.words import Words
+from livejoin.words import NULL_CODE, Words
 
 MOST = 1 << 16
 """Results of a join that are made, or drawn."""
@@ -68,7 +72,9 @@ class Drawn:
         number = int(np.count_nonzero(places)) if places.dtype == np.bool_ else places.shape[0]
         return Drawn(columns, number, rows, self.is_whole and is_whole)
 
-    def joined(self, other: Drawn, mine: Sequence[int], theirs: Sequence[int]) -> Drawn | None:
+    def joined(
+        self, other: Drawn, mine: Sequence[int], theirs: Sequence[int], is_optional: bool = False
+    ) -> Drawn | None:
         """The pairs with equal keys, the columns of the other side behind; None if too few to count.
 
         Cost: O(n log n) for n rows.
@@ -77,7 +83,10 @@ class Drawn:
             other: The other side.
             mine: The columns that are compared.
             theirs: The columns of the other side that are equal to them.
+            is_optional: Whether a row without a partner is there with NULLs; then all of the other side must be there.
         """
+        if is_optional and not other.is_whole:
+            return None
         left, right = key_words(self.columns, mine, self.number), key_words(other.columns, theirs, other.number)
         if left is None or right is None:
             return None
@@ -86,6 +95,7 @@ class Drawn:
         keys = others[order]
         first = np.searchsorted(keys, words, "left")
         counts = np.where(has, np.searchsorted(keys, words, "right") - first, 0)
+        partners, counts = counts, np.maximum(counts, 1) if is_optional else counts
         ends = np.cumsum(counts)
         pairs = int(ends[-1]) if ends.shape[0] else 0
         is_whole = self.is_whole and other.is_whole
@@ -94,10 +104,14 @@ class Drawn:
         each = self.rows / max(1, self.number) * other.rows / max(1, other.number)
         draw = np.arange(pairs) if pairs <= MOST else np.random.default_rng(pairs).integers(0, pairs, MOST)
         one = np.searchsorted(ends, draw, "right")
-        two = order[first[one] + draw - (ends[one] - counts[one])]
+        is_pair = partners[one] > 0
+        place = first[one] + draw - (ends[one] - counts[one])
+        two = order[place] if not is_optional else np.append(order, 0)[np.where(is_pair, place, order.shape[0])]
         found = self.at(one, pairs * each, is_whole and pairs <= MOST)
         shift = width(self.columns)
-        return replace(found, columns=found.columns | {shift + c: line[two] for c, line in other.columns.items()})
+        at = np.where(is_pair, two, -1)
+        behind = {shift + c: np.append(line, NULL_CODE)[at] for c, line in other.columns.items()}
+        return replace(found, columns=found.columns | behind)
 
 
 def width(columns: Mapping[int, Words]) -> int:
@@ -128,6 +142,14 @@ class Draws:
             passed = None if fits is None else int(np.count_nonzero(fits))
             self._shares[plan] = None if passed is None or below is None else passed / below.number
         return self._shares[plan]
+
+    def has_all_ranks(self, plan: ProjectOperator, ranked: RankedOperator) -> bool:
+        """Whether a condition asks for no more than the ranks that are kept anyway."""
+        if not ranked.is_limited or ranked.limit > MOST or plan.predicate is None:
+            return ranked.is_limited and plan.predicate is None
+        ranks = np.arange(1, ranked.limit + 1)
+        fits = self._fitting(plan.predicate, Drawn({len(ranked.input.types): ranks}, ranked.limit, ranked.limit, True))
+        return fits is not None and bool(fits.all())
 
     def of(self, plan: Operator) -> Drawn | None:
         """Rows of a relation; None if none can be drawn."""
@@ -196,9 +218,40 @@ class Draws:
             variables |= {v: shift + column for v, column in place.items() if v not in variables}
         return None if found is None else (found, places)
 
+    def _with_optional(
+        self, query: ConjunctiveQuery, named: Mapping[str, Operator]
+    ) -> tuple[Drawn, Mapping[ColumnRef, int]] | None:
+        """Results of a join, with NULLs where an outer join has no row; None if none can be drawn."""
+        core = self.core(query, named)
+        if core is None or not query.branches:
+            return core
+        found, places = core[0], dict(core[1])
+        atoms = [(position, query.atoms[position]) for position in query.core]
+        refs = {v: ColumnRef(i, c) for i, one in atoms for c, v in zip(one.columns, one.variables, strict=True)}
+        above = {v: ref for v, ref in refs.items() if ref in places}
+        for branch in query.branches:
+            if branch.kind != "optional" or branch.above is not None or len(branch.atoms) != 1 or not branch.key:
+                return None
+            (position,) = branch.atoms
+            atom = query.atoms[position]
+            rows = self._atom(atom, named)
+            if rows is None or any(outer not in above for outer, _ in branch.key):
+                return None
+            place = dict(zip(atom.variables, atom.columns, strict=True))
+            mine, theirs = [places[above[outer]] for outer, _ in branch.key], [place[inner] for _, inner in branch.key]
+            shift = width(found.columns)
+            joined = found.joined(rows, mine, theirs, is_optional=True)
+            if joined is None:
+                return None
+            found = joined
+            places |= {ColumnRef(position, column): shift + column for column in rows.columns}
+        return found, places
+
     def _of(self, plan: Operator) -> Drawn | None:
         match plan:
-            case StoredOperator():
+            case StoredOperator() | RunningOperator():  # what a window adds is not known
+                return self.of(plan.input)
+            case RankedOperator() if not plan.is_limited:
                 return self.of(plan.input)
             case ProjectOperator():
                 below = self.of(plan.input)
@@ -212,8 +265,12 @@ class Draws:
                     return None
                 head = {place: rows.columns[r.column] for place, r in enumerate(query.head) if r.column in rows.columns}
                 return self._shown(query.outputs, replace(rows, columns=head))
-            case JoinOperator() if plan.query.free is None and not plan.query.branches and not plan.query.sums:
-                core = self.core(plan.query, dict(plan.named))
+            case RepeatedOperator():
+                return self._repeated(plan)
+            case AggregateOperator() if plan.groups:
+                return self._groups(plan)
+            case JoinOperator() if plan.query.free is None and not plan.query.sums:
+                core = self._with_optional(plan.query, dict(plan.named))
                 if core is None:
                     return None
                 rows, places = core
@@ -224,6 +281,27 @@ class Draws:
                 return self._compared(plan)
             case _:
                 return None
+
+    def _repeated(self, plan: RepeatedOperator) -> Drawn | None:
+        found = self.of(plan.input)
+        if found is None or found.number * plan.count > 4 * MOST:
+            return None
+        places = np.repeat(np.arange(found.number), plan.count)
+        numbers = {len(plan.input.types): np.tile(np.arange(plan.count), found.number)}
+        copies = found.at(places, found.rows * plan.count, True)
+        return replace(copies, columns=copies.columns | numbers)
+
+    def _groups(self, plan: AggregateOperator) -> Drawn | None:
+        """The groups of rows that are all there; what is added up in them is not known."""
+        found = self.of(plan.input)
+        if found is None or not found.is_whole:
+            return None
+        known = key_words(found.columns, range(plan.groups), found.number, nulls=True)
+        if known is None:
+            return None
+        first = np.unique(known[0], return_index=True)[1]
+        groups = found.at(first, first.shape[0], True)
+        return replace(groups, columns={c: line for c, line in groups.columns.items() if c < plan.groups})
 
     def _atom(self, atom: Atom, named: Mapping[str, Operator]) -> Drawn | None:
         """The rows of an atom that fit its condition."""

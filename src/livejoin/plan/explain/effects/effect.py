@@ -44,6 +44,7 @@ class Effect:
         conditions: The conditions that each combination of rows is checked for after it was found.
         sources: Where the figures are from.
         stored: The steps to rows that are stored above joins, from below.
+        closes: Whether rows of the result come when the watermark of the table closes their windows (EMIT FINAL).
     """
 
     table: str
@@ -56,6 +57,7 @@ class Effect:
     conditions: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     stored: tuple[StoredStep, ...] = ()
+    closes: bool = False
 
     @property
     def growth(self) -> Growth:

@@ -15,7 +15,7 @@ from typing import Literal
 from livejoin.families.nodes import MadeRelation, MakesRelations
 from livejoin.plan.explain.effects.amount import NOTHING, ONE, Amount, total
 from livejoin.plan.explain.effects.as_read import as_read, only_rows
-from livejoin.plan.explain.effects.asked import on_average
+from livejoin.plan.explain.effects.asked import on_average, only_match
 from livejoin.plan.explain.effects.change import ITSELF, UNTOUCHED, Change, replaced
 from livejoin.plan.explain.effects.drawn import Draws
 from livejoin.plan.explain.effects.effect import Effect, Way
@@ -42,13 +42,16 @@ from livejoin.plan.operators import (
     NumbersOperator,
     Operator,
     ProjectOperator,
+    RankedOperator,
     RepeatedOperator,
     SelectedOperator,
     StoredOperator,
+    ThresholdOperator,
     upwards,
 )
 from livejoin.query import Atom
 from livejoin.schema import Table
+from livejoin.schema.watermarks import watermark_name
 
 
 def effects(plan: Operator, tables: tuple[Table, ...], figures: Figures) -> tuple[Effect, ...]:
@@ -62,7 +65,10 @@ def effects(plan: Operator, tables: tuple[Table, ...], figures: Figures) -> tupl
         figures: The known figures of the tables.
     """
     sizes, draws = Sizes(figures), Draws(figures)
-    found = [_effect(plan, table, figures, sizes, draws) for table in tables]
+    watched = {one.watched for one in upwards(plan) if isinstance(one, ThresholdOperator)}
+    closing = {watermark_name(table) for table in watched if table is not None}
+    told = [table for table in tables if table.name.lower() not in closing]  # the watermark moves with these
+    found = [_effect(plan, table, figures, sizes, draws) for table in told]
     return tuple(sorted(found, key=lambda one: (one.promise == "static", -one.growth, -_size(one))))
 
 
@@ -96,6 +102,7 @@ def _effect(plan: Operator, table: Table, figures: Figures, sizes: Sizes, draws:
         tuple(conditions),
         tuple(sources),
         tuple(walk.stored()),
+        any(isinstance(one, ThresholdOperator) and one.watched == table.name.lower() for one in upwards(plan)),
     )
 
 
@@ -143,14 +150,14 @@ class _Walk:
         self._sizes = sizes
         self._figures = figures
         self._draws = draws
-        self._stores = Stores(self.of, figures, sizes, draws)
+        self._stores = Stores(table, self.of, figures, sizes, draws)
         self._known: dict[tuple[Operator, Some], Change] = {}
         self.ways: dict[Operator, list[Way]] = {}
         self.looked_up, self.sources = self._stores.looked_up, self._stores.sources
 
     def stored(self) -> Iterator[StoredStep]:
         """The steps to rows that are stored above joins, from below."""
-        for plan, rows in self.looked_up.items():
+        for plan, rows in [*self.looked_up.items()]:
             if rows != NOTHING:
                 sides = [self.of(one, None).delta for one in plan.below]
                 several = any(one.most is None or one.most > 1 for one in sides)
@@ -228,6 +235,9 @@ class _Walk:
                 found = as_read(found, position, plan, self._figures, nested)
             elif own is not None and name in in_bags:
                 found = reach(query, position, None, self._figures, nested).bounded()  # a bag is joined all the same
+            if own is None and is_asked(query, position):
+                only = only_match(query, position, self._figures, self._draws, derived)
+                found = found if only is None else found.met_by(only)
             if is_distinct and not tells_apart(query, position, query.free or frozenset()):  # it may be there already
                 found = found.bounded()
             through = _through(atom) if name in below else ""
@@ -296,6 +306,9 @@ class _Walk:
     def _project(self, plan: ProjectOperator, some: Some) -> Change:
         sources = None if some is None else [plan.outputs[column].source for column in sorted(some)]
         below = self.of(plan.input, None if sources is None else read_by(sources))
+        if isinstance(plan.input, RankedOperator) and self._draws.has_all_ranks(plan, plan.input):
+            seen = None if _shows_rank(plan, plan.input) else self._stores.windows.without_ranks(plan.input)
+            return seen or below
         share = self._draws.share(plan)
         if share is None:
             return below.bounded()
@@ -304,6 +317,12 @@ class _Walk:
         return replace(
             below, rows=rows, delta=delta, different=below.different.bounded() if share < 1 else below.different
         )
+
+
+def _shows_rank(plan: ProjectOperator, ranked: RankedOperator) -> bool:
+    """Whether an output is made of a rank."""
+    read = read_by([output.source for output in plan.outputs])
+    return read is None or len(ranked.input.types) in read
 
 
 def _made_above(plan: AnyJoin) -> Mapping[int, MadeRelation]:

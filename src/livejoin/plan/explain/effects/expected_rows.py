@@ -62,6 +62,8 @@ class ExpectedRows:
                 return self.of(plan.input)
             case AggregateOperator() if not plan.groups:
                 return 1.0, False
+            case AggregateOperator() if (groups := self._draws.of(plan)) is not None:
+                return groups.rows, False
             case AggregateOperator():
                 rows, _ = self.of(plan.input)
                 values = self._sizes.values(plan.input, range(plan.groups))

@@ -187,7 +187,9 @@ def keeps(plan: Operator, columns: frozenset[int]) -> bool:
         case ProjectOperator():
             places = read_by([plan.outputs[column].source for column in columns])
             return places is not None and keeps(plan.input, places)
-        case SelectedOperator() if plan.inputs:
+        case SelectedOperator() if not plan.inputs:
+            return True  # no row of a table takes another one's place
+        case SelectedOperator():
             outputs = read_by([plan.query.outputs[column].source for column in columns])
             return outputs is not None and keeps(
                 plan.inputs[0], frozenset(plan.query.head[place].column for place in outputs)

@@ -82,6 +82,8 @@ class Reach:
         results: The results of the join that come or go; different ones where only some columns are asked for.
         condition: The condition of the query on the change alone, without which it goes nowhere; empty for none.
         fits: The share of changes that fit it; None if that is not known.
+        only: The share of these that are the only match of a row above, without which it goes nowhere; None if there is
+            no such condition, or it is not known.
     """
 
     hops: tuple[Hop, ...]
@@ -89,11 +91,18 @@ class Reach:
     results: Amount
     condition: str = ""
     fits: float | None = None
+    only: float | None = None
 
     def bounded(self) -> Reach:
         """At most as far: a change may stop on its way, where nothing new comes of it."""
         hops = tuple(replace(hop, met=hop.met.bounded()) for hop in self.hops)
         return replace(self, hops=hops, met=self.met.bounded(), results=self.results.bounded())
+
+    def met_by(self, share: float) -> Reach:
+        """As far, where only a share of the changes goes on."""
+        some = Amount(share, 1.0)
+        hops = tuple(replace(hop, met=hop.met.times(some)) for hop in self.hops)
+        return replace(self, hops=hops, met=self.met.times(some), only=share)
 
 
 def reach(

@@ -48,7 +48,7 @@ def is_last_alone(plan: Operator) -> bool:
         case RankedOperator():
             moves_behind = plan.ranks_all
         case RunningOperator():
-            moves_behind = bool(plan.moves) and isinstance(plan.frame, str)
+            moves_behind = plan.is_behind and isinstance(plan.frame, str)
         case _:
             return False
     below: Operator = plan.input
@@ -86,18 +86,27 @@ def stored_words(plan: Operator, several: bool, from_left: bool, from_right: boo
             return f"the rows of {' and '.join(dict.fromkeys(others))} that it meets"
         case ThresholdAggregateOperator():
             return "its group, and groups that its bound lets in or out"
+        case ThresholdOperator() if plan.watched:
+            windows = "the places of its windows" if several else "the place of its window"
+            return f"{windows} in the order of their ends, and windows that the watermark closes"
         case ThresholdOperator():
             return "its place in an order, and rows that its bound lets in or out"
         case RankedOperator() | RunningOperator() if plan.moves:
-            return f"itself and the rows behind it in the order of the window{_by(plan)}{_same(plan)}"
+            return f"itself and the rows behind it{_in_order(plan)}"
+        case RunningOperator() if plan.is_behind:
+            return f"itself, and the rows behind it that show its value,{_in_order(plan)}"
         case RunningOperator():
-            return f"the rows around it in the order of the window{_by(plan)}{_same(plan)}"
+            return f"the rows around it{_in_order(plan)}"
         case RankedOperator() | TopKOperator():
             return f"{'their places' if several else 'its place'} in an order"
         case SetOperator():
             return f"rows equal to {'these' if several else 'it'}"
         case _:
             return "stored rows"
+
+
+def _in_order(plan: RankedOperator | RunningOperator) -> str:
+    return f" in the order of the window{_by(plan)}{_same(plan)}"
 
 
 def _by(plan: RankedOperator | RunningOperator) -> str:

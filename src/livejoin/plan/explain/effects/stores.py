@@ -7,7 +7,6 @@ changes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias, assert_never
 
@@ -16,9 +15,10 @@ from livejoin.plan.explain.effects.change import TWO, Change, pairs, replaced
 from livejoin.plan.explain.effects.drawn import Draws
 from livejoin.plan.explain.effects.expected_rows import ExpectedRows
 from livejoin.plan.explain.effects.figures import Figures, Matched
-from livejoin.plan.explain.effects.nested import Some, keeps, origin_of
+from livejoin.plan.explain.effects.nested import Some, origin_of
 from livejoin.plan.explain.effects.reach import grown, reach
 from livejoin.plan.explain.effects.sizes import Sizes
+from livejoin.plan.explain.effects.windows import Below, Windows
 from livejoin.plan.operators import (
     AggregateOperator,
     AnnotatedOperator,
@@ -37,7 +37,8 @@ from livejoin.plan.operators import (
     ThresholdOperator,
     TopKOperator,
 )
-from livejoin.query.orders import EVERY_RANK, EVERY_ROW, RangeAround, RowsAround, Tiles
+from livejoin.query.orders import EVERY_ROW
+from livejoin.schema import Table
 
 Store: TypeAlias = (
     SetOperator
@@ -53,21 +54,20 @@ Store: TypeAlias = (
 )
 """The operators that keep rows above joins."""
 
-Below: TypeAlias = Callable[[Operator, Some], Change]
-"""What the change does to a relation below, and to the different values of some of its columns."""
-
 
 class Stores:
     """What a change does to stores; mutable: it gathers what is looked up in each.
 
     Args:
+        table: The table that changes.
         below: A function that says what the change does below a store.
         figures: The known figures of the tables.
         sizes: The most rows and values of relations.
         draws: The rows that are drawn of relations.
     """
 
-    def __init__(self, below: Below, figures: Figures, sizes: Sizes, draws: Draws) -> None:
+    def __init__(self, table: Table, below: Below, figures: Figures, sizes: Sizes, draws: Draws) -> None:
+        self._there = figures.rows(table)
         self._below = below
         self._figures = figures
         self._sizes = sizes
@@ -75,6 +75,7 @@ class Stores:
         self._expected = ExpectedRows(figures, sizes, draws)
         self.looked_up: dict[Operator, Amount] = {}
         self.sources: list[str] = []
+        self.windows = Windows(below, self._behind, sizes, draws, self.looked_up)
 
     def of(self, plan: Store, some: Some) -> Change:
         """What it does to the rows of a store, and to the different values of some columns."""
@@ -88,22 +89,10 @@ class Stores:
                 return pairs(plan, found.rows, some)
             case TopKOperator():
                 return self._first_rows(plan, self._below(plan.input, None))
-            case RankedOperator():
-                below = self._below(plan.input, None)
-                if plan.ranks_all:
-                    return self._moved(plan, some)
-                if not plan.keys:  # the last one of the equal rows comes or goes
-                    return replace(self._stored(plan, below, below.delta), both_ways=below.both_ways)
-                return self._first_ranks(plan, below, some)
-            case RunningOperator():
-                if plan.moves or isinstance(plan.frame, RangeAround):  # within it may be all rows of a partition
-                    return self._moved(plan, some)
-                if any(call.function in _OF_PEERS for call in plan.calls):  # all rows with equal keys
-                    return self._moved(plan, some)
-                below, each = self._below(plan.input, None), Amount(_around(plan), _around(plan))
-                changed = below.delta if below.delta != below.rows else below.rows
-                found = self._stored(plan, below, changed.times(each).bounded())
-                return pairs(plan, found.rows, some)
+            case RankedOperator() | RunningOperator():
+                return self.windows.of(plan, some)
+            case ThresholdOperator() if plan.watched is not None:
+                return self._closed(plan)
             case ThresholdOperator():
                 return self._within(plan, self._below(plan.rows, None).rows)
             case ThresholdAggregateOperator():
@@ -134,21 +123,6 @@ class Stores:
         self.looked_up[plan] = replaced(below.delta) if _counts_copies(plan) else below.delta
         return Change(rows, rows, rows, both_ways=True)
 
-    def _moved(self, plan: RankedOperator | RunningOperator, some: Some) -> Change:
-        """Rows of whose partitions all behind the changed ones change too."""
-        partition = frozenset(plan.partition)
-        below, parts = self._below(plan.input, None), self._below(plan.input, partition).different
-        behind = self._behind(plan.input, plan.partition).among(self._sizes.rows(plan.input))
-        if not isinstance(plan, RunningOperator) or plan.moves:
-            behind = behind.halved()  # the row itself, and those that follow it
-        rows = parts.times(behind).bounded().among(self._sizes.rows(plan.input))
-        if rows == NOTHING:
-            return below
-        here = some is not None and some <= partition
-        self.looked_up[plan] = rows
-        found = pairs(plan, rows, some)
-        return replace(found, different=self._below(plan.input, some).different) if here else found
-
     def _first_rows(self, plan: TopKOperator, below: Change) -> Change:
         """The first rows: where one of these goes another one comes in, and a change of a later one is not seen."""
         self.looked_up[plan] = replaced(below.delta) if _counts_copies(plan) else below.delta
@@ -175,18 +149,21 @@ class Stores:
             return None
         return min(1.0, first / max(1.0, there)), there > first
 
-    def _first_ranks(self, plan: RankedOperator, below: Change, some: Some) -> Change:
-        """Rows with the first ranks of a partition: each rank is of another row than before, and the last leaves."""
-        each = below.rows if keeps(plan.input, frozenset(plan.partition)) else below.delta
-        if plan.function == "row_number" and plan.limit < EVERY_RANK:
-            ranks = float(plan.limit)
-            several = ranks if ranks == 1 else ranks + 1.0
-            found = self._stored(plan, below, each.times(Amount(several, several)).bounded())
-            return replace(pairs(plan, found.rows, some), delta=each.times(Amount(2 * ranks, 2 * ranks)).bounded())
-        parts = self._below(plan.input, frozenset(plan.partition)).different
-        behind = self._behind(plan.input, plan.partition)  # rows with equal keys have one rank
-        rows = parts.times(behind).bounded().among(self._sizes.rows(plan.input))
-        return pairs(plan, self._stored(plan, below, rows).rows, some)
+    def _closed(self, plan: ThresholdOperator) -> Change:
+        """Windows of time that have ended: each comes once, when the watermark of its table has passed its end.
+
+        So n rows let in as many windows as they are in, one after the other, in whatever commits they come.
+        """
+        own, there = self._below(plan.rows, None), self._there
+        if own.delta == NOTHING:
+            return own
+        windows, is_bound = self._expected.of(plan.rows)
+        found = Amount(None, None, is_bound)
+        if there is not None and windows < math.inf:
+            self.sources.append(there.source)
+            found = Amount(windows / max(1.0, there.expected), windows, is_bound, is_size=True)
+        self.looked_up[plan] = own.delta.plus(found)
+        return Change(found, found, found)
 
     def _within(self, plan: ThresholdOperator | ThresholdAggregateOperator, rows: Amount) -> Change:
         """Rows that come and go, and those that a bound lets in or out as it moves."""
@@ -294,19 +271,6 @@ def _compares_itself(plan: InequalityJoinOperator) -> bool:
         return False
     is_all = left.is_each and right.is_each  # of some rows on the left and others on the right more may fit
     return is_all and (left.table.name, left.columns) == (right.table.name, right.columns)
-
-
-_OF_PEERS = ("last", "first_peer")
-
-
-def _around(plan: RunningOperator) -> float:
-    """The rows around one, itself among them, whose results change with it."""
-    if isinstance(plan.frame, RowsAround):
-        before, behind = plan.frame.before, plan.frame.behind
-        return float(max(before, -behind, 0) + max(behind, -before, 0) + 1)
-    if isinstance(plan.frame, Tiles):  # the row itself, and one at each border
-        return float(plan.frame.number)
-    return 1.0 + max((abs(call.back) for call in plan.calls), default=0)
 
 
 _MAY_STAY = ("min", "max", "min_by", "max_by", "mode", "percentile_cont", "percentile_disc", "bool_and", "bool_or")
