@@ -11,7 +11,13 @@ from livejoin.database.contents import Contents, GivenStatistics, refuse_large_j
 from livejoin.database.transactions.assertions import VIOLATIONS
 from livejoin.database.transactions.replace_view import bound_in_place, replace_view
 from livejoin.database.transactions.retention import refuse_dropped
-from livejoin.database.transactions.sealing import drop_unread, refuse_forgetting, refuse_open, with_sealed
+from livejoin.database.transactions.sealing import (
+    drop_unread,
+    refuse_forgetting,
+    refuse_open,
+    tell_where_it_begins,
+    with_sealed,
+)
 from livejoin.database.view import View, ViewOptions
 from livejoin.errors import ExpressionError, SchemaError, SqlError
 from livejoin.families.registry import check_algorithm
@@ -47,8 +53,10 @@ def create_view(contents: Contents, name: str, sql: str, settings: ViewSettings,
         replace_query(contents, name, sql, settings)
         return contents.views[name.lower()]
     try:
-        asked = asked_of_view(contents, name, sql, settings)
-        return contents.add_view(name, *asked)
+        query, options = asked_of_view(contents, name, sql, settings)
+        view = contents.add_view(name, query, options)
+        tell_where_it_begins(contents, name, query)
+        return view
     except ExpressionError as error:
         raise _with_place(error, sql) from error
     finally:

@@ -16,6 +16,7 @@ Cost: O(rows of the table), once its rows are a quarter more than it had behind 
 from __future__ import annotations
 
 import datetime as dt
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -25,7 +26,7 @@ import pyarrow as pa
 from livejoin.changes import STRICT, ChangeBatch, read_changes
 from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents
-from livejoin.database.transactions.watermarks import LEAST, freed_of, freeing, watermark_of
+from livejoin.database.transactions.watermarks import BEGINNING, EPOCH, LEAST, freed_of, freeing, watermark_of
 from livejoin.errors import SchemaError
 from livejoin.query.bound_query import Query
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, Column, SqlType, Table
@@ -33,6 +34,8 @@ from livejoin.schema.watermarks import SEALED_AT, is_sealed
 from livejoin.sql import names_read
 from livejoin.state.table import BaseTable
 from livejoin.words import NULL_CODE, Words
+
+logger = logging.getLogger("livejoin")
 
 LEAST_ROWS = 256
 """Rows that come at least before a table looks for rows that it can free."""
@@ -156,11 +159,11 @@ def refuse_open(contents: Contents, sql: str, query: Query, deltas: bool) -> Non
             )
             raise SchemaError(msg)
         return
-    for name in sorted(names_read(sql)):
-        if name in contents.catalog and contents.catalog[name].keep == "open":
+    for table in contents.catalog:
+        if table.keep == "open" and table.name.lower() in names_read(sql):
             msg = (
-                f"table {name!r} has keep = 'open': rows leave it when their windows are closed, and a view is over "
-                "all rows. Group by window(ts, ...) with EMIT FINAL, and read that view; or leave keep out"
+                f"table {table.name!r} has keep = 'open': rows leave it when their windows are closed, and a view is "
+                "over all rows. Group by window(ts, ...) with EMIT FINAL, and read that view; or leave keep out"
             )
             raise SchemaError(msg)
 
@@ -176,6 +179,18 @@ def with_sealed(contents: Contents, query: Query) -> bool:
     )
     contents.add_table(Table(query.closing.sealed, columns))
     return True
+
+
+def tell_where_it_begins(contents: Contents, name: str, query: Query) -> None:
+    """Say from when on a new view has windows, if its table has freed rows."""
+    if query.closing is not None and not contents.tables[query.closing.sealed].rows:
+        table = contents.catalog[query.closing.table]
+        freed = freed_of(contents, table)
+        if freed is not None and freed.begin > BEGINNING:
+            at = EPOCH + freed.begin * _MICROSECOND
+            logger.info(
+                "view %r begins with the windows from %s on: table %r has freed the rows before", name, at, table.name
+            )
 
 
 def drop_unread(contents: Contents) -> None:

@@ -39,8 +39,8 @@ from livejoin.words import NULL_CODE, Words
 
 LEAST = -(1 << 63)
 """The time of a watermark that has no row yet."""
-_EPOCH = dt.datetime(1970, 1, 1)
-_BEGINNING = (dt.datetime.min - _EPOCH) // dt.timedelta(microseconds=1)
+EPOCH = dt.datetime(1970, 1, 1)
+BEGINNING = (dt.datetime.min - EPOCH) // dt.timedelta(microseconds=1)
 """The time before which nothing is freed, as no time that a row has is before it."""
 
 
@@ -297,7 +297,7 @@ def moved_on(contents: Contents, given: TableInput, stagings: Mapping[str, Stage
     owner = watched(contents, given.table)
     if owner is None or owner.watermark is None:
         is_first = freeing(contents, given.table) is not None and given.base.begin == LEAST
-        return _with_time(contents, given, _BEGINNING, version) if is_first and given.batch.is_derived else given
+        return _with_time(contents, given, BEGINNING, version) if is_first and given.batch.is_derived else given
     staged = stagings[owner.name.lower()]
     base = contents.tables[owner.name.lower()]
     times = base.columns_of(staged.rows[staged.weights > 0], [owner.watermark.column])[0]
