@@ -98,8 +98,8 @@ def measure(rows: int, commit: int, keep: str) -> bool:
             memory = stats["memory_bytes"]
             most = max(most, memory)
             print(
-                f"keep = {keep:<4}  {given:>11,} rows came  {table['rows']:>11,} in the table  {table['late']:>9,} late  "
-                f"{view.count():>8,} results  {memory / 1e6:>9,.1f} MB"
+                f"keep = {keep:<4}  {given:>11,} rows came  {table['rows']:>11,} in the table  {table['late']:>9,} late"
+                f"  {view.count():>8,} results  {memory / 1e6:>9,.1f} MB"
             )
     seconds = time.process_time() - begin
     print(
