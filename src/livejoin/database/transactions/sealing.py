@@ -52,7 +52,7 @@ class Sealing:
         names: The views with EMIT FINAL over the table, with the tables of their closed windows.
         watermark: The watermark, which has closed what is sealed.
         oldest: The watermark of the closed windows that stay longest: those before it leave.
-        closed: What left the views, by the tables of their closed windows, once it was tried.
+        closed: Rows that left the views, by the tables of their closed windows, once it was tried.
     """
 
     time: ChangeBatch
