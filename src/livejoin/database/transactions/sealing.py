@@ -149,7 +149,7 @@ def refuse_open(contents: Contents, sql: str, query: Query, deltas: bool) -> Non
     """Refuse a view that would read rows of closed windows, of a table that frees them.
 
     Raises:
-        SchemaError: It reads such a table, and has no EMIT FINAL, or no deltas.
+        SchemaError: The view reads such a table, and has no EMIT FINAL, or no deltas.
     """
     if query.closing is not None:
         if not deltas:
