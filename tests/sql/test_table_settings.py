@@ -20,7 +20,7 @@ from livejoin.sql import parse_columns
 from livejoin.sql.tables.declare import parse_create_table
 
 NAMES = {one.name for one in options()}
-OF_DATABASES = {"watermark", "late"}
+OF_DATABASES = {"watermark", "late", "keep", "keep_final"}
 """Options that only tables of a database have yet; `Table.refuse_rules` refuses them in pipelines."""
 HOUR = dt.timedelta(hours=1)
 COLUMNS = "id INT PRIMARY KEY, at TIMESTAMP, day DATE, n BIGINT"
@@ -37,6 +37,10 @@ GIVEN: list[tuple[dict[str, Any], dict[str, str]]] = [
 WATERMARKS: list[tuple[dict[str, Any], dict[str, str]]] = [
     ({"watermark": ("AT", HOUR)}, {"watermark": "at 1 HOUR"}),
     ({"watermark": ("at", 0 * HOUR), "late": "refuse"}, {"watermark": "at 0 HOURS", "late": "refuse"}),
+    (
+        {"watermark": ("at", HOUR), "keep": "open", "keep_final": 24 * HOUR},
+        {"watermark": "at 1 HOUR", "keep": "open", "keep_final": "1 DAY"},
+    ),
 ]
 
 
@@ -68,9 +72,10 @@ def test_doors_agree(given: dict[str, Any], written: dict[str, str]) -> None:
 
 @pytest.mark.parametrize(("given", "written"), WATERMARKS, ids=str)
 def test_doors_of_databases_agree(given: dict[str, Any], written: dict[str, str]) -> None:
-    table = parse_columns("T", COLUMNS, TableSettings(**given))
+    columns = COLUMNS.replace(" PRIMARY KEY", "")
+    table = parse_columns("T", columns, TableSettings(**given))
     properties = ", ".join(f"'livejoin.{name}' = '{value}'" for name, value in written.items())
-    assert parse_create_table(f"CREATE TABLE T ({COLUMNS}) TBLPROPERTIES ({properties})") == table
+    assert parse_create_table(f"CREATE TABLE T ({columns}) TBLPROPERTIES ({properties})") == table
     assert read_table(json.loads(json.dumps(plain_table(table)))) == table
     with pytest.raises(SchemaError, match="has a watermark, which only tables of a database have yet"):
         table.refuse_rules()

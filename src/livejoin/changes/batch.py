@@ -65,6 +65,8 @@ class ChangeBatch:
             called; else None.
         origin: The position of each change in the data that was given, where bad ones were left out; None where all
             are there.
+        is_derived: Whether the commit itself makes the changes from the others and from what is there, so that a log
+            does not have them, and none is late.
     """
 
     table: Table
@@ -77,6 +79,7 @@ class ChangeBatch:
     frame: tuple[pa.Table, Sequence[int]] | None = None
     written: Callable[[], Words] | None = None
     origin: Words | None = None
+    is_derived: bool = False
 
     def origins(self, rows: Words) -> Words:
         """The positions of some changes in the data that was given."""

@@ -152,6 +152,7 @@ class Contents:
         self.checks: dict[str, Checks] = {}
         self.generated: dict[str, Generated] = {}
         self.histories: dict[str, History] = {}
+        self.sealed_at: dict[str, int] = {}
         self.log: Log | None = None
         self.is_closed = False
         self.last: Given | None = None

@@ -56,6 +56,7 @@ from livejoin.database.transactions.redeclare import redeclare
 from livejoin.database.transactions.refresh import refresh, refresh_good
 from livejoin.database.transactions.replay import Manner, Replay, replay_good, replay_whole
 from livejoin.database.transactions.requests import Numbered, Request, check_request
+from livejoin.database.transactions.sealing import drop_unread
 from livejoin.database.transactions.staging import Granularity, OnConflict
 from livejoin.database.transactions.watermarks import add_watermarks
 from livejoin.database.versions.snapshot import Snapshot
@@ -67,7 +68,7 @@ from livejoin.kernels.warm import ready
 from livejoin.plan import Explanation
 from livejoin.plan.explain.forms.graph import GraphExplanation
 from livejoin.plan.explain.forms.rows import as_rows
-from livejoin.schema import Assertion, Late, Retain, TableSettings, declared_columns
+from livejoin.schema import Assertion, Keep, Late, Retain, TableSettings, declared_columns
 from livejoin.schema.now import NOW, NOW_COLUMN, NOW_RANGE
 from livejoin.search.algorithm import Algorithm
 from livejoin.sql import (
@@ -191,6 +192,7 @@ class Database:
             self._contents.slowest.forget()  # those that opening has applied again
             self._contents.times.forget()
             add_watermarks(self._contents, list(self._contents.catalog))
+            drop_unread(self._contents)
             for table in list(self._contents.catalog):
                 asserting.enforce(self._contents, table)
             # a view of it may be all that somebody keeps
@@ -476,6 +478,8 @@ class Database:
         retain: Retain = "all",
         watermark: tuple[str, dt.timedelta | int] | None = None,
         late: Late = "skip",
+        keep: Keep = "all",
+        keep_final: dt.timedelta | None = None,
         append_only: bool = False,
     ) -> None:
         """Declare a table.
@@ -517,6 +521,12 @@ class Database:
             late: The way to treat late changes: ``skip`` skips them and counts them in the commit's ``late``. With
                 ``refuse`` they are bad rows, so that ``on_bad_rows`` says whether the commit fails, or they are left
                 out or become dead letters.
+            keep: With ``open``, a table with a watermark keeps the rows of open windows alone. Its views have ``EMIT
+                FINAL``. When all of them have closed the windows of a row, it leaves the table some time later, and the
+                views keep what they showed. So memory does not grow with the stream, but with what the views show. A
+                view that is created later begins with the rows that are there. By default, ``all`` rows are kept.
+            keep_final: With ``keep="open"``: how long closed windows can be read, as ``timedelta(days=1)``. Older rows
+                leave the views, and their deltas say so. It is the least time; by default they stay for ever.
             append_only: Rows are inserted only. Deletions and changes by key are refused, and plans may rest on that. A
                 second row with a key is refused as in any table, or skipped with ``on_conflict="ignore"``.
 
@@ -537,6 +547,8 @@ class Database:
             retain=retain,
             watermark=watermark,
             late=late,
+            keep=keep,
+            keep_final=keep_final,
         )
         asserting.create_table(self._contents, parse_columns(name, declared, settings))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from livejoin.query.closing import Closing
 from livejoin.query.conjunctive import ConjunctiveQuery
 from livejoin.query.inequality import counted_groups
 from livejoin.query.orders import SortKey
@@ -28,6 +29,7 @@ class Query:
             a column that the result does not show.
         numbered: The columns that got a number behind their names, because the SELECT list gives a name to several:
             what they are called there, and here.
+        closing: The windows of a query with EMIT FINAL over a table that keeps the rows of open ones alone; else None.
     """
 
     sql: str
@@ -36,6 +38,7 @@ class Query:
     order: tuple[SortKey, ...] = ()
     order_below: bool = False
     numbered: tuple[tuple[str, str], ...] = ()
+    closing: Closing | None = None
 
     @property
     def schema(self) -> pa.Schema:

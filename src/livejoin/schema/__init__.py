@@ -3,7 +3,18 @@
 from livejoin.schema.assertions import Assertion
 from livejoin.schema.columns import Column
 from livejoin.schema.models import declared_columns
-from livejoin.schema.settings import NOTHING_SAID, TOMBSTONES, Form, Late, Retain, Span, TableSettings, form_of, options
+from livejoin.schema.settings import (
+    NOTHING_SAID,
+    TOMBSTONES,
+    Form,
+    Keep,
+    Late,
+    Retain,
+    Span,
+    TableSettings,
+    form_of,
+    options,
+)
 from livejoin.schema.tables import (
     ABSENT,
     CHANGE_COLUMNS,
@@ -55,6 +66,7 @@ __all__ = [
     "Column",
     "ForeignKey",
     "Form",
+    "Keep",
     "Kind",
     "Late",
     "Retain",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import assert_never
 from livejoin.errors import SchemaError
 from livejoin.schema.columns import Column
 from livejoin.schema.settings import NOTHING_SAID, TOMBSTONES, Form, Span, TableSettings, options
-from livejoin.schema.watermarks import delay_of, watermark
+from livejoin.schema.watermarks import Watermark, delay_of, watermark
 from livejoin.schema.windows import WindowRange, span_of, window_range
 
 _ORDERED = ("timestamp", "date", "integer")
@@ -42,6 +43,11 @@ def checked_settings(
         _check_range(table, columns[window.column], window, given)
     mark = None if given.watermark is None else watermark(table, columns, given.watermark)
     _check_watermark(table, given)
+    if given.keep == "open":
+        _check_open(table, mark, primary_key, given)
+    elif given.keep_final is not None:
+        msg = f"table {table!r} has keep_final and not keep = 'open', without which closed windows stay with its rows"
+        raise SchemaError(msg)
     sequence = None if given.sequence_by is None else _position(table, columns, given.sequence_by)
     if sequence is not None:
         _check_sequence(table, columns[sequence], sequence in primary_key, bool(primary_key), given)
@@ -71,6 +77,11 @@ def _check_value(table: str, option: str, form: Form, value: object) -> None:
             sound, allowed = value in ("all", "used"), "allowed are 'all' and 'used'"
         case Form.LATE:
             sound, allowed = value in ("skip", "refuse"), "allowed are 'skip' and 'refuse'"
+        case Form.ROWS_KEPT:
+            sound, allowed = value in ("all", "open"), "allowed are 'all' and 'open'"
+        case Form.SPAN:
+            sound = value is None or (isinstance(value, dt.timedelta) and value > dt.timedelta())
+            allowed = "allowed is a timedelta above 0 (in SQL a text such as '1 DAY')"
         case Form.COLUMN | Form.RANGE:
             return
         case _:
@@ -145,6 +156,34 @@ def _check_watermark(table: str, given: TableSettings) -> None:
     for stands, what, why in reasons:
         if stands:
             msg = f"table {table!r} has a watermark and {what}: {why}; leave one of the two out"
+            raise SchemaError(msg)
+
+
+def _check_open(table: str, mark: Watermark | None, primary_key: Sequence[int], given: TableSettings) -> None:
+    """Refuse what would have to know of rows that are gone."""
+    named = "" if given.watermark is None else given.watermark[0]
+    reasons = (
+        (mark is None, "no watermark", "a watermark says which windows are closed; declare one"),
+        (given.append_only, "append_only", "rows leave when their windows are closed; leave one of the two out"),
+        (
+            given.sequence_by is not None,
+            "sequence_by",
+            "it compares a change with a row that may be gone; leave one out",
+        ),
+        (
+            given.retain == "used",
+            "retain = 'used'",
+            "views come later that read other columns; leave one of the two out",
+        ),
+        (
+            mark is not None and bool(primary_key) and mark.column not in primary_key,
+            f"a PRIMARY KEY without {named}",
+            f"a key whose row is gone could not be told from a new one; put {named} into the key, or have none",
+        ),
+    )
+    for stands, what, why in reasons:
+        if stands:
+            msg = f"table {table!r} has keep = 'open' and {what}: {why}"
             raise SchemaError(msg)
 
 

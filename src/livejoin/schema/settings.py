@@ -16,6 +16,8 @@ from typing import Any, Literal, TypeAlias
 Retain = Literal["all", "used"]
 Late = Literal["skip", "refuse"]
 """What becomes of changes that are late: they are skipped and counted, or they are bad rows."""
+Keep = Literal["all", "open"]
+"""Which rows of a table with a watermark are kept: all, or those of windows that are not closed."""
 Span: TypeAlias = dt.timedelta | int
 
 TOMBSTONES = 100_000
@@ -39,6 +41,10 @@ class Form(Enum):
     """``'all'`` or ``'used'``."""
     LATE = auto()
     """``'skip'`` or ``'refuse'``."""
+    ROWS_KEPT = auto()
+    """``'all'`` or ``'open'``."""
+    SPAN = auto()
+    """A length of time: ``'1 DAY'``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +64,9 @@ class TableSettings:
         watermark: A column of times and a delay: changes are late whose time is before the newest time that the table
             had at the end of a commit, less the delay. None if no change is late.
         late: With ``watermark``: the way to treat late changes, ``skip`` or ``refuse``.
+        keep: With ``watermark``: the rows that are kept, ``all``; or, with ``open``, those of windows that a view with
+            EMIT FINAL has not closed yet, and only such views read the table.
+        keep_final: With ``keep = "open"``: how long closed windows can be read at least. None if they stay for ever.
     """
 
     static: bool = field(default=False, metadata={"form": Form.SWITCH})
@@ -69,6 +78,8 @@ class TableSettings:
     retain: Retain = field(default="all", metadata={"form": Form.COLUMNS_KEPT})
     watermark: tuple[str, Span] | None = field(default=None, metadata={"form": Form.RANGE})
     late: Late = field(default="skip", metadata={"form": Form.LATE})
+    keep: Keep = field(default="all", metadata={"form": Form.ROWS_KEPT})
+    keep_final: dt.timedelta | None = field(default=None, metadata={"form": Form.SPAN})
 
     @property
     def has_window(self) -> bool:

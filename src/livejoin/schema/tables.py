@@ -12,6 +12,7 @@ section 2.3).
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,7 +24,7 @@ from livejoin.errors import SchemaError
 from livejoin.expressions import ibis_table
 from livejoin.schema.checked_settings import checked_settings
 from livejoin.schema.columns import Column
-from livejoin.schema.settings import NOTHING_SAID, TOMBSTONES, Late, Retain, TableSettings
+from livejoin.schema.settings import NOTHING_SAID, TOMBSTONES, Keep, Late, Retain, TableSettings
 from livejoin.schema.types import SqlType
 from livejoin.schema.watermarks import Watermark, watermark
 from livejoin.schema.windows import WindowRange, window_range
@@ -217,6 +218,16 @@ class Table:
         """What becomes of late changes, as in `TableSettings`."""
         return self.settings.late
 
+    @cached_property
+    def keep(self) -> Keep:
+        """Which rows are kept, as in `TableSettings`."""
+        return self.settings.keep
+
+    @cached_property
+    def keep_final(self) -> dt.timedelta | None:
+        """How long closed windows can be read, as in `TableSettings`."""
+        return self.settings.keep_final
+
     def having(self, **settings: Any) -> Table:
         """This table with other settings.
 
@@ -256,6 +267,12 @@ class Table:
                 msg = (
                     f"table {self.name!r}: a UNIQUE constraint has the columns {columns}; allowed are distinct "
                     f"positions from 0 to {len(self.columns) - 1}, at least one"
+                )
+                raise SchemaError(msg)
+            if self.keep == "open" and self.watermark is not None and self.watermark.column not in columns:
+                msg = (
+                    f"table {self.name!r} has keep = 'open' and {self.describe_unique(columns)}: a row that is gone "
+                    f"could not be told from a new one; put {self.columns[self.watermark.column].name} into it"
                 )
                 raise SchemaError(msg)
             if frozenset(columns) in seen:

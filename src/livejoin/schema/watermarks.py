@@ -9,6 +9,7 @@ key also if the row with its key is of such a time. So a row whose time is befor
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -23,7 +24,12 @@ if TYPE_CHECKING:
 
 WATERMARK_COLUMN: Final = "at"
 
+SEALED_AT: Final = "livejoin_at"
+"""The column of a table of closed windows that says up to which time rows were freed when they came."""
+
 _PREFIX: Final = "livejoin_watermark_"
+_FREED: Final = "livejoin_freed_"
+_SEALED: Final = "livejoin_sealed_"
 _MICROSECOND: Final = dt.timedelta(microseconds=1)
 
 
@@ -94,6 +100,47 @@ def watched_name(table: str) -> str | None:
 
 def watermark_columns(table: Table) -> tuple[tuple[Column, ...], TableSettings]:
     """The columns and the settings of the table that has the watermark of a table: its window keeps the newest one."""
+    return _one_time(table)
+
+
+def freed_name(table: str) -> str:
+    """The name of the table that has the time before which the rows of a table are freed.
+
+    >>> freed_name("Events")
+    'livejoin_freed_events'
+    """
+    return f"{_FREED}{table.lower()}"
+
+
+def freeing_name(table: str) -> str | None:
+    """The name, in lower case, of the table whose rows are freed before a time that the table of a name would have.
+
+    >>> freeing_name("livejoin_freed_events"), freeing_name("events")
+    ('events', None)
+    """
+    return table[len(_FREED) :].lower() if table.lower().startswith(_FREED) else None
+
+
+def freed_columns(table: Table) -> tuple[tuple[Column, ...], TableSettings]:
+    """The columns and the settings of the table of `freed_name`: its window keeps the newest time."""
+    return _one_time(table)
+
+
+def sealed_name(sql: str) -> str:
+    """The name of the table that has the closed windows of a query whose rows are freed.
+
+    >>> sealed_name("SELECT 1") == sealed_name(" SELECT 1 "), is_sealed(sealed_name("SELECT 1")), is_sealed("events")
+    (True, True, False)
+    """
+    return _SEALED + hashlib.sha256(sql.strip().encode()).hexdigest()[:16]
+
+
+def is_sealed(table: str) -> bool:
+    """Whether a name is one of `sealed_name`."""
+    return table.lower().startswith(_SEALED)
+
+
+def _one_time(table: Table) -> tuple[tuple[Column, ...], TableSettings]:
     mark = table.watermark
     assert mark is not None
     column = Column(WATERMARK_COLUMN, table.columns[mark.column].type, nullable=False)

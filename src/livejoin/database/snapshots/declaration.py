@@ -6,6 +6,7 @@ LivejoinError of the declaration.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar, get_args
@@ -83,6 +84,9 @@ def number(entry: object, key: str, least: int = 0, most: int = _LARGEST) -> int
     return found
 
 
+_MICROSECOND = dt.timedelta(microseconds=1)
+
+
 def plain_table(table: Table) -> dict[str, Any]:
     """A table as JSON values."""
     columns = [_plain_column(column) for column in table.columns]
@@ -101,6 +105,8 @@ def plain_table(table: Table) -> dict[str, Any]:
         "retain": table.retain,
         **({"append_only": True} if table.append_only else {}),
         **({} if table.watermark is None else {"watermark": {**asdict(table.watermark), "late": table.late}}),
+        **({} if table.keep == "all" else {"keep": table.keep}),
+        **({} if table.keep_final is None else {"keep_final": table.keep_final // _MICROSECOND}),
     }
 
 
@@ -189,7 +195,17 @@ def _settings(entry: object, columns: Sequence[Column]) -> TableSettings:
         retain=retain,
         watermark=mark,
         late=late,
+        keep=_word_of(entry, "keep", "all"),
+        keep_final=number(entry, "keep_final", 1) * _MICROSECOND if _has(entry, "keep_final") else None,
     )
+
+
+def _has(entry: object, key: str) -> bool:
+    return isinstance(entry, dict) and key in entry
+
+
+def _word_of(entry: object, key: str, default: str) -> Any:
+    return value(entry, key, str) if _has(entry, key) else default
 
 
 def _watermark(entry: object, columns: Sequence[Column]) -> tuple[tuple[str, Span] | None, Late]:

@@ -13,6 +13,7 @@ from livejoin.database.statements.views import ViewSettings, asked_of_view, drop
 from livejoin.database.transactions.assertions import VIOLATIONS
 from livejoin.database.transactions.watermarks import (
     add_watermarks,
+    freed_of,
     refuse_dropped_watermark,
     refuse_watermark_name,
     watermark_of,
@@ -91,7 +92,8 @@ def drop_table(contents: Contents, table: Table) -> None:
     """
     refuse_dropped_watermark(contents, table)
     mark = watermark_of(contents, table)
-    names = [table.name] if mark is None else [table.name, mark.table.name]
+    beside = [one.table for one in (mark, freed_of(contents, table)) if one is not None]
+    names = [table.name, *(one.name for one in beside)]
     users = [
         view.name
         for view in contents.views.values()
@@ -109,8 +111,8 @@ def drop_table(contents: Contents, table: Table) -> None:
     if own:
         contents.drop_views(own)
     contents.drop_table(table)
-    if mark is not None:
-        contents.drop_table(mark.table)
+    for one in beside:
+        contents.drop_table(one)
 
 
 def enforce(contents: Contents, table: Table) -> None:

@@ -11,6 +11,13 @@ from livejoin.database.contents import Contents, GivenStatistics, refuse_large_j
 from livejoin.database.transactions.assertions import VIOLATIONS
 from livejoin.database.transactions.replace_view import bound_in_place, replace_view
 from livejoin.database.transactions.retention import refuse_dropped
+from livejoin.database.transactions.sealing import (
+    drop_unread,
+    refuse_forgetting,
+    refuse_open,
+    tell_where_it_begins,
+    with_sealed,
+)
 from livejoin.database.view import View, ViewOptions
 from livejoin.errors import ExpressionError, SchemaError, SqlError
 from livejoin.families.registry import check_algorithm
@@ -45,11 +52,15 @@ def create_view(contents: Contents, name: str, sql: str, settings: ViewSettings,
     if replace and isinstance(name, str) and name.lower() in contents.views:
         replace_query(contents, name, sql, settings)
         return contents.views[name.lower()]
-    asked = asked_of_view(contents, name, sql, settings)
     try:
-        return contents.add_view(name, *asked)
+        query, options = asked_of_view(contents, name, sql, settings)
+        view = contents.add_view(name, query, options)
+        tell_where_it_begins(contents, name, query)
+        return view
     except ExpressionError as error:
         raise _with_place(error, sql) from error
+    finally:
+        drop_unread(contents)
 
 
 def _with_place(error: ExpressionError, sql: str) -> ExpressionError:
@@ -67,7 +78,12 @@ def replace_query(contents: Contents, name: str, sql: str, settings: ViewSetting
     if contents.views[name.lower()].assertion is not None:
         msg = f"{name!r} is an assertion, which is not replaced: create another one, then drop this one"
         raise SchemaError(msg)
-    return replace_view(contents, name, *asked_of_view(contents, name, sql, settings, replace=True))
+    try:
+        query, options = asked_of_view(contents, name, sql, settings, replace=True)
+        refuse_forgetting(contents, contents.views[name.lower()]._query, query)
+        return replace_view(contents, name, query, options)
+    finally:
+        drop_unread(contents)
 
 
 def asked_of_view(
@@ -89,11 +105,18 @@ def asked_of_view(
     check_switch(settings.adaptive, "adaptive")
     check_switch(settings.allow_product, "allow_product")
     limit = check_limit(settings.preprocessing_limit)
-    if replace:
-        query = bound_in_place(contents, name, sql, settings.allow_product)
-    else:
+    if not replace:
         contents.refuse_taken(name)
-        query = contents.bind(sql, settings.allow_product)
+
+    def bound() -> Query:
+        if replace:
+            return bound_in_place(contents, name, sql, settings.allow_product)
+        return contents.bind(sql, settings.allow_product)
+
+    query = bound()
+    refuse_open(contents, sql, query, settings.deltas)
+    if with_sealed(contents, query):
+        query = bound()
     refuse_large_joins(query)
     refuse_dropped(contents, query)
     known = contents.known(query, settings.statistics, limit)
@@ -135,3 +158,4 @@ def drop(contents: Contents, name: str, cascade: bool) -> None:
         msg = f"view {name!r} is read by {', '.join(map(repr, asserted or readers))}{more}"
         raise SchemaError(msg)
     contents.drop_views({name.lower(), *(reader.lower() for reader in readers)})
+    drop_unread(contents)

@@ -127,6 +127,8 @@ def _run(
     Raises:
         Tried: The changes would have stood, and were only ``tried``.
     """
+    if tried is None:
+        transaction.seal(contents, [batch for batch, _ in ranked])
     changes = [(batch, _versions(contents, rank, manner)) for batch, rank in ranked]
     versions = 1 if manner.granularity == "commit" else count
     return transaction.run(contents, changes, versions, manner.granularity, manner.on_conflict, then, tried)

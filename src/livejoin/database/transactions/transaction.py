@@ -29,6 +29,7 @@ from livejoin.database.transactions.partial import completed
 from livejoin.database.transactions.python_lock import Held, calm, hasten
 from livejoin.database.transactions.requests import Answer, Numbered
 from livejoin.database.transactions.retention import kept_columns
+from livejoin.database.transactions.sealing import note_sealed, sealings, with_freed
 from livejoin.database.transactions.staging import (
     Granularity,
     OnConflict,
@@ -43,7 +44,6 @@ from livejoin.database.transactions.watermarks import (
     in_time,
     moved_on,
     refuse_given_watermark,
-    watched,
     with_late_counted,
     with_watermarks,
 )
@@ -149,7 +149,8 @@ def commit(
     on_conflict: OnConflict,
     notes: Mapping[str, Any] = NO_NOTES,
 ) -> Commit:
-    """Apply batches as one version; arguments and errors as `run`."""
+    """Apply batches as one version, behind those that seal; arguments and errors as `run`."""
+    seal(contents, batches)
     changes = []
     for batch in batches:
         versions = np.empty(batch.weights.shape, np.int64)
@@ -161,6 +162,16 @@ def commit(
         contents.last = Given(contents, tuple(batches), on_conflict, done.version, trial)
         done.given = weakref.ref(contents.last)
     return done
+
+
+def seal(contents: Contents, batches: Sequence[ChangeBatch]) -> None:
+    """Free rows of closed windows of the tables that some changes are of, if it is time; errors as `run`."""
+    for sealing in sealings(contents, batches):
+        trial(contents, sealing.changes, "error", partial(sealing.note, contents))
+        versions = contents.version + 1
+        changes = [(batch, np.full(batch.length, versions)) for batch in sealing.changes]
+        run(contents, changes, 1, "commit", "error")
+        note_sealed(contents, sealing)
 
 
 class Tried(Exception):  # it says that nothing is wrong
@@ -225,7 +236,7 @@ def run(
     compact_in_turn(contents)
     with Held(sum([batch.weights.shape[0] for batch, _ in changes]), contents.times):
         graph, shown = contents.graph, contents.shown
-        changes = with_watermarks(contents, changes, granularity)
+        changes = with_watermarks(contents, with_freed(contents, changes), granularity)
         plan = plan_of(contents, tuple([batch.table.name for batch, _ in changes]))
         names = plan.names
         static_change = any(batch.table.static and batch.weights.shape[0] for batch, _ in changes)
@@ -329,7 +340,7 @@ def _write(
     kept = told(contents.histories, contents.views, journal.deltas) if contents.histories else ()
     versions = (contents.version + 1, journal.versions)
     interval = hasten()
-    asked = [given.whole or given for given in inputs if watched(contents, given.table) is None]
+    asked = [given.whole or given for given in inputs if not given.batch.is_derived]
     try:
         journal.placed = log.commit(asked, contents.codec, versions, manner, notes, stands, kept)
     finally:

@@ -23,13 +23,25 @@ from livejoin.database.transactions.staging import Granularity, TableInput
 from livejoin.errors import ChangeFormatError, ChangeValueError, SchemaError
 from livejoin.kernels.relation.staging import AT_ONCE
 from livejoin.schema import Table
-from livejoin.schema.watermarks import watched_name, watermark_columns, watermark_name
+from livejoin.schema.watermarks import (
+    SEALED_AT,
+    freed_columns,
+    freed_name,
+    freeing_name,
+    is_sealed,
+    watched_name,
+    watermark_columns,
+    watermark_name,
+)
 from livejoin.sql import ColumnChange, RenameTable
 from livejoin.state.table import BaseTable, Staged
 from livejoin.words import NULL_CODE, Words
 
-_LEAST = -(1 << 63)
-_EPOCH = dt.datetime(1970, 1, 1)
+LEAST = -(1 << 63)
+"""The time of a watermark that has no row yet."""
+EPOCH = dt.datetime(1970, 1, 1)
+BEGINNING = (dt.datetime.min - EPOCH) // dt.timedelta(microseconds=1)
+"""The time before which nothing is freed, as no time that a row has is before it."""
 
 
 class LateChanges(ChangeValueError):
@@ -45,6 +57,30 @@ class LateChanges(ChangeValueError):
 def watermark_of(contents: Contents, table: Table) -> BaseTable | None:
     """The table that has the watermark of a table; None if it has none."""
     return None if table.watermark is None else contents.tables.get(watermark_name(table.name))
+
+
+def freed_of(contents: Contents, table: Table) -> BaseTable | None:
+    """The table that has the time before which rows of a table are freed; None if it frees none."""
+    return contents.tables.get(freed_name(table.name)) if table.keep == "open" else None
+
+
+def freeing(contents: Contents, table: Table) -> Table | None:
+    """The table whose rows are freed before the time that a table has; None if it has none."""
+    name = freeing_name(table.name)
+    if name is None or name not in contents.catalog or contents.catalog[name].keep == "all":
+        return None
+    return contents.catalog[name]
+
+
+def _kept_for(contents: Contents, table: Table) -> str:
+    """What a table has that commits of another one change; empty if it is any table."""
+    if (owner := watched(contents, table)) is not None:
+        return f"the watermark of {owner.name!r}"
+    if (owner := freeing(contents, table)) is not None:
+        return f"the time before which {owner.name!r} has freed its rows"
+    if is_sealed(table.name) and table.columns[0].name == SEALED_AT:
+        return "the closed windows of a view whose table frees its rows"
+    return ""
 
 
 def watched(contents: Contents, table: Table) -> Table | None:
@@ -63,6 +99,8 @@ def refuse_watermark_name(contents: Contents, table: Table) -> None:
     """
     if table.watermark is not None:
         contents.refuse_taken(watermark_name(table.name))
+        if table.keep == "open":
+            contents.refuse_taken(freed_name(table.name))
 
 
 def add_watermarks(contents: Contents, tables: Iterable[Table]) -> None:
@@ -71,6 +109,9 @@ def add_watermarks(contents: Contents, tables: Iterable[Table]) -> None:
         if table.watermark is not None and watermark_name(table.name) not in contents.tables:
             columns, settings = watermark_columns(table)
             contents.add_table(Table(watermark_name(table.name), columns, settings=settings))
+        if table.keep == "open" and freed_name(table.name) not in contents.tables:
+            columns, settings = freed_columns(table)
+            contents.add_table(Table(freed_name(table.name), columns, settings=settings))
 
 
 def refuse_altered_watermark(contents: Contents, table: Table, change: ColumnChange) -> None:
@@ -79,8 +120,8 @@ def refuse_altered_watermark(contents: Contents, table: Table, change: ColumnCha
     Raises:
         SchemaError: The table is such.
     """
-    if (owner := watched(contents, table)) is not None:
-        msg = f"the table {table.name!r} has the watermark of {owner.name!r}; it is not altered"
+    if what := _kept_for(contents, table):
+        msg = f"the table {table.name!r} has {what}; it is not altered"
         raise SchemaError(msg)
     if table.watermark is not None and isinstance(change, RenameTable):
         msg = (
@@ -96,8 +137,8 @@ def refuse_dropped_watermark(contents: Contents, table: Table) -> None:
     Raises:
         SchemaError: The table is such.
     """
-    if (owner := watched(contents, table)) is not None:
-        msg = f"the table {table.name!r} has the watermark of {owner.name!r}, with which it comes and goes"
+    if what := _kept_for(contents, table):
+        msg = f"the table {table.name!r} has {what}, with which it comes and goes"
         raise SchemaError(msg)
 
 
@@ -107,11 +148,8 @@ def refuse_given_watermark(contents: Contents, table: Table) -> None:
     Raises:
         ChangeFormatError: The table is such.
     """
-    if (owner := watched(contents, table)) is not None:
-        msg = (
-            f"the table has the watermark of {owner.name!r}, which commits of {owner.name!r} move; nobody else "
-            "changes it"
-        )
+    if what := _kept_for(contents, table):
+        msg = f"the table has {what}, which commits of that table move; nobody else changes it"
         raise ChangeFormatError(msg, table.name)
 
 
@@ -124,6 +162,11 @@ def with_watermarks(
         ChangeFormatError: Each change has a version of its own, and a table has a watermark.
     """
     marks = [(batch.table, base) for batch, _ in changes if (base := watermark_of(contents, batch.table)) is not None]
+    given = {batch.table.name for batch, _ in changes}
+    for batch, _ in changes:  # the first commit of a table brings the time before which nothing is freed yet
+        base = freed_of(contents, batch.table)
+        if base is not None and base.begin == LEAST and base.table.name not in given:
+            marks.append((batch.table, base))
     if not marks:
         return changes
     if granularity == "change":
@@ -137,7 +180,8 @@ def with_watermarks(
 
 
 def _inserted(base: BaseTable, times: Words) -> ChangeBatch:
-    return ChangeBatch(base.table, (), np.ones(times.shape, np.int64), None, words=times[np.newaxis])
+    ones = np.ones(times.shape, np.int64)
+    return ChangeBatch(base.table, (), ones, None, words=times[np.newaxis], is_derived=True)
 
 
 def in_time(contents: Contents, given: TableInput, *, is_completed: bool = False) -> TableInput:
@@ -154,7 +198,7 @@ def in_time(contents: Contents, given: TableInput, *, is_completed: bool = False
     Cost: O(1) expected for each change; O(n log n) for n of them where some are late and others are deletions.
     """
     batch, mark = given.batch, watermark_of(contents, given.table)
-    if mark is None or mark.begin == _LEAST or not batch.length:
+    if mark is None or mark.begin == LEAST or not batch.length or batch.is_derived:
         return given
     late = _late(given, mark.begin, is_completed)
     if not late.any():
@@ -184,7 +228,7 @@ def _late(given: TableInput, mark: int, is_completed: bool) -> Flags:
     column = table.watermark.column
     times = words[column]
     late: Flags = (times != NULL_CODE) & (times < mark)
-    if batch.by_key:
+    if batch.by_key and column not in table.primary_key:
         late &= batch.weights > 0  # a deletion says the key alone
     if batch.given is not None and not is_completed:
         late &= batch.given[column]  # else it has the time of the row with its key, or of a change in time
@@ -252,14 +296,19 @@ def moved_on(contents: Contents, given: TableInput, stagings: Mapping[str, Stage
     """
     owner = watched(contents, given.table)
     if owner is None or owner.watermark is None:
-        return given
+        is_first = freeing(contents, given.table) is not None and given.base.begin == LEAST
+        return _with_time(contents, given, BEGINNING, version) if is_first and given.batch.is_derived else given
     staged = stagings[owner.name.lower()]
     base = contents.tables[owner.name.lower()]
     times = base.columns_of(staged.rows[staged.weights > 0], [owner.watermark.column])[0]
     times = times[times != NULL_CODE]
-    newest = int(times.max()) - owner.watermark.delay if times.size else _LEAST
+    newest = int(times.max()) - owner.watermark.delay if times.size else LEAST
     if newest <= given.base.begin:
         return given
-    words = np.array([newest])
+    return _with_time(contents, given, newest, version)
+
+
+def _with_time(contents: Contents, given: TableInput, time: int, version: int) -> TableInput:
+    words = np.array([time])
     selections = contents.graph.select(given.table.name, words[np.newaxis], True)
     return TableInput(given.base, _inserted(given.base, words), words[np.newaxis], np.array([version]), selections)

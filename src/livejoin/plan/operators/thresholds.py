@@ -10,7 +10,7 @@ from livejoin.plan.identity import Identity, said_calls, said_types
 from livejoin.plan.operators.operator import Families, PlanOperator, many
 from livejoin.query.aggregates import AggregateCall
 from livejoin.schema import SqlType
-from livejoin.schema.watermarks import watched_name
+from livejoin.schema.watermarks import freed_name, freeing_name, watched_name
 from livejoin.search.algorithm import Algorithm
 
 if TYPE_CHECKING:
@@ -60,13 +60,25 @@ class ThresholdOperator(PlanOperator):
         return ("threshold", self.keys, self.comparison, said_types(self.types))
 
     def lines(self, families: Families) -> Iterator[str]:
+        if table := _freeing(self.bounds):
+            yield (
+                f"keep = 'open': the groups whose window begins when rows of {table} are freed or later, over an "
+                f"ordered store of all groups: O(log groups) a group that changes. Rows of {table} before it are "
+                "freed, and their groups with them"
+            )
+            return
         if table := self.watched:
             until = "before" if self.comparison == "less" else "at or before"
+            kept = (
+                "Groups stay stored here and below until their rows are freed: memory grows with open windows here, "
+                "and with the result in the table of closed windows beside it"
+                if _tables(self.rows) & {freed_name(table)}
+                else f"Groups stay stored when they are closed, here and below, as their rows stay in {table}: memory "
+                "grows with the result"
+            )
             yield (
                 f"EMIT FINAL: the groups whose window ends {until} the watermark of {table}, over an ordered store of "
-                "all groups: O(log groups) a group that changes, and O(1) for each that the watermark closes. Groups "
-                f"stay stored when they are closed, here and below, as their rows stay in {table}: memory grows with "
-                "the result"
+                f"all groups: O(log groups) a group that changes, and O(1) for each that the watermark closes. {kept}"
             )
             return
         yield (
@@ -133,12 +145,24 @@ class ThresholdAggregateOperator(PlanOperator):
 
 def _watched(bounds: Operator) -> str | None:
     """The table whose watermark bounds are, and nothing else; None if they are something else."""
-    tables, below = set(bounds.reads), [*bounds.below]
+    tables = _tables(bounds)
+    return watched_name(tables.pop()) if len(tables) == 1 else None
+
+
+def _freeing(bounds: Operator) -> str | None:
+    """The table that frees its rows before bounds, and nothing else; None if they are something else."""
+    tables = _tables(bounds)
+    return freeing_name(tables.pop()) if len(tables) == 1 else None
+
+
+def _tables(plan: Operator) -> set[str]:
+    """The base tables of a plan, at any depth, in lower case."""
+    found, below = {name.lower() for name in plan.reads}, [*plan.below]
     while below:
         one = below.pop()
-        tables |= set(one.reads)
+        found |= {name.lower() for name in one.reads}
         below += one.below
-    return watched_name(tables.pop()) if len(tables) == 1 else None
+    return found
 
 
 def _bounds(keys: int) -> str:

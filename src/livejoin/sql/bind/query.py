@@ -15,12 +15,13 @@ from sqlglot import exp
 from livejoin.catalog import Catalog
 from livejoin.errors import SqlError
 from livejoin.query.bound_query import Query
-from livejoin.sql.bind.final import refuse_unclosed
+from livejoin.schema.watermarks import freed_name
+from livejoin.sql.bind.final import closing_of
 from livejoin.sql.bind.known_names import KnownNames
 from livejoin.sql.bind.read_order import read_order
 from livejoin.sql.lower.payload import refuse_payload
 from livejoin.sql.lower.select import refuse_products
-from livejoin.sql.parse.emit_final import FINAL, as_given
+from livejoin.sql.parse.emit_final import FINAL, Sealing, as_given
 from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.query_tree import query_tree
@@ -64,9 +65,13 @@ def bind_query(
     tree, source = parse(sql)
     if FINAL not in tree.meta:
         return _bound(sql, tree, source, catalog, views or {}, allow_product)
-    refuse_unclosed(sql, tree, catalog)
+    closing = closing_of(sql, tree, catalog)
+    if closing is not None:
+        sealed = closing.sealed if closing.sealed in catalog else None
+        tree, source = parse(sql, Sealing(freed_name(closing.table), sealed))
     try:
-        return _bound(sql, tree, source, catalog, views or {}, allow_product)
+        bound = _bound(sql, tree, source, catalog, views or {}, allow_product)
+        return bound if closing is None else replace(bound, closing=closing)
     except SqlError as error:
         raise as_given(error, sql, tree.meta[FINAL]) from error
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from sqlglot import Token, TokenType, exp, tokenize
 
 from livejoin.errors import SqlError, UnsupportedQueryError
-from livejoin.schema.watermarks import WATERMARK_COLUMN, watermark_name
+from livejoin.schema.watermarks import SEALED_AT, WATERMARK_COLUMN, watermark_name
 from livejoin.sql.parse.now import times_in
 from livejoin.sql.parse.source import Source, offset_of, shown
 
@@ -61,11 +61,26 @@ class EmitFinal:
         table: The name of the table that has the watermark.
         column: The name of the column that the windows are of.
         offset: Where EMIT stands in the text.
+        call: The window.
     """
 
     table: str
     column: str
     offset: int
+    call: exp.Anonymous
+
+
+@dataclass(frozen=True)
+class Sealing:
+    """The tables by which a query goes on where rows of its table are freed.
+
+    Args:
+        freed: The name of the table that has the time before which they are.
+        sealed: The name of the table that has the closed windows of these rows; None if there is none yet.
+    """
+
+    freed: str
+    sealed: str | None
 
 
 def without_emit(source: Source) -> tuple[Source, Token | None]:
@@ -78,13 +93,16 @@ def without_emit(source: Source) -> tuple[Source, Token | None]:
     return Source(source.sql, tuple(tokens[:-2])), tokens[-2]
 
 
-def closed_windows(tree: exp.Expr, source: Source, emit: Token) -> tuple[Source, EmitFinal]:
+def closed_windows(
+    tree: exp.Expr, source: Source, emit: Token, sealing: Sealing | None = None
+) -> tuple[Source, EmitFinal]:
     """The text that is read in place of a query with EMIT FINAL; the query begins in its second line.
 
     Args:
         tree: The query without the words.
         source: The tokens of the query.
         emit: The first of the words.
+        sealing: The tables of what is freed; None where nothing is.
 
     Raises:
         UnsupportedQueryError: The query is none whose windows a watermark closes.
@@ -93,17 +111,25 @@ def closed_windows(tree: exp.Expr, source: Source, emit: Token) -> tuple[Source,
         raise _refused(source, emit, "this is another query")
     call = _window(tree, source, emit)
     _refuse_clauses(tree, source, emit)
-    found = EmitFinal(tree.args["from_"].this.name, call.expressions[0].name, emit.start)
+    found = EmitFinal(tree.args["from_"].this.name, call.expressions[0].name, emit.start, call)
     is_session = call.name.lower() == _SESSION
     bound = f"(SELECT MAX({WATERMARK_COLUMN}) AS livejoin_at FROM `{watermark_name(found.table)}`)"
+    names, live, rest = "livejoin_end", "", ""
+    if sealing is not None:
+        names = "livejoin_start, livejoin_end"
+        live = f" AND livejoin_start >= (SELECT MAX({WATERMARK_COLUMN}) AS livejoin_from FROM `{sealing.freed}`)"
+        rest = f" UNION ALL SELECT * EXCEPT ({SEALED_AT}) FROM `{sealing.sealed}`" if sealing.sealed else ""
     text = (
-        f"SELECT * EXCEPT (livejoin_end) FROM (\n{source.sql[: emit.start]}\n"
-        f") AS {_INNER} WHERE livejoin_end {'<' if is_session else '<='} {bound}"
+        f"SELECT * EXCEPT ({names}) FROM (\n{source.sql[: emit.start]}\n"
+        f") AS {_INNER} WHERE livejoin_end {'<' if is_session else '<='} {bound}{live}{rest}"
     )
     tokens = list(tokenize(text, "spark"))
     place = next(place for place, token in enumerate(tokens) if place and token.token_type == TokenType.SELECT)
     at = tokens[place]
-    field = f"{_SESSION if is_session else 'window'}.end AS livejoin_end,"  # within the six letters of SELECT
+    word = _SESSION if is_session else "window"
+    field = f"{word}.end AS livejoin_end,"  # within the six letters of SELECT
+    if sealing is not None:
+        field = f"{word}.start AS livejoin_start, {field}"
     tokens[place + 1 : place + 1] = [
         Token(one.token_type, one.text, at.line, at.col, at.start + behind, at.start + behind, [])
         for behind, one in enumerate(tokenize(field, "spark"), 1)

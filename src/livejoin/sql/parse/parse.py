@@ -18,7 +18,7 @@ from sqlglot.parsers.spark import SparkParser
 from livejoin.errors import SqlSyntaxError
 from livejoin.shown import meant
 from livejoin.sql.parse.arguments import Build, WrongCount, with_arguments
-from livejoin.sql.parse.emit_final import FINAL, closed_windows, without_emit
+from livejoin.sql.parse.emit_final import FINAL, Sealing, closed_windows, without_emit
 from livejoin.sql.parse.function_names import OTHERS, SPARKS
 from livejoin.sql.parse.gaps import refuse_gaps, refuse_open_parentheses
 from livejoin.sql.parse.keywords import names_from_keywords, reserved_name
@@ -303,8 +303,12 @@ def tokenized(sql: str) -> Source:
     return Source(sql, tuple(tokens))
 
 
-def parse(sql: str) -> tuple[exp.Expr, Source]:
+def parse(sql: str, sealing: Sealing | None = None) -> tuple[exp.Expr, Source]:
     """The syntax tree of one statement, with its source.
+
+    Args:
+        sql: The statement.
+        sealing: For a query with EMIT FINAL: the tables of what its table frees; None where it frees nothing.
 
     Raises:
         SqlSyntaxError: The text does not parse, is empty, or qualifies a name with a string.
@@ -313,7 +317,7 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
     """
     tree, source, emit = _without_clauses(sql)
     if emit is not None and not isinstance(tree, exp.Create):
-        source, final = closed_windows(tree, source, emit)
+        source, final = closed_windows(tree, source, emit, sealing)
         tree, source = _parsed(source)
         tree.meta[FINAL] = final
     return _with_times(tree, source)

@@ -6,13 +6,14 @@ properties. So Spark can read the statement too.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from typing import Any, assert_never, get_args
 
 from sqlglot import exp
 
 from livejoin.errors import SqlTypeError
-from livejoin.schema import Form, Late, Retain, Span, TableSettings, form_of, options
+from livejoin.schema import Form, Keep, Late, Retain, Span, TableSettings, form_of, options
 from livejoin.shown import meant
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.tables.window_range import parse_range
@@ -62,6 +63,10 @@ def _value(name: str, part: exp.Property, source: Source) -> Any:
             return _word(part, get_args(Retain), source)
         case Form.LATE:
             return _word(part, get_args(Late), source)
+        case Form.ROWS_KEPT:
+            return _word(part, get_args(Keep), source)
+        case Form.SPAN:
+            return _span(part, source)
         case _:
             assert_never(form)
 
@@ -140,6 +145,14 @@ def _range(part: exp.Property, source: Source) -> tuple[str, Span]:
         allowed = "'column n' for a whole number n, and 'column n UNIT', the unit from WEEK to MICROSECOND"
         raise _wrong(part, allowed, source)
     return found
+
+
+def _span(part: exp.Property, source: Source) -> dt.timedelta:
+    value = part.args["value"]
+    found = parse_range(f"x {value.name}") if isinstance(value, exp.Literal) and value.is_string else None
+    if found is None or isinstance(found[1], int):
+        raise _wrong(part, "'n UNIT', the unit from WEEK to MICROSECOND", source)
+    return found[1]
 
 
 def _wrong(part: exp.Property, allowed: str, source: Source) -> SqlTypeError:
