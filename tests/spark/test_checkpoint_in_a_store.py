@@ -158,6 +158,25 @@ def test_one_query_a_checkpoint(spark: SparkSession, tmp_path: Path, url: Any) -
     assert edges.run(place, {"v": "SELECT a, b FROM G"}) == {("v", 0): [(1, 2, "insert")]}
 
 
+@pytest.mark.parametrize(
+    ("path", "checkpoint", "says"),
+    [
+        ("s3a://bucket/x", "s3a://bucket/x", "is the place of checkpoint= too"),
+        ("s3a://bucket/x", "s3a://bucket/x/state", "'s3a://bucket/x/state', which is checkpoint=, lies below"),
+        ("s3a://bucket/x/out", "s3a://bucket/x", "'s3a://bucket/x/out', which is path=, lies below"),
+        ("s3a://bucket/my%20out", "s3a://bucket/x", "has a % in it"),
+        ("s3a://bucket/x y", "gs://bucket/x", "Spark has no file system for gs://"),
+    ],
+)
+def test_places_in_a_store_that_are_refused(
+    path: str, checkpoint: str, says: str, spark: SparkSession, tmp_path: Path, url: Any
+) -> None:
+    edges = Edges(spark, tmp_path / "in")
+    with pytest.raises(PipelineError, match=says):
+        maintain(spark, {"v": "SELECT a FROM G"}, {"G": edges.stream}, path=path, checkpoint=checkpoint)
+    assert not list((tmp_path / "bucket").iterdir())
+
+
 def test_what_is_for_folders_is_refused(spark: SparkSession, tmp_path: Path, url: Any) -> None:
     edges = Edges(spark, tmp_path / "in")
     with pytest.raises(PipelineError, match="mode='distributed' keeps the states of its cells in files"):
@@ -169,5 +188,5 @@ def test_what_is_for_folders_is_refused(spark: SparkSession, tmp_path: Path, url
             checkpoint=url("cells"),
             options=RunOptions(mode="distributed", cells=2),
         )
-    with pytest.raises(PipelineError, match=r"checkpoint='s3a://bucket' names no place in a bucket"):
+    with pytest.raises(PipelineError, match=r"checkpoint: 's3a://bucket' names no place in a bucket"):
         edges.run("s3a://bucket", {"v": "SELECT a FROM G"})

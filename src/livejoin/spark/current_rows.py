@@ -35,7 +35,7 @@ def read_view(spark: SparkSession, checkpoint: str | Path, view: str, version: i
     Args:
         spark: The session.
         checkpoint: The checkpoint of a pipeline in either mode, while it runs or not. The hosts of the executors must
-            see the folder.
+            see the folder; of a store they need livejoin, and its credentials in their environment.
         view: The name of the view.
         version: The number of a commit, as ``_commit_version`` of deltas has it; None for the newest one.
 

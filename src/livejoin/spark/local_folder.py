@@ -105,8 +105,7 @@ def output_place(given: str | Path | None, argument: str) -> Place:
         try:
             return place_of(given)
         except StateError as error:
-            msg = f"{argument}={error}"
-            raise PipelineError(msg, key=argument) from error
+            raise PipelineError(str(error), key=argument) from error
     return local_folder(given, argument)
 
 

@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from livejoin.errors import PipelineError
+from livejoin.state.store_folder import StorePath
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Place:
     """
 
     name: str
-    path: Path
+    path: Path | StorePath
     below: str = ""
     is_read: bool = False
 
@@ -56,6 +57,8 @@ def check_apart(places: Sequence[Place]) -> None:
 
 
 def _overlap(place: Place, earlier: Place) -> str:
+    if isinstance(place.path, StorePath) or isinstance(earlier.path, StorePath):
+        return _overlap_in_store(place, earlier)
     here, there = place.path.resolve(), earlier.path.resolve()
     if here == there and not place.below:
         return f"{str(place.path)!r} is the folder of {earlier.name} too; give each a folder of its own"
@@ -64,6 +67,19 @@ def _overlap(place: Place, earlier: Place) -> str:
         return f"{str(place.path)!r} lies in {str(earlier.path)!r}, which is {earlier.name}; {beside}"
     if there.is_relative_to(here) and _meets(there.relative_to(here), place.below):
         return f"{str(earlier.path)!r}, which is {earlier.name}, lies in {str(place.path / place.below)!r}; {beside}"
+    return ""
+
+
+def _overlap_in_store(place: Place, earlier: Place) -> str:
+    if not isinstance(place.path, StorePath) or not isinstance(earlier.path, StorePath):
+        return ""
+    here, there = f"{place.path}/", f"{earlier.path}/"
+    if here == there:
+        return f"{str(place.path)!r} is the place of {earlier.name} too; give each a prefix of its own"
+    inner, outer = (place, earlier) if here.startswith(there) else (earlier, place)
+    if here.startswith(there) or there.startswith(here):
+        beside = "give each a prefix of its own, beside the other"
+        return f"{str(inner.path)!r}, which is {inner.name}, lies below {str(outer.path)!r}, {outer.name}; {beside}"
     return ""
 
 

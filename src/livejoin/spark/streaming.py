@@ -20,6 +20,7 @@ from livejoin.schema import CHANGE_TYPE
 from livejoin.spark.batch_function import BatchFunction
 from livejoin.spark.checkpoint_lock import lock_checkpoint
 from livejoin.spark.distributed.start import cells_of, open_cells
+from livejoin.spark.failures import OF_SPARK
 from livejoin.spark.job_names import described
 from livejoin.spark.local_folder import hadoop_path, output_place
 from livejoin.spark.maintained_query import MaintainedQuery
@@ -38,6 +39,7 @@ from livejoin.spark.streams.stream_part import StreamPart
 from livejoin.spark.streams.table_stream import TableStream
 from livejoin.spark.time_zone import check_zone
 from livejoin.state.store_folder import Place as StatePlace
+from livejoin.state.store_folder import StorePath
 
 
 def maintain(  # noqa: PLR0913  # all that a pipeline is
@@ -100,8 +102,9 @@ def maintain(  # noqa: PLR0913  # all that a pipeline is
             type; a key or ``sequence_by`` contradicts other settings; ``memory_limit`` or ``spill_over`` is no size, or
             ``spill`` no path.
         MemoryLimitError: The state in the checkpoint takes more than the limit.
-        PipelineError: ``path`` or ``checkpoint`` is missing or not local; one of the folders of the query, those that
-            are read among them, is another one or lies in it; the session is of Spark Connect.
+        PipelineError: ``path`` or ``checkpoint`` is missing, or is neither local nor in a store that Spark reaches; one
+            of the folders of the query, those that are read among them, is another one or lies in it; the session is of
+            Spark Connect.
         StateError: The checkpoint or the output belongs to another job; parts of the output that the checkpoint knows
             are gone; or another running query holds the checkpoint.
         StorageError: The disk refuses to read or write the checkpoint, ``path``, ``dead_letters`` or ``spill``. Or a
@@ -152,6 +155,8 @@ def start(  # noqa: PLR0913  # as maintain
     }
     state = output_place(checkpoint, "checkpoint")
     check_apart(_places(state, sink, options, plain))
+    if isinstance(state, StorePath):
+        _check_known(spark, str(state))
     earlier = _earlier(tables, unread_columns(spark_half(state), tables))
     keep_all = options.keep == "all"
     job = job_of(found, views, append_only, keep_all, options.allow_product, earlier, assertions)
@@ -222,12 +227,37 @@ def start(  # noqa: PLR0913  # as maintain
     return MaintainedQuery(query, batches), batches
 
 
+def _check_known(spark: SparkSession, url: str) -> None:
+    """Refuse the URL of a store that Spark cannot reach, as it keeps its half of the checkpoint there.
+
+    Raises:
+        PipelineError: Spark has no file system for the scheme.
+    """
+    scheme = url.partition("://")[0]
+    jvm, context = spark._jvm, spark.sparkContext._jsc
+    assert jvm is not None
+    assert context is not None
+    try:
+        jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass(scheme, context.hadoopConfiguration())
+    except OF_SPARK as error:
+        msg = (
+            f"Spark has no file system for {scheme}://, and keeps its half of the checkpoint in {url!r}: give the URL "
+            "with the scheme that it knows, as s3a:// where Hadoop's own jars are (org.apache.hadoop:hadoop-aws), or "
+            "the jars of that store"
+        )
+        raise PipelineError(msg, key="checkpoint") from error
+
+
 def _places(state: StatePlace, sink: Sink, options: RunOptions, frames: Mapping[str, DataFrame]) -> list[Place]:
     """The folders of a query, as far as they are known."""
     written = {"checkpoint=": state, "spill=": options.limits.spill, "dead_letters=": options.dead_letters}
     if isinstance(sink, InFolder):
         written["path="] = sink.folder
-    places = [Place(name, Path(path).absolute()) for name, path in written.items() if isinstance(path, (str, Path))]
+    places = [
+        Place(name, path if isinstance(path, StorePath) else Path(path).absolute())
+        for name, path in written.items()
+        if isinstance(path, (str, Path, StorePath))
+    ]
     for name, frame in frames.items():
         for path, below in files_of(frame) if frame.isStreaming else ():
             if not isinstance(state, Path) or not path.is_relative_to(state / ARRIVALS):

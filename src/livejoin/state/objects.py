@@ -54,6 +54,10 @@ class Listed:
     size: int
 
 
+class NoBucketError(PermissionError):
+    """There is no such bucket: asking again would not help."""
+
+
 class Objects(Protocol):
     """The objects below a prefix of a store; in any thread. Every method raises OSError where the store refuses."""
 
@@ -217,6 +221,12 @@ def check_url(url: str) -> str:
     if not parts.path.strip("/"):
         msg = f"{shown!r} names no place in a bucket; give a prefix that nothing else uses, as {shown.rstrip('/')}/shop"
         raise StateError(msg)
+    if "%" in parts.path:
+        msg = (
+            f"{shown!r} has a % in it, which some programs decode and others do not; write the characters themselves, "
+            "as a blank, or take another prefix"
+        )
+        raise StateError(msg)
     if "//" in parts.path.rstrip("/"):
         better = f"{parts.scheme}://{parts.netloc}{re.sub('/+', '/', parts.path.rstrip('/'))}"
         msg = f"the prefix of {shown!r} has two slashes in a row; write {better}"
@@ -274,12 +284,16 @@ class ObstoreObjects:
         try:
             yield
         except FileNotFoundError as error:
+            if _has_no_bucket(error):
+                raise NoBucketError(_said(error)) from None
             raise FileNotFoundError(_said(error)) from None
         except (self._errors.AlreadyExistsError, self._errors.PreconditionError) as error:
             raise FileExistsError(_said(error)) from None
         except (self._errors.PermissionDeniedError, self._errors.UnauthenticatedError) as error:
             raise PermissionError(_said(error)) from None
         except (self._errors.BaseError, OSError) as error:
+            if _has_no_bucket(error):
+                raise NoBucketError(_said(error)) from None
             raise OSError(_said(error)) from None
         except BaseException as error:
             if not _is_panic(error):
@@ -315,6 +329,10 @@ class ObstoreObjects:
 def _allows_http() -> bool:
     """Whether the environment allows addresses without TLS, which obstore asks it for only without other options."""
     return any(os.environ.get(f"{of}_ALLOW_HTTP", "").lower() in ("true", "1") for of in ("AWS", "GOOGLE", "AZURE"))
+
+
+def _has_no_bucket(error: BaseException) -> bool:
+    return any(word in str(error) for word in ("NoSuchBucket", "ContainerNotFound", "bucket does not exist"))
 
 
 def _is_panic(error: BaseException) -> bool:
