@@ -111,3 +111,16 @@ def test_a_session_moves_no_running_aggregates() -> None:
     assert "running aggregates" not in told.verdict
     assert "rows behind it" not in told.verdict
     assert "running aggregates of the rows behind it" in db.explain(OVER.format("SUM(b)", IN_K, "ts")).verdict
+
+
+def test_what_is_the_same_on_average_alone_is_told_so() -> None:
+    """One row joins two sessions, and all rows of both begin elsewhere."""
+    db = Database()
+    db.execute(DECLARED)
+    db.apply("t", [(i, 1, BEGIN + timedelta(minutes=i), i, i) for i in range(50)])
+    session = str(db.explain(SESSION.format("", "", "5 minutes")))
+    said = " ".join(session.split())
+    assert "On average a change costs about the same however large the tables get, and a single one may cost" in said
+    assert "on average the same however large the tables get" in said
+    grouped = " ".join(str(db.explain("SELECT k, COUNT(*) AS n FROM t GROUP BY k")).split())
+    assert "verdict A change costs about the same however large the tables get: it reads 1 stored row" in grouped

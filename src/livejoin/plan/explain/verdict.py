@@ -122,7 +122,10 @@ def cost_of(bound: UpdateBound) -> str:
 def _headline(changing: Sequence[Effect]) -> str:
     worst = changing[0]
     if worst.growth is Growth.NONE:
-        return f"A change costs about the same however large the tables get: it {_of_any(changing)}."
+        same = "costs about the same however large the tables get"
+        if any(one.may_be_all for one in changing):
+            return f"On average a change {same}, and a single one may cost as much as all rows: it {_of_any(changing)}."
+        return f"A change {same}: it {_of_any(changing)}."
     costs_most = " costs most: it" if len(changing) > 1 else ""
     ways = [(way, [hop for hop in way.reach.hops if hop.kept and hop.rows.growth]) for way in worst.ways]
     growing = [(way, hops) for way, hops in ways if hops]
@@ -138,7 +141,7 @@ def _looks(one: Effect, costs_most: str) -> Iterator[str]:
     yield f"A change of {one.table}{costs_most} reads {stored(one.looked_up)}{kept}."
     yield f"It {_changes(one)}."
     if one.last_alone:
-        yield "A row that comes behind all others in that order, as one with a new largest time, changes only itself."
+        yield "A row that comes behind all others in that order changes only itself."
 
 
 def _meets(one: Effect, costs_most: str, growing: Sequence[tuple[Way, Sequence[Hop]]]) -> Iterator[str]:
@@ -157,6 +160,8 @@ def _meets(one: Effect, costs_most: str, growing: Sequence[tuple[Way, Sequence[H
     if way.reach.condition:
         met = f"meets {rows(one.met)}, and " if one.met.expected is not None else ""
         yield f"Over all changes of {one.table}, also those that do not fit{together}, a change {met}{_changes(one)}."
+    elif one.met.expected == 0 and way.reach.only is not None:
+        yield f"With the rows that are there now no change does that, so that it {_changes(one)}."
     elif one.met.expected is None or rows(one.met) == rows(hops[0].rows):
         yield f"It {_changes(one)}."
     else:
@@ -287,7 +292,7 @@ def effect_line(one: Effect, read_later: bool = False) -> str:
     line += " as the watermark closes windows" if one.closes else ""
     line += ", only itself if it comes behind all others in its window" if one.last_alone else ""
     if not one.growth:
-        return f"{line}, however large the tables get"
+        return f"{line}{'; on average the same' if one.may_be_all else ','} however large the tables get"
     return f"{line}; grows with the {_listed(_first(one.causes))}"
 
 

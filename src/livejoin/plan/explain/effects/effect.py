@@ -70,6 +70,11 @@ class Effect:
         return tuple(dict.fromkeys((*self.met.causes, *self.looked_up.causes, *self.result.causes)))
 
     @property
+    def may_be_all(self) -> bool:
+        """Whether one change may look at, or change, about as many rows as there are."""
+        return any(one.is_size for one in (self.met, self.looked_up, self.result))
+
+    @property
     def last_alone(self) -> bool:
         """Whether a row that comes behind all others in the order of a window changes itself alone."""
         grown = [one for one in self.stored if one.rows.growth]
