@@ -47,6 +47,8 @@ QUERIES = {
     ),
     "count within 1": OVER.format("COUNT(*)", "", "a RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING"),
     "max within 1": OVER.format("MAX(id)", "", "b RANGE BETWEEN 1 PRECEDING AND CURRENT ROW"),
+    "dense rank of some values": OVER.format("DENSE_RANK()", "", "b"),
+    "dense rank of many values": OVER.format("DENSE_RANK()", IN_K, "ts"),
     "the last two": f"SELECT id, ts FROM t QUALIFY ROW_NUMBER() OVER ({IN_K} ORDER BY ts DESC) <= 2",
     "the last two and which": f"SELECT id, ROW_NUMBER() OVER ({IN_K} ORDER BY ts DESC) AS n FROM t QUALIFY n <= 2",
     "ranks up to 3": f"SELECT id, ts FROM t QUALIFY RANK() OVER ({IN_K} ORDER BY a DESC) <= 3",

@@ -51,6 +51,8 @@ class Windows:
         match plan:
             case RankedOperator() if plan.ranks_all:
                 found = self._moved(plan, some)
+                if plan.function == "dense_rank":
+                    found = self._few_moved(plan, found, below)
             case RankedOperator() if not plan.keys:  # each copy of a row has a number, the last one comes or goes
                 self._looked_up[plan] = below.delta
                 return replace(below, different=below.delta)
@@ -79,6 +81,16 @@ class Windows:
         parts = self._below(plan.input, frozenset(plan.partition)).different
         behind = self._partition(plan).halved()  # the row itself, and those that follow it
         return pairs(plan, parts.times(behind).bounded().among(self._sizes.rows(plan.input)), some)
+
+    def _few_moved(self, plan: RankedOperator, found: Change, below: Change) -> Change:
+        """The change of dense ranks, where a row with the value of another one moves nobody."""
+        rows = self._draws.of(plan.input)
+        ranks = None if rows is None else first_ranks(plan, rows)
+        if ranks is None or below.delta.expected is None:
+            return found
+        changed = replace(found.rows, expected=(1 + ranks.shifted) * below.delta.expected, is_bound=False)
+        delta = replace(found.delta, expected=(1 + 2 * ranks.shifted) * below.delta.expected, is_bound=False)
+        return replace(found, rows=changed, delta=delta)
 
     def _around(self, plan: RunningOperator, below: Change, some: Some) -> Change:
         """Rows that change, and those that have one of them in their frames, or show its value."""
