@@ -270,7 +270,7 @@ def test_what_stands_in_the_way_is_named() -> None:
         "CREATE VIEW v AS SELECT id, free FROM p; CREATE VIEW w AS SELECT free FROM v"
     )
     for sql, why in {
-        "ALTER TABLE p DROP COLUMN id": "is in the PRIMARY KEY",
+        "ALTER TABLE p DROP COLUMN id": "because the PRIMARY KEY needs the column 'id'",
         "ALTER TABLE p DROP COLUMN u": "UNIQUE",
         "ALTER TABLE p DROP COLUMN c": r"CONSTRAINT c_check CHECK \(c > 0\)",
         "ALTER TABLE f DROP COLUMN p": "FOREIGN KEY",
