@@ -110,6 +110,7 @@ class Contents:
         checks: The conditions of tables, by the tables' names in lower case, as they were used last.
         generated: The generated columns of tables, likewise.
         histories: Of views with a history in a folder, where it lies; by name in lower case.
+        sealed_at: How many rows tables with ``keep = "open"`` had behind the last time that they freed some.
         log: The log that makes changes stay; None if nothing does.
         is_closed: Whether it takes no call any more.
         plans: The plans of commits, by the names of the tables that they change.

@@ -41,7 +41,7 @@ from livejoin.query.bound_query import Query
 from livejoin.schema import Table
 from livejoin.shown import meant
 from livejoin.spark.local_folder import local_path, not_local
-from livejoin.spark.own_places import Place, overlaps
+from livejoin.spark.own_places import OwnPlace, overlaps
 from livejoin.spark.run_options import RunOptions
 from livejoin.spark.sinks import Sink
 from livejoin.spark.sources import FileSource
@@ -236,15 +236,15 @@ def _overlapping(
     """Folders that are written to and are, or hold, or lie in another place."""
     keys = {".".join(key): key for key in written}
     places = [
-        Place(".".join(key), folder / local_path(path, key[-1])) for key, path in written.items() if path is not None
+        OwnPlace(".".join(key), folder / local_path(path, key[-1])) for key, path in written.items() if path is not None
     ]
     for name, source in sources.items():
         path, below = source.place
-        places.append(Place(f"tables.{name}.path", path, below, is_read=True))
+        places.append(OwnPlace(f"tables.{name}.path", path, below, is_read=True))
         keys[f"tables.{name}.path"] = ("tables", name, "path")
     for name, table in parsed.tables.items():
         if isinstance(table, DeltaTableSource) and isinstance(there := located(folder, table.path), Path):
-            places.append(Place(f"tables.{name}.path", there, is_read=True))
+            places.append(OwnPlace(f"tables.{name}.path", there, is_read=True))
             keys[f"tables.{name}.path"] = ("tables", name, "path")
     for place, why in overlaps(places):
         yield _Problem(keys[place.name], why)

@@ -98,11 +98,6 @@ def watched_name(table: str) -> str | None:
     return table[len(_PREFIX) :].lower() if table.lower().startswith(_PREFIX) else None
 
 
-def watermark_columns(table: Table) -> tuple[tuple[Column, ...], TableSettings]:
-    """The columns and the settings of the table that has the watermark of a table: its window keeps the newest one."""
-    return _one_time(table)
-
-
 def freed_name(table: str) -> str:
     """The name of the table that has the time before which the rows of a table are freed.
 
@@ -121,11 +116,6 @@ def freeing_name(table: str) -> str | None:
     return table[len(_FREED) :].lower() if table.lower().startswith(_FREED) else None
 
 
-def freed_columns(table: Table) -> tuple[tuple[Column, ...], TableSettings]:
-    """The columns and the settings of the table of `freed_name`: its window keeps the newest time."""
-    return _one_time(table)
-
-
 def sealed_name(sql: str) -> str:
     """The name of the table that has the closed windows of a query whose rows are freed.
 
@@ -140,7 +130,8 @@ def is_sealed(table: str) -> bool:
     return table.lower().startswith(_SEALED)
 
 
-def _one_time(table: Table) -> tuple[tuple[Column, ...], TableSettings]:
+def one_time(table: Table) -> tuple[tuple[Column, ...], TableSettings]:
+    """The columns and the settings of a table beside one with a watermark: its window keeps the newest time alone."""
     mark = table.watermark
     assert mark is not None
     column = Column(WATERMARK_COLUMN, table.columns[mark.column].type, nullable=False)

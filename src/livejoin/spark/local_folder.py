@@ -1,4 +1,4 @@
-"""The folders that livejoin reads and writes itself, which must be on a file system.
+"""The folders that livejoin reads and writes itself, which must be on a file system, or some in an object store.
 
 A folder whose name has blanks, ``%``, ``[`` or letters beyond ASCII is the same folder for Python and for Spark: Spark
 gets `hadoop_path` or `hadoop_pattern` of it, and nothing else.
@@ -101,12 +101,12 @@ def output_place(given: str | Path | None, argument: str) -> Place:
         StorageError: The environment does not say what the store needs.
         ImportError: obstore is not installed.
     """
-    if isinstance(given, str) and scheme_of(given) in SCHEMES:
-        try:
-            return place_of(given)
-        except StateError as error:
-            raise PipelineError(str(error), key=argument) from error
-    return local_folder(given, argument)
+    if not isinstance(given, str) or scheme_of(given) not in SCHEMES:
+        return local_folder(given, argument)
+    try:
+        return place_of(given)
+    except StateError as error:
+        raise PipelineError(str(error), key=argument) from error
 
 
 def local_folder(folder: str | Path | None, argument: str) -> Path:

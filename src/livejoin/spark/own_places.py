@@ -15,7 +15,7 @@ from livejoin.state.store_folder import StorePath
 
 
 @dataclass(frozen=True)
-class Place:
+class OwnPlace:
     """A folder or a file.
 
     Args:
@@ -31,10 +31,14 @@ class Place:
     is_read: bool = False
 
 
-def overlaps(places: Sequence[Place]) -> Iterator[tuple[Place, str]]:
+def overlaps(places: Sequence[OwnPlace]) -> Iterator[tuple[OwnPlace, str]]:
     """The places that are an earlier one or lie within each other, each with the reason. Two may be read alike.
 
-    >>> at = [Place("path=", Path("/a")), Place("checkpoint=", Path("/a/b")), Place("T", Path("/c"), is_read=True)]
+    >>> at = [
+    ...     OwnPlace("path=", Path("/a")),
+    ...     OwnPlace("checkpoint=", Path("/a/b")),
+    ...     OwnPlace("T", Path("/c"), is_read=True),
+    ... ]
     >>> [(one.name, why) for one, why in overlaps(at)]
     [('checkpoint=', "'/a/b' lies in '/a', which is path=; give each a folder of its own, beside the other")]
     """
@@ -46,7 +50,7 @@ def overlaps(places: Sequence[Place]) -> Iterator[tuple[Place, str]]:
                 break
 
 
-def check_apart(places: Sequence[Place]) -> None:
+def check_apart(places: Sequence[OwnPlace]) -> None:
     """Refuse places that overlap.
 
     Raises:
@@ -56,7 +60,7 @@ def check_apart(places: Sequence[Place]) -> None:
         raise PipelineError(why, key=place.name.rstrip("="))
 
 
-def _overlap(place: Place, earlier: Place) -> str:
+def _overlap(place: OwnPlace, earlier: OwnPlace) -> str:
     if isinstance(place.path, StorePath) or isinstance(earlier.path, StorePath):
         return _overlap_in_store(place, earlier)
     here, there = place.path.resolve(), earlier.path.resolve()
@@ -70,7 +74,7 @@ def _overlap(place: Place, earlier: Place) -> str:
     return ""
 
 
-def _overlap_in_store(place: Place, earlier: Place) -> str:
+def _overlap_in_store(place: OwnPlace, earlier: OwnPlace) -> str:
     if not isinstance(place.path, StorePath) or not isinstance(earlier.path, StorePath):
         return ""
     here, there = f"{place.path}/", f"{earlier.path}/"

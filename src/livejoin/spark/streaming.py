@@ -25,7 +25,7 @@ from livejoin.spark.job_names import described
 from livejoin.spark.local_folder import hadoop_path, output_place
 from livejoin.spark.maintained_query import MaintainedQuery
 from livejoin.spark.micro_batch import MicroBatches
-from livejoin.spark.own_places import Place, check_apart
+from livejoin.spark.own_places import OwnPlace, check_apart
 from livejoin.spark.run_name import run_name
 from livejoin.spark.run_options import RunOptions
 from livejoin.spark.sinks import FunctionSink, InFolder, OfSession, ParquetSink, Sink, SinkFunction, sink_views
@@ -38,8 +38,7 @@ from livejoin.spark.streams.offsets import arranged, check_begun, clear_unbegun,
 from livejoin.spark.streams.stream_part import StreamPart
 from livejoin.spark.streams.table_stream import TableStream
 from livejoin.spark.time_zone import check_zone
-from livejoin.state.store_folder import Place as StatePlace
-from livejoin.state.store_folder import StorePath
+from livejoin.state.store_folder import Place, StorePath
 
 
 def maintain(  # noqa: PLR0913  # all that a pipeline is
@@ -248,20 +247,20 @@ def _check_known(spark: SparkSession, url: str) -> None:
         raise PipelineError(msg, key="checkpoint") from error
 
 
-def _places(state: StatePlace, sink: Sink, options: RunOptions, frames: Mapping[str, DataFrame]) -> list[Place]:
+def _places(state: Place, sink: Sink, options: RunOptions, frames: Mapping[str, DataFrame]) -> list[OwnPlace]:
     """The folders of a query, as far as they are known."""
     written = {"checkpoint=": state, "spill=": options.limits.spill, "dead_letters=": options.dead_letters}
     if isinstance(sink, InFolder):
         written["path="] = sink.folder
     places = [
-        Place(name, path if isinstance(path, StorePath) else Path(path).absolute())
+        OwnPlace(name, path if isinstance(path, StorePath) else Path(path).absolute())
         for name, path in written.items()
         if isinstance(path, (str, Path, StorePath))
     ]
     for name, frame in frames.items():
         for path, below in files_of(frame) if frame.isStreaming else ():
             if not isinstance(state, Path) or not path.is_relative_to(state / ARRIVALS):
-                places.append(Place(f"the files of table {name!r}", path, below, is_read=True))
+                places.append(OwnPlace(f"the files of table {name!r}", path, below, is_read=True))
     return places
 
 

@@ -18,15 +18,13 @@ from typing import Any, Protocol, Self, TypeAlias
 from livejoin.state.files import Folder
 from livejoin.state.objects import (
     MARK_BYTES,
-    SCHEMES,
     Data,
     Listed,
     Objects,
     again,
-    check_url,
     create_once,
     open_objects,
-    scheme_of,
+    path_or_url,
 )
 
 _MARK = b"livejoin object "
@@ -163,9 +161,17 @@ class StorePath:
         """The text of the object that it is; raises FileNotFoundError if it is none."""
         return self.read_bytes().decode()
 
+    def write_bytes(self, data: Data) -> None:
+        """Make it an object with a content, in the place of one that may be there."""
+        again(lambda: self.objects.put(self.below, data))
+
     def write_text(self, text: str) -> None:
-        """Make it an object with a text, in the place of one that may be there."""
-        again(lambda: self.objects.put(self.below, text.encode()))
+        """As `write_bytes`, with a text."""
+        self.write_bytes(text.encode())
+
+    def remove(self) -> None:
+        """Remove the object that it is, which may not be there."""
+        again(lambda: self.objects.remove([self.below]))
 
     def clear(self) -> None:
         """Remove all below it."""
@@ -194,7 +200,8 @@ def store_path(url: str, below: str = "") -> StorePath:
 
 def place_of(given: str | Path) -> Place:
     """The place that a path or a URL names; raises as `store_path`."""
-    return store_path(check_url(given)) if isinstance(given, str) and scheme_of(given) in SCHEMES else Path(given)
+    found = path_or_url(given) if isinstance(given, str) else given
+    return found if isinstance(found, Path) else store_path(found)
 
 
 def at(place: Place) -> Files:

@@ -25,12 +25,11 @@ from livejoin.kernels.relation.staging import AT_ONCE
 from livejoin.schema import Table
 from livejoin.schema.watermarks import (
     SEALED_AT,
-    freed_columns,
     freed_name,
     freeing_name,
     is_sealed,
+    one_time,
     watched_name,
-    watermark_columns,
     watermark_name,
 )
 from livejoin.sql import ColumnChange, RenameTable
@@ -106,12 +105,12 @@ def refuse_watermark_name(contents: Contents, table: Table) -> None:
 def add_watermarks(contents: Contents, tables: Iterable[Table]) -> None:
     """Add the tables of the watermarks that are missing; those of a kill in CREATE TABLE are."""
     for table in tables:
-        if table.watermark is not None and watermark_name(table.name) not in contents.tables:
-            columns, settings = watermark_columns(table)
-            contents.add_table(Table(watermark_name(table.name), columns, settings=settings))
-        if table.keep == "open" and freed_name(table.name) not in contents.tables:
-            columns, settings = freed_columns(table)
-            contents.add_table(Table(freed_name(table.name), columns, settings=settings))
+        names = [watermark_name(table.name)] if table.watermark is not None else []
+        names += [freed_name(table.name)] if table.keep == "open" else []
+        for name in names:
+            if name not in contents.tables:
+                columns, settings = one_time(table)
+                contents.add_table(Table(name, columns, settings=settings))
 
 
 def refuse_altered_watermark(contents: Contents, table: Table, change: ColumnChange) -> None:

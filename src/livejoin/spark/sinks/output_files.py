@@ -54,7 +54,7 @@ def end_of(file: Place, count: int) -> tuple[int, bytes]:
 def remove(file: Place) -> None:
     """Remove a file, which may not be there."""
     if isinstance(file, StorePath):
-        again(lambda: file.objects.remove([file.below]))
+        file.remove()
     else:
         file.unlink(missing_ok=True)
 
@@ -89,7 +89,7 @@ def put_whole(target: Place, write: Callable[[BinaryIO], object]) -> None:
 def _put_object(target: StorePath, write: Callable[[BinaryIO], object]) -> None:
     stream = io.BytesIO()
     write(stream)
-    again(lambda: target.objects.put(target.below, stream.getbuffer()))
+    target.write_bytes(stream.getbuffer())
 
 
 def _flush_folder(folder: Path) -> None:

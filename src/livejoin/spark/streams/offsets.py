@@ -22,7 +22,6 @@ from pyspark.sql import DataFrame
 from livejoin.errors import StateError, StorageError
 from livejoin.spark.streams.frames import streams
 from livejoin.spark.streams.stream_part import NUMBERS, StreamPart
-from livejoin.state.objects import again
 from livejoin.state.store_folder import Place, StoreFolder, StorePath
 
 _NOTE = "livejoin-sources.json"
@@ -141,25 +140,32 @@ def check_begun(folder: Place) -> None:
         _finish(folder)
         if _offsets(folder):
             return
-        beside = Path(folder.as_uri().removeprefix("file://")) if isinstance(folder, Path) else folder
-        if isinstance(beside, StorePath) or isinstance(folder, StorePath) or beside == folder or not _offsets(beside):
+        if isinstance(folder, StorePath) or not _taken_from_beside(folder):
             msg = (
                 f"{folder} has no offsets of Spark, and the engine beside it has seen batches: the two halves of the "
                 "checkpoint do not belong together. Restore both from the same backup, or start over with an empty "
                 "checkpoint and an empty output"
             )
             raise StateError(msg)
-        draft = _draft(folder)
-        shutil.rmtree(draft, ignore_errors=True)
-        shutil.copytree(beside, draft)
-        if (folder / _NOTE).exists():
-            shutil.copyfile(folder / _NOTE, draft / _NOTE)
-        (draft / _DONE).touch()
-        _finish(folder)
-        shutil.rmtree(beside)
     except OSError as error:
         msg = f"Spark's checkpoint in {folder} could not be read or changed: {error}; repair that and start again"
         raise StorageError(msg) from error
+
+
+def _taken_from_beside(folder: Path) -> bool:
+    """Move the checkpoint of an older version into the folder; whether there was one."""
+    beside = Path(folder.as_uri().removeprefix("file://"))
+    if beside == folder or not _offsets(beside):
+        return False
+    draft = _draft(folder)
+    shutil.rmtree(draft, ignore_errors=True)
+    shutil.copytree(beside, draft)
+    if (folder / _NOTE).exists():
+        shutil.copyfile(folder / _NOTE, draft / _NOTE)
+    (draft / _DONE).touch()
+    _finish(folder)
+    shutil.rmtree(beside)
+    return True
 
 
 def _in_place(folder: Place, before: Streams, now: Streams, filled: Collection[str]) -> Streams:
@@ -284,17 +290,12 @@ def _rewrite_beside(folder: StorePath, kept: Sequence[int | None], count: int, n
         if top == "offsets" and rest.isdecimal():
             (new / key).write_text(_moved(folder / key, kept, count))
         elif top != "sources":
-            _copy(folder / key, new / key)
+            (new / key).write_bytes((folder / key).read_bytes())
         elif source in places:
-            _copy(folder / key, new / f"sources/{places[source]}/{below}")
+            (new / f"sources/{places[source]}/{below}").write_bytes((folder / key).read_bytes())
     _note(new, now)
     moves.publish(f"{number:08d}", new.name.encode())
     folder.clear()
-
-
-def _copy(file: StorePath, other: StorePath) -> None:
-    data = again(lambda: file.objects.read(file.below))
-    again(lambda: other.objects.put(other.below, data))
 
 
 def _rewrite_folder(folder: Path, kept: Sequence[int | None], count: int, now: Streams) -> None:
