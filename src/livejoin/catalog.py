@@ -10,9 +10,14 @@ from livejoin.shown import meant
 
 
 class Catalog:
-    """The tables of one database, by name; mutable, insertion order kept."""
+    """The tables of one database, by name; mutable, insertion order kept.
+
+    Attributes:
+        epoch: Another object when a table has come or gone.
+    """
 
     def __init__(self) -> None:
+        self.epoch = object()
         self._tables: dict[str, Table] = {}
 
     def add(self, table: Table) -> None:
@@ -28,6 +33,7 @@ class Catalog:
         for key in table.foreign_keys:
             self._check_reference(table, key)
         self._tables[table.name.lower()] = table
+        self.epoch = object()
 
     def copy(self) -> Catalog:
         """A catalog of its own with the same tables."""
@@ -49,6 +55,7 @@ class Catalog:
         """
         self.refuse_referenced(name)
         del self._tables[name.lower()]
+        self.epoch = object()
 
     def refuse_referenced(self, name: str) -> None:
         """Refuse to forget a table that others refer to.

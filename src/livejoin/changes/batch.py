@@ -58,7 +58,7 @@ class ChangeBatch:
         replaces: By key, for each change whether it takes the place of the row with its key; None for whole rows.
         given: For each column and change whether it has a value, where changes that replace a row leave columns out,
             bool of shape (columns, rows): what is not given stays as it is in that row. None where all is given.
-        words: The words of all columns, int64 of shape (columns, rows), where these are BIGINTs that came as Python
+        words: The words of all columns, int64 of shape (columns, rows), where these are integers that came as Python
             objects, or numbers that came as Arrow, none of them NULL; else None.
         frame: The Arrow data that the words came as, with the place of each column of the table; None if it was none.
         written: For changes from a log: makes the words of all columns, in the dictionaries as they are when it is
@@ -102,7 +102,8 @@ class ChangeBatch:
             given, places = self.frame
             return pa.Table.from_arrays([given.column(place) for place in places], schema=self.table.arrow)
         if self.words is not None:
-            return pa.Table.from_arrays(list(map(pa.array, self.words)), schema=self.table.arrow)
+            lines = zip(self.words, self.table.arrow.types, strict=True)
+            return pa.Table.from_arrays([pa.array(line).cast(type_) for line, type_ in lines], schema=self.table.arrow)
         if self.written is not None:  # an error shows them, and a log has none but by damage
             return pa.Table.from_arrays(
                 [pa.nulls(self.length, field.type) for field in self.table.arrow], schema=self.table.arrow
@@ -194,8 +195,8 @@ def read_changes(
     ([{'src': 1, 'dst': 2}], [-1])
     """
     keyed = bool(table.primary_key) and by_key != "never"
-    if type(data) is list and table.is_plain and not needs_sequence and set(map(type, data)) in TUPLES:
-        words = plain_words(data, len(table.columns))
+    if type(data) is list and table.integers and not needs_sequence and set(map(type, data)) in TUPLES:
+        words = plain_words(data, table.integers)
         if words is not None:
             weights = _insertions(len(data))
             return ChangeBatch(

@@ -52,23 +52,31 @@ ReadColumn: TypeAlias = pa.Array | pa.ChunkedArray | PlainColumn
 """A column that was read, of a column's type."""
 
 
-def plain_words(rows: Sequence[Sequence[Any]], columns: int) -> Words | None:
-    """The words of rows of BIGINTs, int64 of shape (columns, rows); None if the general reader has to read them.
+def plain_words(rows: Sequence[Sequence[Any]], bits: tuple[int, ...]) -> Words | None:
+    """The words of rows of integers, int64 of shape (columns, rows); None if the general reader has to read them.
 
     Args:
         rows: Tuples or lists; at least one.
-        columns: How many values each row has.
+        bits: The bits of each column's integers.
 
     Cost: O(values), less than two microseconds for one row.
     """
+    columns, first = len(bits), bits[0]
     try:
         values = tuple(chain.from_iterable(zip(*rows, strict=True)))
         if len(values) != columns * len(rows) or set(map(type, values)) != _WHOLE:
             return None
-        words = np.array(values, np.int64).reshape(columns, -1)
+        if bits == (first,) * columns:
+            words = np.array(values, _INTEGERS[first]).reshape(columns, -1)
+        else:
+            words = np.empty((columns, len(rows)), np.int64)
+            for place, size in enumerate(bits):
+                words[place] = np.array(values[place * len(rows) : (place + 1) * len(rows)], _INTEGERS[size])
     except (ValueError, OverflowError):  # rows of other lengths; a number that does not fit
         return None
-    return None if _has_reserved(values, words) else words
+    if 64 in bits and _has_reserved(values, words):
+        return None
+    return words.astype(np.int64, copy=False)
 
 
 def plain_column(values: tuple[Any, ...], type_: SqlType) -> PlainColumn | None:

@@ -895,12 +895,14 @@ left = -1; nothing of the commit stands
         """
         named = _named(changes, data, "apply")
         notes = transaction.NO_NOTES if offsets is None else {"offsets": check_json(offsets, "offsets")}
-        intake = check_intake(coerce, extra_columns, self._intake)
+        intake = self._intake
+        if coerce is not None or extra_columns is not None:
+            intake = check_intake(coerce, extra_columns, intake)
         if on_bad_rows is not None:
             check_word(on_bad_rows, "on_bad_rows", ON_BAD_ROWS)
         manner = on_bad_rows or self._on_bad_rows
         asked = None if request is None else check_request(request)
-        if (done := self._done(asked)) is not None:
+        if asked is not None and (done := self._done(asked)) is not None:
             return done
         if manner == "fail":
             batches = transaction.read(self._contents, named, False, on_conflict, intake)

@@ -42,6 +42,7 @@ from livejoin.dataflow.node import Node
 from livejoin.dataflow.path import Passing, Path, path_of
 from livejoin.dataflow.selection import Selection, Selector
 from livejoin.dataflow.static_rows import kept_of_tables
+from livejoin.errors import LivejoinError
 from livejoin.families.cells.task_runner import LEAST_SECONDS
 from livejoin.families.cells.workers import Workers
 from livejoin.kernels.ahead import want
@@ -98,6 +99,29 @@ class Choices:
     adaptive: bool
     statistics: Statistics
     view: str = ""
+
+
+def selections(readers: Iterable[Node], table: str, words: Words, is_whole: bool = False) -> dict[Selector, Selection]:
+    """What each join that reads a table has to know of changed rows.
+
+    Args:
+        readers: The nodes that read the table themselves.
+        table: The table, in lower case.
+        words: As for `Graph.select`.
+        is_whole: As there.
+
+    Raises:
+        ExpressionError: A predicate or a factor has no value for some row.
+    """
+    found: dict[Selector, Selection] = {}
+    for node in readers:
+        try:
+            for selector in node.selectors[table]:
+                found[selector] = selector.select(words, is_whole)
+        except LivejoinError as error:
+            node.naming.name(error)
+            raise
+    return found
 
 
 class Graph:
@@ -290,7 +314,7 @@ class Graph:
             static_change: Whether it changes static tables.
         """
         for node in path.nodes:
-            if not node.is_loaded:
+            if node._block is None:
                 node.load()
         for node in path.joins:
             if node.adaptive is not None and self.codec.budget.has_room(2 * node.nbytes):
@@ -321,22 +345,21 @@ class Graph:
         Raises:
             ExpressionError: A predicate or a factor has no value for some row.
         """
-        found: dict[Selector, Selection] = {}
-        for node in self.reached((table,)):
-            if table in node.reads:
-                with node.naming:
-                    for selector in node.selectors[table]:
-                        found[selector] = selector.select(words, is_whole)
-        return found
+        readers = [node for node in self.reached((table,)) if table in node.reads]
+        return selections(readers, table, words, is_whole)
 
-    def apply(self, tables: Mapping[str, TableChange], told: Collection[str] = ()) -> dict[Node, Change]:
+    def apply(
+        self, tables: Mapping[str, TableChange], path: Path | None = None, told: Collection[str] = ()
+    ) -> dict[Node, Change]:
         """Bring staged changes of base tables into all blocks; what changed, of those that were asked.
 
         Args:
             tables: The changes by the tables' names in lower case.
+            path: The path of these tables; None to find it.
             told: The names of views that have subscribers, in lower case.
         """
-        path = self.path(tuple(tables))
+        if path is None:
+            path = self.path(tuple(tables))
         commit = Passing(tables, told)
         self._applying = path.nodes
         if self.threads == 1 or len(self._applying) == 1:

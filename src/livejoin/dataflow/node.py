@@ -180,7 +180,7 @@ class Node:
     @property
     def selectors(self) -> Mapping[str, Sequence[Selector]]:
         """By base table, in lower case, what tells of changed rows what it has to know of them."""
-        block = self.block
+        block = self._block or self.load()
         if isinstance(block, (JoinBlock, BagBlock)):
             return block.source.selectors
         return dict.fromkeys(self.reads, ())

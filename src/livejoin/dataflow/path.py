@@ -77,6 +77,7 @@ class Passing:
 
     def __init__(self, tables: Mapping[str, TableChange], told: Collection[str]) -> None:
         self.changes: dict[Node, Change] = {}
+        self._rows: dict[Node, int] = {}  # of these changes
         self._tables = tables
         self._told = told
         self._disturbed: dict[Node, bool] = {}  # whether it is told what changed
@@ -92,14 +93,14 @@ class Passing:
         for place, one in step.inputs:
             if (below := self.changes.get(one)) is not None:
                 inputs[place] = below
-                received, comes = received + one.counts.passed_on, True
+                received, comes = received + self._rows[one], True
         if comes:
             if self._told or node.told:
                 node.told = any(view.lower() in self._told for view in node.shown_by)
             change = node.apply(tables, inputs, received)
             disturbed[node] = change is not None
-            if change is not None and node.counts.passed_on:
-                self.changes[node] = change
+            if change is not None and (rows := node.counts.passed_on):
+                self.changes[node], self._rows[node] = change, rows
         elif any(one in disturbed for _, one in step.inputs):
             disturbed[node] = all(disturbed.get(one, True) for _, one in step.inputs)
             node.disturb(told=disturbed[node])

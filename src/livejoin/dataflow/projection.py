@@ -72,6 +72,8 @@ class Projection:
         outputs = self._outputs
         if self._computes_words and outputs is not None:
             return Rows.of_words(rows.codec, self._plan.types, self._computed(outputs.words_of, rows)), kept
+        if self._leads and self._plan.types == rows.types:
+            return rows, kept
         if self._leads and rows.whole is not None:
             return Rows.of_words(rows.codec, self._plan.types, rows.whole[: len(self._plan.outputs)]), kept
         computed = iter([] if outputs is None else self._computed(outputs.values, rows))

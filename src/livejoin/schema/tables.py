@@ -25,8 +25,7 @@ from livejoin.expressions import ibis_table
 from livejoin.schema.checked_settings import checked_settings
 from livejoin.schema.columns import Column
 from livejoin.schema.settings import NOTHING_SAID, TOMBSTONES, Keep, Late, Retain, TableSettings
-from livejoin.schema.types import SqlType
-from livejoin.schema.watermarks import Watermark, watermark
+from livejoin.schema.watermarks import Watermark, is_beside, watermark
 from livejoin.schema.windows import WindowRange, window_range
 from livejoin.shown import meant
 
@@ -365,9 +364,16 @@ class Table:
                 raise SchemaError(msg)
 
     @cached_property
-    def is_plain(self) -> bool:
-        """Whether all columns are BIGINT and all of them are kept."""
-        return self.retain == "all" and all(column.type == SqlType.integer(64) for column in self.columns)
+    def integers(self) -> tuple[int, ...]:
+        """The bits of each column, where all columns are integers and all of them are kept; else nothing."""
+        if self.retain != "all" or any(column.type.kind != "integer" for column in self.columns):
+            return ()
+        return tuple(column.type.bits for column in self.columns)
+
+    @cached_property
+    def is_beside(self) -> bool:
+        """Whether the name is one of those that tables beside others have."""
+        return is_beside(self.name)
 
     @cached_property
     def remembered(self) -> dict[object, object]:

@@ -130,6 +130,15 @@ def is_sealed(table: str) -> bool:
     return table.lower().startswith(_SEALED)
 
 
+def is_beside(table: str) -> bool:
+    """Whether a name is one of those that tables beside others have.
+
+    >>> is_beside(watermark_name("events")), is_beside("events")
+    (True, False)
+    """
+    return table.lower().startswith((_PREFIX, _FREED, _SEALED))
+
+
 def one_time(table: Table) -> tuple[tuple[Column, ...], TableSettings]:
     """The columns and the settings of a table beside one with a watermark: its window keeps the newest time alone."""
     mark = table.watermark

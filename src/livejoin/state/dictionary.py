@@ -69,6 +69,9 @@ class ByteDictionary:
 
     Attributes:
         age: An object that is another one once a code may mean another string, or none.
+        heap: The bytes of the strings, until the dictionary changes; likewise the next two.
+        starts: The place where the string of each code begins.
+        lengths: The bytes of the string of each code.
 
     >>> letters = ByteDictionary()
     >>> letters.encode(np.frombuffer(b"abaa", np.uint8), np.array([0, 1, 2, 3, 4])).tolist()
@@ -104,7 +107,7 @@ class ByteDictionary:
 
     def _install(self, header: Longs, strings: tuple[Bytes, Longs, Ints], slots: Slots) -> None:
         """Let other arrays be its own, all at once: an exception that a signal raises comes before it or after it."""
-        (self._header, (self._heap, self._starts, self._lengths), self._slots, self.age) = (
+        (self._header, (self.heap, self.starts, self.lengths), self._slots, self.age) = (
             header,
             strings,
             slots,
@@ -114,20 +117,20 @@ class ByteDictionary:
     def _make_space(self, length: int) -> None:
         """Double what has no space for one more string of ``length`` bytes."""
         header = self._header
-        if header[HEAP_USED] + length > self._heap.size:
-            self._heap = self._grown(self._heap, int(header[HEAP_USED]) + length)
-        if header[NEXT_FREE] < 0 and header[CODES] >= self._lengths.size:
+        if header[HEAP_USED] + length > self.heap.size:
+            self.heap = self._grown(self.heap, int(header[HEAP_USED]) + length)
+        if header[NEXT_FREE] < 0 and header[CODES] >= self.lengths.size:
             if header[CODES] >= MAX_CODES:
                 msg = f"the dictionary holds {header[CODES]} different values, its limit; drop views or tables"
                 raise CapacityError(msg)
             needed = int(header[CODES]) + 1
-            more = self._grown(self._starts, needed), self._grown(self._lengths, needed)
-            self._starts, self._lengths = more  # at once: an exception that a signal raises comes before both or after
+            more = self._grown(self.starts, needed), self._grown(self.lengths, needed)
+            self.starts, self.lengths = more  # at once: an exception that a signal raises comes before both or after
         if 2 * (header[LIVE] + 1) > self._slots.size:
             needed = 2 * (int(header[LIVE]) + 1)
             self._budget.take(8 * _capacity(needed), "a dictionary")
             slots = _slots(needed)
-            move_slots(self._slots, self._lengths, slots)
+            move_slots(self._slots, self.lengths, slots)
             self._slots = slots
 
     def encode(
@@ -167,7 +170,7 @@ class ByteDictionary:
         while row < out.size:
             piece = out[: row + _AT_ONCE]  # some ten milliseconds, after which Python looks for signals
             row = encode_strings(
-                self._header, self._heap, self._starts, self._lengths, self._slots, (data, offsets, valid), row, piece
+                self._header, self.heap, self.starts, self.lengths, self._slots, (data, offsets, valid), row, piece
             )
             if row < piece.size:
                 self._make_space(int(offsets[row + 1] - offsets[row]))
@@ -189,13 +192,13 @@ class ByteDictionary:
         codes = np.ascontiguousarray(codes)
         offsets = self._measured(codes, null)
         out = np.empty(int(offsets[-1]), np.uint8)
-        gather_strings(self._heap, self._starts, codes, null, offsets, out)
+        gather_strings(self.heap, self.starts, codes, null, offsets, out)
         return out, offsets
 
     def _measured(self, codes: Longs, null: int) -> Longs:
         """The offsets of the strings of codes that are laid out one after the other; errors as `decode`."""
         offsets = np.empty(codes.size + 1, np.int64)
-        bad = measure_strings(self._header, self._lengths, codes, null, offsets)
+        bad = measure_strings(self._header, self.lengths, codes, null, offsets)
         if bad >= 0:
             msg = f"code {codes[bad]} at position {bad} is not in the dictionary, which has {len(self)} entries"
             raise StateError(msg)
@@ -220,7 +223,7 @@ class ByteDictionary:
         end = int(kept[-1]) + 1 if kept.size else 0
         heap = zeros(_capacity(int(offsets[-1])), np.uint8)  # with room, so that none of them is copied once more
         starts, lengths = zeros(_capacity(end), np.int64), zeros(_capacity(end), np.int32)
-        gather_strings(self._heap, self._starts, kept, _NO_NULL, offsets, heap)
+        gather_strings(self.heap, self.starts, kept, _NO_NULL, offsets, heap)
         lengths[:end] = FREE
         starts[kept] = offsets[:-1]
         lengths[kept] = np.diff(offsets)
@@ -243,21 +246,6 @@ class ByteDictionary:
         return other, new
 
     @property
-    def heap(self) -> Bytes:
-        """The bytes of the strings, until the dictionary changes; likewise `starts` and `lengths`."""
-        return self._heap
-
-    @property
-    def starts(self) -> Longs:
-        """Where the string of each code begins."""
-        return self._starts
-
-    @property
-    def lengths(self) -> Ints:
-        """The bytes of the string of each code."""
-        return self._lengths
-
-    @property
     def issued(self) -> int:
         """Codes given out so far; those that are free again are among them."""
         return int(self._header[CODES])
@@ -270,7 +258,7 @@ class ByteDictionary:
     def has(self, codes: Longs) -> npt.NDArray[np.bool_]:
         """Which numbers are codes in use."""
         there: npt.NDArray[np.bool_] = (codes >= 0) & (codes < self._header[CODES])
-        there[there] = self._lengths[codes[there]] != FREE
+        there[there] = self.lengths[codes[there]] != FREE
         return there
 
     def entries(self) -> tuple[Bytes, Longs]:
@@ -279,7 +267,7 @@ class ByteDictionary:
 
     def _codes(self) -> Longs:
         """The codes in use, ascending."""
-        return np.flatnonzero(self._lengths[: self._header[CODES]] != FREE)
+        return np.flatnonzero(self.lengths[: self._header[CODES]] != FREE)
 
     def __len__(self) -> int:
         return int(self._header[LIVE])
@@ -287,22 +275,22 @@ class ByteDictionary:
     @property
     def nbytes(self) -> int:
         """Bytes allocated."""
-        arrays = (self._header, self._heap, self._starts, self._lengths, self._slots)
+        arrays = (self._header, self.heap, self.starts, self.lengths, self._slots)
         return sum(array.nbytes for array in arrays)
 
     @property
     def live_bytes(self) -> int:
         """Bytes in use: the strings, and for each its place, its length and its slot."""
-        per_string = self._starts.itemsize + self._lengths.itemsize + self._slots.itemsize
+        per_string = self.starts.itemsize + self.lengths.itemsize + self._slots.itemsize
         return int(self._header[HEAP_USED]) + len(self) * per_string
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The content for a snapshot: views, valid until the dictionary changes."""
         codes = self._header[CODES]
         return {
-            "heap": self._heap[: self._header[HEAP_USED]],
-            "starts": self._starts[:codes],
-            "lengths": self._lengths[:codes],
+            "heap": self.heap[: self._header[HEAP_USED]],
+            "starts": self.starts[:codes],
+            "lengths": self.lengths[:codes],
         }
 
     @classmethod
@@ -346,20 +334,20 @@ class ByteDictionary:
     def _check(self) -> None:
         """Assert all invariants; O(entries), for tests."""
         codes, live, heap_used, free = self._header[:SEEN].tolist()
-        assert codes <= self._lengths.size == self._starts.size
-        assert heap_used <= self._heap.size
+        assert codes <= self.lengths.size == self.starts.size
+        assert heap_used <= self.heap.size
         assert self._slots.size & (self._slots.size - 1) == 0
         assert 2 * live <= self._slots.size
         assert np.count_nonzero(self._slots) == live
         chain = set[int]()
         while free >= 0:
-            assert free < codes and free not in chain and self._lengths[free] == FREE
+            assert free < codes and free not in chain and self.lengths[free] == FREE
             chain.add(free)
-            free = int(self._starts[free])
+            free = int(self.starts[free])
         alive = self._codes()
         assert alive.size == live and live + len(chain) == codes and chain.isdisjoint(alive.tolist())
-        assert np.all(self._starts[alive] >= 0) and np.all(self._lengths[alive] >= 0)
-        assert np.all(self._starts[alive] + self._lengths[alive] <= heap_used)
+        assert np.all(self.starts[alive] >= 0) and np.all(self.lengths[alive] >= 0)
+        assert np.all(self.starts[alive] + self.lengths[alive] <= heap_used)
         before = self._header.copy()
         found = self.encode(*self.decode(alive))  # every live code is found by probing, and nothing is added
         assert np.array_equal(found, alive) and np.array_equal(before[:SEEN], self._header[:SEEN])
@@ -381,8 +369,8 @@ class KnownStrings(ByteDictionary):
         # Without free codes and with as many lengths as codes there is no space for a string that is new.
         self._header = source._header.copy()
         self._header[NEXT_FREE] = -1
-        self._lengths = source._lengths[: source._header[CODES]]
-        self._heap, self._starts, self._slots = source._heap, source._starts, source._slots
+        self.lengths = source.lengths[: source._header[CODES]]
+        self.heap, self.starts, self._slots = source.heap, source.starts, source._slots
 
     def encode(
         self,
@@ -400,7 +388,7 @@ class KnownStrings(ByteDictionary):
         """
         codes = np.empty(offsets.size - 1, np.int64) if out is None else out
         codes.fill(ABSENT)
-        table = (self._header, self._heap, self._starts, self._lengths, self._slots)
+        table = (self._header, self.heap, self.starts, self.lengths, self._slots)
         for begin, piece, bounds in _pieces(data, offsets):
             rows = slice(begin, begin + bounds.size - 1)
             row = 0

@@ -273,13 +273,14 @@ class BaseTable:
 
     def _stage_few(self, few: _Few, values: Words, weights: Words, ignore: bool) -> Staged | None:
         """As `stage_commit`, in one call of a kernel; None if room has to be made first, and nothing was done."""
-        if self._phase[settling.PHASE] != settling.IDLE:
+        at, changes = self._at, weights.shape[0]
+        if at.buffers.phase[settling.PHASE] != settling.IDLE:
             self._refuse_staged()
         self._counted = -1
-        self._touched = few.touched_by(weights.shape[0])
-        events = np.empty((kernel.EVENT, weights.shape[0]), np.int64)
+        self._touched = few.touched_by(changes)
+        events = np.empty((kernel.EVENT, changes), np.int64)
         status, count, made, change = stage_few.stage_few(
-            self._at.line, values, weights, ignore, self._touched, few.progress, events
+            at.line, values, weights, ignore, self._touched, few.progress, events
         )
         if status == kernel.NO_ROOM:
             return None
@@ -361,7 +362,7 @@ class BaseTable:
         if self.tombstones is not None:
             self.tombstones.commit()
         self.late, self._watermark_before = self._late_after, self.watermark
-        if self._phase[settling.PHASE] == settling.IDLE:
+        if self._at.buffers.phase[settling.PHASE] == settling.IDLE:
             return
         count = self._counted if self._counted >= 0 else self._staged
         while settling.finish_commit(self._at.line, self._touched, count) == kernel.MORE:

@@ -94,11 +94,13 @@ def _finish(contents: Contents, journal: Journal) -> None:
         contents.scratch.keep()
     if journal.then is not None:
         journal.then()
-    contents.offsets.update(journal.offsets)
+    if journal.offsets:
+        contents.offsets.update(journal.offsets)
     if journal.request is not None:
         contents.requests.note(*journal.request)
-    for analysis in contents.tally.analyses.values():
-        analysis.note(journal.changed, journal.version)
+    if contents.tally.analyses:
+        for analysis in contents.tally.analyses.values():
+            analysis.note(journal.changed, journal.version)
     if not journal.is_noted:
         journal.is_noted = True
         note(contents, journal.passed)

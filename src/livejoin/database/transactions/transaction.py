@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from livejoin.changes import STRICT, ByKey, ChangeBatch, Intake, read_changes
-from livejoin.changes.batch import Flags
+from livejoin.changes.batch import NO_DEFAULTS, Flags
 from livejoin.database.commit import NOTHING, Commit
 from livejoin.database.contents import Contents
 from livejoin.database.declared.defaults import defaults_of
@@ -22,7 +22,7 @@ from livejoin.database.lineage.causes import Given
 from livejoin.database.names import ByName
 from livejoin.database.now import is_time, times_that_move
 from livejoin.database.transactions.assertions import violations
-from livejoin.database.transactions.commit_plan import CommitPlan, plan_of
+from livejoin.database.transactions.commit_plan import CommitPlan, TablePlan, plan_of
 from livejoin.database.transactions.compaction import FEW, compact_in_turn, passed
 from livejoin.database.transactions.journal import Journal, deliver, refuse_in_subscriber, settle
 from livejoin.database.transactions.partial import completed
@@ -51,6 +51,7 @@ from livejoin.database.versions.images import steps_of
 from livejoin.dataflow.blocks.block import Change
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.deltas.view_delta import ViewDelta
+from livejoin.dataflow.graph import selections
 from livejoin.dataflow.node import Node
 from livejoin.errors import ChangeFormatError, LivejoinError, MemoryLimitError, ViolationError
 from livejoin.schema.now import NOW
@@ -100,12 +101,14 @@ def read_any(
     goes_by: ByKey
     for name, data in named.items():
         table = contents.catalog[name]
-        refuse_given_watermark(contents, table)
+        if table.is_beside:
+            refuse_given_watermark(contents, table)
         if batches and any(batch.table.name == table.name for batch in batches):
             msg = "the table is given twice in one commit; give all of its changes together"
             raise ChangeFormatError(msg, table.name)
         goes_by = "given" if table.append_only else by_key
-        batches.append(read_changes(table, data, needs_sequence, goes_by, intake, defaults_of(table)))
+        defaults = defaults_of(table) if table.has_defaults else NO_DEFAULTS
+        batches.append(read_changes(table, data, needs_sequence, goes_by, intake, defaults))
     if by_key == "always" and batches and not any(batch.by_key for batch in batches):
         for batch in batches:
             if batch.table.append_only and batch.table.primary_key:
@@ -150,7 +153,8 @@ def commit(
     notes: Mapping[str, Any] = NO_NOTES,
 ) -> Commit:
     """Apply batches as one version, behind those that seal; arguments and errors as `run`."""
-    seal(contents, batches)
+    if any(batch.table.keep == "open" for batch in batches):
+        seal(contents, batches)
     changes = []
     for batch in batches:
         versions = np.empty(batch.weights.shape, np.int64)
@@ -236,13 +240,15 @@ def run(
     compact_in_turn(contents)
     with Held(sum([batch.weights.shape[0] for batch, _ in changes]), contents.times):
         graph, shown = contents.graph, contents.shown
-        changes = with_watermarks(contents, with_freed(contents, changes), granularity)
         plan = plan_of(contents, tuple([batch.table.name for batch, _ in changes]))
+        if plan.has_time:
+            changes = with_watermarks(contents, with_freed(contents, changes), granularity)
+            plan = plan_of(contents, tuple([batch.table.name for batch, _ in changes]))
         names = plan.names
-        static_change = any(batch.table.static and batch.weights.shape[0] for batch, _ in changes)
+        static_change = plan.has_static and any(batch.table.static and batch.weights.shape[0] for batch, _ in changes)
         graph.prepare(plan.path, static_change)
         contents.budget.begin()
-        inputs = [_encode(contents, name, *one) for name, one in zip(names, changes, strict=True)]
+        inputs = [_encode(contents, planned, *one) for planned, one in zip(plan.tables, changes, strict=True)]
         for place, given in enumerate(inputs):
             if given.batch.given is not None:
                 inputs[place] = _completed(contents, given, granularity, on_conflict)
@@ -259,8 +265,11 @@ def run(
             left_out = NOTHING
             stagings: dict[str, Staged] = {}
             for name, read_in in zip(names, inputs, strict=True):
-                given = moved_on(contents, read_in, stagings, version)
-                done = stagings[name] = with_late_counted(given, stage(given, granularity, on_conflict))
+                given = moved_on(contents, read_in, stagings, version) if plan.has_time else read_in
+                done = stage(given, granularity, on_conflict)
+                if given.whole is not None:
+                    done = with_late_counted(given, given.whole, done)
+                stagings[name] = done
                 selections = given.selections if given.batch.replaces is None else select_brought(graph, given, done)
                 staged[name] = change = TableChange(done, given.versions, selections, count == 1)
                 journal.events[name] = events = done.rows.shape[0]
@@ -271,7 +280,7 @@ def run(
                 ignored, late = ignored + done.ignored, late + done.late
                 applied += (read_in.whole or read_in).versions.shape[0] - done.ignored - done.late
             journal.changed, staged_at = changed, time.perf_counter()
-            blocks = graph.apply(changed, contents.tally.listened)
+            blocks = graph.apply(changed, plan.path if len(changed) == len(names) else None, contents.tally.listened)
             applied_at = time.perf_counter()
             journal.deltas = deltas = _deltas(contents, plan, blocks)
             violated = violations(plan.asserted, deltas, count, refuses=tried is None) if plan.asserted else ()
@@ -442,26 +451,30 @@ def _refuse_broken(contents: Contents, batch: ChangeBatch, words: Words, come: F
         contents.checks_of(batch.table).refuse_broken(words, come)
 
 
-def _encode(contents: Contents, name: str, batch: ChangeBatch, versions: Words) -> TableInput:
-    """Words and masks of a batch of a table with a name; nothing but the dictionaries changes."""
+def _encode(contents: Contents, planned: TablePlan, batch: ChangeBatch, versions: Words) -> TableInput:
+    """Words and masks of a batch of a table; nothing but the dictionaries changes."""
     length = batch.weights.shape[0]
     if contents.budget.refuses:
         contents.budget.hold((8 * len(batch.table.columns) + _STAGING_BYTES) * length, "staged changes")
     is_encoded = batch.words is not None or batch.written is not None  # what a log has says nothing of new entries
-    base = contents.tables[name]
-    fresh = None if is_encoded or length <= FEW or not base.coded else np.zeros(len(batch.columns), np.int64)
-    given = TableInput(base, batch, words_of(contents, batch, fresh), versions, {}, fresh)
+    base, words, fresh = planned.base, batch.words, None
+    if words is None:
+        if not is_encoded and length > FEW and base.coded:
+            fresh = np.zeros(len(batch.columns), np.int64)
+        words = words_of(contents, batch, fresh)
+    given = TableInput(base, batch, words, versions, {}, fresh)
     if batch.given is not None:  # it is completed first
         return given
-    given = in_time(contents, given)
-    batch = given.batch
-    if batch.table.generated or batch.table.checks:
+    if planned.has_time:
+        given = in_time(contents, given)
+        batch = given.batch
+    if planned.has_rules:
         come = batch.weights > 0
         whole = np.ones(batch.length, np.bool_) if batch.replaces is None else come
         given.words = _generated(contents, batch, given.words, whole)
         _refuse_broken(contents, batch, given.words, come)
     if batch.replaces is None:
-        given.selections = contents.graph.select(name, given.words, batch.words is not None)
+        given.selections = selections(planned.readers, planned.name, given.words, batch.words is not None)
     return given
 
 

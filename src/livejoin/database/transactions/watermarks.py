@@ -273,11 +273,9 @@ def _refusal(contents: Contents, batch: ChangeBatch, mark: BaseTable, rows: Word
     return error
 
 
-def with_late_counted(given: TableInput, done: Staged) -> Staged:
-    """What a staging did, with the changes that were left out before it as late ones."""
-    if given.whole is None:
-        return done
-    late = done.late + given.whole.batch.length - given.batch.length
+def with_late_counted(given: TableInput, whole: TableInput, done: Staged) -> Staged:
+    """What a staging did, with the changes that were left out of all of them before it as late ones."""
+    late = done.late + whole.batch.length - given.batch.length
     given.base.note_late(late)
     return replace(done, late=late)
 

@@ -76,7 +76,8 @@ class JoinBlock:
         self._injective = isinstance(plan, JoinOperator) and not query.branches and is_injective(query)
         self._copied = copied_columns(query)
         self.done = (0, 0, False)
-        self._nothing = ResultChange(self._leaf, codec, (), False) if isinstance(self._leaf, JoinLeaf) else None
+        self._nothing = ResultChange(self._leaf, codec, (), 0, False) if isinstance(self._leaf, JoinLeaf) else None
+        self._counted = bool(query.sums)
         self._shows_cells = plan.partition is not None and shows(query, plan.partition.variable)
 
     def changes(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], wanted: Wanted) -> Change | None:
@@ -180,10 +181,11 @@ class JoinBlock:
         What nobody but a view wants goes to a file, piece by piece, where it takes too much memory. Where a row is made
         in one cell alone, what cancels is found by the thread of the cell.
         """
-        results, weighed, budget, tables = leaf.results, self.join.weighed, self._codec.budget, wanted.tables
-        counted = bool(self.plan.physical.query.sums)
-        keeps = self._injective or budget.refuses  # else what cancels is not turned into values
+        results, join, budget, tables = leaf.results, self.join, self._codec.budget, wanted.tables
+        counted, weighed = self._counted, join.weighed if self._injective else 0
         shown = results if results.holds_values else results.detached
+        # What cancels is not turned into values, nor what has no codes.
+        keeps = results.has_codes and (self._injective or budget.refuses)
 
         def finish(chunk: DeltaChunk) -> Piece:
             if counted or not tables:
@@ -201,21 +203,21 @@ class JoinBlock:
             gathering = Gathering(scratch, types, budget, leaf.delta_of, finish, self._copied)
         take = finish if gathering is None else gathering.take
         settled = False
-        if isinstance(self.join, CellJoin) and not counted:
+        if isinstance(join, CellJoin) and not counted:
             apart = self._shows_cells and tables and not wanted.rows and gathering is None
-            pieces, settled = self.join.changes(events, take, self._net if apart else None)
+            pieces, settled = join.changes(events, take, self._net if apart else None)
         else:
-            pieces = [take(chunk) for chunk in self.join.maintain(events, emit=True)]
+            pieces = [take(chunk) for chunk in join.maintain(events, emit=True)]
         if not pieces and self._nothing is not None:
             return self._nothing
-        consolidate = not settled and (counted or not self._injective or self.join.weighed > weighed)
+        consolidate = not settled and (counted or not self._injective or join.weighed > weighed)
         found = [piece for piece in pieces if not isinstance(piece, list)]
         made = sum([chunk_of(piece).rows for piece in found])
         self.done = (events.shape[1], made, (settled or consolidate) and tables and not wanted.rows)
         if gathering is not None and (extents := gathering.extents(pieces)) is not None:
             return FileChange(extents, consolidate, budget)
         if not counted:
-            return ResultChange(leaf, self._codec, found, consolidate)
+            return ResultChange(leaf, self._codec, found, made, consolidate)
         parts = [leaf.delta_of(chunk_of(piece)) for piece in found]
         return RowChange(concatenate(parts) if parts else leaf.nothing())
 
@@ -238,13 +240,15 @@ class ResultChange:
         leaf: The join.
         codec: The database's codec.
         pieces: The pieces in order, with their rows if a view wants them.
+        number: How many rows these have.
         consolidate: Whether one version may delete and insert equal rows.
     """
 
-    def __init__(self, leaf: JoinLeaf, codec: Codec, pieces: Sequence[Piece], consolidate: bool) -> None:
+    def __init__(self, leaf: JoinLeaf, codec: Codec, pieces: Sequence[Piece], number: int, consolidate: bool) -> None:
         self._leaf = leaf
         self._codec = codec
         self._pieces = pieces
+        self._number = number
         self._consolidate = consolidate
         self._written: list[Extent] | None = None
 
@@ -256,7 +260,7 @@ class ResultChange:
         return sum([chunk.growth() for chunk in self._chunks])
 
     def rows(self) -> int:
-        return sum([chunk_of(piece).rows for piece in self._pieces])
+        return self._number
 
     def delta(self) -> Delta:
         parts = [self._leaf.delta_of(chunk) for chunk in self._chunks]

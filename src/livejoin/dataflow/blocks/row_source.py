@@ -119,21 +119,22 @@ class RowSource:
             int64 of shape (EVENT_FIELDS, n), as `livejoin.families.events.view_events` orders them.
         """
         parts = []
-        self.seen = []
+        seen = self.seen = []
         for position, use in enumerate(self._uses):
             if use.place is None:
                 given = tables.get(use.name)
                 if given is None or given.staged.rows.shape[0] == 0:
                     continue
                 events = given.events(use.selector, position)
-                self.seen.append(events)
+                seen.append(events)
             elif use.place in inputs:
                 events = self._derived(use, inputs[use.place].events())
             else:
                 continue
             come = None if events.known & ALL_COME else events.weights > 0
-            self._load(position, use, events.rows, come, events.factors, join)
-            self.passing.note(position, events)
+            self._load(position, use, events.matrix[V_ROW], come, events.factors, join)
+            if self.passing.may_lack[position]:
+                self.passing.note(position, events)
             parts.append((position, events))
         self._last = parts
         matrix = view_events(parts)
@@ -242,7 +243,8 @@ class RowSource:
                     named = rows if kept is None else kept.numbers(rows)
                     events = _events(use.selector.table, named, weights, np.zeros_like(rows), selection)
                     self._load(position, use, rows, None, events.factors, join)
-                    self.passing.note(position, events)
+                    if self.passing.may_lack[position]:
+                        self.passing.note(position, events)
                     yield view_events([(position, events)])
 
     def wasted(self) -> float:

@@ -87,7 +87,8 @@ class ChunkRows:
     @property
     def length(self) -> int:
         """The number of rows."""
-        return self.chunk.rows
+        rows: int = self.chunk.words.shape[1]
+        return rows
 
     @property
     def _is_message(self) -> bool:

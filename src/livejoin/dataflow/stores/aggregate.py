@@ -51,7 +51,7 @@ class AggregateStore:
         self._codec = codec
         self._capacity = capacity
         self.arena = Arena(plan.header_words, (g.H_DIRECTORY,), budget=codec.budget)
-        self._at = Addressed(GroupBuffers(self.arena.words, plan.words, np.empty(g.BLOCK, np.int64)))
+        self._at = Addressed(GroupBuffers(self.arena.words, plan.words, np.empty(g.SCRATCH, np.int64)))
         # A global result stands there without rows; no row at all compiles the kernel now and not in a commit.
         nothing = np.zeros((plan.line_words, int(plan.is_global)), np.int64)
         weights = np.zeros(nothing.shape[1], np.int64)
@@ -61,7 +61,9 @@ class AggregateStore:
     @property
     def _line(self) -> Words:
         """The line of addresses of the groups."""
-        self._at = self._at.replaced(arena=self.arena.words)
+        words = self.arena.words
+        if self._at.buffers.arena is not words:
+            self._at = self._at.replaced(arena=words)
         return self._at.line
 
     def maintain(self, inputs: Sequence[Delta]) -> Delta:
@@ -169,7 +171,11 @@ class AggregateStore:
         rows: list[Words] = []
         items: list[Words] = []
         texts = self._codec.texts
-        changes = values, _in_order(weights), _in_order(versions)
+        if not weights.flags.c_contiguous:
+            weights = weights.copy()
+        if not versions.flags.c_contiguous:
+            versions = versions.copy()
+        changes = values, weights, versions
         state = self.arena.words
         state[_CURSOR] = 0
         status, listed = NEED_SPACE, 0
@@ -223,11 +229,6 @@ class AggregateStore:
     def _check(self) -> None:
         """Assert all invariants; for tests."""
         check(self.plan, self.arena.words)
-
-
-def _in_order(words: Words) -> Words:
-    """Words that lie one behind the other."""
-    return words if words.flags.c_contiguous else words.copy()
 
 
 def lines_of(plan: AggregatePlan, rows: Rows) -> Words:

@@ -156,7 +156,7 @@ class AggregatePlan:
         """Whether the lines are the first columns of the input, in their order."""
         return bool((self.places == np.arange(self.places.shape[0])).all())
 
-    @property
+    @cached_property
     def line_words(self) -> int:
         """Words of a row that the kernel reads."""
         return int(self.places.shape[0])

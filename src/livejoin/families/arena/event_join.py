@@ -56,21 +56,27 @@ class EventJoin(KernelJoin[E]):
         arena, plan, budget = self.arena, self.plan.words, self.arena.budget
         if self._written and budget.refuses:
             budget.hold(8 * self._columns * self._written, "deltas")
+        kernel = self._kernels.maintain
         for part in slices(events):
             status = k.NEED_SPACE
             while status != k.DONE:
-                output, runs = self._buffers(*limits)
-                status = self._kernels.maintain(arena.words, plan, part, self._cursor, emit, output, runs)
-                self.refuse_overflow()
+                output, runs = self._output, self._runs
+                if output.shape[1] != limits[0] or runs.shape[1] != limits[1]:
+                    output, runs = self._buffers(*limits)
+                status = kernel(arena.words, plan, part, self._cursor, emit, output, runs)
+                words = arena.words
+                if words[q.H_OVERFLOW]:
+                    self.refuse_overflow()
                 if status == k.NEED_SPACE:
                     arena.grow()
-                rows = int(arena.words[q.H_OUT])
+                rows = int(words[q.H_OUT])
                 if rows:
                     if budget.refuses:
                         budget.hold(output[:, :rows].nbytes, "deltas")
                     self._written = max(self._written, rows)
+                    segments = words[q.H_SEGMENTS]
                     words = output[:, :rows].copy() if 2 * rows < limits[0] else self._hand_over(rows)
-                    yield DeltaChunk(words, runs[:, : arena.words[q.H_SEGMENTS]].copy())
+                    yield DeltaChunk(words, runs[:, :segments].copy())
 
     def _buffers(self, rows: int, segments: int) -> tuple[Words, Words]:
         """The output buffers of the last run if they have this size, else new ones."""

@@ -14,7 +14,7 @@ class GroupBuffers(NamedTuple):
     Args:
         arena: The groups; changed.
         plan: The plan's words, see `livejoin.kernels.groups.layout`.
-        places: BLOCK words, scratch: the groups of rows that are found before they are added.
+        places: SCRATCH words: the groups of rows that are found before they are added, and what is read ahead.
     """
 
     arena: Arena

@@ -14,6 +14,7 @@ results      one word, which is the value's word; of integer sums and decimals t
 
 from __future__ import annotations
 
+from livejoin.kernels.join.ahead import AHEAD
 from livejoin.kernels.memory.layout import ARENA_HEADER, DIRECTORY
 from livejoin.words import NULL_CODE
 
@@ -73,6 +74,11 @@ PLAN = 17
 
 BLOCK = 256
 """Rows whose groups are found before the plain accumulators are added to, one accumulator after the other."""
+
+# Scratch beside the arena
+S_HASHES = BLOCK  # of the next rows
+S_SEEN = S_HASHES + AHEAD  # what was read ahead, for nobody
+SCRATCH = S_SEEN + 1
 
 # Plan: accumulator
 A_KIND = 0

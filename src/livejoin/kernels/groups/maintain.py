@@ -15,9 +15,10 @@ from livejoin.kernels.groups.lists import class_for, keep_lists, release_lists, 
 from livejoin.kernels.groups.ordered_index import words_of, write, write_seconds
 from livejoin.kernels.groups.output import emit_group, write_results
 from livejoin.kernels.groups.results import render
-from livejoin.kernels.jit import helper, kernel
+from livejoin.kernels.jit import helper, inlined, kernel
+from livejoin.kernels.join.ahead import AHEAD, BEYOND
 from livejoin.kernels.memory.arena import allocate, release, words
-from livejoin.kernels.memory.directory import create, find, hash_key, remove
+from livejoin.kernels.memory.directory import create, find, finish, mix, remove, seed
 from livejoin.kernels.memory.layout import (
     AT_ONCE,
     D_COUNT,
@@ -32,10 +33,42 @@ from livejoin.kernels.memory.layout import (
     OUTPUT_FULL,
     TOO_LARGE,
 )
-from livejoin.kernels.parameters import Addresses, Arena, Changed, Output, Plan, Texts, Words
+from livejoin.kernels.parameters import Addresses, Arena, Changed, Line, Output, Plan, Texts, Words
 from livejoin.kernels.values.dictionary_view import pointers
 
 _MOST_ROWS = (1 << 63) - 1
+
+
+@helper
+def _hash_ahead(m: Arena, p: Plan, values: Words, line: int, row: int, count: int, scratch: Line) -> None:
+    """Hash the next rows' groups and read what they are looked up in (`livejoin.kernels.join.ahead`).
+
+    Args:
+        m: The arena.
+        p: The plan.
+        values: The rows' values.
+        line: Distance of the lines.
+        row: The first of the rows.
+        count: How many they are, at most AHEAD.
+        scratch: The hash of each is written behind S_HASHES; what was read goes to S_SEEN.
+    """
+    for i in range(count):
+        state = seed()
+        for k in range(p[g.P_GROUPS]):
+            state = mix(state, values[k * line + row + i])
+        scratch[g.S_HASHES + i] = finish(state)
+    if m[H_BUMP] < BEYOND:
+        return
+    slots, shift = m[g.H_DIRECTORY + D_SLOTS], 32 - m[g.H_DIRECTORY + D_LOG]
+    seen = 0
+    for i in range(count):
+        seen ^= m[slots + (scratch[g.S_HASHES + i] >> shift)]
+    for i in range(count):
+        h = scratch[g.S_HASHES + i]
+        word = m[slots + (h >> shift)]
+        if word != 0 and (word >> 32) & MASK32 == h:
+            seen ^= m[(word & MASK32) + g.R_TOUCH] ^ m[(word & MASK32) + p[g.P_KEY]]
+    scratch[g.S_SEEN] ^= seen
 
 
 @helper
@@ -87,11 +120,29 @@ def _untouch(m: Arena, p: Plan, block: int, emit: bool) -> None:
         remove(m, g.H_DIRECTORY, group, p[g.P_KEY], p[g.P_GROUPS])
 
 
+@inlined
+def _touched_ahead(m: Arena, p: Plan, block: int) -> int:
+    """Read of the next touched groups, from that of a touch block on, what they are emitted from; for nobody."""
+    seen, count = 0, 0
+    while block != 0 and count < AHEAD:
+        group = m[block + g.T_GROUP]
+        seen ^= m[group + g.R_ROWS] ^ m[group + p[g.P_KEY]]
+        block = m[block + g.T_NEXT]
+        count += 1
+    return seen
+
+
 @helper
-def _end_version(m: Arena, p: Plan, version: int, emit: bool, output: Output, lists: Words, list_capacity: int) -> bool:
+def _end_version(
+    m: Arena, p: Plan, version: int, emit: bool, output: Output, lists: Words, list_capacity: int, scratch: Line
+) -> bool:
     """Emit all touched groups; False if the output has no space for the next one."""
     block = m[g.H_TOUCHED]
+    count = 0
     while block != 0:
+        if count & (AHEAD - 1) == 0 and m[H_BUMP] >= BEYOND:
+            scratch[g.S_SEEN] ^= _touched_ahead(m, p, block)
+        count += 1
         if emit and not emit_group(m, p, block, version, output, lists, list_capacity):
             return False
         following = m[block + g.T_NEXT]
@@ -138,9 +189,10 @@ def maintain(store: Addresses, changes: Changed, texts: Texts, emit: bool, outpu
     key = p[g.P_ROW_KEY]
     row = m[g.H_ROW]
     pause = row + AT_ONCE
+    ahead, next_hash = row, g.S_HASHES  # up to which the rows are hashed, and where the hash of the next one is
     while True:
         if m[g.H_PHASE] == g.EMIT:
-            if not _end_version(m, p, versions[row - 1], emit, output, listed, lists.shape[0]):
+            if not _end_version(m, p, versions[row - 1], emit, output, listed, lists.shape[0], found):
                 return OUTPUT_FULL
             m[g.H_PHASE] = g.APPLY
         if row == rows:
@@ -154,9 +206,13 @@ def maintain(store: Addresses, changes: Changed, texts: Texts, emit: bool, outpu
             if row - first == g.BLOCK:
                 accumulate_block(m, p, flat, line, by, first, found, row - first)
                 first = row
+            if row == ahead:
+                ahead = min(row + AHEAD, rows)
+                _hash_ahead(m, p, flat, line, row, ahead - row, found)
+                next_hash = g.S_HASHES
             for i in range(p[g.P_GROUPS]):
                 m[key + i] = flat[i * line + row]
-            h = hash_key(m, p, key, p[g.P_GROUPS], p[g.P_OFFSETS])
+            h = found[next_hash]
             group = find(m, p, g.H_DIRECTORY, p[g.P_KEY], key, p[g.P_GROUPS], p[g.P_OFFSETS], h)
             if not _has_space(m, p, group):
                 status = NEED_SPACE
@@ -174,7 +230,7 @@ def maintain(store: Addresses, changes: Changed, texts: Texts, emit: bool, outpu
             if weights[row] != 0:
                 accumulate(m, p, group, flat, line, row, weights[row], read)
             found[row - first] = group
-            row += 1
+            row, next_hash = row + 1, next_hash + 1
         accumulate_block(m, p, flat, line, by, first, found, row - first)
         m[g.H_ROW] = row
         if status != DONE:
