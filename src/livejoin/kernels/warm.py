@@ -44,7 +44,7 @@ _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
     (nulls.count_nulls, (_LINE,)),
     (change_types.write_signs, (_LINE, _LINE, _INT, _PAIRS, _PAIRS)),
     (change_types.write_versions, (_LINE, _LINE, _LINE)),
-    (change_types.read_kinds, (_READ_SHORT, _READ_BYTES, _BYTES, _LINE, _LINE)),
+    (change_types.read_kinds, (_READ_SHORT, _READ_BYTES, _BYTES, _LINE, _LINE, _LINE)),
     (change_types.write_kinds, (types.Array(types.int8, 1, "C"), _BYTES, _LINE, _SHORT, _BYTES)),
     (arrow_message.write_message, (_MATRIX, _BYTES, _LINE, _LINE, _LINE, _LINE, _BYTES, _LINE, _LINE, _LINE)),
     (rows.rehash, (_LINE, _LINE, _INT, _INT)),

@@ -250,6 +250,22 @@ def rescale(w: Words, o: int, one: Number, scale: int, s: int, p: int, how: int,
     return _rescaled(w, o, negative, scale - drop, s, p)
 
 
+@inlined
+def has_one_scale(op: int, x: int, y: int) -> bool:
+    """Whether a sum, a product or another scale needs no digits more and no rounding; ``x`` and ``y`` as `decimal`."""
+    sa, sb, s = x & 255, (x >> 8) & 255, (x >> 16) & 255
+    if op == k.RESCALE:
+        return bool(sa == s and y >> 8 >= sa)
+    return bool(sa + sb == s if op == k.MULTIPLY_DECIMAL else sa == sb == s)
+
+
+@inlined
+def limit_of(x: int) -> int:
+    """The largest word that has the digits of a result, of which ``x`` says the precision as for `decimal`."""
+    p = (x >> 24) & 255
+    return POWERS_LOW[p] - 1 if p <= _SMALL else (1 << 63) - 1  # type: ignore[no-any-return]
+
+
 @helper
 def decimal(op: int, w: Words, o: int, one: Number, other: Number, x: int, y: int) -> tuple[int, int, int]:
     """Run an operation.

