@@ -263,7 +263,7 @@ def has_one_scale(op: int, x: int, y: int) -> bool:
 def limit_of(x: int) -> int:
     """The largest word that has the digits of a result, of which ``x`` says the precision as for `decimal`."""
     p = (x >> 24) & 255
-    return POWERS_LOW[p] - 1 if p <= _SMALL else (1 << 63) - 1  # type: ignore[no-any-return]
+    return POWERS_LOW[p] - 1 if p <= _SMALL else (1 << 63) - 1
 
 
 @helper

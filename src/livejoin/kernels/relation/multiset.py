@@ -20,6 +20,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from livejoin.kernels.jit import helper, inlined, kernel
+from livejoin.kernels.join.ahead import AHEAD, BEYOND
 from livejoin.kernels.memory.addresses import opener
 from livejoin.kernels.memory.blocks import reserve, shrink
 from livejoin.kernels.memory.directory import create, find, finish, mix, remove, seed
@@ -31,6 +32,7 @@ from livejoin.kernels.memory.layout import (
     D_SLOTS,
     DIRECTORY,
     DONE,
+    H_BUMP,
     MASK32,
     MORE,
     NEED_SPACE,
@@ -86,6 +88,10 @@ def key_of(sides: int) -> int:
 # Touched rows: (entry, position of the change that touched it, multiplicity in the result before)
 TOUCHED_FIELDS = 3
 
+# The same places before that, for changes that are read ahead: what was read, for nobody, and the hash of the row
+T_SEEN = 0
+T_HASH = 2
+
 DISTINCT = 0
 EXCEPT = 1
 EXCEPT_ALL = 2
@@ -111,15 +117,37 @@ def multiplicity(s: MultisetBuffers, entry: int) -> int:
 
 
 @helper
-def _entry_of(s: MultisetBuffers, values: Matrix, change: int) -> int:
+def _look_ahead(s: MultisetBuffers, values: Matrix, begin: int, end: int, touched: Touched) -> None:
+    """Hash the rows of the next changes and read what they are looked up in (`livejoin.kernels.join.ahead`).
+
+    The hash of a change stands in its own place of ``touched``, which no row takes before the change has come.
+    """
+    m = s.arena
+    for change in range(begin, end):
+        h = seed()
+        for i in range(s.width):
+            h = mix(h, values[i, change])
+        touched[change, T_HASH] = finish(h)
+    if m[H_BUMP] < BEYOND:
+        return
+    slots, shift = m[H_DIRECTORY + D_SLOTS], 32 - m[H_DIRECTORY + D_LOG]
+    seen = 0
+    for change in range(begin, end):
+        seen ^= m[slots + (touched[change, T_HASH] >> shift)]
+    for change in range(begin, end):
+        h = touched[change, T_HASH]
+        word = m[slots + (h >> shift)]
+        if word != 0 and (word >> 32) & MASK32 == h:
+            seen ^= m[(word & MASK32) + LEFT]
+    touched[begin, T_SEEN] = seen
+
+
+@helper
+def _entry_of(s: MultisetBuffers, values: Matrix, change: int, hash32: int) -> int:
     """The entry of a change's row, made if there is none; 0 if there is no space."""
     m, p, width = s.arena, s.offsets, s.width
-    h = seed()
     for i in range(width):
-        word = values[i, change]
-        m[H_ROW + i] = word
-        h = mix(h, word)
-    hash32 = finish(h)
+        m[H_ROW + i] = values[i, change]
     key = key_of(s.sides)
     entry: int = find(m, p, H_DIRECTORY, key, H_ROW, width, 0, hash32)
     if entry == 0 and reserve(m, H_LIST, m[H_LISTED], m[H_DIRECTORY + D_COUNT] + 1):
@@ -157,7 +185,11 @@ def _settle(s: MultisetBuffers, touched: Touched, out: Output, left: int) -> int
     made = m[H_MADE]
     begin = m[H_SETTLED]
     end = min(begin + left, m[H_TOUCHED])
+    seen = 0
     for i in range(begin, end):
+        if (i - begin) & (AHEAD - 1) == 0 and m[H_BUMP] >= BEYOND:
+            for j in range(i, min(i + AHEAD, end)):
+                seen ^= m[touched[j, 0] + LEFT]
         entry = touched[i, 0]
         m[entry + LEFT] ^= 1
         times = multiplicity(s, entry)
@@ -174,6 +206,7 @@ def _settle(s: MultisetBuffers, touched: Touched, out: Output, left: int) -> int
         if m[entry + LEFT] == 0 and (sides == 1 or m[entry + RIGHT] == 0):
             remove(m, H_DIRECTORY, entry, key_of(sides), s.width)
             shrink(m, H_LIST, m[H_LISTED], m[H_DIRECTORY + D_COUNT])
+    m[H_ROW] = seen  # for nobody, or the compiler would leave the reads out
     m[H_MADE] = made
     m[H_SETTLED] = end
     if end == m[H_TOUCHED]:
@@ -206,6 +239,7 @@ def apply(
     s = opened(multiset)
     m = s.arena
     change = m[H_CHANGE]
+    ahead = change  # up to which the rows are hashed
     left = AT_ONCE
     while True:
         ended = change == weights.shape[0] or (change > 0 and versions[change] != versions[change - 1])
@@ -217,7 +251,10 @@ def apply(
         if left == 0:
             m[H_CHANGE] = change
             return MORE
-        entry = _entry_of(s, values, change)
+        if change == ahead:
+            ahead = min(change + AHEAD, weights.shape[0])
+            _look_ahead(s, values, change, ahead, touched)
+        entry = _entry_of(s, values, change, touched[change, T_HASH])
         if entry == 0:
             m[H_CHANGE] = change
             return NEED_SPACE
