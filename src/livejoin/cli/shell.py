@@ -135,7 +135,7 @@ class Shell:
             ".schema": ("NAME", "the columns of a table or a view", self._schema),
             ".watch": ("VIEW", "print what each statement changes in a view", self._watch),
             ".unwatch": ("VIEW", "no longer", self._unwatch),
-            ".import": ("FILE TABLE [update]", "bring rows of a .csv, .parquet or .jsonl file; update replaces, ignore keeps",
+            ".import": ("FILE TABLE [update]", "rows of a .csv, .parquet or .jsonl file; update replaces, ignore keeps",
                         self._import),
             ".read": ("FILE", "run the statements of a file", self._read),
             ".quit": ("", "end; so does Ctrl-D", self._help),
