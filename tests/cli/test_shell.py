@@ -75,6 +75,25 @@ def test_files_are_imported(tmp_path: Path, kind: str) -> None:
     assert "id BIGINT" in shown
 
 
+def test_a_view_over_freed_rows_says_where_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("livejoin.database.transactions.sealing.LEAST_ROWS", 1)
+    db = livejoin.Database()
+    db.execute("""
+        CREATE TABLE e (k INT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '1' MINUTE)
+        TBLPROPERTIES ('livejoin.keep' = 'open')
+    """)
+    query = "SELECT window.start AS s, COUNT(*) AS n FROM e GROUP BY window(ts, '1 hour') EMIT FINAL"
+    db.create_view("first", query)
+    for hour in range(10):
+        db.execute(f"INSERT INTO e VALUES (1, TIMESTAMP '2026-01-01 {hour:02}:30:00')")
+    fine, shown, _ = shell(
+        db, f"CREATE VIEW later AS {query.replace('n FROM', 'm FROM')};\nINSERT INTO e VALUES (1, NULL);"
+    )
+    assert fine
+    assert shown.count("later: The view begins with the windows from 2026-01-01 0") == 1
+    assert db.views["first"].begins is None
+
+
 def test_rows_that_are_imported_twice(tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
     file.write_text("a,b\n1,2\n")

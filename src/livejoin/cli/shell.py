@@ -24,6 +24,7 @@ import livejoin
 from livejoin.changes.files import csv_options
 from livejoin.database.durable.home import is_home
 from livejoin.database.transactions.staging import OnConflict
+from livejoin.database.view import where_it_begins
 from livejoin.errors import LivejoinError, SchemaError, StateError, StorageError
 from livejoin.own_folders import cache_folder
 from livejoin.shown import meant
@@ -212,8 +213,12 @@ class Shell:
             lines = self._database.sql(body)["explanation"].to_pylist()
             self._console.print(Text("\n".join(lines)), soft_wrap=True)
         elif body:
+            before = dict(self._database.views)
             commit = self._database.execute(text)
             self._watch_on()
+            for name, view in self._database.views.items():
+                if view.begins is not None and before.get(name) is not view:
+                    self._console.print(Text(f"{name}: {where_it_begins(view)}", "yellow"), soft_wrap=True)
             if commit is None:
                 self._console.print("done", style="dim")
                 return
