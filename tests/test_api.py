@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.resources
 import json
+import re
 import subprocess
 import sys
 from functools import partial
@@ -407,7 +408,11 @@ def test_an_explanation_in_every_form() -> None:
     told = db.create_view("v", "SELECT A.src FROM G A JOIN G B ON A.dst = B.src").explain()
     assert json.loads(told.json()) == told.to_dict()
     assert told.svg().startswith("<svg")
-    assert told.svg(terms=True) in told._repr_html_()
+    page = told._repr_html_()
+    assert re.sub(r"<desc>.*</desc>\n", "", told.svg(terms=True)) in page
+    assert "<desc>" in told.svg()
+    assert "<desc>" not in page  # which has the sentences as text
+    assert page.count(told.verdict) == 1
     assert max(map(len, told.text(80).splitlines())) <= 80
 
 

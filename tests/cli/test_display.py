@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import io
 import re
+import time
 from dataclasses import replace
 
+import pytest
 from rich.console import Console
 from rich.text import Text
 from test_meter import Clock, report
@@ -57,6 +59,42 @@ def test_lines_where_there_is_no_terminal() -> None:
         "batches 2 of 4 | 100 changes/s | 1,001 delta rows/s | a 5 rows | b 1 rows | state 1.0 kB | 00:02 left",
         "batches 4 of 4 | 100 changes/s | 1,001 delta rows/s | a 15 rows | b 1 rows | state 1.0 kB",
     ]
+
+
+def test_what_is_waited_for_is_told_until_there_is_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("livejoin.cli.display._SECONDS_BETWEEN_SIGNS", 0.05)
+    clock = Clock()
+    console = Console(file=io.StringIO(), width=80)
+    assert isinstance(console.file, io.StringIO)
+    with display_for(console, "p.toml", ["a"], Meter(4, clock)) as display:
+        display.phase("starting Spark")
+        display.stage("batch 0: Spark reads its rows")
+        clock.now += 70
+        until = time.monotonic() + 20
+        while "01:10, still: batch 0: Spark reads its rows" not in console.file.getvalue():
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        display.batch(report(0))
+        display.stage("batch 1: Spark reads its rows")
+    assert "batch 1" not in console.file.getvalue()
+
+
+def test_the_panel_says_what_is_waited_for() -> None:
+    console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
+    meter = Meter(4, Clock())
+    dashboard = Dashboard(console, "p.toml", ["a"], meter)
+    shown = []
+    for happens in (
+        lambda: dashboard.stage("batch 0: Spark reads its rows"),
+        lambda: meter.add(report(0)),
+    ):
+        happens()
+        console.print(dashboard.panel())
+        assert isinstance(console.file, io.StringIO)
+        shown.append(console.file.getvalue())
+        console.file = io.StringIO()
+    assert "now         batch 0: Spark reads its rows" in shown[0]
+    assert "now  " not in shown[1]
 
 
 def test_what_came_back_and_what_was_left_out() -> None:

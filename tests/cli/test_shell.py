@@ -75,6 +75,40 @@ def test_files_are_imported(tmp_path: Path, kind: str) -> None:
     assert "id BIGINT" in shown
 
 
+def test_a_view_over_freed_rows_says_where_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("livejoin.database.transactions.sealing.LEAST_ROWS", 1)
+    db = livejoin.Database()
+    db.execute("""
+        CREATE TABLE e (k INT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '1' MINUTE)
+        TBLPROPERTIES ('livejoin.keep' = 'open')
+    """)
+    query = "SELECT window.start AS s, COUNT(*) AS n FROM e GROUP BY window(ts, '1 hour') EMIT FINAL"
+    db.create_view("first", query)
+    for hour in range(10):
+        db.execute(f"INSERT INTO e VALUES (1, TIMESTAMP '2026-01-01 {hour:02}:30:00')")
+    fine, shown, _ = shell(
+        db, f"CREATE VIEW later AS {query.replace('n FROM', 'm FROM')};\nINSERT INTO e VALUES (1, NULL);"
+    )
+    assert fine
+    assert shown.count("later: The view begins with the windows from 2026-01-01 0") == 1
+    assert db.views["first"].begins is None
+
+
+def test_rows_that_are_imported_twice(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("a,b\n1,2\n")
+    db = livejoin.Database()
+    fine, _, errors = shell(
+        db, f"CREATE TABLE t (a INT PRIMARY KEY, b INT);\nINSERT INTO t VALUES (1, 1);\n.import {file} t"
+    )
+    assert not fine
+    assert "second row with the primary key" in errors
+    assert shell(db, f".import {file} t ignore")[0]
+    assert db.tables["t"].to_pylist() == [{"a": 1, "b": 1}]
+    assert shell(db, f".import {file} t update")[0]
+    assert db.tables["t"].to_pylist() == [{"a": 1, "b": 2}]
+
+
 def test_a_schema_says_what_new_rows_have() -> None:
     db = livejoin.Database()
     db.execute("CREATE TABLE t (a INT DEFAULT 3, b INT GENERATED ALWAYS AS (a + 1), CONSTRAINT pos CHECK (a > 0))")
@@ -107,6 +141,8 @@ def test_what_the_shell_says() -> None:
         ".unwatch v": "is not watched",
         ".import x.txt t": ".csv",
         ".import nope.csv t": "nope.csv",
+        ".import nope.csv t replace": "'replace' is no word for rows that are there already; write update or ignore",
+        ".import nope.csv": ".import takes FILE TABLE [update], and 1 were given",
         ".read nope.sql": "nope.sql",
         "SELEC 1;": "SELEC",
     }.items():

@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 from changing_tables import EDGE, PERSON, VIEWS, WINDOW, Source, expected
+from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from livejoin.errors import SchemaError, StateError
 from livejoin.spark import read_view
+from livejoin.spark.current_rows import _read
 from maintaining import IN_CELLS, maintain
 
 pytestmark = pytest.mark.spark
+
+
+def test_a_worker_without_livejoin_says_which_python_it_is(tmp_path: Path) -> None:
+    packed = cloudpickle.dumps(_read(tmp_path, []))
+    program = (
+        "import sys; sys.modules['livejoin'] = None\n"  # as if it were not installed
+        "from pyspark import cloudpickle\n"
+        f"print(list(cloudpickle.loads({packed!r})(iter(()))))"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    last = ended.stderr.strip().splitlines()[-1]
+    assert last.startswith(f"RuntimeError: Spark's workers run {sys.executable}, which cannot import livejoin (")
+    assert f"Set spark.pyspark.python or PYSPARK_PYTHON to a Python that has it, as {sys.executable}" in last
 
 
 @pytest.mark.parametrize("options", [pytest.param({}, id="driver"), IN_CELLS])

@@ -16,7 +16,10 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from livejoin.errors import SchemaError, StateError
-from livejoin.spark.postgres import PostgresSink, read_postgres
+from livejoin.pipeline.model import PostgresServer as PostgresSettings
+from livejoin.pipeline.model import ServerTable
+from livejoin.pipeline.places import server_of
+from livejoin.spark.postgres import PostgresSink, read_postgres, table_sizes
 from livejoin.spark.postgres.slot import number, text
 from maintaining import maintain
 from postgres_server import PostgresServer
@@ -74,6 +77,28 @@ def held(writer: Any, out: Path) -> None:
     for view, query in VIEWS.items():
         recomputed = Counter(writer.execute(query).fetchall())
         assert sum_of(out / view) == recomputed, view
+
+
+def test_how_much_the_first_batches_bring(writer: Any, place: str) -> None:
+    tables(writer)
+    writer.execute("CREATE TABLE parts (id bigint PRIMARY KEY) PARTITION BY RANGE (id)")
+    for at in range(2):
+        writer.execute(f"CREATE TABLE parts{at} PARTITION OF parts FOR VALUES FROM ({at * 500}) TO ({at * 500 + 500})")
+    writer.execute("ALTER PUBLICATION live ADD TABLE parts")
+    writer.execute("ALTER PUBLICATION live SET (publish_via_partition_root = true)")
+    writer.execute("INSERT INTO parts SELECT n FROM generate_series(0, 899) n")
+    writer.execute("INSERT INTO orders SELECT n, 1, 5 FROM generate_series(1, 3000) n")
+    writer.execute("ANALYZE parts0; ANALYZE parts1; ANALYZE customers; ANALYZE orders")
+    found = table_sizes(place, "live")
+    assert {name: rows for name, (rows, _) in found.items() if name != "customers"} == {
+        "orders": 3000,
+        "parts": 900,
+        "notes": None,
+    }
+    assert found["orders"][1] > 3000 * 20
+    server = PostgresSettings(kind="postgres", url=place, publication="live", slot="s")
+    asked = {name: ServerTable(server="x") for name in ("orders", "notes")}
+    assert server_of(server, asked).first_rows() == "orders (about 3,000 rows), notes (0.0 MB)"
 
 
 def test_snapshot_first_then_every_change(writer: Any, run: Callable[..., None], tmp_path: Path) -> None:

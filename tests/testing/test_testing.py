@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import random
 import sys
+from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 import livejoin
 from livejoin.errors import ChangeFormatError, SchemaError, UnknownNameError
+from livejoin.sql import read_models
 from livejoin.testing import check_view, expect, given
+from livejoin.testing.generated import _rows
 
 SCHEMA = """
     CREATE TABLE orders (
@@ -137,8 +142,6 @@ def test_a_view_that_is_wrong_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_cannot_be_checked_is_said() -> None:
-    with pytest.raises(SchemaError, match="no values are made up for column 'x', which is ARRAY<INT>"):
-        check_view("SELECT a FROM t", "CREATE TABLE t (a INT, x ARRAY<INT>)")
     with pytest.raises(UnknownNameError):
         check_view("SELECT b FROM t", "CREATE TABLE t (a INT)")
 
@@ -183,3 +186,96 @@ def test_rows_of_empty_cells_are_rows() -> None:
     expect(commit["v"], "± | a | b | c")
     given(db, t="± | a | b | c\n- | | |")
     assert len(db.views["v"].to_pylist()) == 3
+
+
+def test_tables_and_snapshots_are_expected_as_views_are(db: livejoin.Database) -> None:
+    given(db, orders="id | customer | amount\n1 | a | 1.5")
+    expect(db.tables["orders"], "id | amount | paid\n1 | 1.50 | false")
+    with db.snapshot() as at:
+        given(db, orders="id | customer | amount\n2 | b | 1")
+        expect(at.tables["orders"], "id | customer\n1 | a")
+        expect(at.views["totals"], "customer | total\na | 1.5")
+        with pytest.raises(AssertionError, match="'totals' at version 1 has other rows"):
+            expect(at.views["totals"], "customer\nb")
+    with pytest.raises(AssertionError, match="table 'orders' has other rows"):
+        expect(db.tables["orders"], "id\n1")
+
+
+def test_the_line_of_names_alone_expects_no_row(db: livejoin.Database) -> None:
+    expect(db.views["totals"], "customer | total")
+    with pytest.raises(ChangeFormatError, match=r"the first one has the names .* also where there is no row"):
+        expect(db.views["totals"], "")
+    given(db, orders="id | customer\n1 | a")
+    with pytest.raises(AssertionError, match="too many  a"):
+        expect(db.views["totals"], "customer")
+
+
+def test_cells_of_lists_structs_and_maps_are_json() -> None:
+    db = livejoin.Database()
+    db.execute("""
+        CREATE TABLE t (id INT, a ARRAY<STRING>, s STRUCT<x: DECIMAL(5, 2), d: DATE>, m MAP<STRING, INT>);
+        CREATE VIEW v AS SELECT id, a, s, m FROM t
+    """)
+    text = """
+        id | a           | s                             | m
+        1  | ["a", "b"] | {"x": 1.5, "d": "2026-01-01"} | {"b": 2, "a": 1}
+        2  |             | {"x": null, "d": null}        | {}
+    """
+    commit = given(db, t=text)
+    expect(db.views["v"], text)
+    expect(db.tables["t"], text)
+    expect(commit["v"], text, of=db.views["v"])
+    with pytest.raises(AssertionError, match="missing   1"):
+        expect(db.views["v"], 'id | a\n1 | ["a"]\n2 |')
+    with pytest.raises(ChangeFormatError, match="'a' does not fit ARRAY<STRING>"):
+        expect(db.views["v"], "id | a\n1 | [a")
+
+
+def test_views_of_a_folder_are_checked_over_one_another(tmp_path: Path) -> None:
+    (tmp_path / "paid.sql").write_text("SELECT customer, amount FROM {{ source('shop', 'orders') }} WHERE paid")
+    (tmp_path / "sums.sql").write_text("SELECT customer, SUM(amount) AS s FROM {{ ref('paid') }} GROUP BY customer")
+    models = read_models(tmp_path)
+    schema = SCHEMA.split(";", maxsplit=1)[0]
+    check_view(models["sums"], schema, views=models, examples=8)
+    with pytest.raises(UnknownNameError, match="no table 'paid'"):
+        check_view(models["sums"], schema)
+
+
+def test_a_view_that_reads_the_time_is_checked_while_it_moves() -> None:
+    sql = "SELECT k, COUNT(*) AS n FROM t WHERE at > now() - INTERVAL '1' HOUR GROUP BY k"
+    schema = "CREATE TABLE t (k INT, at TIMESTAMP)"
+    check_view(sql, schema, examples=25)
+    with pytest.raises(SchemaError, match="against='duckdb' has another now"):
+        check_view(sql, schema, against="duckdb")
+
+
+def test_time_that_moves_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    moved = livejoin.Database.advance
+    monkeypatch.setattr(livejoin.Database, "advance", lambda db, time: moved(db, time - timedelta(days=9)))
+    monkeypatch.setattr(livejoin.View, "to_arrow", lambda view: view.schema.empty_table())
+    with pytest.raises(AssertionError, match=r"the delta is .*(?s:.*)1\. t: \+") as told:
+        check_view("SELECT k FROM t WHERE at > now()", "CREATE TABLE t (k INT, at TIMESTAMP)")
+    assert told.value.__cause__ is None  # nothing but the message
+    assert not getattr(told.value, "__notes__", [])
+
+
+def test_rows_of_all_types_are_made_up() -> None:
+    schema = """
+        CREATE TABLE t (
+            k INT, a ARRAY<INT>, s STRUCT<x: DOUBLE, y: ARRAY<DATE>>, m MAP<STRING, DECIMAL(3, 1)>, v VARIANT,
+            i INTERVAL DAY TO SECOND, y INTERVAL YEAR TO MONTH
+        )
+    """
+    check_view("SELECT k, a, s, m, v, i, y FROM t WHERE k > 0", schema, examples=20)
+    made = []
+    for kind in (
+        "ARRAY<INT>",
+        "STRUCT<x: INT>",
+        "MAP<STRING, INT>",
+        "INTERVAL DAY TO SECOND",
+        "INTERVAL YEAR TO MONTH",
+    ):
+        db = livejoin.Database()
+        db.execute(f"CREATE TABLE t (x {kind} NOT NULL)")
+        made.append({str(row["x"]) for n in range(20) for row in _rows(db.tables["t"], random.Random(n), 3)})
+    assert all(len(values) > 2 for values in made), made

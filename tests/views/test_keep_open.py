@@ -261,13 +261,16 @@ def test_a_view_that_is_created_later_begins_with_the_rows_that_are_there(caplog
     assert freed["at"] == BEGIN + 70 * MINUTE
     later = database.create_view("later", VIEWS_OF["tumbling"].replace("COUNT(*) AS n, ", ""))
     assert (first.count(), later.count()) == (8, 1)
-    assert caplog.messages == [
-        f"view 'later' begins with the windows from {freed['at']} on: table 'E' has freed the rows before"
-    ]
+    told = f"The view begins with the windows from {freed['at']} on: rows before were freed when it was made."
+    assert caplog.messages == [f"view 'later': {told}"]
+    assert (first.begins, later.begins) == (None, freed["at"])
+    assert later.explain().verdict.endswith(told)
+    assert "begins with" not in first.explain().verdict
     assert [row["s"] for row in later.to_pylist()] == [freed["at"]]
     hourly = database.create_view(
         "hourly", "SELECT window.start AS s, COUNT(*) AS n FROM E GROUP BY window(ts, '1 hour') EMIT FINAL"
     )
+    assert hourly.begins == BEGIN + 120 * MINUTE  # the hour from 60 on has lost rows
     for step in range(10, 40):
         database.apply("E", [(step, "a", BEGIN + step * 10 * MINUTE, 1)])
     assert {row["n"] for row in hourly.to_pylist()} == {6}
@@ -276,6 +279,26 @@ def test_a_view_that_is_created_later_begins_with_the_rows_that_are_there(caplog
     text = " ".join(str(first.explain()).split())
     assert "Rows of e before it are freed" in text
     assert "memory grows with the result" not in text
+    again = database.create_view("later", later.sql, replace=True)
+    like = database.create_view("like_it", later.sql)
+    assert again.begins == like.begins == freed["at"]  # its windows are those of the view that was there
+
+
+def test_where_a_view_begins_is_kept_with_it(tmp_path: Path) -> None:
+    with opened(tmp_path / "db") as database:
+        database.create_view("first", VIEWS_OF["tumbling"])
+        for step in range(10):
+            database.apply("E", [(step, "a", BEGIN + step * 10 * MINUTE, 1)])
+        later = VIEWS_OF["tumbling"].replace("COUNT(*) AS n, ", "")
+        begins = database.create_view("later", later).begins
+        assert begins is not None
+        database.apply("E", [(10, "a", BEGIN + 1000 * MINUTE, 1)])
+        database.save(tmp_path / "copy")
+    with livejoin.open(tmp_path / "db") as database:
+        assert (database.views["first"].begins, database.views["later"].begins) == (None, begins)
+    for trusted in (False, True):
+        copy = livejoin.Database.load(tmp_path / "copy", trusted=trusted)
+        assert (copy.views["first"].begins, copy.views["later"].begins) == (None, begins)
 
 
 def test_dropped_and_created_again_it_begins_anew() -> None:

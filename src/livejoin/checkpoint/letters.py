@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import pyarrow as pa
 
 from livejoin.checkpoint.batch import REASON, Arrival
-from livejoin.checkpoint.incoming.malformed import line_of
+from livejoin.checkpoint.incoming.malformed import line_of, without_file
 from livejoin.checkpoint.incoming.settled import settled
 from livejoin.checkpoint.job import Job
 from livejoin.checkpoint.policy import Policy
@@ -55,6 +55,9 @@ def letters_of(changes: Mapping[str, pa.Table], posted: Iterable[Refusal]) -> di
 def as_letters(changes: pa.Table, reasons: pa.Array) -> pa.Table:
     """Changes as they came, with the reasons why they are left out."""
     came = changes.drop_columns([REFUSED]) if REFUSED in changes.column_names else changes
+    if ORIGIN in changes.column_names and changes.column(ORIGIN).null_count < changes.num_rows:
+        told = zip(reasons.to_pylist(), changes.column(ORIGIN).to_pylist(), strict=True)
+        reasons = pa.array([without_file(reason, file) for reason, file in told], pa.string())
     return came.append_column(REASON, reasons)
 
 

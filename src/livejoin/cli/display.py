@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Event, Thread
 from types import TracebackType
 from typing import Protocol
 
@@ -18,6 +19,7 @@ from livejoin.spark import BatchReport, Recovery
 
 _WIDTH = 80
 _SECONDS_BETWEEN_LINES = 2.0
+_SECONDS_BETWEEN_SIGNS = 15.0  # of life, while no batch is done
 
 
 class Display(Protocol):
@@ -31,6 +33,9 @@ class Display(Protocol):
 
     def phase(self, text: str) -> None:
         """Show the present phase."""
+
+    def stage(self, text: str) -> None:
+        """Show what is waited for before the first batch; may be called from another thread."""
 
     def came_back(self, recovery: Recovery) -> None:
         """Show the state that the checkpoint had."""
@@ -52,6 +57,7 @@ class Dashboard:
         self._views = views
         self._meter = meter
         self._phase = ""
+        self._stage = ""
         self._recovery: Recovery | None = None
         self._console = console
         self._live = Live(console=console, get_renderable=self.panel, refresh_per_second=8)
@@ -68,6 +74,11 @@ class Dashboard:
     def phase(self, text: str) -> None:
         """Show the present phase."""
         self._phase = text
+        self._stage = ""
+
+    def stage(self, text: str) -> None:
+        """Keep what is waited for, for the panel."""
+        self._stage = text
 
     def came_back(self, recovery: Recovery) -> None:
         """Keep the report of the recovery for the panel."""
@@ -112,6 +123,8 @@ class Dashboard:
             below.append(Text(f"refreshed   {', '.join(meter.refreshed)}", "dim"))
         if meter.cells:
             below.append(Text(f"cells       {meter.cells}", "dim"))
+        if self._stage and not meter.batches:
+            below.append(Text(f"now         {self._stage}", "dim"))
         if self._recovery is not None:
             found = self._recovery
             told = f"{found.rows:,} rows, {found.changes:,} changes applied again, in {found.seconds:.1f} s"
@@ -145,19 +158,32 @@ class Lines:
         self._meter = meter
         self._shown = meter.clock()
         self._batches_shown = 0
+        self._stage = ""
+        self._over = Event()
+        self._waiting = Thread(target=self._wait, name="livejoin-waiting", daemon=True)
 
     def __enter__(self) -> Lines:
         self._print(f"livejoin  {self._title}")
+        self._waiting.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self._over.set()
+        self._waiting.join()
         self._show()
 
     def phase(self, text: str) -> None:
         """Print the present phase."""
+        self._stage = text
         self._print(text)
+
+    def stage(self, text: str) -> None:
+        """Print what is waited for, if no batch is done."""
+        if not self._meter.batches:
+            self._stage = text
+            self._print(text)
 
     def came_back(self, recovery: Recovery) -> None:
         """Print the report of the recovery."""
@@ -191,6 +217,11 @@ class Lines:
         if left:
             parts.append(f"{clock_time(left)} left")
         return " | ".join(parts)
+
+    def _wait(self) -> None:
+        """Say now and then what is still waited for, until there is a batch."""
+        while not self._over.wait(_SECONDS_BETWEEN_SIGNS) and not self._meter.batches:
+            self._print(f"{clock_time(self._meter.elapsed)}, still: {self._stage}")
 
     def _show(self) -> None:
         if self._meter.batches > self._batches_shown:

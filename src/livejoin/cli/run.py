@@ -15,7 +15,7 @@ from rich.text import Text
 from livejoin.cli.display import display_for
 from livejoin.cli.meter import Meter, clock_time, size
 from livejoin.cli.quiet_interrupt import quiet_interrupt
-from livejoin.pipeline import NotYetError, Pipeline, ViewCheck, check, clear, expected_batches, load, run
+from livejoin.pipeline import NotYetError, Pipeline, ViewCheck, check, clear, expected_batches, is_begun, load, run
 from livejoin.shown import counted
 from livejoin.spark.sinks import ParquetSink
 from livejoin.spark.sinks.output_files import end_of
@@ -50,7 +50,8 @@ def run_pipeline(
         spill_over=said.spill_over if spill_over is None else spill_over,
     )
     pipeline = replace(pipeline, options=options)
-    for warning in pipeline.warnings:
+    # Who goes on with a checkpoint was told when it was begun.
+    for warning in () if is_begun(pipeline) and not fresh else pipeline.warnings:
         console.print(Text(f"warning: {warning}", "yellow"), soft_wrap=True)
     if fresh:
         clear(pipeline)
@@ -66,8 +67,8 @@ def run_pipeline(
             meter.flow()
             display.phase("running" if ends else "running, Ctrl-C stops it")
 
-        display.phase("starting Spark")
-        run(pipeline, display.batch, flowing, display.came_back)
+        display.phase("starting Spark, a Java process: 5 to 30 seconds")
+        run(pipeline, display.batch, flowing, display.came_back, display.stage)
         display.phase("done")
     done = ", ".join(
         counted(number, what)

@@ -23,6 +23,8 @@ from rich.text import Text
 import livejoin
 from livejoin.changes.files import csv_options
 from livejoin.database.durable.home import is_home
+from livejoin.database.transactions.staging import OnConflict
+from livejoin.database.view import where_it_begins
 from livejoin.errors import LivejoinError, SchemaError, StateError, StorageError
 from livejoin.own_folders import cache_folder
 from livejoin.shown import meant
@@ -32,6 +34,7 @@ from livejoin.state.objects import open_objects
 _MOST_ROWS = 50
 _MOST_BESIDE = 8  # databases that are named
 _MOST_HISTORY = 2000
+_ON_CONFLICT: dict[str, OnConflict] = {"error": "error", "ignore": "ignore", "update": "update"}
 _PROMPT, _MORE = "livejoin> ", "     ...> "
 _WORDS = (
     *(
@@ -133,7 +136,8 @@ class Shell:
             ".schema": ("NAME", "the columns of a table or a view", self._schema),
             ".watch": ("VIEW", "print what each statement changes in a view", self._watch),
             ".unwatch": ("VIEW", "no longer", self._unwatch),
-            ".import": ("FILE TABLE", "bring rows of a .csv, .parquet or .jsonl file", self._import),
+            ".import": ("FILE TABLE [update]", "rows of a .csv, .parquet or .jsonl file; update replaces, ignore keeps",
+                        self._import),
             ".read": ("FILE", "run the statements of a file", self._read),
             ".quit": ("", "end; so does Ctrl-D", self._help),
         }  # fmt: skip
@@ -209,8 +213,12 @@ class Shell:
             lines = self._database.sql(body)["explanation"].to_pylist()
             self._console.print(Text("\n".join(lines)), soft_wrap=True)
         elif body:
+            before = dict(self._database.views)
             commit = self._database.execute(text)
             self._watch_on()
+            for name, view in self._database.views.items():
+                if view.begins is not None and before.get(name) is not view:
+                    self._console.print(Text(f"{name}: {where_it_begins(view)}", "yellow"), soft_wrap=True)
             if commit is None:
                 self._console.print("done", style="dim")
                 return
@@ -227,7 +235,8 @@ class Shell:
             msg = f"there is no command {name}; .help lists them"
             raise SchemaError(msg)
         arguments, _, function = self._commands[name]
-        if len(given) != len(arguments.split()):
+        words = arguments.split()
+        if not sum(not word.startswith("[") for word in words) <= len(given) <= len(words):
             msg = f"{name} takes {arguments or 'nothing'}, and {len(given)} were given; quote names with spaces"
             raise SchemaError(msg)
         function(*given)
@@ -298,7 +307,10 @@ class Shell:
             raise SchemaError(msg)
         found[1]()
 
-    def _import(self, file: str, name: str) -> None:
+    def _import(self, file: str, name: str, on_conflict: str = "error") -> None:
+        if on_conflict not in _ON_CONFLICT:
+            msg = f"{on_conflict!r} is no word for rows that are there already; write update or ignore, or nothing"
+            raise SchemaError(msg)
         table = self._database.tables.get(name)
         texts = [column.name for column in table.columns if column.type.kind == "string"] if table is not None else []
         try:
@@ -311,7 +323,7 @@ class Shell:
             raise SchemaError(msg) from error
         if table is None:
             self._database.create_table(name, rows.schema)
-        commit = self._database.apply(name, rows, coerce="json")
+        commit = self._database.apply(name, rows, on_conflict=_ON_CONFLICT[on_conflict], coerce="json")
         self._console.print(f"{_counted(commit.changes, 'row')} into {name}", style="dim")
 
     def _read(self, file: str) -> None:

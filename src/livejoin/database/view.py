@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -66,6 +67,7 @@ KEYS = "livejoin.keys"
 """Where the metadata of a delta's schema has the view's keys."""
 
 _BATCH = 65536
+_EPOCH = dt.datetime(1970, 1, 1)
 _LARGEST_BATCH = 1 << 20
 _MOST_ROWS = (1 << 63) - 1
 _PAIRED = 8  # columns of which it tries pairs
@@ -86,6 +88,8 @@ class ViewOptions:
         statistics: The statistics that the plan was chosen by.
         allow_product: Whether a condition may compare tables that no equality connects.
         assertion: How it is asserted that the view has no rows; None if it is not.
+        begins: The start of its first window, in microseconds since 1970, if its table had freed rows before it was
+            made; else None.
     """
 
     deltas: bool
@@ -94,6 +98,7 @@ class ViewOptions:
     statistics: Statistics
     allow_product: bool = False
     assertion: Assertion | None = None
+    begins: int | None = None
 
 
 class View(Readable):
@@ -162,7 +167,17 @@ class View(Readable):
             kept.adaptive,
             kept.allow_product,
             kept.assertion,
+            kept.begins,
         )
+
+    @property
+    def begins(self) -> dt.datetime | None:
+        """The start of its first window, if its table had freed the rows before when the view was made; else None.
+
+        A table frees rows with ``keep="open"``. A view that was there before has their windows; one that is made later
+        cannot have them.
+        """
+        return None if self._options.begins is None else _EPOCH + self._options.begins * dt.timedelta(microseconds=1)
 
     @property
     def schema(self) -> pa.Schema:
@@ -756,7 +771,8 @@ class View(Readable):
         moved += [one.spreading.told(one.cells > 1) for one in self._below if one.spreading is not None]
         moved += [LEFT_OUT for one in self._below if leaves_out(one)]
         asserted = "" if self.assertion is None else asserts(self.assertion)
-        return replace(told, reason=" ".join([told.reason, *dict.fromkeys(moved)]), asserted=asserted)
+        begins = where_it_begins(self)
+        return replace(told, reason=" ".join([told.reason, *dict.fromkeys(moved)]), asserted=asserted, begins=begins)
 
     @alone
     def stats(self) -> dict[str, int | float]:
@@ -1147,3 +1163,10 @@ def _bag_rows(node: Node) -> Iterator[tuple[str, int]]:
         if isinstance(one.plan, BagOperator):
             yield one.plan.derived.title, one.stored().rows
             yield from _bag_rows(one)
+
+
+def where_it_begins(view: View) -> str:
+    """From when on a view has windows, as a sentence; empty if it has them all."""
+    if view.begins is None:
+        return ""
+    return f"The view begins with the windows from {view.begins} on: rows before were freed when it was made."

@@ -2,6 +2,6 @@
 
 from livejoin.pipeline.check import NotYetError, ViewCheck, check
 from livejoin.pipeline.load import Pipeline, load
-from livejoin.pipeline.run import clear, expected_batches, run
+from livejoin.pipeline.run import clear, expected_batches, is_begun, run
 
-__all__ = ["NotYetError", "Pipeline", "ViewCheck", "check", "clear", "expected_batches", "load", "run"]
+__all__ = ["NotYetError", "Pipeline", "ViewCheck", "check", "clear", "expected_batches", "is_begun", "load", "run"]

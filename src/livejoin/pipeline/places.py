@@ -19,6 +19,7 @@ from livejoin.pipeline.model import (
     TableOutput,
 )
 from livejoin.schema import Table
+from livejoin.shown import counted
 from livejoin.spark.arrow_columns import sql_columns
 from livejoin.spark.feeds import from_versions
 from livejoin.spark.local_folder import is_remote, local_path
@@ -39,6 +40,9 @@ class Server(Protocol):
 
     def read(self, spark: Any) -> dict[str, Any]:
         """The changes of the tables, as `livejoin.spark.maintain` takes them."""
+
+    def first_rows(self) -> str:
+        """The rows that the first batches bring, as words; empty if that is not known beforehand."""
 
     def clear(self, checkpoint: Path) -> None:
         """Remove what the server keeps for a checkpoint that is to be deleted."""
@@ -75,6 +79,11 @@ class _Postgres:
         reading = (given.url, given.publication, given.slot, self._names, given.max_changes)
         return dict(self._client.read_postgres(spark, *reading, self._columns, given.retry_seconds))
 
+    def first_rows(self) -> str:
+        given = self._settings
+        sizes = self._client.table_sizes(given.url, given.publication, self._names, self._columns)
+        return ", ".join(f"{name} ({_about(rows, size)})" for name, (rows, size) in sizes.items())
+
     def clear(self, checkpoint: Path) -> None:
         if (checkpoint / "spark").exists():  # else the slot may be somebody else's
             self._client.drop_slot(self._settings.url, self._settings.slot)
@@ -101,6 +110,9 @@ class _Delta:
         names = self._client.table_columns(self._path).names
         by_key = bool(self._settings.keys) and not self._settings.append_only
         return {self._name: from_versions(frame, names, by_key)}
+
+    def first_rows(self) -> str:
+        return ""
 
     def clear(self, checkpoint: Path) -> None:
         """Nothing: a Delta table keeps nothing for its readers."""
@@ -140,6 +152,9 @@ class _Kafka:
         reading = (given.servers, given.topic, columns, given.messages, key, given.settings, given.max_messages)
         frame = self._client.read_kafka(spark, *reading, integer_times=given.integer_times, decimals=given.decimals)
         return {self._name: frame}
+
+    def first_rows(self) -> str:
+        return ""
 
     def clear(self, checkpoint: Path) -> None:
         """Nothing: the broker keeps nothing for readers of a topic."""
@@ -209,3 +224,8 @@ def sink_of(
     from livejoin.spark.postgres import PostgresSink  # noqa: PLC0415
 
     return PostgresSink(settings.url, settings.schema_name, settings.tables, settings.history)
+
+
+def _about(rows: int | None, size: int) -> str:
+    """The size of a table, in rows if the server has counted them."""
+    return f"{size / 2**20:,.1f} MB" if rows is None else f"about {counted(rows, 'row')}"

@@ -60,6 +60,11 @@ def _clear(pipeline: Pipeline) -> None:
     name.unlink(missing_ok=True)
 
 
+def is_begun(pipeline: Pipeline) -> bool:
+    """Whether the checkpoint of a pipeline has a state already."""
+    return (pipeline.checkpoint / "livejoin").exists()
+
+
 def expected_batches(pipeline: Pipeline) -> int | None:
     """How many micro-batches the present files make from an empty checkpoint; None if that is not known."""
     if pipeline.servers:
@@ -72,6 +77,7 @@ def run(
     on_batch: Callable[[BatchReport], object],
     on_start: Callable[[], object],
     on_recovery: Callable[[Recovery], object] = lambda _: None,
+    on_stage: Callable[[str], object] = lambda _: None,
 ) -> None:
     """Run a pipeline until its input is used up or Ctrl-C stops it.
 
@@ -82,17 +88,23 @@ def run(
         on_batch: Called after each micro-batch, from another thread.
         on_start: Called when Spark is up and the query runs.
         on_recovery: Called before ``on_start`` if the checkpoint had a state.
+        on_stage: Called with a few words on what is waited for, until the first batch is done; also from another
+            thread.
 
     Raises:
         LivejoinError: A batch failed, or the checkpoint is damaged.
         KeyboardInterrupt: Ctrl-C was pressed. The query is stopped, and the next run continues there.
     """
+    is_new = not is_begun(pipeline)
     spark = _session(pipeline)
+    on_stage(f"opening {', '.join(pipeline.declared)}")
     found: dict[str, Any] = {
         name: read_changes(spark, source, pipeline.checkpoint / ARRIVALS) for name, source in pipeline.sources.items()
     }
     for server in pipeline.servers:
         found.update(server.read(spark))
+        if is_new and (rows := server.first_rows()):
+            on_stage(f"the first batches bring all rows that are there: {rows}")
     tables = {name: found[name] for name in pipeline.declared}
     declared = {name: declared_of(table) for name, table in pipeline.declared.items()}
     options = replace(pipeline.options, on_batch=on_batch)
@@ -108,9 +120,11 @@ def run(
         options,
         assertions=pipeline.assertions,
     )
+    batches.on_stage = on_stage
     if batches.recovery is not None:
         on_recovery(batches.recovery)
     on_start()
+    on_stage("Spark plans the first batch" if is_new else "Spark looks for what is new")
     try:
         end_of(query).wait()
     except KeyboardInterrupt:

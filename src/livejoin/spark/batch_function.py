@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 from pyspark.sql import DataFrame
 
@@ -19,10 +20,12 @@ class BatchFunction(ABC):
 
     Attributes:
         failure: The error that ended the query; None if there was none.
+        on_stage: The function that is told in words what happens to a batch, before it is done.
     """
 
     def __init__(self) -> None:
         self.failure: LivejoinError | None = None
+        self.on_stage: Callable[[str], object] = _nobody
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Commit a micro-batch.
@@ -33,6 +36,7 @@ class BatchFunction(ABC):
                 ``failure``.
         """
         try:
+            self.on_stage(f"batch {batch_id}: Spark reads its rows")
             self._take(frame, batch_id)
         except LivejoinError as error:
             self.failure = error
@@ -73,3 +77,7 @@ class BatchFunction(ABC):
     @abstractmethod
     def _where(self, batch_id: int) -> str:
         """The state of a batch that an error ended, as a sentence for people."""
+
+
+def _nobody(_: str) -> None:
+    """Nobody listens."""

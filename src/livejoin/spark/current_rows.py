@@ -6,11 +6,14 @@ task for each cell. Nothing goes through the driver, and the query, if it runs, 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from pickle import loads
 
 import pyarrow as pa
+from pyspark.cloudpickle import dumps
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -76,15 +79,42 @@ def _is_there(folder: Place) -> bool:
 
 
 def _read(folder: Place, parts: Sequence[Part]) -> Read:
-    """What a task does that gets the numbers of parts; it takes them all, or Spark ends its process."""
+    """What a task does that gets the numbers of parts.
+
+    It names nothing of this module before it has looked for it, so that a Python without livejoin can say so.
+    """
+    packed: bytes = dumps((folder, tuple(parts)))  # type: ignore[no-untyped-call]
+    ours = sys.executable
 
     def read(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        _check_seen(folder)
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                yield from parts[number]()
+        import sys  # noqa: PLC0415  # that of the worker
+
+        try:
+            from livejoin.spark.current_rows import rows_of_parts  # noqa: PLC0415
+        except ImportError as error:
+            msg = (
+                f"Spark's workers run {sys.executable}, which cannot import livejoin ({error}). Set "
+                f"spark.pyspark.python or PYSPARK_PYTHON to a Python that has it, as {ours}, before the session "
+                "starts; livejoin.spark.local_session does so. Or install livejoin there"
+            )
+            raise RuntimeError(msg) from None
+        yield from rows_of_parts(packed, numbers)
 
     return read
+
+
+def rows_of_parts(packed: bytes, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of parts; all numbers are taken, or Spark ends the process of the task.
+
+    Args:
+        packed: The folder of the checkpoint and the parts, as `read_view` hands them to the tasks.
+        numbers: The numbers of the parts that the task reads.
+    """
+    folder, parts = loads(packed)
+    _check_seen(folder)
+    for batch in numbers:
+        for number in batch.column(0).to_pylist():
+            yield from parts[number]()
 
 
 def _check_seen(folder: Place) -> None:

@@ -24,6 +24,7 @@ from livejoin.checkpoint.recovery import Recovery
 from livejoin.database import Database
 from livejoin.database.difference import types_of
 from livejoin.distributed import CellReport, skew
+from livejoin.shown import counted
 from livejoin.spark.batch_function import BatchFunction
 from livejoin.spark.dead_letters import DeadLetters
 from livejoin.spark.sinks import Sink
@@ -133,6 +134,7 @@ class MicroBatches(BatchFunction):
         started = time.perf_counter()
         engine = self._engine
         batch = engine.take(batch_id, lambda: self._arrived(frame))
+        self.on_stage(f"batch {batch_id}: {counted(batch.rows, 'change')} came, the views are computed")
         before = time.perf_counter()
         types = {view: types_of(engine.database, view) for view in engine.database.views}
         deltas = {view: as_instants(delta, types[view]) for view, delta in engine.apply(batch).items()}

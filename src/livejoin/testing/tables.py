@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
 from livejoin.changes.convert import convert
-from livejoin.database import Commit, Database, View
+from livejoin.database import Commit, Database, RowsAt, StoredTable, View
 from livejoin.errors import ChangeFormatError, ChangeValueError
 from livejoin.schema import CHANGE_TYPE, Column, SqlType, Table
 from livejoin.shown import meant, shown
@@ -30,15 +32,17 @@ def given(db: Database, **tables: str) -> Commit:
     Args:
         db: The database.
         tables: A text for each table: a line of column names, then a line a row, with ``|`` between. A cell is a value
-            as JSON and people write it. An empty one is NULL, ``''`` is the empty text, and quotes keep blanks; a row
-            of a single empty cell is written ``| |``, as a line without anything is no row. A
-            column ``_change_type``, or ``±``, says what a row is: ``insert`` or ``+``, ``delete`` or ``-``, ``upsert``
-            or ``^``; without it all rows are inserted. Columns that are left out have their DEFAULT, or are NULL.
+            as JSON and people write it, also ``[1, 2]`` for an ARRAY. An empty one is NULL, ``''`` is the empty text,
+            and quotes keep blanks; a row of a single empty cell is written ``| |``, as a line without anything is no
+            row. A column ``_change_type``, or ``±``, says what a row is: ``insert`` or ``+``, ``delete`` or ``-``,
+            ``upsert`` or ``^``; without it all rows are inserted. Columns that are left out have their DEFAULT, or are
+            NULL.
 
     Raises:
         ChangeFormatError: A text is no table.
         ChangeError, SchemaError: As `livejoin.Database.apply`.
     """
+    __tracebackhide__ = True  # of pytest
     changes = {}
     for name, text in tables.items():
         table = db.tables[name]
@@ -47,7 +51,7 @@ def given(db: Database, **tables: str) -> Commit:
         kinds = [known.get(column.lower()) for column in columns]
         changes[name] = [
             {
-                column: _kind(cell, name) if column == CHANGE_TYPE else _of_boolean(cell, kind)
+                column: _kind(cell, name) if column == CHANGE_TYPE else _meant(cell, kind)
                 for column, kind, cell in zip(columns, kinds, row, strict=True)
                 if column != CHANGE_TYPE or cell is not None
             }
@@ -58,18 +62,19 @@ def given(db: Database, **tables: str) -> Commit:
     return db.apply(changes, coerce="json")
 
 
-def expect(found: View | pa.Table, text: str, *, of: View | None = None) -> None:
-    """Assert that a view, or a delta, has the rows of a text and no others, in any order.
+def expect(found: View | StoredTable | RowsAt | pa.Table, text: str, *, of: View | None = None) -> None:
+    """Assert that a view, a table or a delta has the rows of a text and no others, in any order.
 
     Args:
-        found: The view; or a delta, as ``commit["totals"]``.
-        text: The rows, as for `given`. Columns that are left out are not compared.
+        found: The view, or the table, also in a snapshot; or a delta, as ``commit["totals"]``.
+        text: The rows, as for `given`. Columns that are left out are not compared. The line of names alone says that
+            there is no row.
         of: The view that a delta is of, where the types of its columns matter: dates, decimals, timestamps.
 
     Raises:
         AssertionError: The rows are others; the message has those that are missing and those that are too many.
-        ChangeFormatError: The text is no table, or names columns that are not there; or ``found`` is no view and no
-            delta.
+        ChangeFormatError: The text is no table, or names columns that are not there; or ``found`` is no view, no
+            table and no delta.
 
     >>> delta = pa.table({"n": [1, 2], "_change_type": ["delete", "insert"]})
     >>> expect(
@@ -81,15 +86,17 @@ def expect(found: View | pa.Table, text: str, *, of: View | None = None) -> None
     ... ''',
     ... )
     """
-    if not isinstance(found, View | pa.Table):
-        msg = f"expect was given {shown(found)}; give a view, as db.views['totals'], or a delta, as commit['totals']"
+    __tracebackhide__ = True  # of pytest
+    if not isinstance(found, View | StoredTable | RowsAt | pa.Table):
+        msg = (
+            f"expect was given {shown(found)}; give a view, as db.views['totals'], a table, as db.tables['orders'], or "
+            "a delta, as commit['totals']"
+        )
         raise ChangeFormatError(msg)
-    view = found if isinstance(found, View) else of
-    rows = found.to_arrow() if isinstance(found, View) else found
-    name = "the delta" if view is None else f"view {view.name!r}"
+    rows = found if isinstance(found, pa.Table) else found.to_arrow()
+    name, types = _about(of if isinstance(found, pa.Table) else found)
     columns, cells = _parsed(text, name)
     places = [_place(column, rows.column_names, name) for column in columns]
-    types = [] if view is None else list(view.types)
     wanted = list(
         zip(
             *(
@@ -105,6 +112,19 @@ def expect(found: View | pa.Table, text: str, *, of: View | None = None) -> None
     missing, more = Counter(wanted) - Counter(there), Counter(there) - Counter(wanted)
     if missing or more:
         raise AssertionError(_difference(name, columns, missing, more))
+
+
+def _about(read: View | StoredTable | RowsAt | None) -> tuple[str, Sequence[SqlType]]:
+    """The name for messages, and the types of the columns as far as they are known."""
+    match read:
+        case None:
+            return "the delta", ()
+        case StoredTable():
+            return f"table {read.name!r}", [column.type for column in read.columns]
+        case View():
+            return f"view {read.name!r}", read.types
+        case _:
+            return f"{read.name!r} at version {read.version}", read.types
 
 
 def _values(
@@ -126,7 +146,7 @@ def _values(
     declared = Column(column, kind)
     try:
         found = convert(
-            tuple(_of_boolean(text, kind) for text in texts),
+            tuple(_meant(text, kind) for text in texts),
             declared,
             Table("expected", (declared,)),
             False,
@@ -155,11 +175,18 @@ def _type_of(kind: pa.DataType) -> SqlType | None:
     return None
 
 
-def _of_boolean(cell: str | None, kind: SqlType | None) -> Any:
-    """A cell, as ``true`` and ``false`` for a BOOLEAN."""
-    if kind is None or kind.kind != "boolean" or cell is None:
+def _meant(cell: str | None, kind: SqlType | None) -> Any:
+    """A cell as a value: ``true`` and ``false`` for a BOOLEAN, JSON for an ARRAY, a STRUCT, a MAP."""
+    if kind is None or cell is None:
         return cell
-    return {"true": True, "false": False}.get(cell.lower(), cell)
+    if kind.kind == "boolean":
+        return {"true": True, "false": False}.get(cell.lower(), cell)
+    if not kind.is_payload:
+        return cell
+    try:
+        return json.loads(cell, parse_float=Decimal)
+    except ValueError:
+        return cell  # which is refused as none of the type
 
 
 def _kind(cell: str | None, name: str) -> str:
@@ -183,7 +210,10 @@ def _parsed(text: str, name: str) -> tuple[list[str], list[list[str | None]]]:
     """The names of the columns, and the cells of each row."""
     lines = [line for line in text.splitlines() if line.strip() and not _RULE.fullmatch(line)]
     if not lines:
-        msg = f"{name}: the text has no line; the first one has the names of the columns, with | between"
+        msg = (
+            f"{name}: the text has no line; the first one has the names of the columns, with | between, also where "
+            "there is no row"
+        )
         raise ChangeFormatError(msg)
     columns = [CHANGE_TYPE if one.strip() in ("±", "+-") else one.strip() for one in _cells(lines[0])]
     if len(set(map(str.lower, columns))) < len(columns) or "" in columns:

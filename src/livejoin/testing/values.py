@@ -25,7 +25,11 @@ def comparable(value: Any, digits: int) -> Any:
             return value  # equal values have equal hashes, whatever their scale is
         case datetime() if value.tzinfo is not None:
             return value.astimezone(UTC).replace(tzinfo=None)
-        case list() | dict():
-            return repr(value)
+        case list():
+            return tuple(comparable(one, digits) for one in value)
+        case dict():
+            return tuple((name, comparable(one, digits)) for name, one in value.items())
+        case tuple():  # an entry of a MAP, or an interval
+            return tuple(comparable(one, digits) for one in value)
         case _:
             return value

@@ -63,6 +63,15 @@ def _within(files: Mapping[int, str], row: int) -> str:
     return f", in the file {files[row]!r}" if row in files else ""
 
 
+def without_file(reason: str, file: str | None) -> str:
+    """The reason for a row that has its file beside it, in `ORIGIN`: without the file.
+
+    >>> without_file("no row: 'x', in the file '/in/1.csv'; of its columns ...", "/in/1.csv")
+    "no row: 'x'; of its columns ..."
+    """
+    return reason if file is None else reason.replace(_within({0: file}, 0), "", 1)
+
+
 def line_of(change: pa.Table) -> int:
     """The line of its file where an unreadable text stands, from 1; 0 if it is not found.
 

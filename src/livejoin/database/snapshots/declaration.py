@@ -51,6 +51,8 @@ class ViewImage:
         adaptive: Whether it may move to another plan; its running figures begin anew.
         allow_product: Whether its conditions may compare tables that no equality connects.
         assertion: How it is asserted that it has no rows; None if it is not.
+        begins: The start of its first window, in microseconds since 1970, if its table had freed rows before it was
+            made; else None.
     """
 
     name: str
@@ -61,6 +63,7 @@ class ViewImage:
     adaptive: bool
     allow_product: bool = False
     assertion: Assertion | None = None
+    begins: int | None = None
 
 
 def value(entry: object, key: str, kind: type[Value]) -> Value:
@@ -259,6 +262,7 @@ def plain_view(view: ViewImage) -> dict[str, Any]:
         "preprocessing_limit": view.statistics.preprocessing_limit,
         **({"allow_product": True} if view.allow_product else {}),
         **({} if view.assertion is None else {"assertion": asdict(view.assertion)}),
+        **({} if view.begins is None else {"begins": view.begins}),
     }
 
 
@@ -284,6 +288,7 @@ def read_view(entry: object, tables: Mapping[str, Table]) -> ViewImage:
         value(entry, "adaptive", bool),
         isinstance(entry, dict) and "allow_product" in entry and value(entry, "allow_product", bool),
         _assertion(value(entry, "assertion", dict)) if isinstance(entry, dict) and "assertion" in entry else None,
+        number(entry, "begins") if isinstance(entry, dict) and "begins" in entry else None,
     )
 
 

@@ -104,7 +104,13 @@ def add_views(contents: Contents, views: Iterable[ViewImage], load: bool = True)
         refuse_large_joins(query)
         refuse_dropped(contents, query)
         options = ViewOptions(
-            kept.deltas, kept.algorithm, kept.adaptive, kept.statistics, kept.allow_product, kept.assertion
+            kept.deltas,
+            kept.algorithm,
+            kept.adaptive,
+            kept.statistics,
+            kept.allow_product,
+            kept.assertion,
+            kept.begins,
         )
         contents.add_view(kept.name, query, options, load)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from dataclasses import dataclass
 
@@ -12,18 +13,20 @@ from livejoin.database.transactions.assertions import VIOLATIONS
 from livejoin.database.transactions.replace_view import bound_in_place, replace_view
 from livejoin.database.transactions.retention import refuse_dropped
 from livejoin.database.transactions.sealing import (
+    begin_of,
     drop_unread,
     refuse_forgetting,
     refuse_open,
-    tell_where_it_begins,
     with_sealed,
 )
-from livejoin.database.view import View, ViewOptions
+from livejoin.database.view import View, ViewOptions, where_it_begins
 from livejoin.errors import ExpressionError, SchemaError, SqlError
 from livejoin.families.registry import check_algorithm
 from livejoin.query.bound_query import Query
 from livejoin.search.algorithm import Algorithm
 from livejoin.shown import meant
+
+logger = logging.getLogger("livejoin")
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,8 @@ def create_view(contents: Contents, name: str, sql: str, settings: ViewSettings,
     try:
         query, options = asked_of_view(contents, name, sql, settings)
         view = contents.add_view(name, query, options)
-        tell_where_it_begins(contents, name, query)
+        if view.begins is not None:
+            logger.info("view %r: %s", name, where_it_begins(view))
         return view
     except ExpressionError as error:
         raise _with_place(error, sql) from error
@@ -120,7 +124,8 @@ def asked_of_view(
     refuse_large_joins(query)
     refuse_dropped(contents, query)
     known = contents.known(query, settings.statistics, limit)
-    return query, ViewOptions(settings.deltas, settings.algorithm, settings.adaptive, known, settings.allow_product)
+    asked = (settings.deltas, settings.algorithm, settings.adaptive, known, settings.allow_product)
+    return query, ViewOptions(*asked, begins=begin_of(contents, query))
 
 
 def drop_view(contents: Contents, name: str, cascade: bool) -> None:

@@ -26,7 +26,7 @@ import pyarrow as pa
 from livejoin.changes import STRICT, ChangeBatch, read_changes
 from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents
-from livejoin.database.transactions.watermarks import BEGINNING, EPOCH, LEAST, freed_of, freeing, watermark_of
+from livejoin.database.transactions.watermarks import BEGINNING, LEAST, freed_of, freeing, watermark_of
 from livejoin.errors import SchemaError
 from livejoin.query.bound_query import Query
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, Column, SqlType, Table
@@ -181,16 +181,18 @@ def with_sealed(contents: Contents, query: Query) -> bool:
     return True
 
 
-def tell_where_it_begins(contents: Contents, name: str, query: Query) -> None:
-    """Say from when on a new view has windows, if its table has freed rows."""
-    if query.closing is not None and not contents.tables[query.closing.sealed].rows:
-        table = contents.catalog[query.closing.table]
-        freed = freed_of(contents, table)
-        if freed is not None and freed.begin > BEGINNING:
-            at = EPOCH + freed.begin * _MICROSECOND
-            logger.info(
-                "view %r begins with the windows from %s on: table %r has freed the rows before", name, at, table.name
-            )
+def begin_of(contents: Contents, query: Query) -> int | None:
+    """The start of the first window that a new view has, if its table has freed rows; of one like it the same."""
+    closing = query.closing
+    if closing is None:
+        return None
+    for view in contents.views.values():
+        if view._query.closing is not None and view._query.closing.sealed == closing.sealed:
+            return view._options.begins
+    freed = freed_of(contents, contents.catalog[closing.table])
+    if freed is None or freed.begin <= BEGINNING:
+        return None
+    return closing.offset - (closing.offset - freed.begin) // closing.slide * closing.slide
 
 
 def drop_unread(contents: Contents) -> None:

@@ -233,6 +233,7 @@ class Explanation:
         alone: The promise for the join without what is stored above it; None if nothing is.
         diagram: The whole query as boxes and lines; empty of the parts of one.
         asserted: The sentence that says what the query asserts by having no rows; empty if it asserts nothing.
+        begins: The sentence that says from when on the view has windows; empty if it has them all.
         nulls: The sentences that say where one NULL empties the result; empty where none does.
         product: The sentence that says that no condition connects some tables; empty where all are connected.
         change_types: The change types of rows in the view's deltas, in a sentence; empty of the parts of a query, and
@@ -267,6 +268,7 @@ class Explanation:
     alone: Guarantee | None = None
     diagram: Diagram = NO_DIAGRAM
     asserted: str = ""
+    begins: str = ""
     product: str = ""
     nulls: str = ""
     change_types: str = ""

@@ -11,6 +11,7 @@ import re
 from livejoin.plan.explain.effects.amount import Amount
 
 _ROUNDED = 10
+_EXACT = 10_000  # below it a bound is told to the row
 
 
 def rows(amount: Amount) -> str:
@@ -21,7 +22,7 @@ def rows(amount: Amount) -> str:
     >>> rows(Amount(30.0, 60.0, True, is_size=True))
     'up to 30 rows on average (at worst 60)'
     >>> rows(Amount(725.0, 1449.0, True))
-    'up to 725 rows on average (1,450 at most)'
+    'up to 725 rows on average (1,449 at most)'
     """
     expected, most = amount.expected, amount.most
     if expected is None:
@@ -83,16 +84,16 @@ def number(value: float) -> str:
 
 
 def bound(value: float) -> str:
-    """A number with three figures, rounded up, so that it still bounds what it bounded; below ten as `number`.
+    """A number that bounds: rounded up, to three figures from 10,000 on, so that a table of 2,000 rows is no 2,010.
 
-    >>> bound(1449.0), bound(101.0), bound(2.34), bound(3.0), bound(81234.0)
-    ('1,450', '101', '2.4', '3', '81,300')
+    >>> bound(2000.5), bound(101.0), bound(2.34), bound(3.0), bound(81234.0)
+    ('2,001', '101', '2.4', '3', '81,300')
     """
     if value < 1:
         return number(value)
     if value < _ROUNDED:
         return number(math.ceil(round(value * 10, 6)) / 10)
-    unit = 10.0 ** max(0, math.floor(math.log10(value)) - 2)
+    unit = 10.0 ** (math.floor(math.log10(value)) - 2) if value >= _EXACT else 1.0
     return f"{math.ceil(round(value / unit, 6)) * unit:,.0f}"
 
 

@@ -104,6 +104,8 @@ def _sentences(told: Explanation) -> Iterator[str]:
         yield from [] if is_read_later(told) else _kept_up(told, changing)
     if told.beside:
         yield told.beside
+    if told.begins:
+        yield told.begins
 
 
 def cost(told: Explanation) -> str:

@@ -14,15 +14,17 @@ except ImportError as missing:
 
 if TYPE_CHECKING:
     from livejoin.spark.postgres.sink import PostgresSink
-    from livejoin.spark.postgres.source import drop_slot, published_tables, read_postgres
+    from livejoin.spark.postgres.source import drop_slot, published_tables, read_postgres, table_sizes
 
 # Spark's workers import the source alone.
 _HOMES = {
     "PostgresSink": "livejoin.spark.postgres.sink",
-    **dict.fromkeys(("drop_slot", "published_tables", "read_postgres"), "livejoin.spark.postgres.source"),
+    **dict.fromkeys(
+        ("drop_slot", "published_tables", "read_postgres", "table_sizes"), "livejoin.spark.postgres.source"
+    ),
 }
 
-__all__ = ["PostgresSink", "drop_slot", "published_tables", "read_postgres"]
+__all__ = ["PostgresSink", "drop_slot", "published_tables", "read_postgres", "table_sizes"]
 
 
 def __getattr__(name: str) -> Any:

@@ -23,13 +23,19 @@ from livejoin.spark.postgres.published import PublishedTable, newest_columns
 from livejoin.spark.streams.stream_part import NUMBERS
 
 SNAPSHOT = "snapshot"
-_PARTS = """
+_PART = """
 WITH RECURSIVE part AS (
     SELECT c.oid, c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = %s AND c.relname = %s
     UNION ALL
     SELECT c.oid, c.relkind FROM part p JOIN pg_inherits i ON i.inhparent = p.oid AND p.relkind = 'p'
     JOIN pg_class c ON c.oid = i.inhrelid)
+"""
+_SIZE = f"""{_PART}
+SELECT sum(c.reltuples)::bigint, min(c.reltuples) >= 0, coalesce(sum(pg_table_size(c.oid)), 0)::bigint
+FROM part p JOIN pg_class c ON c.oid = p.oid WHERE p.relkind <> 'p'
+"""
+_PARTS = f"""{_PART}
 SELECT n.nspname::text, c.relname::text FROM part p JOIN pg_class c ON c.oid = p.oid
 JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.relkind <> 'p' ORDER BY p.oid
 """
@@ -184,6 +190,14 @@ def is_there(connection: Connection, offset: Mapping[str, Any]) -> bool:
     except _GONE:
         return False
     return bool(_state(connection) == offset["state"])  # a server that started again uses the names again
+
+
+def size_of(connection: Connection, table: PublishedTable) -> tuple[int | None, int]:
+    """About how many rows a table has, None if they were not counted yet, and its bytes; of all its partitions."""
+    found = connection.execute(_SIZE, (table.schema, table.table)).fetchone()
+    assert found is not None
+    rows, is_counted, size = found
+    return (int(rows) if is_counted else None), int(size)
 
 
 def ranges_of(offset: Mapping[str, Any]) -> Iterator[Range]:

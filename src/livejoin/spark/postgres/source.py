@@ -35,7 +35,7 @@ from livejoin.spark.postgres.connection import (
     where,
 )
 from livejoin.spark.postgres.published import PublishedTable, newest_columns, published
-from livejoin.spark.postgres.snapshot import SNAPSHOT, HeldSnapshot, is_there
+from livejoin.spark.postgres.snapshot import SNAPSHOT, HeldSnapshot, is_there, size_of
 from livejoin.spark.postgres.stream_rows import change_rows, earlier_of, piece_rows, types_of
 from livejoin.spark.read_limit import checked, most_of, read_limit
 from livejoin.spark.streams.stream_part import NUMBERS, StreamPart
@@ -101,6 +101,24 @@ def published_tables(
     """The tables that `read_postgres` would read; raises the same errors."""
     with explained(conninfo, "nothing was read"), connect(conninfo) as connection:
         return published(connection, publication, tables, columns)
+
+
+def table_sizes(
+    conninfo: str,
+    publication: str,
+    tables: Sequence[str] | Mapping[str, str] | None = None,
+    columns: Mapping[str, Mapping[str, str]] | None = None,
+) -> dict[str, tuple[int | None, int]]:
+    """For each table about how many rows it has, None if the server has not counted them, and its bytes.
+
+    Raises:
+        StorageError, SchemaError: As for `read_postgres`.
+
+    Cost: a look at the catalog. The rows are those that ANALYZE or autovacuum saw last.
+    """
+    with explained(conninfo, "nothing was read"), connect(conninfo) as connection:
+        found = published(connection, publication, tables, columns)
+        return {table.name: size_of(connection, table) for table in found}
 
 
 def drop_slot(conninfo: str, slot: str) -> None:

@@ -7,6 +7,7 @@ The parser is sqlglot's for Spark, with two defaults that Spark 4 changed: CAST 
 from __future__ import annotations
 
 import re
+from pathlib import PurePath
 from typing import Any, ClassVar
 
 from sqlglot import Token, TokenType, exp
@@ -284,7 +285,8 @@ def tokenized(sql: str) -> Source:
         SqlSyntaxError: The value is no text, or ends within a string, a quoted name or a comment.
     """
     if not isinstance(sql, str):
-        msg = f"a query is a text; found {sql!r:.80}"
+        advice = "; give what is in the file, by read_text()" if isinstance(sql, PurePath) else ""
+        msg = f"a query is a text; found {sql!r:.80}{advice}"
         raise SqlSyntaxError(msg, "")
     try:
         sql.encode()

@@ -52,11 +52,12 @@ def picture(explanation: Explanation, terms: bool = False) -> str:
     """
     plain = bool(explanation.diagram.nodes) and not terms
     captions = _plain_captions(explanation) if plain else _term_captions(explanation)
-    return _drawn(explanation, plain, [*captions])
+    described = " ".join([verdict(explanation), *map(effect_line, explanation.effects)])
+    return _drawn(explanation, plain, [*captions], described)
 
 
-def _drawn(explanation: Explanation, plain: bool, captions: Sequence[str]) -> str:
-    """A picture below some text."""
+def _drawn(explanation: Explanation, plain: bool, captions: Sequence[str], described: str = "") -> str:
+    """A picture below some text. On a page, which has the sentences beside it, it is not described again."""
     drawing = drawing_of_query(explanation.diagram) if plain else drawing_of(explanation.plan, explanation.atoms)
     layout = graphviz.placed(drawing) or layered(drawing)
     width = max(_CAPTION, int(layout.width / CELL))
@@ -64,7 +65,6 @@ def _drawn(explanation: Explanation, plain: bool, captions: Sequence[str]) -> st
     legend = _tones(drawing) if plain else _legend(explanation.plan)
     below = [line for text in legend for line in textwrap.wrap(text, width)]
     what = "Query" if plain else "Plan"
-    described = " ".join([verdict(explanation), *map(effect_line, explanation.effects)])
     title = f"{what} of {' '.join(explanation.sql.split())}"
     bold = len(above) if plain else 1
     return svg(layout, [*above, ""] if above else [], below, title, described, bold)
@@ -199,7 +199,7 @@ def page(explanation: Explanation) -> str:
     """
     later = is_read_later(explanation)
     changes = [effect_line(one, later) for one in explanation.effects]
-    terms = f"<details><summary>The plan in the papers' words</summary>{picture(explanation, terms=True)}</details>"
+    terms = f"<details><summary>The plan in the papers' words</summary>{_in_terms(explanation)}</details>"
     return (
         '<div class="livejoin-explanation">'
         f"<style>{_style()}</style>"
@@ -219,13 +219,18 @@ def page(explanation: Explanation) -> str:
     )
 
 
+def _in_terms(explanation: Explanation) -> str:
+    """The picture of the plan for a page."""
+    return _drawn(explanation, False, [*_term_captions(explanation)])
+
+
 def _nested(explanation: Explanation) -> str:
     """A part of the query that is kept up by itself."""
     name = commas([atom.name for atom in explanation.atoms])
     return (
         f"<details><summary>Of the query also this part is kept up by itself, over {_escaped(name)}</summary>"
         f"<p>{_escaped(verdict(explanation))}</p>"
-        f"{picture(explanation, terms=True)}{_section('what would make it better', _better(explanation))}"
+        f"{_in_terms(explanation)}{_section('what would make it better', _better(explanation))}"
         f"{_details(explanation)}</details>"
     )
 
