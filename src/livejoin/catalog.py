@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from livejoin.errors import SchemaError
 from livejoin.schema import ForeignKey, Table
+from livejoin.schema.watermarks import freed_name, one_time, watermark_name
 from livejoin.shown import meant
 
 
@@ -116,3 +117,35 @@ class Catalog:
 
     def __len__(self) -> int:
         return len(self._tables)
+
+
+def tables_beside(table: Table) -> tuple[Table, ...]:
+    """The tables that come and go with a table: those of its watermark, and of the time before which it frees rows.
+
+    >>> import datetime as dt
+    >>> from livejoin.schema import TableSettings
+    >>> from livejoin.sql import parse_columns
+    >>> given = TableSettings(watermark=("ts", dt.timedelta(minutes=10)))
+    >>> [one.name for one in tables_beside(parse_columns("events", "ts TIMESTAMP", given))]
+    ['livejoin_watermark_events']
+    """
+    names = [watermark_name(table.name)] if table.watermark is not None else []
+    names += [freed_name(table.name)] if table.keep == "open" else []
+    found = []
+    for name in names:
+        columns, settings = one_time(table)
+        found.append(Table(name, columns, settings=settings))
+    return tuple(found)
+
+
+def catalog_of(tables: Iterable[Table]) -> Catalog:
+    """The catalog of tables, and of those beside them, which queries read too.
+
+    Raises:
+        SchemaError: As for `Catalog.add`.
+    """
+    catalog = Catalog()
+    for table in tables:
+        for one in (table, *tables_beside(table)):
+            catalog.add(one)
+    return catalog

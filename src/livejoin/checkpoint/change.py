@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from livejoin.catalog import tables_beside
 from livejoin.checkpoint.job import Job, restricted
 from livejoin.database import Database
 from livejoin.database.base_rows import word_of
@@ -119,6 +120,7 @@ def moved(database: Database, now: Job, limits: Limits) -> Database:
         for name, table in database.tables.items()
         if name in now.tables
     }
+    beside = _watermarks(database, now)
     image = image_of_tables(database, {})
     there = {table.name: (table, rows) for table, rows in image.tables}
     tables = []
@@ -128,7 +130,20 @@ def moved(database: Database, now: Job, limits: Limits) -> Database:
             tables.append((table, empty_rows(table)))
         else:
             tables.append((table, with_columns(*found, table, filled[name])))
+    tables += [
+        (table, there[name][1] if name in beside else empty_rows(table)) for name, table in now.tables_beside.items()
+    ]
     return of_image(replace(image, tables=tables), limits)
+
+
+def _watermarks(database: Database, now: Job) -> set[str]:
+    """The tables of watermarks that go on: those of tables whose watermark is of the same column as before."""
+    before, found = database.tables, set[str]()
+    for name, table in now.tables.items():
+        was, column = before[name].settings.watermark if name in before else None, table.settings.watermark
+        if was is not None and column is not None and was[0] == column[0]:
+            found |= {beside.name for beside in tables_beside(table) if beside.name in before}
+    return found
 
 
 def _reasons(
@@ -169,7 +184,9 @@ def _reasons(
             yield f"{named}: the new column {column.name!r} is NOT NULL, and the rows that are there have no value"
     if old.static and not now.static:
         yield f"{named} was static and is now a stream, which would bring its rows once more; give it another name"
-    for what, was, is_now in zip(_PROPERTIES, _properties(old), _properties(now), strict=True):
+    watched = _watched(old, now)
+    were_said, are_said = (*_properties(old), watched[0]), (*_properties(now), watched[1])
+    for what, was, is_now in zip(_PROPERTIES, were_said, are_said, strict=True):
         if was != is_now:
             yield f"{named}: {what} was {_shown(was)} and is now {_shown(is_now)}"
 
@@ -191,7 +208,21 @@ def _is_wider(before: Column, now: Column) -> bool:
     return plain and before.length > 0 and (now.length == 0 or now.length > before.length)
 
 
-_PROPERTIES = ("the key", "UNIQUE", "window_rows", "window_range", "sequence_by", "tombstones")
+_PROPERTIES = (
+    "the key",
+    "UNIQUE",
+    "window_rows",
+    "window_range",
+    "sequence_by",
+    "tombstones",
+    "the column of watermark",
+)
+
+
+def _watched(old: Table, now: Table) -> tuple[object, object]:
+    """The columns of two watermarks where they must be equal: one may come or go, and the delay may be another."""
+    was, is_now = old.settings.watermark, now.settings.watermark
+    return (None, None) if was is None or is_now is None else (was[0], is_now[0])
 
 
 def _properties(table: Table) -> tuple[object, ...]:

@@ -225,7 +225,7 @@ class History:
             database = database_of(self.snapshots.image(newest), limits)
             extra = database.extra
             job = Job.from_plain(extra.get("job"))
-            if extra.get("batch_id") != newest or job.tables != dict(database.tables):
+            if extra.get("batch_id") != newest or {**job.tables, **job.tables_beside} != dict(database.tables):
                 msg = f"the snapshot in {path} is not the one behind batch {newest}"
                 raise StateError(msg)
             parts = WrittenParts.from_plain(extra["parts"])

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from livejoin.catalog import Catalog
+from livejoin.catalog import Catalog, catalog_of, tables_beside
 from livejoin.database.snapshots.declaration import plain_table, read_table, value
 from livejoin.errors import StateError
 from livejoin.schema import Table
@@ -45,12 +45,14 @@ class Job:
         return {name: tuple(column.name for column in table.columns) for name, table in self.tables.items()}
 
     @property
+    def tables_beside(self) -> dict[str, Table]:
+        """The tables of the watermarks of the tables, by name."""
+        return {beside.name: beside for table in self.tables.values() for beside in tables_beside(table)}
+
+    @property
     def schemas(self) -> dict[str, pa.Schema]:
         """The columns of each view; ``*`` stands for all columns that the sources of its tables have."""
-        catalog = Catalog()
-        for table in self.offered.values():
-            catalog.add(table)
-        bound = bind_views(self.views, catalog, self.allow_product)
+        bound = bind_views(self.views, catalog_of(self.offered.values()), self.allow_product)
         return {name: bound[name.lower()].schema for name in self.views}
 
     def plain(self) -> dict[str, Any]:
@@ -121,14 +123,13 @@ def job_of(
         SchemaError: A view has the name of a table or of another view.
     """
     views = in_order(views)
-    catalog = Catalog()
-    for table in tables.values():
-        catalog.add(table)
+    catalog = catalog_of(tables.values())
     used: dict[str, set[int]] = {table.name: set() for table in tables.values()}
     asserted = {name: violations_of(text) for name, text in (assertions or {}).items()}
     for query in bind_views({**views, **asserted}, catalog, allow_product).values():
         for name, columns in query.used_columns().items():
-            used[name] |= columns
+            if name in used:  # else it is the table of a watermark
+                used[name] |= columns
     kept = {}
     for name, table in tables.items():
         every = range(len(table.columns))

@@ -17,6 +17,7 @@ from livejoin.database.transactions.bad_rows import reason_of
 from livejoin.database.transactions.guard import alone
 from livejoin.database.transactions.staging import OnConflict
 from livejoin.database.transactions.violators import violators
+from livejoin.database.transactions.watermarks import LateChanges
 from livejoin.errors import (
     AbsentRowError,
     ChangeError,
@@ -94,6 +95,14 @@ def refused_changes(
             continue
         if isinstance(error, ExpressionError):
             name, row, error = _guilty(database, changes, kept, error)
+        elif isinstance(error, LateChanges):  # all of them at once: each try is a commit
+            rows = kept[error.table][error.rows]
+            refusals = [Refusal(error.table, int(row), reason_of(error), type(error)) for row in rows]
+            if not all(map(takes_out, refusals)):
+                raise error
+            found += refusals
+            kept[error.table] = np.delete(kept[error.table], error.rows)
+            continue
         elif isinstance(error, ChangeError) and not isinstance(error, ChangeFormatError) and error.row >= 0:
             name, row = error.table, int(kept[error.table][error.row])
         else:

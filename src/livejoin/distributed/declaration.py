@@ -163,7 +163,7 @@ def bound_of(job: Job) -> Database:
         LivejoinError: A view does not stand.
     """
     found = Database()
-    for table in job.tables.values():
+    for table in (*job.tables.values(), *job.tables_beside.values()):
         found._contents.add_table(table)
     declare(found, job)
     return found

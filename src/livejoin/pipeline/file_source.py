@@ -18,7 +18,9 @@ from livejoin.spark.local_folder import WILD, local_path
 from livejoin.spark.sources import FileSource
 from livejoin.sql import bind_query, parse_columns
 
-_KEY = re.compile(r"(CONSTRAINT\s+\S+\s+)?(PRIMARY\s+KEY\b|FOREIGN\s+KEY\b|UNIQUE\s*\()", re.IGNORECASE)
+_KEY = re.compile(
+    r"(CONSTRAINT\s+\S+\s+)?(PRIMARY\s+KEY\b|FOREIGN\s+KEY\b|UNIQUE\s*\(|WATERMARK\s+FOR\b)", re.IGNORECASE
+)
 _CARRIED = {CHANGE_TYPE: "STRING", SEQUENCE: "BIGINT"}
 
 
@@ -181,6 +183,11 @@ def _check_run(source: FileSource, parsed: PipelineFile) -> None:
     if source.format == "orc":
         msg = "run.check reads the files with DuckDB, which does not read 'orc'; allowed are csv, json and parquet"
         raise RefusedKey("format", msg)
+    if source.table.watermark is not None:
+        msg = (
+            "run.check recomputes the views over all rows, those too late for a watermark too; leave one of the two out"
+        )
+        raise RefusedKey("watermark", msg)
     if source.table.window_range is not None:
         msg = "run.check recomputes no window of times; leave one of the two out"
         raise RefusedKey("window_range", msg)

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from livejoin.catalog import Catalog
+from livejoin.catalog import Catalog, tables_beside
 from livejoin.errors import (
     LivejoinError,
     PipelineError,
@@ -324,7 +324,8 @@ def _unbound(
     problems = []
     for name, table in tables.items():
         try:
-            catalog.add(table)
+            for one in (table, *tables_beside(table)):
+                catalog.add(one)
         except LivejoinError as error:
             problems.append(_Problem(("tables", name, "schema"), str(error)))
     if problems:

@@ -66,6 +66,10 @@ class _Windowed(_Strict):
     """Settings of any table, as in `livejoin.schema.TableSettings`.
 
     Args:
+        watermark: A column of times and a delay, as ``"at 10 MINUTES"``: changes are late whose time is before the
+            newest time that the table had after a batch, less the delay. Views with EMIT FINAL tell closed windows.
+        late: With ``watermark``: ``skip`` leaves late changes out and counts them; with ``refuse`` they are bad rows
+            (``run.on_bad_rows``), so that they may become dead letters.
         window_rows: The table keeps this many rows.
         window_range: A column of times and a range, as ``"at 1 HOUR"``: the table keeps rows that are less than the
             range older than the newest row.
@@ -76,6 +80,8 @@ class _Windowed(_Strict):
             with a key is a conflict (``run.on_conflict``).
     """
 
+    watermark: Annotated[str | None, AfterValidator(_range)] = None
+    late: Literal["skip", "refuse"] = "skip"
     window_rows: PositiveInt | None = None
     window_range: Annotated[str | None, AfterValidator(_range)] = None
     retain: Literal["all", "used"] = "all"

@@ -335,12 +335,12 @@ class Table:
         """Refuse a declaration that says what a database does with new rows, for tables whose rows a stream brings.
 
         Raises:
-            SchemaError: The table has a CHECK, a generated column or a watermark, or a column a DEFAULT.
+            SchemaError: The table has a CHECK, a generated column or ``keep = 'open'``, or a column a DEFAULT.
         """
-        if self.watermark is not None:
+        if self.keep == "open":
             msg = (
-                f"table {self.name!r} has a watermark, which only tables of a database have yet; leave it out, or give "
-                "the stream to a database by db.apply. window_range keeps the newest rows in a pipeline"
+                f"table {self.name!r} has keep = 'open', which only tables of a database have yet; leave it out: a "
+                "view with EMIT FINAL tells each window once all the same, and the table keeps its rows"
             )
             raise SchemaError(msg)
         for place in self.generated:

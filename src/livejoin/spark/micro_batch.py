@@ -47,7 +47,8 @@ class BatchReport:
         skipped: How many changes were left out: those that could not be applied, deletions of absent keys, and rows too
             late for a window by range.
         ignored: Of the skipped ones those with which nothing was wrong, by reason: as ``deletions of absent keys``.
-        late: How many changes were left out because their key has a newer one (``sequence_by``).
+        late: How many changes were left out because their key has a newer one (``sequence_by``), or because they are
+            late for a watermark that skips them.
         dead_letters: How many changes went to the dead letters, by table.
         cells: The work of each cell, if tables are spread over cells.
         refreshed: The static tables that got other rows, because their sources differed at the start.

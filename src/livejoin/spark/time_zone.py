@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from livejoin.catalog import Catalog
+from livejoin.catalog import catalog_of
 from livejoin.checkpoint.job import Job
 from livejoin.errors import UnsupportedQueryError
 from livejoin.query.bound_query import Query
@@ -34,9 +34,7 @@ def check_zone(spark: SparkSession, job: Job) -> None:
     zone = str(spark.conf.get(SETTING))
     if is_utc(zone):
         return
-    catalog = Catalog()
-    for table in job.offered.values():
-        catalog.add(table)
+    catalog = catalog_of(job.offered.values())
     for name, query in bind_views(job.views, catalog, job.allow_product).items():
         sql = next(text for view, text in job.views.items() if view.lower() == name)
         if (found := depends_on_zone(query, sql, zone)) is not None:

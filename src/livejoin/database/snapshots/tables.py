@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from livejoin.catalog import tables_beside
 from livejoin.database.engine import Database
 from livejoin.database.snapshots import snapshot
 from livejoin.database.snapshots.image import restored
@@ -26,8 +27,9 @@ _BESIDE = 2  # words beside the values of a row: its id and how often it is ther
 
 
 def empty(tables: Iterable[Table]) -> snapshot.Image:
-    """The image of empty tables, each after the tables that its foreign keys refer to."""
-    return snapshot.Image(0, {}, Codec().arrays(), [(table, empty_rows(table)) for table in tables], (), ())
+    """The image of empty tables, each after the tables that its foreign keys refer to, with those beside them."""
+    every = [one for table in tables for one in (table, *tables_beside(table))]
+    return snapshot.Image(0, {}, Codec().arrays(), [(table, empty_rows(table)) for table in every], (), ())
 
 
 def empty_rows(table: Table) -> TableRows:

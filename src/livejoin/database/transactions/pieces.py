@@ -24,7 +24,7 @@ _ALLOWED = pa.array(["insert", "upsert"], pa.string())
 
 def fit_pieces(table: Table, changes: pa.Table) -> bool:
     """Whether changes of a table may come in pieces. Cost: O(changes)."""
-    if table.has_window or table.sequence_by is not None or table.unique:
+    if table.has_window or table.watermark is not None or table.sequence_by is not None or table.unique:
         return False
     if {SEQUENCE, WITHOUT} & set(changes.column_names):
         return False

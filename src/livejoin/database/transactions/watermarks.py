@@ -16,6 +16,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from livejoin.catalog import tables_beside
 from livejoin.changes import ChangeBatch
 from livejoin.changes.batch import Flags
 from livejoin.database.contents import Contents
@@ -28,7 +29,6 @@ from livejoin.schema.watermarks import (
     freed_name,
     freeing_name,
     is_sealed,
-    one_time,
     watched_name,
     watermark_name,
 )
@@ -105,12 +105,9 @@ def refuse_watermark_name(contents: Contents, table: Table) -> None:
 def add_watermarks(contents: Contents, tables: Iterable[Table]) -> None:
     """Add the tables of the watermarks that are missing; those of a kill in CREATE TABLE are."""
     for table in tables:
-        names = [watermark_name(table.name)] if table.watermark is not None else []
-        names += [freed_name(table.name)] if table.keep == "open" else []
-        for name in names:
-            if name not in contents.tables:
-                columns, settings = one_time(table)
-                contents.add_table(Table(name, columns, settings=settings))
+        for beside in tables_beside(table):
+            if beside.name not in contents.tables:
+                contents.add_table(beside)
 
 
 def refuse_altered_watermark(contents: Contents, table: Table, change: ColumnChange) -> None:

@@ -16,8 +16,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
 from livejoin.errors import SchemaError
-from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, CORRUPT, NOTHING_SAID, ORIGIN, Retain, TableSettings
+from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, CORRUPT, NOTHING_SAID, ORIGIN, Late, Retain, TableSettings
 from livejoin.spark.feeds import from_envelopes, from_versions, upserts
+from livejoin.spark.streams.event_time import watermarks_of
 from livejoin.spark.streams.frames import Declared, ForeignColumns
 from livejoin.spark.streams.stream_part import StreamPart
 
@@ -59,6 +60,7 @@ class TableStream:
         said = self.settings
         if said.sequence_by is not None and self.changes == "debezium":
             said = replace(said, sequence_by=said.sequence_by.rpartition(".")[2])
+        said = self._watched(table, said)
         key = self.frame.key if isinstance(self.frame, StreamPart) and not self.key else self.key
         foreign = tuple(_foreign(columns, target) for columns, target in self.foreign_keys.items())
         return Declared(key, self.unique, foreign, settings=said)
@@ -101,6 +103,31 @@ class TableStream:
                 return frame
             case _:
                 assert_never(kind)
+
+    def _watched(self, table: str, said: TableSettings) -> TableSettings:
+        """The settings with the watermark that Spark's ``withWatermark`` has set, if it has.
+
+        Raises:
+            SchemaError: There are several, or another one than ``watermark``, or the table has a window.
+        """
+        found = [] if isinstance(self.frame, StreamPart) or said.static else watermarks_of(self.frame)
+        if not found or said.watermark in found:
+            return said
+        shown = " and ".join(f"of {column!r} by {delay}" for column, delay in found)
+        if said.watermark is not None:
+            column, delay = said.watermark
+            msg = f"watermark= is of {column!r} by {delay}, and withWatermark {shown}; leave one of the two out"
+        elif len(found) > 1:
+            msg = f"withWatermark {shown}: a table has one watermark; name it, as watermark=({found[0][0]!r}, ...)"
+        elif said.has_window:
+            msg = (
+                f"withWatermark {shown}, and a window takes out rows that a watermark says stay as they are; leave the "
+                "window or withWatermark out"
+            )
+        else:
+            return replace(said, watermark=found[0])
+        msg = f"table {table!r}: {msg}"
+        raise SchemaError(msg)
 
     def _check_grows(self, table: str) -> None:
         """Refuse a kind of changes that may replace rows, for an append-only table."""
@@ -146,6 +173,8 @@ def stream(  # noqa: PLR0913  # the options of a table
     foreign_keys: ForeignKeys | None = None,
     sequence_by: str | None = None,
     tombstones: int | None = None,
+    watermark: tuple[str, dt.timedelta | int] | None = None,
+    late: Late = "skip",
     window_rows: int | None = None,
     window_range: tuple[str, dt.timedelta | int] | None = None,
     retain: Retain = "all",
@@ -176,6 +205,11 @@ def stream(  # noqa: PLR0913  # the options of a table
             `livejoin.Database.create_table`. A change that is older than the row, or than its deletion, is skipped. For
             Debezium it may be a path in the envelope, as ``source.lsn``, which becomes a column ``lsn``.
         tombstones: With ``sequence_by``: how many deleted keys are remembered.
+        watermark: A column of times and a delay, as ``("ts", timedelta(minutes=10))``: changes are late whose time is
+            before the newest time that the table had after a batch, less the delay; as for
+            `livejoin.Database.create_table`. A frame with ``withWatermark`` has it already.
+        late: With a watermark: ``skip`` leaves late changes out and counts them in `BatchReport.late`; with ``refuse``
+            they are bad rows (``on_bad_rows``), so that they may become dead letters.
         window_rows: How many rows the table keeps: the oldest leave when newer ones come.
         window_range: A column of times and a range, as ``("ts", timedelta(hours=1))``: the table keeps rows that are
             less than the range older than the newest row.
@@ -200,6 +234,8 @@ def stream(  # noqa: PLR0913  # the options of a table
     settings = TableSettings(
         static=static,
         append_only=append_only,
+        watermark=watermark,
+        late=late,
         window_rows=window_rows,
         window_range=window_range,
         sequence_by=sequence_by,

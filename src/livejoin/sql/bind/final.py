@@ -24,7 +24,7 @@ def closing_of(sql: str, tree: exp.Expr, catalog: Catalog) -> Closing | None:
     table = next((one for one in catalog if one.name.lower() == final.table.lower()), None)
     declare = (
         f"declare it with WATERMARK FOR {final.column} AS {final.column} - INTERVAL '10 minutes' among its columns. "
-        "Tables of pipelines have none yet"
+        f"A frame of Spark has it by withWatermark, or by stream(frame, watermark=({final.column!r}, delay))"
     )
     if table is None:
         msg = f"EMIT FINAL reads a table with a watermark, and {final.table!r} is no table"
