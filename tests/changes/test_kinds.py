@@ -66,3 +66,11 @@ def test_none_at_all(values: pa.Array) -> None:
 @pytest.mark.parametrize("values", [pa.array([""]), pa.array([1]), pa.nulls(2), pa.array(["insert", None])])
 def test_others_are_left_to_the_caller(values: pa.Array) -> None:
     assert kinds_of_texts(values, 4) is None
+
+
+@pytest.mark.parametrize("last", ["insert", "delete", "upsert", "update_postimage", "inserT", "delet", "", None])
+@pytest.mark.parametrize("type", TYPES[:3])
+def test_many_rows_whatever_the_last_one_is(type: pa.DataType, last: str | None) -> None:
+    values = pa.array(["insert", "delete", "update_preimage"] * 3_000 + [last], pa.string()).cast(type)
+    found = kinds_of_texts(values, 4)
+    assert (None if found is None else found.tolist()) == naive(values, 4)

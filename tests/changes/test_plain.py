@@ -66,6 +66,32 @@ def test_the_quick_way_reads_what_the_other_one_reads(type_: SqlType, data: st.D
     assert np.array_equal(codec.encode_columns([plain], len(values), table), words)
 
 
+@FUZZ
+@given(st.lists(st.sampled_from((8, 16, 32, 64)), min_size=1, max_size=3), st.data())
+def test_rows_of_integers_are_words_or_have_the_error_of_the_other_way(sizes: list[int], data: st.DataObject) -> None:
+    """Numbers that fit, that just do not, booleans and NULLs: as their columns one by one."""
+    columns = tuple(Column(f"c{place}", SqlType.integer(bits)) for place, bits in enumerate(sizes))
+    table, values = Table("T", columns), st.one_of(INTEGERS, st.just(True), st.none(), st.just(1.0))
+    few = st.one_of(st.sampled_from([0, 1, -1, 127, -128]), values)
+    rows = data.draw(st.lists(st.tuples(*[few] * len(sizes)), min_size=1, max_size=3))
+    try:
+        arrays = [
+            convert(tuple(line), one, table, required=False)
+            for line, one in zip(zip(*rows, strict=True), columns, strict=True)
+        ]
+        expected = Codec().encode_columns(arrays, len(rows), table)
+    except ChangeValueError as error:
+        with pytest.raises(ChangeValueError) as refused:
+            Codec().encode(read_changes(table, rows).rows, table)
+        assert refused.value.row == error.row
+        return
+    batch = read_changes(table, rows)
+    words = Codec().encode_columns(batch.columns, len(rows), table) if batch.words is None else batch.words
+    assert np.array_equal(words, expected)
+    assert words.dtype == np.int64
+    assert batch.rows.to_pylist() == [dict(zip(table.names, row, strict=True)) for row in rows]
+
+
 def test_each_type_but_decimals_has_a_quick_way() -> None:
     sample = {"boolean": True, "integer": 1, "double": 1.5, "date": dt.date(2026, 1, 1), "string": "x"}
     sample["timestamp"] = dt.datetime(2026, 1, 1)

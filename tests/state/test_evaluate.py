@@ -136,6 +136,29 @@ def test_decimals_of_any_scale(data: st.DataObject) -> None:
         assert is_same(got, expected(scalar, row)), (scalar, row)
 
 
+@pytest.mark.parametrize("precision", [17, 18, 19, 20, 38])
+@pytest.mark.parametrize("scale", [0, 2])
+def test_decimals_where_one_word_is_just_enough(precision: int, scale: int) -> None:
+    """Numbers around 10**18 and 2**63, where the sum or the product has one word, or has not, or is too long."""
+    near = (0, 1, 3037000499, 3037000500, 10**9, 10**17, 10**18 - 1, 10**18, 2**62, 2**63 - 1, 2**63, 2**63 + 1)
+    numbers = [Decimal(sign * n).scaleb(-scale, EXACT) for n in near if n < 10**precision for sign in (1, -1)]
+    given = SqlType.decimal(precision, scale)
+    fields = (Field(0, given), Field(1, given))
+    to = SqlType.decimal(precision, scale)
+    product = SqlType.decimal(precision, 2 * scale)
+    scalars: list[Scalar] = [Call("add", fields, to), Call("subtract", fields, to), Call("multiply", fields, product)]
+    scalars += [Call("cast", (fields[0],), SqlType.decimal(p, scale)) for p in (18, 19, 38)]
+    rows = [(a, b) for a in numbers for b in numbers]
+    codec = Codec()
+    table = Table("T", (Column("a", given), Column("b", given)))
+    values = Program(scalars, codec).run(words_of(codec, table, rows))
+    for line, scalar in enumerate(scalars):
+        for place, row in enumerate(rows):
+            status = int(values.statuses[line, place])
+            got = "error" if status > k.NULL else value_of(codec, int(values.words[line, place]), scalar.type)
+            assert is_same(got, expected(scalar, row)), (scalar, row)
+
+
 def field(position: int, type: SqlType, nullable: bool = True) -> Field:
     return Field(position, type, nullable)
 
