@@ -24,6 +24,7 @@ _COLOURS = {
 }
 """Of each system, readable on a light and on a dark page."""
 _OTHERS = ("#953800", "#bf3989", "#57606a")
+_MILLION = 1_000_000
 _STYLES = ("-", "--", ":", "-.")
 
 
@@ -185,12 +186,19 @@ def _legend(axes: Any) -> None:
 
 def _saved(figure: Any, file: Path) -> list[Path]:
     from matplotlib import pyplot as plt  # noqa: PLC0415
-    from matplotlib.ticker import FuncFormatter  # noqa: PLC0415
+    from matplotlib.ticker import FuncFormatter, LogFormatter  # noqa: PLC0415
+
+    class Between(LogFormatter):  # type: ignore[misc]  # without matplotlib it is Any
+        """Numbers between powers of ten, where an axis is so short that some are written."""
+
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            return number(x) if super().__call__(x, pos) else ""
 
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
             if axis.get_scale() == "log":
-                axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+                axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+                axis.set_minor_formatter(Between(minor_thresholds=(1.2, 0.5)))
     files = [file.with_name(file.name + suffix) for suffix in (".png", ".svg")]
     title = figure.axes[0].get_title("left")
     figure.savefig(files[0], dpi=120)
@@ -198,6 +206,15 @@ def _saved(figure: Any, file: Path) -> list[Path]:
     plt.close(figure)
     files[1].write_text(_with_dark_mode(files[1].read_text(encoding="utf-8"), title), encoding="utf-8")
     return files
+
+
+def number(value: float) -> str:
+    """A number on an axis.
+
+    >>> number(0.4), number(1000.0), number(3e8)
+    ('0.4', '1,000', '300 million')
+    """
+    return f"{value / _MILLION:,.10g} million" if value >= _MILLION else f"{value:,.10g}"
 
 
 def _with_dark_mode(svg: str, title: str) -> str:

@@ -70,7 +70,7 @@ def test_what_it_waits_for_is_told_until_the_first_batch(said: Callable[[], str]
     lines = said().splitlines()
     told = [line for line in lines if line.startswith(("starting", "opening", "batch 0", "batch 1"))]
     assert told == [
-        "starting Spark, a Java process: 5 to 30 seconds",
+        "starting Spark, a Java process of its own",
         "opening orders",
         "batch 0: Spark reads its rows",
     ]

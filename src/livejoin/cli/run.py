@@ -67,7 +67,7 @@ def run_pipeline(
             meter.flow()
             display.phase("running" if ends else "running, Ctrl-C stops it")
 
-        display.phase("starting Spark, a Java process: 5 to 30 seconds")
+        display.phase("starting Spark, a Java process of its own")
         run(pipeline, display.batch, flowing, display.came_back, display.stage)
         display.phase("done")
     done = ", ".join(
