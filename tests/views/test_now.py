@@ -293,3 +293,41 @@ def test_explain_shows_now_by_its_name() -> None:
     joined = db.create_view("joined", "SELECT id FROM E JOIN U USING (k) WHERE ts BETWEEN now() AND CURRENT_TIMESTAMP")
     assert "the rows that ts > now() - INTERVAL '1' HOUR is true for" in " ".join(str(alone.explain()).split())
     assert "ts BETWEEN now() AND now() is true for" in " ".join(str(joined.explain()).split())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_replay_tells_what_each_change_and_each_move_of_the_time_did(seed: int) -> None:
+    """Version by version what the same changes do as commits of their own."""
+    draw, now = random.Random(seed), BEGIN
+    sqls = {
+        "rows": "SELECT k, w FROM U WHERE ts > now() - INTERVAL '1' HOUR",
+        "counts": "SELECT k, COUNT(*) AS c FROM U WHERE ts <= now() AND ts > now() - INTERVAL '1' HOUR GROUP BY k",
+    }
+    one_by_one, replayed = Database(), Database()
+    for database in (one_by_one, replayed):
+        database.create_table("U", TABLES["U"])
+        database.advance(BEGIN)
+        for name, sql in sqls.items():
+            database.create_view(name, sql)
+    logs: dict[str, list[dict[str, Any]]] = {"U": [], "livejoin_now": []}
+    told: dict[str, list[Counter[Any]]] = {name: [] for name in sqls}
+    for step in range(60):
+        if draw.random() < 0.4:
+            now += dt.timedelta(minutes=draw.randrange(1, 30))
+            commit = one_by_one.advance(now)
+            logs["livejoin_now"].append({"at": now, "_change_type": "insert", "_seq": step})
+        else:
+            time = now + dt.timedelta(minutes=draw.randrange(-80, 40))
+            row = {"k": draw.choice("ab"), "ts": time, "w": draw.randrange(3), "_change_type": "insert"}
+            commit = one_by_one.apply("U", [row])
+            logs["U"].append({**row, "_seq": step})
+        for name in sqls:
+            told[name].append(signed_multiset(commit[name]))
+    before = replayed.version
+    commit = replayed.replay(logs)
+    for name in sqls:
+        versions = commit[name]["_commit_version"].to_numpy() - before - 1
+        found = [signed_multiset(commit[name].filter(versions == step)) for step in range(60)]
+        assert found == told[name], name
+        assert multiset(replayed.views[name].to_arrow()) == multiset(one_by_one.views[name].to_arrow())
+    assert sum(map(bool, told["rows"])) > 30

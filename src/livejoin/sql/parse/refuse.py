@@ -53,7 +53,12 @@ _TABLE_CLAUSES: dict[str, tuple[str, tuple[TokenType, ...], str]] = {
     "hints": ("WITH behind a table", (TokenType.WITH,), "leave it out; a query reads whole commits, without locks"),
     "sample": _CLAUSES["sample"],
     "laterals": _CLAUSES["laterals"],
-    "version": ("VERSION AS OF", (), "a view shows the present"),
+    "version": (
+        "VERSION AS OF",
+        (),
+        "a view shows the present; join each row with the one that was valid at its time, as ASOF JOIN v ON t.k = v.k "
+        "AND t.ts >= v.valid_from (livejoin docs guides/validity), or read an earlier version by db.snapshot",
+    ),
 }
 _ALLOWED_QUERY = {"this", "alias", "joins", PIVOTS}
 _ALLOWED_TABLE = {"this", "alias", "joins", "db", "catalog", PIVOTS}
