@@ -77,7 +77,6 @@ sbom: $(STAMP) ## what an installation brings, with versions and licences, as Cy
 
 lint: $(STAMP)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/vulture
-	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/test_docstrings.py
 
 format: $(STAMP) ## format the source
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .
