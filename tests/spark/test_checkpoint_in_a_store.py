@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from folder_objects import FolderObjects, store_in
 from livejoin.checkpoint import read_checkpoint
-from livejoin.errors import PipelineError, StateError
+from livejoin.errors import LivejoinError, PipelineError, StateError
 from livejoin.spark import RunOptions, maintain, streaming
 from livejoin.spark.checkpoint_lock import lock_checkpoint
 from livejoin.spark.sinks import ParquetSink
@@ -228,7 +228,9 @@ def test_a_batch_that_does_not_begin_where_the_last_one_ended_is_refused(
         (offsets / "1").write_bytes((offsets / "0").read_bytes())
         (offsets / ".1.crc").unlink(missing_ok=True)
         edges.put((3, 4))
-        with pytest.raises(StateError, match=r"batch 2 of Spark begins at .* of table 'G', and the log .* has") as told:
+        with pytest.raises(
+            LivejoinError, match=r"batch 2 of Spark begins at .* of table 'G', and the log .* has"
+        ) as told:
             edges.run(place, views)
     assert "Start again: what the log has is put back there" in str(told.value)
     assert edges.got == []

@@ -155,8 +155,10 @@ def put_back(folder: StorePath, batch_id: int | None, ends: Ends | None) -> None
             "written it",
             *(file, " ".join(lines), " ".join(right)),
         )
-        for name in (f".{batch_id}.crc", f"{batch_id}.crc"):
-            (folder / "offsets" / name).remove()
+        for name in (folder / "offsets").inside():  # with what was planned from there, and is in no batch
+            planned = name.removeprefix(".").removesuffix(".crc")
+            if planned.isdecimal() and int(planned) >= batch_id:
+                (folder / "offsets" / name).remove()
         file.write_text("\n".join([version, metadata, *right]))
     except OSError as error:
         msg = f"{file} could not be read or written: {error}; repair that and start again"
