@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -235,3 +236,19 @@ def test_a_batch_that_does_not_begin_where_the_last_one_ended_is_refused(
     assert "Start again: what the log has is put back there" in str(told.value)
     assert edges.got == []
     assert edges.run(place, views) == {("v", 2): [(3, 4, "insert")]}
+
+
+def test_dead_letters_are_in_the_store_too(spark: SparkSession, tmp_path: Path, url: Any) -> None:
+    edges, letters = Edges(spark, tmp_path / "in"), url("letters")
+    edges.put((1, 2))
+    wrong = edges.stream.selectExpr("a", "b", "'sideways' AS _change_type")
+    options = RunOptions(on_bad_rows="dead_letter", dead_letters=letters)
+    now = {"availableNow": True}
+    given = {"sink": edges.sink, "checkpoint": url("lettered"), "trigger": now, "options": options}
+    maintain(spark, {"v": "SELECT a, b FROM G"}, {"G": wrong}, **given).awaitTermination()
+    (row,) = pq.read_table(tmp_path / "bucket" / "letters" / "G" / "part-00000000.parquet").to_pylist()
+    assert (row["a"], row["b"]) == (1, 2)
+    assert "sideways" in row["_reason"]
+    options = RunOptions(on_bad_rows="dead_letter", dead_letters=url("lettered/below"))
+    with pytest.raises(PipelineError, match="lettered/below', which is dead_letters=, lies below"):
+        maintain(spark, {"v": "SELECT a, b FROM G"}, {"G": wrong}, **(given | {"options": options}))

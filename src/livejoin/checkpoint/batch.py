@@ -175,7 +175,7 @@ def ends_of(plain: Mapping[str, Any]) -> Ends | None:
     """How far the sources are read, as a batch or a snapshot says it; None if it does not.
 
     Raises:
-        ValueError, KeyError, TypeError: It says something else.
+        ValueError, KeyError, TypeError: The text says something else.
     """
     if plain.get("ends") is None:
         return None

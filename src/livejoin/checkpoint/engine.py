@@ -142,7 +142,7 @@ class Engine:
             ends: How far they are read with it.
 
         Raises:
-            StateError: It does not: another query has written how far the sources are read.
+            StateError: The batch does not: another query has written how far the sources are read.
         """
         taken = None if self.pending is None or self.pending.batch_id != batch_id else self.pending.ends
         for where, known, found in (("begins", self.ends, starts), ("ends", taken, ends)):

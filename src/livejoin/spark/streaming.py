@@ -273,7 +273,8 @@ def _check_known(spark: SparkSession, url: str) -> None:
 
 def _places(state: Place, sink: Sink, options: RunOptions, frames: Mapping[str, DataFrame]) -> list[OwnPlace]:
     """The folders of a query, as far as they are known."""
-    written = {"checkpoint=": state, "spill=": options.limits.spill, "dead_letters=": options.dead_letters}
+    letters = None if options.letters is None else options.letters.place
+    written = {"checkpoint=": state, "spill=": options.limits.spill, "dead_letters=": letters}
     if isinstance(sink, InFolder):
         written["path="] = sink.folder
     places = [
