@@ -24,8 +24,8 @@ class DeadLetters:
     """Takes the changes that could not be applied. A batch that runs again is delivered again, unchanged.
 
     Args:
-        target: A folder or a place in a store, which gets ``<table>/part-<batch>.parquet`` with the changes as they came
-            and the reason in ``_reason``. Or a function, called for each change with its row, its table, the batch and
+        target: A folder or a place in a store, which gets ``<table>/part-<batch>.parquet`` with the changes as they
+            came and the reason in ``_reason``. Or a function, called for each change with its row, its table, the batch and
             the reason.
     """
 
