@@ -25,8 +25,8 @@ class DeadLetters:
 
     Args:
         target: A folder or a place in a store, which gets ``<table>/part-<batch>.parquet`` with the changes as they
-            came and the reason in ``_reason``. Or a function, called for each change with its row, its table, the batch and
-            the reason.
+            came and the reason in ``_reason``. Or a function, called for each change with its row, its table, the
+            batch and the reason.
     """
 
     def __init__(self, target: Place | Letter) -> None:
